@@ -11,6 +11,7 @@ use stats::{Compared, Comparison, CostVerdict};
 
 use crate::clean;
 use crate::figure::percent;
+use crate::incomplete::{HEADING, Incomplete};
 use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
@@ -33,6 +34,8 @@ pub struct Versus {
     pub name: String,
     /// Where its runs are kept, or how they are called.
     pub runs: Vec<String>,
+    /// Their seeds, in their order.
+    pub seeds: Vec<u64>,
     /// What whoever made them says about them, each note once.
     pub notes: Vec<NoteRecord>,
     /// What it does beside A.
@@ -46,10 +49,14 @@ pub struct Comparisons {
     pub name: String,
     /// Where its runs are kept, or how they are called.
     pub runs: Vec<String>,
+    /// Their seeds, in their order.
+    pub seeds: Vec<u64>,
     /// What whoever made them says about them, each note once.
     pub notes: Vec<NoteRecord>,
     /// The others.
     pub versus: Vec<Versus>,
+    /// Why runs are missing, where the measurement ended early.
+    pub incomplete: Option<Incomplete>,
 }
 
 /// The columns of every table.
@@ -58,6 +65,7 @@ const HEADERS: [&str; COLUMNS] = ["", "A", "B", "B / A", "95 % interval", "p (Ho
 /// The comparison for people. Ends with a newline.
 pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
+    report.incomplete(all.incomplete.as_ref());
     for versus in &all.versus {
         let comparison = &versus.comparison;
         let (a, b) = (clean(&all.name), clean(&versus.name));
@@ -231,7 +239,10 @@ fn sentence(row: &[String; COLUMNS]) -> String {
 
 /// The comparison for a pull request. Ends with a newline.
 pub fn compare_markdown(all: &Comparisons) -> String {
-    let mut text = String::new();
+    let incomplete = all.incomplete.iter();
+    let incomplete =
+        incomplete.map(|own| format!("**{HEADING}** {}\n\n", markdown(&own.sentence())));
+    let mut text: String = incomplete.collect();
     for versus in &all.versus {
         let comparison = &versus.comparison;
         text += &format!(

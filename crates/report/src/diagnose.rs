@@ -1,6 +1,5 @@
 //! Findings, most costly first, for people and for programs.
 
-pub(crate) mod incomplete;
 pub(crate) mod sentences;
 pub(crate) mod wire;
 pub(crate) mod words;
@@ -11,17 +10,16 @@ use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
 
 use crate::figure::percent;
-use crate::json::pretty;
+use crate::incomplete::Incomplete;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
+use crate::json::{SeedJson, pretty};
 use crate::lists::{distinct, more_rows};
 use crate::reasons::reason;
 use crate::terminal::{TextReport, wrap};
 use crate::{clean, warning};
 
 use words::words;
-
-pub use incomplete::{Incomplete, NotMeasured};
 
 /// Smallest share of all time that a title states: smaller shares decide nothing.
 const STATED: f64 = 0.005;
@@ -52,6 +50,8 @@ pub struct DiagnosedRun {
     pub target: String,
     /// Concurrent users.
     pub users: u32,
+    /// Seed of everything random.
+    pub seed: SeedJson,
     /// The server's name from its Server header; null without one.
     pub server: Option<String>,
     /// What whoever made it says about it (`--note`); absent without.
@@ -72,6 +72,7 @@ impl DiagnosedRun {
             suite: suite.name.clone(),
             target: target.clone(),
             users: material.plan.load.users,
+            seed: material.plan.load.seed.into(),
             server: server.and_then(|server| server.software.clone()),
             notes: material.plan.notes.clone(),
             rows: material.plan.measures.len(),
@@ -95,15 +96,10 @@ impl TextReport {
             diagnosis,
             incomplete,
         } = diagnosed;
-        let incomplete = incomplete.as_ref().map(|incomplete| {
-            let sentence = incomplete::sentence(incomplete);
-            format!("{} {sentence}", incomplete::HEADING)
-        });
         // What was not measured or had to be left out stands first: it may contain the fault.
-        for line in incomplete.into_iter().chain(disqualified(diagnosed)) {
-            let lines = wrap(self.width, "", "", &line);
-            self.line(&self.paint.bad(&lines));
-            self.line("");
+        self.incomplete(incomplete.as_ref());
+        if let Some(line) = disqualified(diagnosed) {
+            self.first_of_all(&line);
         }
         if let Some(run) = runs.first() {
             let server = run.server.as_deref();

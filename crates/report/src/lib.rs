@@ -32,6 +32,7 @@ mod figure;
 mod file_names;
 pub mod gallery;
 mod generators;
+mod incomplete;
 mod inside;
 mod json;
 mod junit;
@@ -89,11 +90,10 @@ pub use compare::{
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use constraints::{constraint_in_words, failed_constraints, failed_rows};
-pub use diagnose::{
-    Diagnosed, DiagnosedRun, Incomplete, NotMeasured, diagnose_json, diagnose_text, findings_json,
-};
+pub use diagnose::{Diagnosed, DiagnosedRun, diagnose_json, diagnose_text, findings_json};
 pub use file_names::FileNames;
 pub use generators::planned_generators;
+pub use incomplete::{Incomplete, NotMeasured};
 pub use json::{BesideResult, json};
 pub use junit::{CaseEnd, compare_junit, junit};
 pub use label::{apply_label, labelled_text};
@@ -101,7 +101,9 @@ pub use log::{log, log_header};
 pub use notes::notes_of;
 pub use reasons::{abort_reason, ended_early, reason};
 pub use runs::{ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_text};
-pub use search::{CountedUnit, Find, SearchResult, Tried, search_json, search_text};
+pub use search::{
+    CountedUnit, Find, SearchResult, Tried, answer_in_words, search_json, search_text,
+};
 pub use sweep::{Design, Sweep, SweepServer, Varied, sweep_json, sweep_text};
 pub use terminal::{fold, wrap};
 pub use text::{TextLayout, TextOptions, text};

@@ -42,7 +42,7 @@ use maud::{Markup, html};
 use record::Run;
 use stats::{Details, Side, Summary};
 
-use crate::{Comparisons, Diagnosed, SearchResult, Sweep};
+use crate::{Comparisons, Diagnosed, Incomplete, SearchResult, Sweep};
 use charts::Charts;
 use figure_parts::FigurePart;
 use headline::Subject;
@@ -83,6 +83,16 @@ impl ReportPage<'_> {
     /// How the runs are called: each differently.
     pub fn names(&self) -> Vec<String> {
         names::of(self)
+    }
+
+    /// Why runs are missing, where a series of them ended early.
+    pub(crate) fn incomplete(&self) -> Option<&Incomplete> {
+        let compared = self.comparison.and_then(|own| own.incomplete.as_ref());
+        let swept = self.sweep.and_then(|own| own.incomplete.as_ref());
+        let found = self.search.and_then(|own| own.incomplete.as_ref());
+        let diagnosed = self.diagnosed.unwrap_or_default().iter();
+        let mut diagnosed = diagnosed.filter_map(|own| own.incomplete.as_ref());
+        compared.or(swept).or(found).or_else(|| diagnosed.next())
     }
 
     /// What its runs stand for.

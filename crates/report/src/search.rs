@@ -8,6 +8,7 @@ use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
 use crate::clean;
 use crate::figure;
+use crate::incomplete::Incomplete;
 use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
@@ -32,14 +33,16 @@ pub struct SearchResult {
     pub what: String,
     /// What whoever made the trials says about them, each note once.
     pub notes: Vec<NoteRecord>,
+    /// Seed of everything random; the trials have this one and those after it.
+    pub seed: u64,
+    /// Why loads are missing, where it ended early.
+    pub incomplete: Option<Incomplete>,
     /// What to know before believing it.
     pub caveats: Vec<String>,
     /// The answer.
     pub answer: SearchOutcome,
     /// Where more load begins to cost more than it brings.
     pub knee: Option<OfferedLoad>,
-    /// Why the search ended without an answer of the server's.
-    pub inconclusive: Option<String>,
     /// Every trial, in the order of the loads.
     pub trials: Vec<Tried>,
 }
@@ -139,6 +142,8 @@ pub struct Tried {
     /// Times that were waited, or page loads took, in nanoseconds; `None` where nothing was answered
     /// as expected.
     pub times: Option<Distribution>,
+    /// Processor time of the server for an operation, the mean of all, in nanoseconds; `None` where it was not looked into.
+    pub processor: Option<f64>,
     /// Operations that failed or were dropped.
     pub failures: u64,
 }
@@ -151,6 +156,7 @@ pub(crate) struct Loaded {
     /// The medians of what they measured.
     pub(crate) per_second: f64,
     pub(crate) times: Option<Medians>,
+    pub(crate) processor: Option<f64>,
     /// Of all trials together.
     pub(crate) failures: u64,
 }
@@ -176,6 +182,7 @@ impl Loaded {
             let times = trials.iter().filter_map(|tried| tried.times.as_ref());
             median(&times.map(time).collect::<Vec<_>>())
         };
+        let processor = trials.iter().filter_map(|tried| tried.processor);
         let rates: Vec<f64> = trials.iter().map(|tried| tried.per_second).collect();
         let (mean, p50, p99) = (
             of(|times| times.mean),
@@ -193,6 +200,7 @@ impl Loaded {
                 .zip(p50)
                 .zip(p99)
                 .map(|((mean, p50), p99)| Medians { mean, p50, p99 }),
+            processor: median(&processor.collect::<Vec<_>>()),
             failures: trials.iter().map(|tried| tried.failures).sum(),
         }
     }
@@ -203,17 +211,99 @@ impl Loaded {
     }
 }
 
-/// The columns of the table.
-pub(crate) fn headers(found: &SearchResult) -> [&'static str; 7] {
-    [
-        "",
-        found.counted.rate().0,
-        "mean",
-        "p50",
-        "p99",
-        "failures",
-        "",
-    ]
+/// A column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoadColumn {
+    Load,
+    Rate,
+    Mean,
+    Median,
+    Tail,
+    Processor,
+    Failures,
+    Remark,
+}
+
+impl LoadColumn {
+    const ALL: [LoadColumn; 8] = [
+        LoadColumn::Load,
+        LoadColumn::Rate,
+        LoadColumn::Mean,
+        LoadColumn::Median,
+        LoadColumn::Tail,
+        LoadColumn::Processor,
+        LoadColumn::Failures,
+        LoadColumn::Remark,
+    ];
+
+    /// Those of which something is known.
+    pub(crate) fn of(found: &SearchResult) -> Vec<LoadColumn> {
+        let was_looked_into = found.trials.iter().any(|tried| tried.processor.is_some());
+        let is_known = |column: &LoadColumn| was_looked_into || *column != LoadColumn::Processor;
+        LoadColumn::ALL.into_iter().filter(is_known).collect()
+    }
+
+    /// The places of those that are words.
+    fn texts(columns: &[LoadColumn]) -> &'static [usize] {
+        if columns.len() < LoadColumn::ALL.len() {
+            &[6]
+        } else {
+            &[7]
+        }
+    }
+
+    /// What stands above it, and what that means.
+    pub(crate) fn heading(self, found: &SearchResult) -> (&'static str, &'static str) {
+        match self {
+            LoadColumn::Load => ("", ""),
+            LoadColumn::Rate => (
+                found.counted.rate().0,
+                "Expected responses, or complete pages",
+            ),
+            LoadColumn::Mean => ("mean", "Mean time"),
+            LoadColumn::Median => ("p50", "Half of the operations took no longer"),
+            LoadColumn::Tail => ("p99", "99 in a hundred took no longer"),
+            LoadColumn::Processor => ("processor", "Processor time of the server per operation"),
+            LoadColumn::Failures => ("failures", "Operations that failed or were dropped"),
+            LoadColumn::Remark => ("", "Whether the condition held"),
+        }
+    }
+
+    /// Its number for a load, in nanoseconds where that is a time.
+    pub(crate) fn value(self, loaded: &Loaded) -> Option<f64> {
+        match self {
+            LoadColumn::Load => Some(loaded.load),
+            LoadColumn::Rate => Some(loaded.per_second),
+            LoadColumn::Mean => loaded.times.map(|times| times.mean),
+            LoadColumn::Median => loaded.times.map(|times| times.p50),
+            LoadColumn::Tail => loaded.times.map(|times| times.p99),
+            LoadColumn::Processor => loaded.processor,
+            LoadColumn::Failures => Some(loaded.failures as f64),
+            LoadColumn::Remark => None,
+        }
+    }
+
+    /// The same as it is shown.
+    pub(crate) fn cell(self, found: &SearchResult, loaded: &Loaded) -> String {
+        match self {
+            LoadColumn::Load => found.amount(loaded.load),
+            LoadColumn::Rate => found.counted.shown(loaded.per_second),
+            LoadColumn::Failures => loaded.failures.to_string(),
+            LoadColumn::Remark => remark(found, loaded),
+            time => time.value(loaded).map_or("-".to_owned(), human),
+        }
+    }
+}
+
+/// `held in 3 of 3, knee`.
+fn remark(found: &SearchResult, loaded: &Loaded) -> String {
+    let is_knee = found.knee == Some(loaded.load);
+    let Tally { held, .. } = loaded.trials;
+    let share = format!("held in {held} of {}", loaded.trials.trials());
+    let held = found.condition.as_ref().map(|_| share);
+    let knee = is_knee.then(|| "knee".to_owned());
+    let remarks: Vec<String> = held.into_iter().chain(knee).collect();
+    remarks.join(", ")
 }
 
 /// What the figures of the table are.
@@ -223,6 +313,7 @@ pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a lo
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
+    report.incomplete(found.incomplete.as_ref());
     let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
     report.wrapped("", "  ", &clean(&found.what));
     let target = format!("{} ({software})", found.target);
@@ -232,13 +323,20 @@ pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
         report.wrapped("Warning: ", "  ", &clean(caveat));
     }
     report.line("");
-    report.wrapped("", "", &verdict(found));
+    report.wrapped("", "", &answer_in_words(found));
     report.line("");
     let loads = Loaded::all(found);
-    let headers = || headers(found).map(str::to_owned).into();
-    let rows = || loads.iter().map(|loaded| cells(found, loaded).into());
+    let columns = LoadColumn::of(found);
+    let heading = |column: &LoadColumn| column.heading(found).0.to_owned();
+    let headers = || columns.iter().map(heading).collect();
+    let rows = || {
+        loads.iter().map(|loaded| {
+            let cells = columns.iter().map(|column| column.cell(found, loaded));
+            cells.collect()
+        })
+    };
     let lines = Columns::lines_with_words(width, headers(), rows(), &[])
-        .unwrap_or_else(|| Columns::lines(headers(), rows(), &[6]));
+        .unwrap_or_else(|| Columns::lines(headers(), rows(), LoadColumn::texts(&columns)));
     let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
     for (line, fails) in lines.iter().zip(fails) {
         let bad = fails.then(|| report.paint.bad(line));
@@ -250,7 +348,7 @@ pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
 }
 
 /// The answer in words.
-pub(crate) fn verdict(found: &SearchResult) -> String {
+pub fn answer_in_words(found: &SearchResult) -> String {
     let amount = |load| found.amount(load);
     let mut words = match &found.condition {
         Some(condition) => held_in_words(found, &clean(condition)),
@@ -261,9 +359,6 @@ pub(crate) fn verdict(found: &SearchResult) -> String {
             " The knee is at {}: beyond it, more load adds more response time than throughput.",
             amount(load)
         );
-    }
-    if let Some(why) = &found.inconclusive {
-        words += &format!(" The search ended early: {}.", clean(why));
     }
     words
 }
@@ -305,7 +400,7 @@ fn held_in_words(found: &SearchResult, condition: &str) -> String {
         fails,
         confirmed,
     } = found.answer;
-    let ended = found.inconclusive.is_some();
+    let ended = found.incomplete.is_some();
     let claim = match (holds, fails) {
         (Some(holds), _) if !confirmed => {
             format!("may hold with {} (not confirmed)", amount(holds.load))
@@ -375,29 +470,6 @@ pub(crate) fn how(found: &SearchResult) -> String {
         "{}: trials with different numbers of {what}{until}. Times are {times}.",
         clean(&found.what)
     )
-}
-
-pub(crate) fn cells(found: &SearchResult, loaded: &Loaded) -> [String; 7] {
-    let time = |of: fn(Medians) -> f64| {
-        loaded
-            .times
-            .map_or("-".to_owned(), |times| human(of(times)))
-    };
-    let is_knee = found.knee == Some(loaded.load);
-    let Tally { held, .. } = loaded.trials;
-    let share = format!("held in {held} of {}", loaded.trials.trials());
-    let held = found.condition.as_ref().map(|_| share);
-    let knee = is_knee.then(|| "knee".to_owned());
-    let remarks: Vec<String> = held.into_iter().chain(knee).collect();
-    [
-        found.amount(loaded.load),
-        found.counted.shown(loaded.per_second),
-        time(|times| times.mean),
-        time(|times| times.p50),
-        time(|times| times.p99),
-        loaded.failures.to_string(),
-        remarks.join(", "),
-    ]
 }
 
 /// The search for programs: one JSON document.

@@ -12,6 +12,7 @@ use stats::{PointRatio, Since, Status, SweepPoint, SweptRow, SweptServer};
 use crate::clean;
 use crate::compare::{times_since, words::ratio};
 use crate::figure::with_interval;
+use crate::incomplete::Incomplete;
 use crate::inside::unknown_calls;
 use crate::json::pretty;
 #[cfg(feature = "schema")]
@@ -39,6 +40,8 @@ pub struct Sweep {
     pub servers: Vec<SweepServer>,
     /// What whoever made the runs says about them, each note once.
     pub notes: Vec<NoteRecord>,
+    /// Why runs are missing, where it ended early.
+    pub incomplete: Option<Incomplete>,
     /// What to know before believing it.
     pub caveats: Vec<String>,
     /// Row by row.
@@ -193,6 +196,7 @@ pub(crate) fn limit(sweep: &Sweep) -> String {
 }
 
 fn heading(report: &mut TextReport, sweep: &Sweep) {
+    report.incomplete(sweep.incomplete.as_ref());
     report.wrapped("", "", &how(sweep));
     report.line("");
     for server in &sweep.servers {

@@ -4,6 +4,8 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
+use crate::incomplete::{HEADING, Incomplete};
+
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
@@ -62,6 +64,20 @@ impl TextReport {
     pub(crate) fn wrapped(&mut self, first: &str, next: &str, text: &str) {
         let lines = wrap(self.width, first, next, text);
         self.line(&lines);
+    }
+
+    /// What was not done is said before everything else.
+    pub(crate) fn incomplete(&mut self, incomplete: Option<&Incomplete>) {
+        if let Some(incomplete) = incomplete {
+            self.first_of_all(&format!("{HEADING} {}", incomplete.sentence()));
+        }
+    }
+
+    /// A text that nobody may overlook, and an empty line.
+    pub(crate) fn first_of_all(&mut self, text: &str) {
+        let lines = wrap(self.width, "", "", text);
+        self.line(&self.paint.bad(&lines));
+        self.line("");
     }
 
     /// The text, which ends with a single newline.

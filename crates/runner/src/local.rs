@@ -26,10 +26,12 @@ use crate::kept::KeptRun;
 use crate::load::guard;
 use crate::run::{CompletedRun, IncompleteRun, PARTNER_ENDED, PlannedRun, RunEnds, RunRole};
 use crate::series::{MadeStep, Runner, StepFailure};
-use crate::servers::{AnonymousServers, RunWays, TestedServer, collections, name_of};
+use crate::servers::{
+    AnonymousServers, RunWays, RunsOfServer, ServerEnd, TestedServer, collections, name_of,
+};
 use crate::state;
 
-use step::first_reason;
+use step::{first_reason, ran};
 
 pub use step::{RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 
@@ -160,11 +162,11 @@ impl<'a> LocalRunner<'a> {
         step: &RunStep,
     ) -> Result<(CompletedRun, Option<RunnerError>), RunnerError> {
         let completed = self.make_single(step).map_err(|why| {
-            let gone = self.ended_server("the run", true);
+            let gone = self.ended_server("the run", RunsOfServer::NotBegun);
             first_reason(why, gone)
         })?;
-        let ended = self.ended_server("the run", !completed.is_well());
         let was_interrupted = completed.was_interrupted();
+        let ended = self.ended_server("the run", completed.ran());
         Ok((completed, ended.filter(|_| !was_interrupted)))
     }
 
@@ -372,15 +374,15 @@ impl<'a> LocalRunner<'a> {
         )
     }
 
-    /// Why nothing can follow: a server that was started here has ended by itself. One that failed may be about to.
-    /// Of the others, what runs could not remove there is named.
-    fn ended_server(&mut self, during: &str, failed: bool) -> Option<RunnerError> {
+    /// Why nothing can follow: a server has ended by itself. Of the others, what runs could not remove there is named.
+    fn ended_server(&mut self, during: &str, ran: RunsOfServer) -> Option<RunnerError> {
         let console = self.with.console;
         let servers = self.servers.iter_mut();
-        let ended = servers.filter_map(|server| {
-            server.ended(during, |url| failed || console.has_left_behind(url))
-        });
-        let (gone, reasons): (Vec<String>, Vec<RunnerError>) = ended.unzip();
+        let are_told = |url: &str| console.has_left_behind(url);
+        let ended = servers.filter_map(|server| server.ended(during, are_told, ran));
+        let ended = ended.map(|ServerEnd { why, url }| (url, why));
+        let (gone, reasons): (Vec<Option<String>>, Vec<RunnerError>) = ended.unzip();
+        let gone: Vec<String> = gone.into_iter().flatten().collect();
         console.tell_left_behind(&gone);
         reasons.into_iter().next()
     }
@@ -443,9 +445,7 @@ impl Runner for LocalRunner<'_> {
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
         let runs = self.runs(number, step);
-        let ran = |runs: &Vec<_>| runs.iter().all(Result::is_ok);
-        let went_through = runs.as_ref().is_ok_and(ran);
-        let gone = self.ended_server(&format!("run {number}"), !went_through);
+        let gone = self.ended_server(&format!("run {number}"), ran(&runs));
         StepRuns::made(runs, gone)
     }
 

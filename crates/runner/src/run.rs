@@ -1,9 +1,9 @@
 //! A run on this machine, from its plan to its record.
 //!
 //! ```text
-//! PlannedRun --measure--> EndedRun --conclude--> CompletedRun
-//! (a directory,           (events that its       (statistics, a complete record)
-//!  companions)             companions add)
+//! PlannedRun --measure--> EndedRun --conclude--> CompletedRun --keep--> KeptRun, or IncompleteRun
+//! (a directory,           (events that its       (statistics, a         (in a history)
+//!  companions)             companions add)        complete record)
 //! ```
 
 mod completed;

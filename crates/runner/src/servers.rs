@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::{LONGEST_RUN_ID, RunPlace};
 use record::{HttpVersion, Processors};
+use report::Incomplete;
 use testbed::RealServer;
 use testbed::real::{EndedServer, Recipe};
 use wire::auth::{Credentials, Secret};
@@ -90,6 +91,19 @@ impl AnonymousServers {
         AnonymousServers(servers.iter().map(known).collect())
     }
 
+    /// Why a series of their runs ended early, as reports may show it.
+    pub fn incomplete(&self, series: &'static str, why: &RunnerError) -> Incomplete {
+        Incomplete {
+            series,
+            failure: match why {
+                RunnerError::Interrupted(_) => None,
+                why => Some(self.shown(&without_logs(why))),
+            },
+            place: None,
+            not_measured: Vec::new(),
+        }
+    }
+
     /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
     pub fn shown(&self, text: &str) -> String {
         let labels = self.0.iter().flat_map(|(label, known_as)| {
@@ -104,7 +118,7 @@ impl AnonymousServers {
 const LOG_FOLLOWS: &str = "; its logs end with\n";
 
 /// The first line of a failure, for a report: that of a server that ended has the end of its logs as well.
-pub fn without_logs(why: &RunnerError) -> String {
+fn without_logs(why: &RunnerError) -> String {
     let why = why.to_string();
     why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
 }
@@ -120,6 +134,25 @@ fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
 
 /// Longest end that the name of a run gets behind that of its series: `-z1000-traced`, `-999999`.
 const LONGEST_END: usize = 14;
+
+/// What runs of a server were like, for whether it is there still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RunsOfServer {
+    /// All went as it should.
+    Well,
+    /// Something in them failed.
+    Failed,
+    /// One did not begin, or was interrupted: what is to be said of it is known.
+    NotBegun,
+}
+
+/// The end of a server before that of its series.
+pub(crate) struct ServerEnd {
+    /// Why no more can be measured there.
+    pub(crate) why: RunnerError,
+    /// Where it was, if what runs left there has gone with it.
+    pub(crate) url: Option<String>,
+}
 
 /// Time from the last connection that a server accepts to its end.
 const ENDS_WITHIN: Duration = Duration::from_millis(200);
@@ -267,25 +300,43 @@ impl TestedServer {
         Ok(())
     }
 
-    /// Its URL, and why no more can be measured there, if it was started here and has ended by itself.
+    /// Why no more can be measured there: it was started here and has ended by itself, or nobody can connect to it any more.
+    /// With the end of one that was started here goes what runs left there, at that URL.
     pub(crate) fn ended(
         &mut self,
         during: &str,
-        may_be_ending: impl Fn(&str) -> bool,
-    ) -> Option<(String, RunnerError)> {
-        let ServerOrigin::Own { running, .. } = &mut self.origin else {
-            return None;
-        };
-        let server = running.as_mut()?;
-        let url = own_target(server, None).ok()?.url();
-        // It refuses connections a little before the system has its exit status.
-        let within = if may_be_ending(&url) {
-            ENDS_WITHIN
-        } else {
-            Duration::ZERO
-        };
-        let ended = server.ended(within)?;
-        Some((url, server_ended(&self.name, during, &ended)))
+        are_told: impl Fn(&str) -> bool,
+        ran: RunsOfServer,
+    ) -> Option<ServerEnd> {
+        let url = self.own_server().map(|server| own_target(server, None));
+        let url = url.and_then(|own| Some(own.ok()?.url()));
+        let is_doubtful = ran != RunsOfServer::Well || url.as_deref().is_some_and(are_told);
+        let refusal = self.place.as_ref().filter(|_| is_doubtful);
+        let refusal = refusal.and_then(|place| engine::connect(place).err());
+        if let ServerOrigin::Own {
+            running: Some(server),
+            ..
+        } = &mut self.origin
+        {
+            // It refuses connections a little before the system has its exit status.
+            let within = refusal.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
+            if let Some(ended) = server.ended(within) {
+                return Some(ServerEnd {
+                    why: server_ended(&self.name, during, &ended),
+                    url,
+                });
+            }
+        }
+        // A run that did not begin has said so itself.
+        let refusal = refusal.filter(|_| ran != RunsOfServer::NotBegun)?;
+        let refusal = report::clean(&refusal.to_string());
+        Some(ServerEnd {
+            why: RunnerError::Target(format!(
+                "{} takes no connections after {during}: {refusal}",
+                self.name
+            )),
+            url: None,
+        })
     }
 
     /// Finds the way to it, or to the process that runs now. Only the first time, warnings are printed and a password is

@@ -33,6 +33,26 @@ pub enum Presence {
     Unknown(String),
 }
 
+/// Connects to the target and to the others of that place, and asks for nothing.
+///
+/// # Errors
+/// One of them takes no connection.
+pub fn connect(place: &RunPlace) -> Result<(), RunError> {
+    let others = place.others.iter().map(|endpoint| RunPlace {
+        endpoint: endpoint.clone(),
+        ..place.clone()
+    });
+    std::iter::once(place.clone())
+        .chain(others)
+        .try_for_each(|place| {
+            with_client(&place, &silent(), &Cancel::default(), async |client| {
+                let connected = client.connect().await;
+                connected
+                    .map_err(|failure| RunError::without_response(failure.outcome, &failure.what))
+            })
+        })
+}
+
 /// Asks whether something is at the target, without touching it.
 ///
 /// # Errors

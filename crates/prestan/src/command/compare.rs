@@ -12,6 +12,7 @@ use report::{Comparisons, Versus};
 use stats::{ComparedBy, Side};
 
 use crate::args::{SideOptions, defaults, is_given, of_command};
+use crate::command::gates::without_result;
 use crate::command::report::diagnosed;
 use crate::exit::ExitStatus;
 pub(crate) use args::CompareArgs;
@@ -47,7 +48,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         }
         ComparedRuns::Now => measure(args)?,
     };
-    let comparisons = compared(&servers, args.side.verdicts.by())?;
+    let (ended, incomplete) = ended.map(|end| (end.why, end.incomplete)).unzip();
+    let comparisons = Comparisons {
+        incomplete,
+        ..compared(&servers, args.side.verdicts.by())?
+    };
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
     let checked = |gate| gate::for_rows(gate, &comparisons, &params);
@@ -61,14 +66,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         tell_name(&servers);
     }
     match ended {
-        Some(why) => {
-            if gate.is_some() {
-                output::tell(
-                    "prestan: --fail-if has no result, because the measurement ended early",
-                );
-            }
-            Err(why)
-        }
+        Some(why) => Err(without_result(gate.is_some(), why)),
         None => gate::judge(&comparisons, gate.as_ref()).map(|fails| {
             if fails {
                 ExitStatus::TestFailed
@@ -269,6 +267,8 @@ pub(crate) fn compared(
     by: ComparedBy,
 ) -> Result<Comparisons, RunnerError> {
     let paths = |server: &MeasuredServer| server.runs.iter().map(|run| run.path.clone()).collect();
+    let seed = |run: &KeptRun| run.run.plan.load.seed;
+    let seeds = |server: &MeasuredServer| server.runs.iter().map(seed).collect();
     let notes =
         |server: &MeasuredServer| report::notes_of(server.runs.iter().map(|run| &run.run.plan));
     let names = told_apart(servers);
@@ -282,6 +282,7 @@ pub(crate) fn compared(
         Ok(Versus {
             name: name.clone(),
             runs: paths(b),
+            seeds: seeds(b),
             notes: notes(b),
             comparison,
         })
@@ -289,8 +290,10 @@ pub(crate) fn compared(
     Ok(Comparisons {
         name: names[0].clone(),
         runs: paths(a),
+        seeds: seeds(a),
         notes: notes(a),
         versus: versus.collect::<Result<_, RunnerError>>()?,
+        incomplete: None,
     })
 }
 

@@ -17,6 +17,8 @@ use runner::words::number_of;
 use stats::{Material, Pooled, Resolution};
 use terminal::output::{self, AnswerRequest};
 
+use super::compare::side_by_side::EarlyEnd;
+use super::gates::without_result;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
@@ -102,21 +104,18 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
         .collect();
     print(&patients, &diagnosed, &answer)?;
     if let Some(end) = early_end {
-        return Err(end.why);
+        return Err(without_result(args.gate.fail_if.is_some(), end.why));
     }
-    let gated = by_gate(args, &patients);
+    let constrained = constrained(&patients);
     match judge(&diagnosed) {
-        Ok(ExitStatus::Done) => gated,
-        judged if matches!(gated, Ok(ExitStatus::Done) | Err(_)) => judged,
-        _ => gated,
+        Ok(ExitStatus::Done) => constrained,
+        judged if matches!(constrained, Ok(ExitStatus::Done) | Err(_)) => judged,
+        _ => constrained,
     }
 }
 
-/// What the runs come to by `--fail-if`.
-fn by_gate(args: &DiagnoseArgs, patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
-    if args.gate.fail_if.is_none() {
-        return Ok(ExitStatus::Done);
-    }
+/// What the runs come to by the constraints of their suites, and by `--fail-if`.
+fn constrained(patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
     let runs = patients.iter().flat_map(|patient| &patient.kept);
     let points: Vec<RunAtPoint<'_>> = runs
         .map(|kept| RunAtPoint {
@@ -133,14 +132,6 @@ struct Runs {
     paths: Vec<PathBuf>,
     /// Why these are not all that were to be made now.
     early_end: Option<EarlyEnd>,
-}
-
-/// The end of a series of runs before all of them were made.
-struct EarlyEnd {
-    /// How the program ends.
-    why: RunnerError,
-    /// What the report says of it.
-    incomplete: Incomplete,
 }
 
 /// Where nothing was found, rows that were left out for a warning are no good news.

@@ -85,8 +85,8 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         SideSuite::of(&args.side)?,
         tested_servers(&[], &names)?,
     )?;
-    if let Some(why) = ended {
-        return Err(why);
+    if let Some(end) = ended {
+        return Err(end.why);
     }
     let comparison = without_places(compared(&servers, args.side.verdicts.by())?);
     let kept = shown(&servers)?;

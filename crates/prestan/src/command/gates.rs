@@ -4,8 +4,17 @@ use record::ConstraintSense;
 use runner::RunnerError;
 use runner::fitting::constraint_for;
 use suite::Plan;
+use terminal::output::tell;
 
 use crate::args::GateOptions;
+
+/// Why a measurement ended early; says that this is no result where something was to be judged.
+pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
+    if is_judged {
+        tell("prestan: --fail-if has no result, because the measurement ended early");
+    }
+    why
+}
 
 /// The name of a gate among the constraints of a run.
 pub(crate) const GATE: &str = "--fail-if";

@@ -222,6 +222,7 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
         Ok(Versus {
             name: name.clone(),
             runs: vec![b.path.clone()],
+            seeds: vec![b.run.plan.load.seed],
             notes: b.run.plan.notes.clone(),
             comparison,
         })
@@ -237,7 +238,9 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
     Some(Comparisons {
         name: names[0].clone(),
         runs: vec![a.path.clone()],
+        seeds: vec![a.run.plan.load.seed],
         notes: a.run.plan.notes.clone(),
         versus,
+        incomplete: None,
     })
 }

@@ -162,13 +162,14 @@ fn made(
     )?;
     let task = Arc::new(task);
     let ways = args.how.ways(&args.search.running)?;
+    let seed = ways.run.seed;
     let load = TrialLoad {
         find: args.search.find,
         duration: args.search.duration,
         warmup: args.search.warmup.warmup,
         in_turn: sending.in_turn,
         connections: args.search.connections.unwrap_or(pace::OPEN_CONNECTIONS),
-        seed: ways.run.seed,
+        seed,
     };
     let server = args.server.serving(sending.target, &args.how.connect)?;
     let server = one_labelled(server, &args.how.labels.label)?;
@@ -186,12 +187,10 @@ fn made(
         condition: Some(args.search.condition.to_string()),
         what: sending.what,
         answer: trials.search().answer(),
-        ..found(trials.find(), target, made, &ran)
+        ..found(trials.find(), target, (made, seed), &ran)
     };
-    found.inconclusive = ended.as_ref().map(|why| {
-        let servers = runner.anonymous();
-        servers.shown(&why.to_string())
-    });
+    let incomplete = |why| runner.anonymous().incomplete("search", why);
+    found.incomplete = ended.as_ref().map(incomplete);
     drop(runner);
     if ended.is_none() || !ran.is_empty() {
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
@@ -200,7 +199,13 @@ fn made(
     match ended {
         Some(why) => Err(why),
         // A gate of CI: the smallest load is too much.
-        None if found.answer.holds.is_none() => Ok(ExitStatus::TestFailed),
+        None if found.answer.holds.is_none() => {
+            output::tell(&format!(
+                "prestan: failed: {}",
+                report::answer_in_words(&found)
+            ));
+            Ok(ExitStatus::TestFailed)
+        }
         None => Ok(ExitStatus::Done),
     }
 }
@@ -219,7 +224,7 @@ fn not_tried(end: SeriesEnd, under_way: Option<String>) -> RunnerError {
 pub(super) fn found(
     find: Find,
     target: String,
-    mut made: Vec<Tried>,
+    (mut made, seed): (Vec<Tried>, u64),
     ran: &[&KeptRun],
 ) -> SearchResult {
     made.sort_by(|one, other| one.load.total_cmp(&other.load));
@@ -235,7 +240,8 @@ pub(super) fn found(
         knee: knee(&made),
         notes: report::notes_of(ran.iter().map(|one| &one.run.plan)),
         caveats: origins(ran.iter().copied()),
-        inconclusive: None,
+        seed,
+        incomplete: None,
         trials: made,
     }
 }

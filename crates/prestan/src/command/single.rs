@@ -16,7 +16,7 @@ use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, Step
 use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured};
 use runner::servers::{RunWays, TestedServer};
 
-use super::gates::add_gate;
+use super::gates::{add_gate, without_result};
 use crate::args::{MeasuringOptions, OutputOptions};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::signals::on_interrupt;
@@ -82,13 +82,18 @@ pub(crate) fn single(
             seed,
         },
     );
+    let is_judged = output.gate.fail_if.is_some();
     let (completed, gone) = runner.single(&step)?;
+    let is_whole = completed.is_whole();
     let reported = report(completed, &request);
-    let Some(gone) = gone else { return reported };
+    let Some(gone) = gone else {
+        let without = |why| without_result(is_judged && !is_whole, why);
+        return reported.map_err(without);
+    };
     if let Err(why) = reported {
         output::tell(&format!("prestan: warning: {why}"));
     }
-    Err(gone)
+    Err(without_result(is_judged, gone))
 }
 
 /// Shows a run on its own.

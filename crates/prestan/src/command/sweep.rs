@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use engine::{Drive, LoadDrive, Pacing, Rounds};
 use report::page::{Common, ReportPage};
-use report::{Sweep, SweepServer, Varied};
+use report::{Incomplete, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
-use super::gates::add_gate;
+use super::gates::{add_gate, without_result};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
@@ -22,10 +22,8 @@ use runner::kept::{KeptRun, origins};
 use runner::load::{guard, pace};
 use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
 use runner::policy::{self, AtPoint, Levels, Listed, SweepOrder, SweepSlot};
-use runner::series::{self, CompletedSeries, SeriesEnd};
-use runner::servers::{
-    AnonymousServers, TestedServer, labelled, tested_servers, with_pids, without_logs,
-};
+use runner::series::{self, CompletedSeries};
+use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::suite_text::SuiteText;
 use terminal::output::{self, AnswerRequest, tell};
 use terminal::progress::{SeriesPace, SeriesProgress};
@@ -68,12 +66,14 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let CompletedSeries { history, ended } = series::perform(&mut steps, &mut runner);
     shown.end();
     let done: Done<'_> = slots.iter().copied().zip(whole(&history)).collect();
-    let caveats = caveats(
-        args,
-        (&done, slots, ended.as_ref()),
-        &servers,
-        &runner.anonymous(),
-    );
+    let incomplete = ended.as_ref().map(|end| {
+        let repeat = |step: usize| slots[step - 1].repeat + 1;
+        let place = |step| format!("in repeat {} of {}", repeat(step), args.plan.repeat);
+        Incomplete {
+            place: end.step.map(place),
+            ..runner.anonymous().incomplete("sweep", &end.why)
+        }
+    });
     drop(runner);
     // That a run could not be made is no failure yet where something can be said already.
     let is_enough = done.len() >= 2 * slots.len() / args.plan.repeat as usize;
@@ -83,7 +83,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     }
     let name = &plans[0].task.plan.suite.name;
     let result = Sweep {
-        caveats,
+        incomplete,
+        caveats: caveats(&done, &servers),
         ..result(args, name, &points, &servers, &done, seed)
     };
     let common = servers.iter().enumerate().map(|(place, server)| {
@@ -92,7 +93,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     });
     print(&result, common.collect(), &answer)?;
     if let Some(why) = ended {
-        return Err(why);
+        return Err(without_result(args.gate.fail_if.is_some(), why));
     }
     let constraints = by_constraints(&at_points(&done, &points, &result));
     if matches!(constraints, Ok(ExitStatus::TestFailed)) {
@@ -132,6 +133,13 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
     if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
+        let first = done
+            .first()
+            .and_then(|(_, ran)| report::failed_rows(&ran.summary));
+        let first = first.map_or(String::new(), |rows| format!("; in the first run {rows}"));
+        tell(&format!(
+            "prestan: failed: no row was measured at any point{first}"
+        ));
         return Ok(ExitStatus::TestFailed);
     }
     // A law needs each of its points.
@@ -358,6 +366,7 @@ fn result(
             .map(|server| described(&servers[server], server, done))
             .collect(),
         notes: report::notes_of(done.iter().map(|(_, ran)| &ran.run.plan)),
+        incomplete: None,
         caveats: Vec::new(),
         rows: stats::sweep(&values, &swept, args.plan.same_within),
     }
@@ -376,35 +385,13 @@ fn described(name: &str, place: usize, done: &Done<'_>) -> SweepServer {
     }
 }
 
-fn caveats(
-    args: &SweepArgs,
-    (done, order, ended): (&Done<'_>, &[SweepSlot], Option<&SeriesEnd>),
-    names: &[String],
-    servers: &AnonymousServers,
-) -> Vec<String> {
+fn caveats(done: &Done<'_>, names: &[String]) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
     for (place, server) in names.iter().enumerate() {
         let own = done.iter().filter(|(at, _)| at.server == place);
         let own = origins(own.map(|(_, ran)| *ran));
         caveats.extend(own.into_iter().map(|caveat| format!("{server}: {caveat}")));
-    }
-    if let Some(SeriesEnd {
-        why,
-        step: Some(step),
-        ..
-    }) = ended
-    {
-        let why = match why {
-            RunnerError::Interrupted(_) => "it was interrupted".to_owned(),
-            why => without_logs(why),
-        };
-        let caveat = format!(
-            "it ended in repeat {} of {}: {why}",
-            order[step - 1].repeat + 1,
-            args.plan.repeat
-        );
-        caveats.push(servers.shown(&caveat));
     }
     caveats
 }

@@ -67,7 +67,7 @@ fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
     drop(server);
     let outcome = running.ends(4);
     let flowed = outcome.stdout.replace('\n', " ");
-    let said = "Incomplete: the diagnosis failed (the server cannot be reached: ";
+    let said = "Incomplete: the diagnosis ended early: ";
     assert!(flowed.starts_with(said), "{outcome}");
     assert!(
         flowed.contains("Not measured: suite listing, suite locks"),

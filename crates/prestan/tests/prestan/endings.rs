@@ -35,7 +35,9 @@ fn a_comparison_tells_what_was_done_before_a_server_died() {
     let running = comparing(&a, &b, "--json comparison.json --fail-if 'slower 5%'");
     until("the second pair", || in_the_second_pair(&b));
     drop(b);
-    let outcome = running.ends(1);
+    let outcome = running.ends(4);
+    let incomplete = "Incomplete: the comparison ended early: ";
+    assert!(outcome.stdout.starts_with(incomplete), "{outcome}");
     let says = "--fail-if has no result, because the measurement ended early";
     assert!(outcome.stderr.contains(says), "{outcome}");
     // The run of the other server says why it ended.
@@ -58,6 +60,8 @@ fn a_comparison_tells_what_was_done_before_ctrl_c() {
     until("the second pair", || in_the_second_pair(&b));
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
+    let says = "Incomplete: the comparison was interrupted.\n";
+    assert!(outcome.stdout.starts_with(says), "{outcome}");
     let row = |name: &str| {
         let mut lines = outcome.stdout.lines();
         lines.find(|line| line.starts_with(name)).unwrap()
@@ -87,11 +91,11 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     }
 }
 
-/// Ends a series from outside: by a signal, or, where there is none, by the death of its server, with that status.
-fn cut(running: Running, server: Faulty, signal: Option<Signal>, dead: i32) -> Outcome {
+/// Ends a series from outside: by a signal, or, where there is none, by the death of its server.
+fn cut(running: Running, server: Faulty, signal: Option<Signal>) -> Outcome {
     let Some(signal) = signal else {
         drop(server);
-        return running.ends(dead);
+        return running.ends(4);
     };
     send(&running, signal);
     running.ends(-signal.as_raw())
@@ -122,8 +126,10 @@ fn a_sweep_tells_what_was_done_before_sigterm_and_before_its_server_died() {
             prestan!("sweep {server} --only MkCol -r 2 --warmup 0 --vary width=1,2 --repeat 100")
                 .spawn();
         until_slow(&server, "MKCOL");
-        let outcome = cut(running, server, signal, 4);
-        assert!(outcome.stdout.contains("it ended in repeat"), "{outcome}");
+        let outcome = cut(running, server, signal);
+        let first = outcome.stdout.lines().next().unwrap();
+        assert!(first.starts_with("Incomplete: the sweep "), "{outcome}");
+        assert!(first.contains(" in repeat "), "{outcome}");
         assert!(outcome.stdout.contains("MkCol"), "{outcome}");
     }
 }
@@ -135,7 +141,11 @@ fn a_curve_tells_what_was_done_before_ctrl_c_and_before_its_server_died() {
         file(&server, "page");
         let running = prestan!("webstone --page /page {server} --repeat 90 --children 1,2").spawn();
         until_slow(&server, "GET");
-        let outcome = cut(running, server, signal, 1);
+        let outcome = cut(running, server, signal);
+        assert!(
+            outcome.stdout.starts_with("Incomplete: the curve "),
+            "{outcome}"
+        );
         assert!(outcome.stdout.contains("1 child"), "{outcome}");
     }
 }
@@ -153,8 +163,44 @@ fn a_search_tells_what_it_tried_before_ctrl_c_and_before_its_server_died() {
             let firsts = server.firsts_on_connections();
             firsts.iter().filter(|first| first.method == "GET").count() > 2
         });
-        let outcome = cut(running, server, signal, 4);
+        let outcome = cut(running, server, signal);
         assert!(outcome.stdout.contains("1 user"), "{outcome}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
+    let rows = "--only Get1K --warmup 0 -r 100";
+    // What is typed, and requests before the last run.
+    for (command, before) in [
+        (format!("run prestan BASE {rows}"), 0),
+        (
+            "load GET BASEfile --total 1000 --max-failures none".to_owned(),
+            0,
+        ),
+        (
+            format!("sweep BASE {rows} --vary width=1,2 --repeat 2"),
+            300,
+        ),
+        (format!("compare BASE BASE {rows} --repeat 2"), 200),
+        (
+            "webstone --page /file BASE --repeat 50 --children 1,2".to_owned(),
+            50,
+        ),
+    ] {
+        let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(5)));
+        let server = Faulty::new(|builder| builder.rule(slow.method("GET")));
+        file(&server, "file");
+        let words = command.replace("BASE", &server.server.url());
+        let running = Prestan::new().words(&words).spawn();
+        until("the last run", || {
+            let exchanges = server.server.exchanges();
+            exchanges.iter().filter(|own| own.method == "GET").count() > before + 20
+        });
+        drop(server);
+        let outcome = running.ends(4);
+        let says = " takes no connections after ";
+        assert!(outcome.stderr.contains(says), "{command}: {outcome}");
     }
 }
 

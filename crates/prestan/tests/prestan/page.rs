@@ -232,6 +232,7 @@ fn every_kind_of_figure_is_drawn() {
             suite: "prestan".to_owned(),
             target: run.plan.target.clone(),
             users: 1,
+            seed: 1.into(),
             server: None,
             notes: Vec::new(),
             rows: 1,

@@ -11,7 +11,8 @@ use stats::{Direction, Verdict};
 use super::inside_wire::ComparedInsideJson;
 use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
-use crate::json::KnownDigits;
+use crate::incomplete::IncompleteJson;
+use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
@@ -23,6 +24,9 @@ pub(crate) struct ComparisonDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
+    /// Why runs are missing; absent where all planned runs were measured, and of recorded runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<IncompleteJson>,
     /// The one that all are compared with.
     a: ServerRuns,
     /// The others.
@@ -39,6 +43,8 @@ struct ServerRuns {
     name: String,
     /// Its runs.
     runs: Vec<String>,
+    /// The seed of each of these runs: what chance decides is the same in runs of one seed.
+    seeds: Vec<SeedJson>,
     /// What whoever made them says about them (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
@@ -52,6 +58,8 @@ struct ComparedServer {
     name: String,
     /// Its runs.
     runs: Vec<String>,
+    /// The seed of each of these runs: what chance decides is the same in runs of one seed.
+    seeds: Vec<SeedJson>,
     /// What whoever made them says about them (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
@@ -193,9 +201,11 @@ impl From<&Comparisons> for ComparisonDocument {
         };
         ComparisonDocument {
             schema_version: SCHEMA_VERSION,
+            incomplete: all.incomplete.as_ref().map(IncompleteJson::from),
             a: ServerRuns {
                 name: all.name.clone(),
                 runs: all.runs.clone(),
+                seeds: seeds(&all.seeds),
                 notes: all.notes.clone(),
             },
             b: all.versus.iter().map(ComparedServer::from).collect(),
@@ -210,6 +220,7 @@ impl From<&Versus> for ComparedServer {
         ComparedServer {
             name: versus.name.clone(),
             runs: versus.runs.clone(),
+            seeds: seeds(&versus.seeds),
             notes: versus.notes.clone(),
             pairs: comparison.pairs,
             same_within_percent: (comparison.same_within * 100.0).known(),
@@ -217,6 +228,10 @@ impl From<&Versus> for ComparedServer {
             caveats: comparison.caveats.iter().map(super::caveat).collect(),
         }
     }
+}
+
+fn seeds(seeds: &[u64]) -> Vec<SeedJson> {
+    seeds.iter().copied().map(SeedJson::from).collect()
 }
 
 fn test(row: &Compared, b: &str) -> ComparedTest {

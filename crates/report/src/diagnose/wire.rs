@@ -6,7 +6,8 @@ use serde::Serialize;
 use stats::{Evidence, Finding, LeftOut, NamedQuantity, Quantity};
 
 use super::words::words;
-use super::{Diagnosed, DiagnosedRun, NotMeasured, incomplete, sentences};
+use super::{Diagnosed, DiagnosedRun, sentences};
+use crate::incomplete::IncompleteJson;
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
@@ -29,28 +30,6 @@ pub(super) struct DiagnosisDocument {
     seen_once: Vec<FindingJson>,
     /// The rows that were not checked.
     left_out: Vec<LeftOutJson>,
-}
-
-/// Why there are fewer runs than were planned.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Incomplete", deny_unknown_fields)]
-struct IncompleteJson {
-    /// How the series of runs ended.
-    reason: Reason,
-    /// The same in words, with the runs that are missing.
-    text: String,
-    /// The planned runs that were not measured to their end.
-    not_measured: Vec<NotMeasured>,
-}
-
-/// How a series of runs ended early.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Reason {
-    /// The user interrupted it.
-    Interrupted,
-    /// A run failed.
-    Failed,
 }
 
 /// A finding.
@@ -223,19 +202,6 @@ impl From<&[Diagnosed]> for DiagnosisDocument {
                 .extend(left_out.map(|left| not_seen(left, first)));
         }
         document
-    }
-}
-
-impl From<&super::Incomplete> for IncompleteJson {
-    fn from(of: &super::Incomplete) -> IncompleteJson {
-        IncompleteJson {
-            reason: match of.failure {
-                None => Reason::Interrupted,
-                Some(_) => Reason::Failed,
-            },
-            text: incomplete::sentence(of),
-            not_measured: of.not_measured.clone(),
-        }
     }
 }
 

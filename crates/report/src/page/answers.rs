@@ -12,7 +12,7 @@ pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
     html! {
         @if let Some(compared) = page.comparison { (comparison::in_short(compared)) }
         @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
-        @if let Some(found) = page.search { p { (search::verdict(found)) } }
+        @if let Some(found) = page.search { p { (search::answer_in_words(found)) } }
     }
 }
 

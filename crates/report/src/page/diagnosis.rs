@@ -6,7 +6,6 @@ use super::markup::list;
 use super::sections::{moment, named, users};
 use super::{PageRun, ReportPage, names};
 use crate::clean;
-use crate::diagnose::incomplete;
 use crate::lists::distinct;
 use crate::text::UNKNOWN_SOFTWARE;
 
@@ -31,16 +30,6 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
             p.what { (first.software().unwrap_or(UNKNOWN_SOFTWARE)) }
         }
         (list("where", page.runs.iter().zip(names).map(line)))
-    }
-}
-
-/// Which runs are missing, where the series of runs ended early.
-pub(super) fn incomplete(page: &ReportPage<'_>) -> Markup {
-    let mut all = page.diagnosed.unwrap_or_default().iter();
-    html! {
-        @if let Some(of) = all.find_map(|of| of.incomplete.as_ref()) {
-            div.box.bad { p { strong { (incomplete::HEADING) } " " (incomplete::sentence(of)) } }
-        }
     }
 }
 

@@ -6,7 +6,8 @@ use stats::{Distribution, TestSummary};
 
 use super::markup::{heading, list, percentile, rate, wide};
 use super::tables::test_names;
-use super::{PageRun, ReportPage, answers, diagnosis, pages, sections};
+use super::{PageRun, ReportPage, answers, pages, sections};
+use crate::incomplete::HEADING;
 use crate::ranking::{heat, ranking};
 use crate::table::in_words;
 use crate::units::{factor, human, human_in, human_range};
@@ -51,7 +52,9 @@ impl Subject {
 /// The numbers of a page, and which of them are none.
 pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
     html! {
-        (diagnosis::incomplete(page))
+        @if let Some(incomplete) = page.incomplete() {
+            div.box.bad { p { strong { (HEADING) } " " (incomplete.sentence()) } }
+        }
         (list("counts", pages::in_short(page, names)))
         (answers::in_short(page))
         @match subject {

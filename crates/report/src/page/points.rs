@@ -8,7 +8,7 @@ use super::markup::{estimate, heading, mean, meanings};
 use super::tables::{count, nothing, number, section, timed};
 use crate::compare::words::ratio;
 use crate::lists::enumerated;
-use crate::search::{self, Loaded, Medians};
+use crate::search::{self, LoadColumn, Loaded};
 use crate::{SearchResult, Sweep, sweep};
 
 /// All of them; nothing for a page without.
@@ -93,55 +93,43 @@ fn ratio_cell(PointRatio { value, ci95 }: PointRatio) -> Markup {
     number(value, estimate(&shown, range), "")
 }
 
-/// What the columns of a search mean.
-const MEANINGS: [&str; 7] = [
-    "",
-    "Expected responses, or complete pages",
-    "Mean time",
-    "Half of the operations took no longer",
-    "99 in a hundred took no longer",
-    "Operations that failed or were dropped",
-    "Whether the condition held",
-];
-
 fn of_search(found: &SearchResult) -> Markup {
-    let headers = search::headers(found);
+    let columns = LoadColumn::of(found);
+    let words = |column: LoadColumn| match (column, column.heading(found)) {
+        (LoadColumn::Load, _) => ("load", ""),
+        (LoadColumn::Remark, (_, what)) if found.condition.is_some() => ("condition", what),
+        (LoadColumn::Remark, _) => ("remark", ""),
+        (_, words) => words,
+    };
     let head = html! {
-        @for (place, (name, what)) in headers.iter().zip(MEANINGS).enumerate() {
-            @match place {
-                0 => (heading("load", what, "text")),
-                6 if found.condition.is_some() => (heading("condition", what, "text")),
-                6 => (heading("remark", "", "text")),
-                _ => (heading(name, what, "number")),
-            }
+        @for column in &columns {
+            @let (name, what) = words(*column);
+            @let kind = if matches!(column, LoadColumn::Load | LoadColumn::Remark) { "text" } else { "number" };
+            (heading(name, what, kind))
         }
     };
-    let body = html! { @for loaded in Loaded::all(found) { (row(found, &loaded)) } };
-    let last = found
-        .condition
-        .is_some()
-        .then_some(("condition", MEANINGS[6]));
-    let told = headers.iter().copied().zip(MEANINGS).take(6).chain(last);
+    let body = html! { @for loaded in Loaded::all(found) { (row(found, &columns, &loaded)) } };
+    let told = columns.iter().map(|column| words(*column));
     let note = html! { p { (search::NOTE) } (meanings(told)) };
     section("trials", "All loads", &head, &body, &note)
 }
 
-fn row(found: &SearchResult, loaded: &Loaded) -> Markup {
-    let [load, per_second, mean, p50, p99, _, remark] = search::cells(found, loaded);
-    let time = |of: fn(Medians) -> f64, shown: &str| match loaded.times {
-        Some(times) => timed(of(times), shown),
-        None => html! { td data-sort="" { (shown) } },
-    };
-    let failed = if loaded.failures > 0 { "bad" } else { "" };
-    html! {
-        tr {
-            th scope="row" data-sort=(loaded.load) { (load) }
-            (number(loaded.per_second, per_second, ""))
-            (time(|times| times.mean, &mean))
-            (time(|times| times.p50, &p50))
-            (time(|times| times.p99, &p99))
-            (count(loaded.failures, failed))
-            td class=(if loaded.fails() { "bad" } else { "ok" }) { (remark) }
+fn row(found: &SearchResult, columns: &[LoadColumn], loaded: &Loaded) -> Markup {
+    let cell = |column: &LoadColumn| {
+        let shown = column.cell(found, loaded);
+        match (column, column.value(loaded)) {
+            (LoadColumn::Load, _) => html! { th scope="row" data-sort=(loaded.load) { (shown) } },
+            (LoadColumn::Rate, _) => number(loaded.per_second, shown, ""),
+            (LoadColumn::Failures, _) => {
+                let failed = if loaded.failures > 0 { "bad" } else { "" };
+                count(loaded.failures, failed)
+            }
+            (LoadColumn::Remark, _) => {
+                html! { td class=(if loaded.fails() { "bad" } else { "ok" }) { (shown) } }
+            }
+            (_, Some(time)) => timed(time, &shown),
+            (_, None) => html! { td data-sort="" { (shown) } },
         }
-    }
+    };
+    html! { tr { @for column in columns { (cell(column)) } } }
 }

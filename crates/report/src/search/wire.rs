@@ -8,10 +8,11 @@ use record::{Nanos, NoteRecord};
 use stats::Tested;
 
 use super::{Loaded, Medians, SearchResult, Tried};
-use crate::json::KnownDigits;
+use crate::incomplete::IncompleteJson;
+use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// The largest load at which a condition holds in at least nine of ten trials.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -20,6 +21,9 @@ pub(crate) struct SearchDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
+    /// Why loads are missing; absent where the search went on to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<IncompleteJson>,
     /// What was searched for: users, or rate (requests a second).
     #[schemars(extend("enum" = ["users", "rate"]))]
     find: &'static str,
@@ -38,6 +42,8 @@ pub(crate) struct SearchDocument {
     /// What whoever made them says about the trials (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
+    /// Seed of everything random: that of the first trial; each other has the next one.
+    seed: SeedJson,
     /// What to know before believing it.
     caveats: Vec<String>,
     /// The answer.
@@ -45,8 +51,6 @@ pub(crate) struct SearchDocument {
     /// The load beyond which more costs more time than it brings answers; null where it may lie
     /// beyond what was tried. It has no interval.
     knee: Option<f64>,
-    /// Why the generator, and not the server, ended the search; null where it did not.
-    inconclusive: Option<String>,
     /// What all trials of a load came to, in the order of the loads.
     loads: Vec<LoadResult>,
     /// Every trial, in the order of the loads.
@@ -99,6 +103,10 @@ struct LoadResult {
     p50_us: Option<f64>,
     /// The median of their 99th percentiles. It has no interval.
     p99_us: Option<f64>,
+    /// The median of their processor times of the server per operation, in microseconds. It has no interval. Absent where the
+    /// server was not looked into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processor_us: Option<f64>,
     /// Operations that failed or were dropped, in all of them.
     failures: u64,
 }
@@ -128,6 +136,10 @@ struct TrialResult {
     p99_us: Option<f64>,
     /// Its 95 % interval; null where there are too few times for one.
     p99_ci95_us: Option<[f64; 2]>,
+    /// Processor time of the server per operation, the mean of all, in microseconds. It has no interval. Absent where the server
+    /// was not looked into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processor_us: Option<f64>,
     /// Operations that failed or were dropped.
     failures: u64,
 }
@@ -136,6 +148,7 @@ impl From<&SearchResult> for SearchDocument {
     fn from(found: &SearchResult) -> SearchDocument {
         SearchDocument {
             schema_version: SCHEMA_VERSION,
+            incomplete: found.incomplete.as_ref().map(IncompleteJson::from),
             find: found.find.name(),
             condition: found.condition.clone(),
             counted: found.counted.name(),
@@ -143,6 +156,7 @@ impl From<&SearchResult> for SearchDocument {
             software: found.software.clone(),
             what: found.what.clone(),
             notes: found.notes.clone(),
+            seed: found.seed.into(),
             caveats: found.caveats.clone(),
             answer: AnswerJson {
                 holds: found.answer.holds.map(TestedLoad::from),
@@ -150,7 +164,6 @@ impl From<&SearchResult> for SearchDocument {
                 confirmed: found.answer.confirmed,
             },
             knee: found.knee.known(),
-            inconclusive: found.inconclusive.clone(),
             loads: Loaded::all(found).iter().map(LoadResult::from).collect(),
             points: found.trials.iter().map(TrialResult::from).collect(),
         }
@@ -180,6 +193,7 @@ impl From<&Loaded> for LoadResult {
             mean_us: us(|times| times.mean),
             p50_us: us(|times| times.p50),
             p99_us: us(|times| times.p99),
+            processor_us: loaded.processor.map(|ns| (ns / 1e3).known()),
             failures: loaded.failures,
         }
     }
@@ -205,6 +219,7 @@ impl From<&Tried> for TrialResult {
             p50_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[0])),
             p99_us: times.map(|times| us(times.p99 as f64)),
             p99_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[3])),
+            processor_us: tried.processor.map(us),
             failures: tried.failures,
         }
     }

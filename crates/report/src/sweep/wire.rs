@@ -11,6 +11,7 @@ use stats::{Effect, Fitted, Growth, Law, SweepPoint, SweptServer, Term};
 use super::inside_wire::SweptInsideJson;
 use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
+use crate::incomplete::IncompleteJson;
 use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -23,6 +24,9 @@ pub(crate) struct SweepDocument {
     /// Version of this document.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
+    /// Why runs are missing; absent where all planned runs were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<IncompleteJson>,
     /// Name of the suite.
     suite: String,
     /// Which points were measured: grid (all combinations), one at a time (the others at their
@@ -178,6 +182,7 @@ impl From<&Sweep> for SweepDocument {
         });
         SweepDocument {
             schema_version: SCHEMA_VERSION,
+            incomplete: sweep.incomplete.as_ref().map(IncompleteJson::from),
             suite: sweep.suite.clone(),
             design: sweep.design.name(),
             repeats: sweep.repeats,

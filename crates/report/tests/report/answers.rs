@@ -81,6 +81,7 @@ pub(crate) fn sweep() -> Sweep {
             server("apache", Some("Apache/2.4")),
             server("</script>evil\u{1b}[2J", None),
         ],
+        incomplete: None,
         caveats: vec!["the generator was the bottleneck in 1 of 48 runs".to_owned()],
     }
 }
@@ -97,6 +98,7 @@ pub(crate) fn found() -> SearchResult {
         per_second: 1000.0 * load.min(8.0),
         per_second_ci95: Some((980.0 * load.min(8.0), 1020.0 * load.min(8.0))),
         times: Distribution::of(&[(p99 / 6.0) as u64, (p99 / 3.0) as u64, p99 as u64]),
+        processor: None,
         failures: u64::from(!held),
     };
     SearchResult {
@@ -114,7 +116,8 @@ pub(crate) fn found() -> SearchResult {
             confirmed: true,
         },
         knee: Some(8.0),
-        inconclusive: None,
+        seed: 7,
+        incomplete: None,
         trials: vec![
             tried(1.0, true, 1e6),
             tried(8.0, true, 9e6),
@@ -189,12 +192,15 @@ pub(crate) fn comparisons() -> Comparisons {
     Comparisons {
         name: "http://127.0.0.1:1/".to_owned(),
         runs: vec!["runs/a".to_owned()],
+        seeds: Vec::new(),
         notes: Vec::new(),
         versus: vec![Versus {
             name: "evil|`\u{1b}[31m`".to_owned(),
             runs: vec!["runs/b".to_owned()],
+            seeds: Vec::new(),
             notes: Vec::new(),
             comparison,
         }],
+        incomplete: None,
     }
 }

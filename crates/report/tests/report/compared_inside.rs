@@ -136,13 +136,16 @@ fn comparisons(pairs: u64) -> Comparisons {
         Comparisons {
             name: "main".to_owned(),
             runs: Vec::new(),
+            seeds: Vec::new(),
             notes: Vec::new(),
             versus: vec![Versus {
                 name: "branch".to_owned(),
                 runs: Vec::new(),
+                seeds: Vec::new(),
                 notes: Vec::new(),
                 comparison: stats::compare(&first, &second, 0.02).unwrap(),
             }],
+            incomplete: None,
         }
     };
     sides(&b, &of_b)
@@ -246,6 +249,7 @@ fn costs_that_grow_have_a_law() {
             target: "http://127.0.0.1:1/".to_owned(),
             software: None,
         }],
+        incomplete: None,
         caveats: Vec::new(),
     };
     insta::assert_snapshot!(report::sweep_text(&sweep, false, 110));

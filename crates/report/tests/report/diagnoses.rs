@@ -11,7 +11,7 @@ use record::{NoteRecord, Run};
 use report::page::{PageRun, ReportPage, html};
 use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
 
-use crate::{page, runs};
+use crate::{page, runs, sweeps};
 
 /// A server that speaks to the terminal, and suites of somebody's own.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
@@ -71,6 +71,7 @@ fn run(suite: &str, server: Option<&str>) -> DiagnosedRun {
         suite: suite.to_owned(),
         target: "http://127.0.0.1:8080/dav/".into(),
         users: if suite == "listing" { 4 } else { 1 },
+        seed: 1.into(),
         server: server.map(str::to_owned),
         notes: Vec::new(),
         rows: 23,
@@ -213,8 +214,8 @@ fn missing(suite: &str, users: u32, is_repeat: bool) -> NotMeasured {
 
 fn interrupted() -> Incomplete {
     Incomplete {
-        failure: None,
         not_measured: vec![missing("locks", 1, false), missing("prestan", 8, false)],
+        ..sweeps::ended_early("diagnosis", None)
     }
 }
 
@@ -231,12 +232,14 @@ fn an_incomplete_diagnosis_begins_with_what_is_missing() {
         "Incomplete: the diagnosis was interrupted. Not measured: suite locks, suite prestan with 8 users."
     );
     let failed = Incomplete {
-        failure: Some(format!("the disk is full {HOSTILE}")),
         not_measured: vec![missing("listing", 1, true)],
+        ..sweeps::ended_early("diagnosis", Some(&format!("the disk is full {HOSTILE}")))
     };
     let line = first_line(failed);
     assert!(
-        line.starts_with("Incomplete: the diagnosis failed (the disk is full Evil/1.0 \\u{1b}"),
+        line.starts_with(
+            "Incomplete: the diagnosis ended early: the disk is full Evil/1.0 \\u{1b}"
+        ),
         "{line}"
     );
     assert!(

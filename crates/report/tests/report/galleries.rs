@@ -93,14 +93,17 @@ pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
     let versus = servers[1..].iter().map(|other| Versus {
         name: other.name.to_owned(),
         runs: Vec::new(),
+        seeds: Vec::new(),
         notes: Vec::new(),
         comparison: stats::compare(&servers[0].sides(), &other.sides(), 0.02).unwrap(),
     });
     let comparison = Comparisons {
         name: servers[0].name.to_owned(),
         runs: Vec::new(),
+        seeds: Vec::new(),
         notes: Vec::new(),
         versus: versus.collect(),
+        incomplete: None,
     };
     let exhibits = servers.iter().map(|server| Exhibit {
         name: server.name.to_owned(),

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use record::{Environment, NoteRecord, PlanRecord, Run};
 use report::gallery::{Exhibit, Gallery, gallery};
 use report::page::{PageRun, ReportPage};
-use report::{Comparisons, SearchResult, Sweep, TextOptions, Versus};
+use report::{Comparisons, Incomplete, SearchResult, Sweep, TextOptions, Versus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -172,13 +172,16 @@ fn of_run(run: &Run, reports: &mut Reports) {
     let comparisons = Comparisons {
         name: name.clone(),
         runs: vec![name.clone()],
+        seeds: Vec::new(),
         notes: vec![note(&name)],
         versus: vec![Versus {
             name: name.clone(),
             runs: vec![name.clone()],
+            seeds: Vec::new(),
             notes: Vec::new(),
             comparison: stats::compare(&[side()], &[side()], 0.02).unwrap(),
         }],
+        incomplete: Some(ended(&name)),
     };
     reports
         .texts
@@ -238,10 +241,20 @@ fn note(text: &str) -> NoteRecord {
     }
 }
 
+fn ended(hostile: &str) -> Incomplete {
+    Incomplete {
+        series: "sweep",
+        failure: Some(hostile.to_owned()),
+        place: Some("in repeat 2 of 3".to_owned()),
+        not_measured: Vec::new(),
+    }
+}
+
 fn of_answers(hostile: &str, reports: &mut Reports) {
     let text = || hostile.to_owned();
     let mut sweep: Sweep = answers::sweep();
     sweep.suite = text();
+    sweep.incomplete = Some(ended(hostile));
     sweep.caveats = vec![text()];
     sweep.notes = vec![note(hostile)];
     for server in &mut sweep.servers {
@@ -256,7 +269,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
         what: text(),
         notes: vec![note(hostile)],
         caveats: vec![text()],
-        inconclusive: Some(text()),
+        incomplete: Some(ended(hostile)),
         ..answers::found()
     };
     let texts = [

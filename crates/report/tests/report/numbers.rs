@@ -344,10 +344,17 @@ pub(crate) const SEARCH: &[Numbers] = &[
         facts: &["schema_version"],
     },
     facts("Held", &["load", "held", "trials", "at_least", "at_most"]),
+    facts("NotMeasured", &["users"]),
     Numbers {
         of: "OfLoad",
         estimates: &[],
-        without: &["throughput_per_s", "mean_us", "p50_us", "p99_us"],
+        without: &[
+            "throughput_per_s",
+            "mean_us",
+            "p50_us",
+            "p99_us",
+            "processor_us",
+        ],
         facts: &["load", "held", "trials", "failures"],
     },
     Numbers {
@@ -358,7 +365,7 @@ pub(crate) const SEARCH: &[Numbers] = &[
             ("p50_us", Key("p50_ci95_us")),
             ("p99_us", Key("p99_ci95_us")),
         ],
-        without: &[],
+        without: &["processor_us"],
         facts: &[
             "load",
             "failures",
@@ -384,6 +391,7 @@ pub(crate) const SWEEP: &[Numbers] = &[
         without: &[],
         facts: &["from", "to", "ci95", "p", "p_holm"],
     },
+    facts("NotMeasured", &["users"]),
     facts("OfServer", &["server"]),
     Numbers {
         of: "OfTerm",

@@ -4,8 +4,9 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use stats::{Growing, SearchOutcome, Tally, Tested};
 
-use crate::answers::{found, sweep};
-use report::SearchResult;
+use crate::answers::{self, found, sweep};
+use report::page::ReportPage;
+use report::{Comparisons, Incomplete, SearchResult, Sweep};
 
 #[test]
 fn a_sweep_for_people() {
@@ -116,7 +117,7 @@ fn a_search_for_people() {
         assert!(text.contains(says), "{text}");
     }
     let stopped = SearchResult {
-        inconclusive: Some("late".to_owned()),
+        incomplete: Some(ended_early("search", Some("late"))),
         answer: SearchOutcome {
             holds: tested(4.0, 1, 0),
             ..SearchOutcome::default()
@@ -125,7 +126,8 @@ fn a_search_for_people() {
     };
     let text = report::search_text(&stopped, false, 300);
     assert!(
-        text.contains("may hold with 4 users") && text.contains("The search ended early: "),
+        text.contains("may hold with 4 users")
+            && text.contains("Incomplete: the search ended early: late.\n"),
         "{text}"
     );
 }
@@ -144,4 +146,111 @@ fn a_search_for_programs() {
         (&load["held"], &load["trials"], &load["p99_us"]),
         (&2.into(), &3.into(), &30_000.0.into())
     );
+}
+
+/// A series that ended early, for that reason; `None` where the user interrupted it.
+pub(crate) fn ended_early(series: &'static str, failure: Option<&str>) -> Incomplete {
+    Incomplete {
+        series,
+        failure: failure.map(str::to_owned),
+        place: None,
+        not_measured: Vec::new(),
+    }
+}
+
+#[test]
+fn every_answer_of_a_series_that_ended_early_says_so_first_and_in_one_field() {
+    let early = |series| Some(ended_early(series, Some("the server <b> is gone")));
+    let comparison = Comparisons {
+        incomplete: early("comparison"),
+        ..answers::comparisons()
+    };
+    let sweep = Sweep {
+        incomplete: Some(Incomplete {
+            place: Some("in repeat 2 of 3".to_owned()),
+            ..ended_early("sweep", None)
+        }),
+        ..sweep()
+    };
+    let found = SearchResult {
+        incomplete: early("search"),
+        ..found()
+    };
+    let early = "ended early: the server <b> is gone.";
+    let table = [
+        (
+            format!("the comparison {early}"),
+            report::compare_text(&comparison, false, 200),
+            valid(
+                &report::compare_json(&comparison),
+                &report::compare_schema(),
+            ),
+            ReportPage {
+                comparison: Some(&comparison),
+                ..ReportPage::default()
+            },
+        ),
+        (
+            "the sweep was interrupted in repeat 2 of 3.".to_owned(),
+            report::sweep_text(&sweep, false, 200),
+            valid(&report::sweep_json(&sweep), &report::sweep_schema()),
+            ReportPage {
+                sweep: Some(&sweep),
+                ..ReportPage::default()
+            },
+        ),
+        (
+            format!("the search {early}"),
+            report::search_text(&found, false, 200),
+            valid(&report::search_json(&found), &report::search_schema()),
+            ReportPage {
+                search: Some(&found),
+                ..ReportPage::default()
+            },
+        ),
+    ];
+    for (says, text, document, page) in table {
+        let first = format!("Incomplete: {says}\n\n");
+        assert!(text.starts_with(&first), "{text}");
+        assert_eq!(document["incomplete"]["text"], says);
+        let is_interrupted = says.contains("interrupted");
+        let reason = if is_interrupted {
+            "interrupted"
+        } else {
+            "failed"
+        };
+        assert_eq!(document["incomplete"]["reason"], reason);
+        let shown = format!(
+            "<strong>Incomplete:</strong> {}",
+            says.replace("<b>", "&lt;b&gt;")
+        );
+        assert!(report::page::html(&page).contains(&shown), "no {shown}");
+    }
+    let markdown = report::compare_markdown(&comparison);
+    assert!(
+        markdown.starts_with("**Incomplete:** the comparison ended early"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_search_that_looked_into_the_server_says_what_a_load_costs_it() {
+    let plain = report::search_text(&found(), false, 200);
+    assert!(!plain.contains("processor"), "{plain}");
+    let mut found = found();
+    for (place, tried) in found.trials.iter_mut().enumerate() {
+        tried.processor = Some(1e6 * place as f64);
+    }
+    let text = report::search_text(&found, false, 200);
+    let line = |of: &str| text.lines().find(|line| line.starts_with(of)).unwrap();
+    // Of three trials with 16 users: 2, 3 and 4 ms.
+    assert!(line("16 users").contains(" 3.00 ms "), "{text}");
+    let document = valid(&report::search_json(&found), &report::search_schema());
+    assert_eq!(document["loads"][2]["processor_us"], 3_000.0);
+    assert_eq!(document["points"][1]["processor_us"], 1_000.0);
+    let page = report::page::html(&ReportPage {
+        search: Some(&found),
+        ..ReportPage::default()
+    });
+    assert!(page.contains("Processor time of the server per operation"));
 }

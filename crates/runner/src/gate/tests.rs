@@ -37,14 +37,17 @@ fn comparisons(pairs: Vec<(RunBuilder, RunBuilder)>) -> Comparisons {
     let versus = Versus {
         name: "B".to_owned(),
         runs: Vec::new(),
+        seeds: Vec::new(),
         notes: Vec::new(),
         comparison,
     };
     Comparisons {
         name: "A".to_owned(),
         runs: Vec::new(),
+        seeds: Vec::new(),
         notes: Vec::new(),
         versus: vec![versus],
+        incomplete: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Drive;
-use stats::Completeness;
+use stats::{Completeness, Conclusion};
 use suite::Plan;
 
 use crate::RunnerError;
@@ -13,6 +13,7 @@ use crate::kept::KeptRun;
 use crate::load::guard::Permission;
 use crate::run::{IncompleteRun, PARTNER_ENDED};
 use crate::series::{MadeStep, SeriesHistory, StepFailure};
+use crate::servers::RunsOfServer;
 
 /// Runs that are made at the same time.
 pub struct RunStep {
@@ -161,6 +162,25 @@ impl StepRuns {
             ended: why.map(|why| StepFailure { why, has_begun }),
         }
     }
+}
+
+/// What runs side by side were like.
+pub(super) fn ran(runs: &Result<Vec<Result<KeptRun, IncompleteRun>>, StepFailure>) -> RunsOfServer {
+    let Ok(runs) = runs else {
+        return RunsOfServer::NotBegun;
+    };
+    let ran = |run: &Result<KeptRun, IncompleteRun>| match run {
+        Ok(whole) if whole.summary.conclusion() == Conclusion::Pass => RunsOfServer::Well,
+        Err(
+            IncompleteRun {
+                why: RunnerError::Interrupted(_),
+                ..
+            }
+            | IncompleteRun { run: None, .. },
+        ) => RunsOfServer::NotBegun,
+        _ => RunsOfServer::Failed,
+    };
+    runs.iter().map(ran).max().unwrap_or(RunsOfServer::NotBegun)
 }
 
 /// What there is of runs side by side, and why one of them did not go through: its own reason goes before what that did

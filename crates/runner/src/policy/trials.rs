@@ -6,7 +6,9 @@ use std::time::Duration;
 use engine::{Drive, LoadDrive, Pacing};
 use record::Outcome;
 use report::{Find, Tried};
-use stats::{Conclusion, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary};
+use stats::{
+    Conclusion, InsideFigure, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary,
+};
 
 use crate::RunnerError;
 use crate::kept::KeptRun;
@@ -254,7 +256,7 @@ fn is_there(summary: &Summary) -> bool {
 /// with pages, those of the pages.
 pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     if let Some(pages) = &summary.pages {
-        return of_pages(load, held, pages);
+        return of_pages((load, held), summary, pages);
     }
     let rows = || summary.tests.iter();
     let slowest = rows()
@@ -269,11 +271,27 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
             _ => None,
         },
         times: slowest.copied(),
+        processor: processor(summary),
         failures: rows().map(|row| row.failed()).sum(),
     }
 }
 
-fn of_pages(load: OfferedLoad, held: bool, pages: &PagesSummary) -> Tried {
+/// Processor time of the server for an operation, whichever it is.
+fn processor(summary: &Summary) -> Option<f64> {
+    let rows = summary.inside.iter().flat_map(|inside| &inside.rows);
+    let counted = rows.filter_map(|row| {
+        Some((
+            row.mean(InsideFigure::Processor)?.mean,
+            row.operations as f64,
+        ))
+    });
+    let (spent, operations) = counted.fold((0.0, 0.0), |(spent, all), (mean, own)| {
+        (spent + mean * own, all + own)
+    });
+    (operations > 0.0).then(|| spent / operations)
+}
+
+fn of_pages((load, held): (OfferedLoad, bool), summary: &Summary, pages: &PagesSummary) -> Tried {
     Tried {
         load,
         held,
@@ -282,6 +300,7 @@ fn of_pages(load: OfferedLoad, held: bool, pages: &PagesSummary) -> Tried {
             .per_minute_ci95
             .map(|(low, high)| (low / 60.0, high / 60.0)),
         times: pages.all.load,
+        processor: processor(summary),
         failures: pages.all.incomplete + pages.left_out.incomplete,
     }
 }

@@ -9,6 +9,7 @@ use super::ended::EndedRun;
 use crate::RunnerError;
 use crate::intake::{Concluded, Intake};
 use crate::kept::KeptRun;
+use crate::servers::RunsOfServer;
 
 /// A run that is over.
 pub struct CompletedRun {
@@ -43,10 +44,21 @@ impl From<RunnerError> for IncompleteRun {
 }
 
 impl CompletedRun {
-    /// Whether all of it went as it should.
-    pub(crate) fn is_well(&self) -> bool {
+    /// What it was like, for its server.
+    pub(crate) fn ran(&self) -> RunsOfServer {
         let conclusion = self.summary.as_ref().map(Summary::conclusion);
-        self.finished.error.is_none() && conclusion == Ok(Conclusion::Pass)
+        match &self.finished.error {
+            None if conclusion == Ok(Conclusion::Pass) => RunsOfServer::Well,
+            None if !self.was_interrupted() => RunsOfServer::Failed,
+            _ => RunsOfServer::NotBegun,
+        }
+    }
+
+    /// Whether it went through to its end.
+    pub fn is_whole(&self) -> bool {
+        let summary = self.summary.as_ref().ok();
+        self.finished.error.is_none()
+            && summary.is_some_and(|own| own.complete == Completeness::Complete)
     }
 
     /// Whether somebody ended it.

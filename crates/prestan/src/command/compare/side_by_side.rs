@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use report::Incomplete;
 use stats::LEAST_STARTS;
 use suite::Plan;
 
@@ -59,11 +60,19 @@ pub(crate) enum Extent {
     Within(Duration),
 }
 
+/// The end of a series of runs before all of them were made.
+pub(crate) struct EarlyEnd {
+    /// How the program ends.
+    pub(crate) why: RunnerError,
+    /// What the report says of it.
+    pub(crate) incomplete: Incomplete,
+}
+
 /// What was measured side by side.
 pub(crate) struct MeasuredSeries {
     pub(crate) servers: Vec<MeasuredServer>,
     /// Why it ended before all tests were done.
-    pub(crate) ended: Option<RunnerError>,
+    pub(crate) ended: Option<EarlyEnd>,
 }
 
 /// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
@@ -141,11 +150,15 @@ pub(crate) fn measure(
             server.runs.push(run);
         }
     }
+    let servers = runner.anonymous();
     match series.ended.map(|end| end.why) {
         Some(why) if measured[0].runs.is_empty() => Err(why),
         ended => Ok(MeasuredSeries {
             servers: measured,
-            ended,
+            ended: ended.map(|why| EarlyEnd {
+                incomplete: servers.incomplete("comparison", &why),
+                why,
+            }),
         }),
     }
 }

@@ -17,7 +17,7 @@ use runner::RunnerError;
 use runner::local::{LocalRunner, LocalSeries, RunTask, whole};
 use runner::policy::{DiagnosisSuites, PlannedSuite};
 use runner::series;
-use runner::servers::{labelled, tested_servers, with_pids, without_logs};
+use runner::servers::{labelled, tested_servers, with_pids};
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
@@ -83,11 +83,8 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
             paths,
             early_end: ended.map(|why| EarlyEnd {
                 incomplete: Incomplete {
-                    failure: match &why {
-                        RunnerError::Interrupted(_) => None,
-                        why => Some(runner.anonymous().shown(&without_logs(why))),
-                    },
                     not_measured,
+                    ..runner.anonymous().incomplete("diagnosis", &why)
                 },
                 why,
             }),

@@ -8,7 +8,7 @@ use stats::Conclusion;
 
 use super::Loads;
 use crate::args::{MeasuringOptions, OutputOptions};
-use crate::command::gates::add_gate;
+use crate::command::gates::{add_gate, without_result};
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
@@ -72,18 +72,18 @@ pub(super) fn curve(
         .collect();
     if !made.is_empty() {
         let target = runner.reported_names().swap_remove(0);
-        let ended = ended.map(|why| runner.anonymous().shown(&why.to_string()));
-        let found = SearchResult {
+        let mut found = SearchResult {
             counted: CountedUnit::Pages,
             what: format!("{}: {}", task.plan.suite.name, task.plan.suite.title),
-            inconclusive: ended.or_else(|| inconclusive(&ran)),
-            ..found(Find::Users, target, made, &ran)
+            incomplete: ended.map(|why| runner.anonymous().incomplete("curve", why)),
+            ..found(Find::Users, target, (made, seed), &ran)
         };
+        found.caveats.extend(inconclusive(&ran));
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
         print(&found, common, &answer)?;
     }
     if let Some(end) = series.ended {
-        return Err(end.why);
+        return Err(without_result(options.gate.fail_if.is_some(), end.why));
     }
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
     let by_constraints = by_constraints(&points);

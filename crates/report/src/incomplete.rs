@@ -1,0 +1,104 @@
+//! A series of runs that ended early.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::clean;
+
+/// Why a report rests on fewer runs than were planned, and which runs are missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomplete {
+    /// What the runs are a series for: `sweep`.
+    pub series: &'static str,
+    /// Why it ended; `None` where the user interrupted it.
+    pub failure: Option<String>,
+    /// How far it came: `in repeat 2 of 3`; `None` where the runs show it.
+    pub place: Option<String>,
+    /// The planned runs that were not measured to their end, where they have names.
+    pub not_measured: Vec<NotMeasured>,
+}
+
+/// A planned run that was not measured to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct NotMeasured {
+    /// Name of its suite.
+    pub suite: String,
+    /// Number of users that was planned.
+    pub users: u32,
+    /// Whether it would have repeated rows of a suite that was measured already.
+    #[serde(rename = "repeat")]
+    pub is_repeat: bool,
+}
+
+/// Why fewer runs were measured than were planned.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Incomplete", deny_unknown_fields)]
+pub(crate) struct IncompleteJson {
+    /// What ended the series of runs.
+    reason: Reason,
+    /// The same in words, and which runs are missing.
+    text: String,
+    /// The planned runs that were not measured to their end; absent where they have no names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_measured: Vec<NotMeasured>,
+}
+
+/// What ended a series of runs.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    /// The user interrupted it.
+    Interrupted,
+    /// It failed.
+    Failed,
+}
+
+/// What stands before everything else.
+pub(crate) const HEADING: &str = "Incomplete:";
+
+impl Incomplete {
+    /// What follows the heading: how the series ended, and what is missing.
+    pub(crate) fn sentence(&self) -> String {
+        let series = self.series;
+        let place = self.place.iter().map(|place| format!(" {place}"));
+        let place: String = place.collect();
+        let ended = match &self.failure {
+            None => format!("the {series} was interrupted{place}"),
+            Some(failure) => format!("the {series} ended early{place}: {}", clean(failure)),
+        };
+        match &self.not_measured[..] {
+            [] => format!("{ended}."),
+            missing => {
+                let missing: Vec<String> = missing.iter().map(named).collect();
+                format!("{ended}. Not measured: {}.", missing.join(", "))
+            }
+        }
+    }
+}
+
+impl From<&Incomplete> for IncompleteJson {
+    fn from(of: &Incomplete) -> IncompleteJson {
+        IncompleteJson {
+            reason: match of.failure {
+                None => Reason::Interrupted,
+                Some(_) => Reason::Failed,
+            },
+            text: of.sentence(),
+            not_measured: of.not_measured.clone(),
+        }
+    }
+}
+
+fn named(missing: &NotMeasured) -> String {
+    let suite = format!("suite {}", clean(&missing.suite));
+    let users = match missing.users {
+        1 => String::new(),
+        users => format!(" with {users} users"),
+    };
+    if missing.is_repeat {
+        format!("{suite}{users} (second run)")
+    } else {
+        format!("{suite}{users}")
+    }
+}
