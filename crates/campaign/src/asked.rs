@@ -5,8 +5,8 @@ use std::fs;
 
 use engine::Cancel;
 use experiment::{
-    BuiltinExperiment, CampaignRecord, ChosenSuite, ExperimentError, ExperimentSpec,
-    LevelCombination, TrialSetup, TrialSpec,
+    BUILTIN_EXPERIMENTS, CampaignRecord, ChosenSuite, ExperimentSpec, FileError, LevelCombination,
+    TrialSetup, TrialSpec,
 };
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, state, text_file};
@@ -36,7 +36,7 @@ impl AskedCampaign {
     ///
     /// The experiment, the suite or a server is not known or not valid, or nothing is left to measure.
     pub fn of(request: CampaignRequest) -> Result<AskedCampaign, RunnerError> {
-        let usage = |error: ExperimentError| usage(&error);
+        let usage = |error: FileError| usage(&error);
         let mut experiment = find_experiment(&request.experiment)?;
         if !request.servers.is_empty() {
             experiment = experiment.with_servers(&request.servers).map_err(usage)?;
@@ -47,7 +47,7 @@ impl AskedCampaign {
         let cells = experiment.chosen_cells(request.full, &request.scenarios);
         let cells = cells.map_err(usage)?;
         let setups = cells.iter().map(|cell| experiment.setup(cell));
-        let setups: Result<Vec<TrialSetup>, ExperimentError> = setups.collect();
+        let setups: Result<Vec<TrialSetup>, FileError> = setups.collect();
         let setups = setups.map_err(|error| text_file::defect(&request.experiment, &error))?;
         facts::recipes(&setups)?;
         Ok(AskedCampaign {
@@ -212,9 +212,8 @@ impl AskedCampaign {
 ///
 /// There is none, or it is not valid.
 pub fn find_experiment(name: &str) -> Result<ExperimentSpec, RunnerError> {
-    let builtin = BuiltinExperiment::find(name).map(|own| own.text);
-    let nearest = BuiltinExperiment::nearest;
-    let text = text_file::builtin_or_read(name, builtin, ("experiment", "experiments"), nearest)?;
+    let kind = ("experiment", "experiments");
+    let text = text_file::builtin_or_read(name, BUILTIN_EXPERIMENTS, kind)?;
     ExperimentSpec::read(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 
@@ -239,6 +238,6 @@ fn with_suite(
     experiment.with_suite(suite).map_err(|error| usage(&error))
 }
 
-fn usage(error: &ExperimentError) -> RunnerError {
+fn usage(error: &FileError) -> RunnerError {
     RunnerError::Usage(error.to_string())
 }

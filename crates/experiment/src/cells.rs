@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::file::{ExperimentSpec, FactorSpec, OneOrMore, Where};
 use crate::record::LevelCombination;
 
@@ -77,13 +77,13 @@ impl ExperimentSpec {
         &self,
         full: bool,
         scenarios: &[String],
-    ) -> Result<Vec<LevelCombination>, ExperimentError> {
+    ) -> Result<Vec<LevelCombination>, FileError> {
         let chosen = self.scenarios(scenarios)?;
         let mut cells = self.all_cells();
         cells.retain(|cell| chosen.matches(cell));
         if cells.is_empty() {
             let message = "the experiment has no cell with these levels";
-            return Err(ExperimentError::new("--scenario", message));
+            return Err(FileError::new("--scenario", message));
         }
         let is_short = |cell: &&LevelCombination| is_any(&self.short, cell);
         let short: Vec<LevelCombination> = cells.iter().filter(is_short).cloned().collect();
@@ -94,7 +94,7 @@ impl ExperimentSpec {
         })
     }
 
-    fn scenarios(&self, scenarios: &[String]) -> Result<Where, ExperimentError> {
+    fn scenarios(&self, scenarios: &[String]) -> Result<Where, FileError> {
         let mut chosen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for scenario in scenarios {
             let (factor, levels) = match scenario.split_once('=') {
@@ -106,7 +106,7 @@ impl ExperimentSpec {
                     let message = format!(
                         "`{scenario}` has more than one factor; write --scenario for each of them"
                     );
-                    return Err(ExperimentError::new("--scenario", message));
+                    return Err(FileError::new("--scenario", message));
                 }
                 let factor = self.scenario_factor(factor, level)?;
                 let levels = chosen.entry(factor.name.clone()).or_default();
@@ -120,11 +120,7 @@ impl ExperimentSpec {
         ))
     }
 
-    fn scenario_factor(
-        &self,
-        factor: Option<&str>,
-        level: &str,
-    ) -> Result<&FactorSpec, ExperimentError> {
+    fn scenario_factor(&self, factor: Option<&str>, level: &str) -> Result<&FactorSpec, FileError> {
         let place = "--scenario";
         if let Some(name) = factor {
             let factor = known_factor(self, place, name)?;
@@ -138,14 +134,14 @@ impl ExperimentSpec {
             [] => {
                 let all = self.factors.iter().flat_map(|factor| &factor.levels);
                 let known = all.map(|level| level.name.as_str());
-                Err(ExperimentError::unknown(place, "level", level, known))
+                Err(FileError::unknown(place, "level", level, known))
             }
             [one, other, ..] => {
                 let message = format!(
                     "`{level}` is a level of `{}` and of `{}`; write {}={level}",
                     one.name, other.name, one.name
                 );
-                Err(ExperimentError::new(place, message))
+                Err(FileError::new(place, message))
             }
         }
     }
@@ -168,21 +164,17 @@ pub(crate) fn known_factor<'a>(
     spec: &'a ExperimentSpec,
     place: &str,
     name: &str,
-) -> Result<&'a FactorSpec, ExperimentError> {
+) -> Result<&'a FactorSpec, FileError> {
     let known = spec.factors.iter().map(|factor| factor.name.as_str());
     spec.factor(name)
-        .ok_or_else(|| ExperimentError::unknown(place, "factor", name, known))
+        .ok_or_else(|| FileError::unknown(place, "factor", name, known))
 }
 
-pub(crate) fn check_level(
-    factor: &FactorSpec,
-    place: &str,
-    name: &str,
-) -> Result<(), ExperimentError> {
+pub(crate) fn check_level(factor: &FactorSpec, place: &str, name: &str) -> Result<(), FileError> {
     if factor.level(name).is_some() {
         return Ok(());
     }
     let known = factor.levels.iter().map(|level| level.name.as_str());
     let kind = format!("level of `{}`", factor.name);
-    Err(ExperimentError::unknown(place, &kind, name, known))
+    Err(FileError::unknown(place, &kind, name, known))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use topology::LabNetwork;
 
+use crate::FileError;
 use crate::cells::{check_level, is_any, known_factor};
-use crate::error::ExperimentError;
 use crate::figures::FigureTerms;
 use crate::file::{
     ColumnSpec, ExperimentSpec, FactorSpec, FindingSpec, Relation, TableSpec, Where,
@@ -27,12 +27,12 @@ const TEMPLATE_WORDS: [&str; 12] = [
 ];
 
 /// Checks all of it.
-pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), FileError> {
     one_line("title", &spec.title)?;
     factors(spec)?;
     if !(1..=MOST_REPETITIONS).contains(&spec.repeat) {
         let message = format!("is {}: not from 1 to {MOST_REPETITIONS}", spec.repeat);
-        return Err(ExperimentError::new("repeat", message));
+        return Err(FileError::new("repeat", message));
     }
     for (key, parts) in [("cells", &spec.cells), ("short", &spec.short)] {
         for (index, part) in parts.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
     }
     let cells = spec.all_cells();
     if !cells.iter().any(|cell| is_any(&spec.short, cell)) {
-        return Err(ExperimentError::new("short", "matches no cell"));
+        return Err(FileError::new("short", "matches no cell"));
     }
     figures(spec)?;
     let names = spec.tables.iter().map(|table| table.name.as_str());
@@ -57,34 +57,31 @@ pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
     trials(spec, &cells)
 }
 
-fn one_line(place: &str, text: &str) -> Result<(), ExperimentError> {
+fn one_line(place: &str, text: &str) -> Result<(), FileError> {
     if text.trim().is_empty() {
-        return Err(ExperimentError::new(place, "is empty"));
+        return Err(FileError::new(place, "is empty"));
     }
     if text.chars().any(char::is_control) {
-        return Err(ExperimentError::new(place, "has more than one line"));
+        return Err(FileError::new(place, "has more than one line"));
     }
     Ok(())
 }
 
 /// No name stands twice.
-fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ExperimentError> {
+fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), FileError> {
     let mut known = BTreeSet::new();
     for (index, name) in names.enumerate() {
         if !known.insert(name) {
             let message = format!("`{name}` is another's name already");
-            return Err(ExperimentError::new(
-                format!("{place}[{index}].name"),
-                message,
-            ));
+            return Err(FileError::new(format!("{place}[{index}].name"), message));
         }
     }
     Ok(())
 }
 
-fn factors(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+fn factors(spec: &ExperimentSpec) -> Result<(), FileError> {
     if spec.factors.is_empty() {
-        return Err(ExperimentError::new("factors", "is empty"));
+        return Err(FileError::new("factors", "is empty"));
     }
     let names = spec.factors.iter().map(|factor| factor.name.as_str());
     unique("factors", names)?;
@@ -93,15 +90,15 @@ fn factors(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
     }
     if spec.combinations() > MOST_COMBINATIONS {
         let message = format!("have more than {MOST_COMBINATIONS} combinations of levels");
-        return Err(ExperimentError::new("factors", message));
+        return Err(FileError::new("factors", message));
     }
     Ok(())
 }
 
-fn factor(place: &str, factor: &FactorSpec) -> Result<(), ExperimentError> {
+fn factor(place: &str, factor: &FactorSpec) -> Result<(), FileError> {
     template_name(&format!("{place}.name"), &factor.name)?;
     if factor.levels.is_empty() {
-        return Err(ExperimentError::new(format!("{place}.levels"), "is empty"));
+        return Err(FileError::new(format!("{place}.levels"), "is empty"));
     }
     let names = factor.levels.iter().map(|level| level.name.as_str());
     unique(&format!("{place}.levels"), names)?;
@@ -112,14 +109,14 @@ fn factor(place: &str, factor: &FactorSpec) -> Result<(), ExperimentError> {
                 "`{}` is no name of a level: it has letters, digits and -_.+, at most 64",
                 level.name
             );
-            return Err(ExperimentError::new(format!("{place}.name"), message));
+            return Err(FileError::new(format!("{place}.name"), message));
         }
         for name in level.values.keys() {
             let place = format!("{place}.values.{name}");
             template_name(&place, name)?;
             if name == "name" {
                 let message = "is the name of the level already";
-                return Err(ExperimentError::new(place, message));
+                return Err(FileError::new(place, message));
             }
         }
     }
@@ -127,7 +124,7 @@ fn factor(place: &str, factor: &FactorSpec) -> Result<(), ExperimentError> {
 }
 
 /// A name that templates can use.
-fn template_name(place: &str, name: &str) -> Result<(), ExperimentError> {
+fn template_name(place: &str, name: &str) -> Result<(), FileError> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
     if begins && is_plain(name, "_") && !TEMPLATE_WORDS.contains(&name) {
         return Ok(());
@@ -135,16 +132,16 @@ fn template_name(place: &str, name: &str) -> Result<(), ExperimentError> {
     let message = format!(
         "`{name}` is no name for templates: it has letters, digits and _, a letter first, and is no word of theirs"
     );
-    Err(ExperimentError::new(place, message))
+    Err(FileError::new(place, message))
 }
 
 /// Factors and levels of a condition.
-fn condition(spec: &ExperimentSpec, place: &str, part: &Where) -> Result<(), ExperimentError> {
+fn condition(spec: &ExperimentSpec, place: &str, part: &Where) -> Result<(), FileError> {
     for (name, levels) in &part.0 {
         let factor = known_factor(spec, place, name)?;
         let place = format!("{place}.{name}");
         if levels.names().is_empty() {
-            return Err(ExperimentError::new(place, "names no level"));
+            return Err(FileError::new(place, "names no level"));
         }
         for level in levels.names() {
             check_level(factor, &place, level)?;
@@ -153,7 +150,7 @@ fn condition(spec: &ExperimentSpec, place: &str, part: &Where) -> Result<(), Exp
     Ok(())
 }
 
-fn figures(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+fn figures(spec: &ExperimentSpec) -> Result<(), FileError> {
     for (name, figure) in &spec.figures {
         let place = format!("figures.{name}");
         if name.is_empty()
@@ -162,23 +159,23 @@ fn figures(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
                 .all(|c| c.is_ascii_alphanumeric() || "-_. ".contains(c))
         {
             let message = "a name of a figure has letters, digits, blanks and -_.";
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         if spec.factor(name).is_some() {
             let message = "is the name of a factor already";
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         one_line(&format!("{place}.title"), &figure.title)?;
     }
     Ok(())
 }
 
-fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), ExperimentError> {
+fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), FileError> {
     if spec.figures.contains_key(name) {
         return Ok(());
     }
     let known = spec.figures.keys().map(String::as_str);
-    Err(ExperimentError::unknown(
+    Err(FileError::unknown(
         format!("{place}.figure"),
         "figure",
         name,
@@ -187,25 +184,20 @@ fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), Ex
 }
 
 /// A figure that stands beside another: known, and of the same unit.
-fn same_unit(
-    spec: &ExperimentSpec,
-    place: &str,
-    one: &str,
-    other: &str,
-) -> Result<(), ExperimentError> {
+fn same_unit(spec: &ExperimentSpec, place: &str, one: &str, other: &str) -> Result<(), FileError> {
     if !spec.figures.contains_key(other) {
         let known = spec.figures.keys().map(String::as_str);
-        return Err(ExperimentError::unknown(place, "figure", other, known));
+        return Err(FileError::unknown(place, "figure", other, known));
     }
     let unit = |name: &str| spec.figures.get(name).map(|figure| figure.unit);
     if unit(one) == unit(other) {
         return Ok(());
     }
     let message = format!("`{other}` has another unit than `{one}`");
-    Err(ExperimentError::new(place, message))
+    Err(FileError::new(place, message))
 }
 
-fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), ExperimentError> {
+fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), FileError> {
     one_line(&format!("{place}.name"), &table.name)?;
     condition(spec, &format!("{place}.where"), &table.within)?;
     for (key, is_empty) in [
@@ -213,7 +205,7 @@ fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), Ex
         ("columns", table.columns.is_empty()),
     ] {
         if is_empty {
-            return Err(ExperimentError::new(format!("{place}.{key}"), "is empty"));
+            return Err(FileError::new(format!("{place}.{key}"), "is empty"));
         }
     }
     let mut rows = BTreeSet::new();
@@ -221,10 +213,7 @@ fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), Ex
         let place = format!("{place}.rows[{index}]");
         known_factor(spec, &place, name)?;
         if !rows.insert(name) {
-            return Err(ExperimentError::new(
-                place,
-                format!("`{name}` is named twice"),
-            ));
+            return Err(FileError::new(place, format!("`{name}` is named twice")));
         }
     }
     let unit = |column: &ColumnSpec| spec.figures.get(&column.figure).map(|own| own.unit);
@@ -235,14 +224,14 @@ fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), Ex
         if table.turned.is_some() && unit(column) != first {
             let message =
                 "has another unit than the first column, and a table with `turned` has one";
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         condition(spec, &format!("{place}.where"), &column.within)?;
     }
     Ok(())
 }
 
-fn charts(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+fn charts(spec: &ExperimentSpec) -> Result<(), FileError> {
     unique(
         "charts",
         spec.charts.iter().map(|chart| chart.name.as_str()),
@@ -263,17 +252,13 @@ fn charts(spec: &ExperimentSpec) -> Result<(), ExperimentError> {
         known_factor(spec, &place, bars)?;
         if *bars == chart.groups {
             let message = format!("`{bars}` is the factor of the groups already");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
     }
     Ok(())
 }
 
-fn finding(
-    spec: &ExperimentSpec,
-    place: &str,
-    finding: &FindingSpec,
-) -> Result<(), ExperimentError> {
+fn finding(spec: &ExperimentSpec, place: &str, finding: &FindingSpec) -> Result<(), FileError> {
     one_line(&format!("{place}.claim"), &finding.claim)?;
     known_figure(spec, place, &finding.figure)?;
     let sides = [("of", &finding.of), ("than", &finding.than)];
@@ -294,30 +279,30 @@ fn finding(
         .is_none_or(|own| *own == finding.figure);
     if is_same_figure && finding.of == finding.than {
         let message = "has the cells of the other side, `of`";
-        return Err(ExperimentError::new(format!("{place}.than"), message));
+        return Err(FileError::new(format!("{place}.than"), message));
     }
     let place = format!("{place}.within");
     match (finding.relation, finding.within) {
         (Relation::About, None) => {
             let message = "is missing: how far apart may they be?";
-            Err(ExperimentError::new(place, message))
+            Err(FileError::new(place, message))
         }
         (Relation::About, Some(within))
             if !(0.0..100.0).contains(&within.percent()) || within.percent() == 0.0 =>
         {
-            Err(ExperimentError::new(place, "is not between 0% and 100%"))
+            Err(FileError::new(place, "is not between 0% and 100%"))
         }
         (Relation::Less | Relation::More | Relation::Mixed, Some(_)) => {
             let message = "is for `about`";
-            Err(ExperimentError::new(place, message))
+            Err(FileError::new(place, message))
         }
         _ => Ok(()),
     }
 }
 
 /// The laboratory, and trials of cells that together have each level of each factor.
-fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), ExperimentError> {
-    LabNetwork::new(&spec.lab()?).map_err(|error| ExperimentError::from(error).below("lab"))?;
+fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileError> {
+    LabNetwork::new(&spec.lab()?).map_err(|error| error.below("lab"))?;
     let mut covered = BTreeSet::new();
     let (mut setups, mut sources) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -335,7 +320,7 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), Exper
             let place = format!("figures.{name}");
             let kind = "measurement, request or captured host";
             let known = begins.iter().copied();
-            return Err(ExperimentError::unknown(place, kind, first, known));
+            return Err(FileError::unknown(place, kind, first, known));
         }
         let is_of_row = || setups.iter().any(|setup| setup.has_figure_of_row(source));
         if !known.contains(source) && !is_of_row() {
@@ -343,7 +328,7 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), Exper
             let is_near = |own: &&str| own.split('.').next() == Some(first);
             let known = known.iter().map(String::as_str).filter(is_near);
             let kind = "figure of a trial";
-            return Err(ExperimentError::unknown(place, kind, source, known));
+            return Err(FileError::unknown(place, kind, source, known));
         }
     }
     Ok(())

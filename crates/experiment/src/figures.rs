@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::file::ExperimentSpec;
 use crate::record::{LevelCombination, TrialRecord};
 use crate::template::CellTemplates;
@@ -24,10 +24,7 @@ impl FigureTerms {
     ///
     /// # Errors
     /// The first template that cannot be filled in.
-    pub(crate) fn new(
-        spec: &ExperimentSpec,
-        cell: &LevelCombination,
-    ) -> Result<Self, ExperimentError> {
+    pub(crate) fn new(spec: &ExperimentSpec, cell: &LevelCombination) -> Result<Self, FileError> {
         let mut templates = None;
         let mut sources = BTreeMap::new();
         for (name, figure) in &spec.figures {
@@ -42,7 +39,7 @@ impl FigureTerms {
                 let place = format!("figures.{name}.{key}");
                 match templates.fill(&place, &Value::String(text.to_owned()))? {
                     Value::String(text) => Ok(text),
-                    _ => Err(ExperimentError::new(place, "is no name of a figure")),
+                    _ => Err(FileError::new(place, "is no name of a figure")),
                 }
             };
             let of = filled("of", figure.of.as_ref().unwrap_or(name))?;

@@ -13,7 +13,6 @@ mod builtin;
 mod cells;
 mod changing;
 mod check;
-mod error;
 mod estimate;
 mod figures;
 mod file;
@@ -38,8 +37,7 @@ mod trial_check;
 mod trial_figures;
 
 pub use beside::{BesideSummary, OutsideFigure, beside};
-pub use builtin::{BUILTIN_EXPERIMENTS, BuiltinExperiment};
-pub use error::ExperimentError;
+pub use builtin::BUILTIN_EXPERIMENTS;
 pub use file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, FigureSpec, FindingSpec, LabChoice,
     LevelSpec, OneOrMore, Relation, ShownUnit, TableSpec, Where,
@@ -58,6 +56,7 @@ pub use summary::{
     FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
+pub use yaml::{BuiltinFile, FileError};
 
 /// The JSON schema of experiment files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/experiment.schema.json");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::record::{LevelCombination, TrialRecord};
 
 /// What a file of trials contains.
@@ -20,14 +20,14 @@ impl RecordedTrials {
     ///
     /// # Errors
     /// The first other line that is no trial, with its number.
-    pub fn read(bytes: &[u8]) -> Result<Self, ExperimentError> {
+    pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         let whole_bytes = bytes.iter().rposition(|byte| *byte == b'\n');
         let whole_bytes = whole_bytes.map_or(0, |place| place + 1);
         let mut trials = Vec::new();
         let lines = bytes[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
         for (index, line) in lines.enumerate() {
             let trial = serde_json::from_slice(line).map_err(|error| {
-                ExperimentError::of_json(format!("trials.jsonl:{}", index + 1), &error)
+                FileError::of_json(format!("trials.jsonl:{}", index + 1), &error)
             })?;
             trials.push(trial);
         }

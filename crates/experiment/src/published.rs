@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::FileError;
 use crate::cells::{check_level, known_factor};
-use crate::error::ExperimentError;
 use crate::file::{ExperimentSpec, OneOrMore, Where};
 use crate::record::LevelCombination;
 
@@ -33,7 +33,7 @@ impl PublishedFigures {
     ///
     /// # Errors
     /// The first line that does not fit, with its number.
-    pub fn read(spec: &ExperimentSpec) -> Result<Self, ExperimentError> {
+    pub fn read(spec: &ExperimentSpec) -> Result<Self, FileError> {
         let mut lines = content_lines(&spec.published);
         let Some((_, header)) = lines.next() else {
             return Ok(PublishedFigures::default());
@@ -43,7 +43,7 @@ impl PublishedFigures {
         for (number, line) in lines {
             if published.0.len() == MOST_LINES {
                 let message = format!("has more than {MOST_LINES} lines");
-                return Err(ExperimentError::new("published", message));
+                return Err(FileError::new("published", message));
             }
             published.0.push(read_line(spec, &columns, number, line)?);
         }
@@ -51,21 +51,21 @@ impl PublishedFigures {
         Ok(published)
     }
 
-    fn check(&self, spec: &ExperimentSpec) -> Result<(), ExperimentError> {
+    fn check(&self, spec: &ExperimentSpec) -> Result<(), FileError> {
         let cells = spec.all_cells();
         let mut known = BTreeSet::new();
         for line in &self.0 {
             let place = format!("published line {}", line.number);
             if !cells.iter().any(|cell| line.levels.matches(cell)) {
                 let message = "the experiment has no cell with these levels";
-                return Err(ExperimentError::new(place, message));
+                return Err(FileError::new(place, message));
             }
             let levels = line.levels.0.iter();
             let levels: Vec<_> = levels.map(|(factor, own)| (factor, own.names())).collect();
             for figure in line.figures.keys() {
                 if !known.insert((levels.clone(), figure)) {
                     let message = format!("`{figure}` of these levels has another line");
-                    return Err(ExperimentError::new(place, message));
+                    return Err(FileError::new(place, message));
                 }
             }
         }
@@ -113,13 +113,13 @@ fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn columns(spec: &ExperimentSpec, header: &str) -> Result<Vec<PublishedColumn>, ExperimentError> {
+fn columns(spec: &ExperimentSpec, header: &str) -> Result<Vec<PublishedColumn>, FileError> {
     let place = "published";
     let (mut columns, mut names) = (Vec::new(), BTreeSet::new());
     for name in header.split(',').map(str::trim) {
         if !names.insert(name) {
             let message = format!("`{name}` is the name of two columns");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         columns.push(if spec.factor(name).is_some() {
             PublishedColumn::Factor(name.to_owned())
@@ -129,12 +129,12 @@ fn columns(spec: &ExperimentSpec, header: &str) -> Result<Vec<PublishedColumn>, 
             let factors = spec.factors.iter().map(|factor| factor.name.as_str());
             let known = factors.chain(spec.figures.keys().map(String::as_str));
             let kind = "factor or figure";
-            return Err(ExperimentError::unknown(place, kind, name, known));
+            return Err(FileError::unknown(place, kind, name, known));
         });
     }
     let is_figure = |column: &PublishedColumn| matches!(column, PublishedColumn::Figure(_));
     if !columns.iter().any(is_figure) {
-        return Err(ExperimentError::new(place, "names no figure"));
+        return Err(FileError::new(place, "names no figure"));
     }
     Ok(columns)
 }
@@ -144,12 +144,12 @@ fn read_line(
     columns: &[PublishedColumn],
     number: usize,
     line: &str,
-) -> Result<PublishedLine, ExperimentError> {
+) -> Result<PublishedLine, FileError> {
     let place = format!("published line {number}");
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     if fields.len() != columns.len() {
         let message = format!("has {} fields, not {}", fields.len(), columns.len());
-        return Err(ExperimentError::new(place, message));
+        return Err(FileError::new(place, message));
     }
     let (mut levels, mut figures) = (BTreeMap::new(), BTreeMap::new());
     for (column, field) in columns.iter().zip(fields) {
@@ -163,7 +163,7 @@ fn read_line(
                 let value = field.parse().ok().filter(|value: &f64| value.is_finite());
                 let Some(value) = value else {
                     let message = format!("`{field}` is no number of `{name}`");
-                    return Err(ExperimentError::new(place, message));
+                    return Err(FileError::new(place, message));
                 };
                 figures.insert(name.clone(), value);
             }

@@ -1,9 +1,10 @@
 //! From the text of an experiment file to an experiment that is checked.
 
-use topology::{BuiltinLab, LabSpec};
+use topology::{BUILTIN_LABS, LabSpec};
+use yaml::BuiltinFile;
 
+use crate::FileError;
 use crate::check;
-use crate::error::ExperimentError;
 use crate::file::{ExperimentSpec, LabChoice};
 
 impl ExperimentSpec {
@@ -14,8 +15,8 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// The first defect, with its place in the YAML or the key that is wrong.
-    pub fn read(name: &str, yaml: &str) -> Result<Self, ExperimentError> {
-        let spec: ExperimentSpec = topology::read_yaml(name, yaml)?;
+    pub fn read(name: &str, yaml: &str) -> Result<Self, FileError> {
+        let spec: ExperimentSpec = yaml::read_file(name, yaml)?;
         spec.check()?;
         Ok(spec)
     }
@@ -24,7 +25,7 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// The first defect, with the key that is wrong.
-    pub fn check(&self) -> Result<(), ExperimentError> {
+    pub fn check(&self) -> Result<(), FileError> {
         check::experiment(self)
     }
 
@@ -32,20 +33,20 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// If no built-in laboratory has that name.
-    pub fn lab(&self) -> Result<LabSpec, ExperimentError> {
+    pub fn lab(&self) -> Result<LabSpec, FileError> {
         self.lab.lab("lab")
     }
 }
 
 impl LabChoice {
     /// The laboratory. `place` is the key with the choice.
-    pub(crate) fn lab(&self, place: &str) -> Result<LabSpec, ExperimentError> {
+    pub(crate) fn lab(&self, place: &str) -> Result<LabSpec, FileError> {
         match self {
             LabChoice::Described(spec) => Ok((**spec).clone()),
             LabChoice::Named(name) => {
-                let Some(lab) = BuiltinLab::find(name) else {
-                    let known = topology::BUILTIN_LABS.iter().map(|lab| lab.name);
-                    return Err(ExperimentError::unknown(place, "laboratory", name, known));
+                let Some(lab) = BuiltinFile::find(BUILTIN_LABS, name) else {
+                    let known = BUILTIN_LABS.iter().map(|lab| lab.name);
+                    return Err(FileError::unknown(place, "laboratory", name, known));
                 };
                 Ok(LabSpec::read(lab.name, lab.text)?)
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use yaml::WrittenValue;
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, LevelSpec, OneOrMore, TableSpec, Where,
 };
@@ -101,7 +101,7 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// If the experiment has no such factor, a server is named twice, or no cell is left.
-    pub fn with_servers(&self, servers: &[String]) -> Result<ExperimentSpec, ExperimentError> {
+    pub fn with_servers(&self, servers: &[String]) -> Result<ExperimentSpec, FileError> {
         let place = "--server";
         let mut spec = self.clone();
         let mut replaced = BTreeMap::new();
@@ -110,13 +110,13 @@ impl ExperimentSpec {
         }
         if replaced.is_empty() {
             let message = "the servers of this experiment are part of it";
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         adapt_all(&mut spec.cells, &replaced);
         adapt_all(&mut spec.short, &replaced);
         if spec.cells.is_empty() && !self.cells.is_empty() {
             let message = "the experiment has no cell with these servers";
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         for table in &mut spec.tables {
             table.columns = adapt_parts(&table.columns, &replaced);
@@ -143,13 +143,13 @@ impl ExperimentSpec {
     }
 }
 
-fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, ExperimentError> {
+fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, FileError> {
     let place = "--server";
     let has_recipe = |level: &&LevelSpec| level.values.contains_key("recipe");
     let first = factor.levels.iter().find(has_recipe);
     let Some(model) = first.or(factor.levels.first()).cloned() else {
         let message = format!("the factor `{}` has no level", factor.name);
-        return Err(ExperimentError::new(place, message));
+        return Err(FileError::new(place, message));
     };
     let mut replaced = Replaced {
         kept: BTreeSet::new(),
@@ -171,12 +171,12 @@ fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, Expe
         };
         if levels.iter().any(|own| own.name == level.name) {
             let message = format!("`{server}` is named twice");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         levels.push(level);
     }
     if levels.is_empty() {
-        return Err(ExperimentError::new(place, "names no server"));
+        return Err(FileError::new(place, "names no server"));
     }
     factor.levels = levels;
     Ok(replaced)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use topology::{LabHostSpec, LabNetwork, LabSpec};
 use traffic::{ComponentSpec, GeneratorSpec, LoadSpec, ModelSpec, TrafficSpec};
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::file::ExperimentSpec;
 use crate::record::LevelCombination;
 use crate::template::CellTemplates;
@@ -28,7 +28,7 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// The first defect, with the key that is wrong.
-    pub fn setup(&self, cell: &LevelCombination) -> Result<TrialSetup, ExperimentError> {
+    pub fn setup(&self, cell: &LevelCombination) -> Result<TrialSetup, FileError> {
         let templates = CellTemplates::new(self, cell)?;
         let mut filled = fill_trial(&templates, &self.trial)?;
         remove_idle_requests(&mut filled);
@@ -38,8 +38,7 @@ impl ExperimentSpec {
             None => self.lab()?,
         };
         let lab = with_hosts(lab, &trial, &filled)?;
-        let network =
-            LabNetwork::new(&lab).map_err(|error| ExperimentError::from(error).below("lab"))?;
+        let network = LabNetwork::new(&lab).map_err(|error| error.below("lab"))?;
         trial_check::trial(&trial, &lab, &network)?;
         Ok(TrialSetup {
             trial,
@@ -64,7 +63,7 @@ pub(crate) fn is_bare(lab: &LabSpec, host: &str) -> bool {
 }
 
 /// Fills in a trial. A server, requests, a measurement or the traffic of which a template is `null` is not part of it.
-fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, ExperimentError> {
+fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileError> {
     let Value::Object(sections) = trial else {
         return templates.fill("trial", trial);
     };
@@ -109,16 +108,12 @@ fn remove_idle_requests(trial: &mut Value) {
 }
 
 /// The laboratory with what the hosts of a trial have in addition, or instead. Only keys that the trial names are changed.
-fn with_hosts(
-    mut lab: LabSpec,
-    trial: &TrialSpec,
-    filled: &Value,
-) -> Result<LabSpec, ExperimentError> {
+fn with_hosts(mut lab: LabSpec, trial: &TrialSpec, filled: &Value) -> Result<LabSpec, FileError> {
     for name in trial.hosts.keys() {
         let place = format!("trial.hosts.{name}");
         let Some(host) = lab.hosts.get_mut(name) else {
             let known = lab.hosts.keys().map(String::as_str);
-            return Err(ExperimentError::unknown(place, "host", name, known));
+            return Err(FileError::unknown(place, "host", name, known));
         };
         let mut merged = serde_json::to_value(&*host).unwrap_or_default();
         if let Some(changes) = filled.pointer(&format!("/hosts/{}", escaped(name))) {
@@ -153,12 +148,12 @@ fn merge(into: &mut Value, changes: &Value) {
 }
 
 /// Reads a part of a trial.
-fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, ExperimentError> {
-    T::deserialize(value).map_err(|error| ExperimentError::of_json(place, &error))
+fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, FileError> {
+    T::deserialize(value).map_err(|error| FileError::of_json(place, &error))
 }
 
 /// Reads a trial. Readers of JSON values know no places, so that the parts are read again to find the one that is wrong.
-fn read_trial(value: &Value) -> Result<TrialSpec, ExperimentError> {
+fn read_trial(value: &Value) -> Result<TrialSpec, FileError> {
     let whole = section("trial", value);
     if whole.is_ok() {
         return whole;
@@ -189,7 +184,7 @@ fn sections<T: DeserializeOwned>(
     place: &str,
     value: &Map<String, Value>,
     key: &str,
-) -> Result<(), ExperimentError> {
+) -> Result<(), FileError> {
     let Some(Value::Object(entries)) = value.get(key) else {
         return Ok(());
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::FileError;
 use crate::cells::is_any;
-use crate::error::ExperimentError;
 use crate::file::{ColumnSpec, ExperimentSpec, FigureSpec, OneOrMore, ShownUnit, TableSpec, Where};
 use crate::setup::{TrialSetup, is_bare};
 use crate::template;
@@ -32,7 +32,7 @@ impl ExperimentSpec {
     ///
     /// # Errors
     /// No cell is left, or the trials of the file are wrong.
-    pub fn with_suite(&self, suite: ChosenSuite<'_>) -> Result<ExperimentSpec, ExperimentError> {
+    pub fn with_suite(&self, suite: ChosenSuite<'_>) -> Result<ExperimentSpec, FileError> {
         let mut spec = ExperimentSpec {
             title: format!("The suite {} in: {}", suite.name, self.title),
             figures: BTreeMap::new(),
@@ -56,10 +56,7 @@ impl ExperimentSpec {
     }
 
     /// The cells whose servers are no bare hosts, and those of them that are measured without `--full`; only with these factors.
-    fn cells_that_store(
-        &self,
-        factors: &[String],
-    ) -> Result<(Vec<Where>, Vec<Where>), ExperimentError> {
+    fn cells_that_store(&self, factors: &[String]) -> Result<(Vec<Where>, Vec<Where>), FileError> {
         let (mut cells, mut short) = (Vec::new(), Vec::new());
         for cell in self.all_cells() {
             let TrialSetup { trial, lab, .. } = self.setup(&cell)?;
@@ -86,7 +83,7 @@ impl ExperimentSpec {
         if short.is_empty() {
             let message =
                 "its servers are bare hosts, which store nothing; name others (--server apache)";
-            return Err(ExperimentError::new("--suite", message));
+            return Err(FileError::new("--suite", message));
         }
         Ok((cells, short))
     }
@@ -131,9 +128,9 @@ impl ExperimentSpec {
 }
 
 /// Puts the suite in place of everything that a trial measures. Returns its names.
-fn measure(trial: &mut Value, suite: ChosenSuite<'_>) -> Result<Vec<String>, ExperimentError> {
+fn measure(trial: &mut Value, suite: ChosenSuite<'_>) -> Result<Vec<String>, FileError> {
     let message = "is no section with names, so that no suite can be in its place";
-    let unknown = || ExperimentError::new("trial.measured", message);
+    let unknown = || FileError::new("trial.measured", message);
     let trial = trial.as_object_mut().ok_or_else(unknown)?;
     trial.remove("captures");
     trial.insert("longest".to_owned(), LONGEST.into());

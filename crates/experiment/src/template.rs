@@ -7,7 +7,7 @@ use ::template::{Bounds, Expression, Never, TemplateError};
 use serde_json::Value;
 use yaml::{PlainScalar, WrittenValue};
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::file::{ExperimentSpec, LevelSpec};
 use crate::record::LevelCombination;
 
@@ -70,10 +70,7 @@ impl CellTemplates {
     ///
     /// # Errors
     /// If the cell has not exactly one level of each factor.
-    pub(crate) fn new(
-        spec: &ExperimentSpec,
-        cell: &LevelCombination,
-    ) -> Result<Self, ExperimentError> {
+    pub(crate) fn new(spec: &ExperimentSpec, cell: &LevelCombination) -> Result<Self, FileError> {
         let (mut levels, mut names) = (BTreeMap::new(), BTreeMap::new());
         for factor in &spec.factors {
             let name = cell.level(&factor.name);
@@ -92,7 +89,7 @@ impl CellTemplates {
     ///
     /// # Errors
     /// The first text that cannot be filled in, with its key.
-    pub(crate) fn fill(&self, place: &str, value: &Value) -> Result<Value, ExperimentError> {
+    pub(crate) fn fill(&self, place: &str, value: &Value) -> Result<Value, FileError> {
         let mut filling = FilledText::default();
         self.fill_within(place, value, 0, &mut filling)
     }
@@ -105,7 +102,7 @@ impl CellTemplates {
         &self,
         place: &str,
         value: &Value,
-    ) -> Result<Option<Value>, ExperimentError> {
+    ) -> Result<Option<Value>, FileError> {
         let mut filling = FilledText::default();
         let filled = self.fill_within(place, value, 0, &mut filling)?;
         Ok((!filling.has_null).then_some(filled))
@@ -117,15 +114,15 @@ impl CellTemplates {
         value: &Value,
         depth: usize,
         filling: &mut FilledText,
-    ) -> Result<Value, ExperimentError> {
+    ) -> Result<Value, FileError> {
         if depth > DEEPEST {
             let message = format!("is nested more than {DEEPEST} levels deep");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         match value {
             Value::String(text) => {
                 let filled = self.text(text, &mut filling.left);
-                let filled = filled.map_err(|message| ExperimentError::new(place, message))?;
+                let filled = filled.map_err(|message| FileError::new(place, message))?;
                 filling.has_null |= filled.is_null();
                 Ok(filled)
             }

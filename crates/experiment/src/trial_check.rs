@@ -6,7 +6,7 @@ use bare::PAPER_FILES_KIB;
 use topology::{LabNetwork, LabNodeKind, LabSpec};
 use traffic::Traffic;
 
-use crate::error::ExperimentError;
+use crate::FileError;
 use crate::setup::{self, is_bare};
 use crate::trial::{BARE_RECIPE, MeasuredSpec, TrialSpec, TrialTrafficSpec};
 use crate::trial_figures::OTHER_FIGURES;
@@ -19,7 +19,7 @@ pub(crate) fn trial(
     trial: &TrialSpec,
     lab: &LabSpec,
     network: &LabNetwork,
-) -> Result<(), ExperimentError> {
+) -> Result<(), FileError> {
     let hosts = TrialHosts {
         trial,
         lab,
@@ -32,18 +32,18 @@ pub(crate) fn trial(
         match (is_bare, setup::is_bare(lab, name)) {
             (true, false) => {
                 let message = format!("is `{BARE_RECIPE}`, and `{name}` is no bare host");
-                return Err(ExperimentError::new(format!("{place}.recipe"), message));
+                return Err(FileError::new(format!("{place}.recipe"), message));
             }
             (false, true) => {
                 let message = format!(
                     "`{name}` is a bare host, which is its own server; its recipe is `{BARE_RECIPE}`"
                 );
-                return Err(ExperimentError::new(place, message));
+                return Err(FileError::new(place, message));
             }
             _ => {}
         }
         if server.recipe.trim().is_empty() {
-            return Err(ExperimentError::new(format!("{place}.recipe"), "is empty"));
+            return Err(FileError::new(format!("{place}.recipe"), "is empty"));
         }
     }
     for (name, requests) in &trial.requests {
@@ -65,25 +65,25 @@ pub(crate) fn trial(
         hosts.known(&place, host)?;
         if !captured.insert(host) {
             let message = format!("`{host}` is named twice");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
     }
     for (key, time) in [("settle", trial.settle), ("longest", trial.longest)] {
         if time.nanos() > LONGEST {
             let place = format!("trial.{key}");
-            return Err(ExperimentError::new(place, "is longer than an hour"));
+            return Err(FileError::new(place, "is longer than an hour"));
         }
     }
     if trial.longest.nanos() == 0 {
-        return Err(ExperimentError::new("trial.longest", "is 0"));
+        return Err(FileError::new("trial.longest", "is 0"));
     }
     Ok(())
 }
 
 /// Names are the beginnings of names of figures, so that each is used once.
-fn names(trial: &TrialSpec) -> Result<(), ExperimentError> {
+fn names(trial: &TrialSpec) -> Result<(), FileError> {
     if trial.measured.is_empty() {
-        return Err(ExperimentError::new("trial.measured", "is empty"));
+        return Err(FileError::new("trial.measured", "is empty"));
     }
     let measured = trial.measured.keys().map(|name| ("measured", name));
     let requests = trial.requests.keys().map(|name| ("requests", name));
@@ -91,20 +91,20 @@ fn names(trial: &TrialSpec) -> Result<(), ExperimentError> {
         let place = || format!("trial.{section}.{name}");
         if !is_plain(name, "-_") {
             let message = "a name has letters, digits, - and _, at most 64";
-            return Err(ExperimentError::new(place(), message));
+            return Err(FileError::new(place(), message));
         }
         let is_taken = OTHER_FIGURES.contains(&name.as_str())
             || (section == "requests" && trial.measured.contains_key(name));
         if is_taken {
             let message = "the name is taken by other figures; choose another";
-            return Err(ExperimentError::new(place(), message));
+            return Err(FileError::new(place(), message));
         }
     }
     Ok(())
 }
 
 /// A capture tells requests apart by their hosts, and by their paths.
-fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), ExperimentError> {
+fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), FileError> {
     if own.path.is_none() || !trial.captures.contains(&own.to) {
         return Ok(());
     }
@@ -123,7 +123,7 @@ fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), E
         .map(|(other, _)| format!("requests.{other}"));
     match measured.chain(requests).next() {
         None => Ok(()),
-        Some(other) => Err(ExperimentError::new(
+        Some(other) => Err(FileError::new(
             format!("trial.measured.{name}"),
             format!(
                 "has the hosts and the path of trial.{other}, so that a capture cannot tell them apart; let one of \
@@ -141,7 +141,7 @@ struct TrialHosts<'a> {
 
 impl TrialHosts<'_> {
     /// A host, of whatever kind.
-    fn known(&self, place: &str, name: &str) -> Result<(), ExperimentError> {
+    fn known(&self, place: &str, name: &str) -> Result<(), FileError> {
         if self.lab.hosts.contains_key(name) {
             return Ok(());
         }
@@ -149,78 +149,77 @@ impl TrialHosts<'_> {
             let kind = self.network.nodes[node].kind;
             if kind != LabNodeKind::Host {
                 let message = format!("`{name}` is a {}, not a host", kind.word());
-                return Err(ExperimentError::new(place, message));
+                return Err(FileError::new(place, message));
             }
         }
         let known = self.lab.hosts.keys().map(String::as_str);
-        Err(ExperimentError::unknown(place, "host", name, known))
+        Err(FileError::unknown(place, "host", name, known))
     }
 
     /// A host that executes programs.
-    fn program(&self, place: &str, name: &str) -> Result<(), ExperimentError> {
+    fn program(&self, place: &str, name: &str) -> Result<(), FileError> {
         self.known(place, name)?;
         if is_bare(self.lab, name) {
             let message = format!("`{name}` is a bare host, which executes no programs");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         Ok(())
     }
 
     /// A client, and a host with a server.
-    fn ends(&self, place: &str, from: &str, to: &str) -> Result<(), ExperimentError> {
+    fn ends(&self, place: &str, from: &str, to: &str) -> Result<(), FileError> {
         self.program(&format!("{place}.from"), from)?;
         let place = format!("{place}.to");
         self.known(&place, to)?;
         if !self.trial.servers.contains_key(to) && !is_bare(self.lab, to) {
             let message = format!("`{to}` has no server");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         if from == to {
             let message = format!("is `{to}`, from which the requests come");
-            return Err(ExperimentError::new(place, message));
+            return Err(FileError::new(place, message));
         }
         Ok(())
     }
 
-    fn measured(&self, place: &str, measured: &MeasuredSpec) -> Result<(), ExperimentError> {
+    fn measured(&self, place: &str, measured: &MeasuredSpec) -> Result<(), FileError> {
         self.ends(place, &measured.from, &measured.to)?;
         match (&measured.path, &measured.suite) {
             (Some(_), None) if !measured.arguments.is_empty() => {
                 let message = "are for suites, and this is a single request";
-                Err(ExperimentError::new(format!("{place}.arguments"), message))
+                Err(FileError::new(format!("{place}.arguments"), message))
             }
             (Some(own), None) => path(place, own),
             (None, Some(suite)) if suite.trim().is_empty() => {
-                Err(ExperimentError::new(format!("{place}.suite"), "is empty"))
+                Err(FileError::new(format!("{place}.suite"), "is empty"))
             }
             (None, Some(_)) if is_bare(self.lab, &measured.to) => {
                 let message = format!(
                     "`{}` is a bare host, which stores nothing, so that no suite can be measured there",
                     measured.to
                 );
-                Err(ExperimentError::new(format!("{place}.suite"), message))
+                Err(FileError::new(format!("{place}.suite"), message))
             }
             (None, Some(_)) => Ok(()),
             (Some(_), Some(_)) => {
                 let message = "has a path and a suite; one of them is measured";
-                Err(ExperimentError::new(place, message))
+                Err(FileError::new(place, message))
             }
             (None, None) => {
                 let message = "has neither a path nor a suite";
-                Err(ExperimentError::new(place, message))
+                Err(FileError::new(place, message))
             }
         }
     }
 
-    fn traffic(&self, place: &str, traffic: &TrialTrafficSpec) -> Result<(), ExperimentError> {
+    fn traffic(&self, place: &str, traffic: &TrialTrafficSpec) -> Result<(), FileError> {
         let file = format!("{place}.file");
-        let checked = Traffic::new(&traffic.file)
-            .map_err(|error| ExperimentError::from(error).below(&file))?;
+        let checked = Traffic::new(&traffic.file).map_err(|error| error.below(&file))?;
         let place = format!("{place}.load");
         let load = match (&traffic.load, checked.loads.len()) {
             (Some(name), _) => checked.loads.get(name).ok_or_else(|| {
                 let known = checked.loads.keys().map(String::as_str);
-                ExperimentError::unknown(&place, "load", name, known)
+                FileError::unknown(&place, "load", name, known)
             })?,
             (None, 1) => match checked.loads.values().next() {
                 Some(load) => load,
@@ -228,7 +227,7 @@ impl TrialHosts<'_> {
             },
             (None, count) => {
                 let message = format!("is missing, and the file has {count} loads");
-                return Err(ExperimentError::new(place, message));
+                return Err(FileError::new(place, message));
             }
         };
         for flow in &load.flows {
@@ -238,14 +237,14 @@ impl TrialHosts<'_> {
         }
         if !load.generators.is_empty() {
             let message = "programs of their own cannot send in a laboratory; use components";
-            return Err(ExperimentError::new(format!("{file}.generators"), message));
+            return Err(FileError::new(format!("{file}.generators"), message));
         }
         Ok(())
     }
 }
 
 /// The path of a file that all servers have: `/320k`.
-fn path(place: &str, path: &str) -> Result<(), ExperimentError> {
+fn path(place: &str, path: &str) -> Result<(), FileError> {
     let files = PAPER_FILES_KIB.map(|kib| format!("/{kib}k"));
     if files.iter().any(|file| file == path) {
         return Ok(());
@@ -254,7 +253,7 @@ fn path(place: &str, path: &str) -> Result<(), ExperimentError> {
         "`{path}` is no file of the servers, which have {}",
         files.join(", ")
     );
-    Err(ExperimentError::new(format!("{place}.path"), message))
+    Err(FileError::new(format!("{place}.path"), message))
 }
 
 /// Letters, digits and these others, from 1 to 64.

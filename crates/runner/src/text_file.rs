@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use topology::BuiltinFile;
+
 use crate::error::RunnerError;
 
 /// Largest file that is read, in bytes: an endless one (`/dev/zero`) is refused.
@@ -35,16 +37,16 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// Nothing is called so, or the file cannot be read.
 pub fn builtin_or_read(
     name: &str,
-    builtin: Option<&'static str>,
+    builtin: &'static [BuiltinFile],
     (kind, list): (&str, &str),
-    nearest: fn(&str) -> Option<&'static str>,
 ) -> Result<Cow<'static, str>, RunnerError> {
-    if let Some(text) = builtin {
-        return Ok(text.into());
+    if let Some(builtin) = BuiltinFile::find(builtin, name) {
+        return Ok(builtin.text.into());
     }
     let text = read(Path::new(name)).map_err(|error| {
         let is_word = !name.contains(['/', '.']);
-        RunnerError::Usage(match nearest(name) {
+        let names = builtin.iter().map(|builtin| builtin.name);
+        RunnerError::Usage(match nearest::meant(name, names) {
             Some(nearest) if is_word => {
                 format!("no {kind} is called `{name}`; did you mean `{nearest}`?")
             }
@@ -128,6 +130,14 @@ mod tests {
             let error = decoded(bytes.to_owned()).unwrap_err();
             assert!(error.starts_with(why), "{error}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_mistyped_is_corrected() {
+        let labs = topology::BUILTIN_LABS;
+        let error = builtin_or_read("congstion", labs, ("lab", "list")).unwrap_err();
+        let said = "no lab is called `congstion`; did you mean `congestion`?";
+        assert_eq!(error.to_string(), said);
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod template;
 mod user_work;
 
 pub use arithmetic::Arithmetic;
-pub use builtin::{BUILTIN, Builtin};
+pub use builtin::BUILTIN;
 pub use error::SuiteError;
 pub use fill::{Fill, filled, mixed, random_part};
 pub use format::formatted;
@@ -48,6 +48,7 @@ pub use schema::schema;
 pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use user_work::UserWork;
+pub use yaml::BuiltinFile;
 
 /// The JSON schema of suite files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/suite.schema.json");

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use traffic::TimeSpan;
 
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::file::LabHostSpec;
 use crate::text::time_text;
 
@@ -155,7 +155,7 @@ impl PlannedBareHost {
         place: &str,
         host: &LabHostSpec,
         spec: &BareHostSpec,
-    ) -> Result<Self, TopologyError> {
+    ) -> Result<Self, FileError> {
         check_rest(place, host)?;
         let preset = spec.preset.unwrap_or_default();
         let mut sender = match preset {
@@ -168,7 +168,7 @@ impl PlannedBareHost {
             Ok(()) => Ok(PlannedBareHost { preset, sender }),
             Err(error) => {
                 let place = format!("{place}.bare.{}", spec.key_of(&error, &sender));
-                Err(TopologyError::new(place, error.to_string()))
+                Err(FileError::new(place, error.to_string()))
             }
         }
     }
@@ -234,7 +234,7 @@ fn weights_text(weights: RtoWeights) -> String {
 }
 
 /// What belongs to the TCP of the kernel, which a bare host does not have.
-fn check_rest(place: &str, host: &LabHostSpec) -> Result<(), TopologyError> {
+fn check_rest(place: &str, host: &LabHostSpec) -> Result<(), FileError> {
     let given = [
         ("congestion", host.congestion.is_some()),
         ("rto_min", host.rto_min.is_some()),
@@ -250,7 +250,7 @@ fn check_rest(place: &str, host: &LabHostSpec) -> Result<(), TopologyError> {
     let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) else {
         return Ok(());
     };
-    Err(TopologyError::new(
+    Err(FileError::new(
         format!("{place}.{key}"),
         "is for the TCP of the kernel, which a bare host does not use; its features stand below `bare`",
     ))

@@ -1,39 +1,18 @@
 //! Labs that are part of the program.
 
-/// A lab of `labs/`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuiltinLab {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// Its file.
-    pub text: &'static str,
-}
-
-impl BuiltinLab {
-    /// The lab of that name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static BuiltinLab> {
-        BUILTIN_LABS.iter().find(|lab| lab.name == name)
-    }
-
-    /// The name of a lab that is similar to this one.
-    #[must_use]
-    pub fn nearest(name: &str) -> Option<&'static str> {
-        nearest::meant(name, BUILTIN_LABS.iter().map(|lab| lab.name))
-    }
-}
+use yaml::BuiltinFile;
 
 macro_rules! builtin {
     ($name:literal) => {
-        BuiltinLab {
+        BuiltinFile {
             name: $name,
             text: include_str!(concat!("../../../labs/", $name, ".yaml")),
         }
     };
 }
 
-/// All of them.
-pub const BUILTIN_LABS: &[BuiltinLab] = &[
+/// Those of `labs/`.
+pub const BUILTIN_LABS: &[BuiltinFile] = &[
     builtin!("link"),
     builtin!("congestion"),
     builtin!("competing"),

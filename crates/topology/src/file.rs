@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use traffic::{BitRate, Percentage, TimeSpan};
 
+use crate::FileError;
 use crate::bare_host::{self, BareHostSpec};
-use crate::error::TopologyError;
 use crate::queue::QueueSpec;
 
 /// A whole lab file.
@@ -250,23 +249,9 @@ impl LabSpec {
     ///
     /// # Errors
     /// What cannot be read, with line and column.
-    pub fn read(name: &str, text: &str) -> Result<Self, TopologyError> {
-        read_yaml(name, text)
+    pub fn read(name: &str, text: &str) -> Result<Self, FileError> {
+        yaml::read_file(name, text)
     }
-}
-
-/// Reads a document of YAML. `name` is what errors call the file.
-///
-/// # Errors
-/// What cannot be read, with line and column.
-pub fn read_yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TopologyError> {
-    yaml::read(text).map_err(|error| {
-        let place = match error.place() {
-            Some(place) => format!("{name}:{}:{}", place.line, place.column),
-            None => name.to_owned(),
-        };
-        TopologyError::new(place, error.message())
-    })
 }
 
 /// The JSON schema of lab files, for editors, as indented JSON.

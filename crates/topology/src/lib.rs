@@ -12,7 +12,6 @@
 mod bare_host;
 mod builtin;
 mod document;
-mod error;
 mod file;
 mod judge;
 mod picture;
@@ -25,16 +24,15 @@ pub use bare_host::{
     BareCongestionName, BareHostSpec, BarePreset, PaperWeightsName, PlannedBareHost, SamplingName,
     TimeoutResendName,
 };
-pub use builtin::{BUILTIN_LABS, BuiltinLab};
+pub use builtin::BUILTIN_LABS;
 pub use document::measured_json;
 #[cfg(feature = "schema")]
 pub use document::measured_schema;
-pub use error::TopologyError;
 #[cfg(feature = "schema")]
 pub use file::schema;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, RoutedSpec,
-    SysctlValue, WireSpec, read_yaml,
+    SysctlValue, WireSpec,
 };
 pub use judge::{JudgedWire, WireMeasurement, WireVerdict, judge};
 pub use picture::{pictures, svg};
@@ -45,6 +43,7 @@ pub use plan::{
 pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
 pub use text::{described, measured_table, wire_text};
 pub use wire::PlannedWire;
+pub use yaml::{BuiltinFile, FileError};
 
 /// The JSON schema of lab files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/lab.schema.json");

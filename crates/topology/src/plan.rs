@@ -7,8 +7,8 @@ mod segments;
 
 use core::net::IpAddr;
 
+use crate::FileError;
 use crate::bare_host::PlannedBareHost;
-use crate::error::TopologyError;
 use crate::file::{LabHostSpec, LabSpec, RoutedSpec};
 use crate::wire::{NO_RATE, PlannedWire};
 use names::NodeNames;
@@ -214,7 +214,7 @@ impl LabNetwork {
     ///
     /// # Errors
     /// The first defect, with its place in the YAML or the key that is wrong.
-    pub fn parse(name: &str, text: &str) -> Result<Self, TopologyError> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
         LabNetwork::new(&LabSpec::read(name, text)?)
     }
 
@@ -222,7 +222,7 @@ impl LabNetwork {
     ///
     /// # Errors
     /// The first defect, with the key that is wrong.
-    pub fn new(spec: &LabSpec) -> Result<Self, TopologyError> {
+    pub fn new(spec: &LabSpec) -> Result<Self, FileError> {
         let names = NodeNames::new(spec)?;
         let mut network = LabNetwork {
             title: spec.title.clone(),
@@ -232,11 +232,11 @@ impl LabNetwork {
             server_host: None,
         };
         if spec.title.chars().any(char::is_control) {
-            return Err(TopologyError::new("title", "has more than one line"));
+            return Err(FileError::new("title", "has more than one line"));
         }
         if spec.links.len() > MOST_LINKS {
             let message = format!("has more than {MOST_LINKS} links");
-            return Err(TopologyError::new("links", message));
+            return Err(FileError::new("links", message));
         }
         for number in 0..spec.links.len() {
             network.add_link(spec, &names, number)?;
@@ -248,7 +248,7 @@ impl LabNetwork {
         {
             let node = &network.nodes[lonely];
             let place = format!("{}.{}", names::section(node.kind), node.name);
-            return Err(TopologyError::new(place, "has no link"));
+            return Err(FileError::new(place, "has no link"));
         }
         network.check_bare_hosts()?;
         segments::number(&mut network)?;
@@ -303,12 +303,12 @@ impl LabNetwork {
         [from, 1 - from].map(|end| self.nodes[link.ends[end].node].name.as_str())
     }
 
-    fn check_bare_hosts(&self) -> Result<(), TopologyError> {
+    fn check_bare_hosts(&self) -> Result<(), FileError> {
         let is_bare = |node: &&LabNode| matches!(node.kind, LabNodeKind::Bare(_));
         let mut bare = self.nodes.iter().filter(is_bare);
         match bare.find(|node| node.interfaces.len() > 1) {
             None => Ok(()),
-            Some(node) => Err(TopologyError::new(
+            Some(node) => Err(FileError::new(
                 format!("hosts.{}", node.name),
                 "has several links, and a bare host has one",
             )),
@@ -325,11 +325,11 @@ impl LabNetwork {
         spec: &LabSpec,
         names: &NodeNames,
         number: usize,
-    ) -> Result<(), TopologyError> {
+    ) -> Result<(), FileError> {
         let link = &spec.links[number];
         let place = format!("links[{number}]");
         let fail =
-            |key: &str, message: String| Err(TopologyError::new(format!("{place}.{key}"), message));
+            |key: &str, message: String| Err(FileError::new(format!("{place}.{key}"), message));
         let mut ends = [0; 2];
         for (end, name) in ends.iter_mut().zip(&link.ends) {
             *end = names.find(&format!("{place}.ends"), name)?;
@@ -414,7 +414,7 @@ impl LabNetwork {
 }
 
 /// All nodes, without links.
-fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, TopologyError> {
+fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, FileError> {
     let node = |name: &String, kind, sysctls, options| LabNode {
         name: name.clone(),
         kind,
@@ -428,7 +428,7 @@ fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, TopologyError> {
     let every = &spec.every_host;
     if every.bare.is_some() {
         let message = "belongs to single hosts, because a bare host cannot be a client";
-        return Err(TopologyError::new("every_host.bare", message));
+        return Err(FileError::new("every_host.bare", message));
     }
     for (name, host) in &spec.hosts {
         let place = format!("hosts.{name}");
@@ -488,7 +488,7 @@ impl Default for PathOptions {
 }
 
 impl PathOptions {
-    fn of(place: &str, host: &LabHostSpec, every: &LabHostSpec) -> Result<Self, TopologyError> {
+    fn of(place: &str, host: &LabHostSpec, every: &LabHostSpec) -> Result<Self, FileError> {
         let spec = |host: &LabHostSpec| RoutedSpec {
             congestion: host.congestion.clone(),
             rto_min: host.rto_min,
@@ -501,9 +501,9 @@ impl PathOptions {
     }
 
     /// The same, with what is given here.
-    fn with(&self, place: &str, spec: &RoutedSpec) -> Result<PathOptions, TopologyError> {
+    fn with(&self, place: &str, spec: &RoutedSpec) -> Result<PathOptions, FileError> {
         let fail =
-            |key: &str, message: String| Err(TopologyError::new(format!("{place}.{key}"), message));
+            |key: &str, message: String| Err(FileError::new(format!("{place}.{key}"), message));
         if let Some(name) = &spec.congestion {
             let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             if name.is_empty() || name.len() > 15 || !name.chars().all(is_name) {
@@ -539,7 +539,7 @@ fn server_host(
     spec: &LabSpec,
     names: &NodeNames,
     network: &LabNetwork,
-) -> Result<Option<usize>, TopologyError> {
+) -> Result<Option<usize>, FileError> {
     let is_host = |index: &usize| network.nodes[*index].kind == LabNodeKind::Host;
     let Some(name) = &spec.server_host else {
         return Ok(network.find("server").filter(is_host));
@@ -549,7 +549,7 @@ fn server_host(
         return Ok(Some(found));
     }
     let kind = network.nodes[found].kind.word();
-    Err(TopologyError::new(
+    Err(FileError::new(
         "server_host",
         format!("`{name}` is a {kind}, and servers are started on hosts"),
     ))

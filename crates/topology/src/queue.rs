@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use traffic::{Octets, TimeSpan};
 
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::text::time_text;
 
 /// Packets that wait in a queue of which the file does not give the length.
@@ -160,8 +160,8 @@ impl WireQueue {
     }
 
     /// Resolves what stands at `place`.
-    pub(crate) fn new(place: &str, queue: Option<QueueSpec>) -> Result<WireQueue, TopologyError> {
-        let fail = |message: &str| Err(TopologyError::new(place, message));
+    pub(crate) fn new(place: &str, queue: Option<QueueSpec>) -> Result<WireQueue, FileError> {
+        let fail = |message: &str| Err(FileError::new(place, message));
         match queue {
             None => Ok(WireQueue::default()),
             Some(QueueSpec::Packets(packets)) => {
@@ -185,7 +185,7 @@ impl WireQueue {
     }
 }
 
-fn fq_codel(place: &str, spec: FqCodelSpec) -> Result<WireQueue, TopologyError> {
+fn fq_codel(place: &str, spec: FqCodelSpec) -> Result<WireQueue, FileError> {
     let FqCodelSpec {
         limit,
         target,
@@ -202,11 +202,11 @@ fn fq_codel(place: &str, spec: FqCodelSpec) -> Result<WireQueue, TopologyError> 
     let (flows, quantum) = (flows.unwrap_or(FLOWS), quantum.unwrap_or(QUANTUM));
     if !(1..=65_536).contains(&flows) {
         let message = "is not from 1 to 65536 queues";
-        return Err(TopologyError::new(format!("{place}.flows"), message));
+        return Err(FileError::new(format!("{place}.flows"), message));
     }
     if !(64..=65_536).contains(&quantum) {
         let message = "is not from 64 to 65536 bytes";
-        return Err(TopologyError::new(format!("{place}.quantum"), message));
+        return Err(FileError::new(format!("{place}.quantum"), message));
     }
     Ok(WireQueue::FqCodel {
         codel,
@@ -216,7 +216,7 @@ fn fq_codel(place: &str, spec: FqCodelSpec) -> Result<WireQueue, TopologyError> 
 }
 
 impl PlannedCodel {
-    fn new(place: &str, spec: CodelSpec, limit: usize) -> Result<PlannedCodel, TopologyError> {
+    fn new(place: &str, spec: CodelSpec, limit: usize) -> Result<PlannedCodel, FileError> {
         let packets = match spec.limit {
             None => limit,
             Some(packets) => packet_count(&format!("{place}.limit"), packets)?,
@@ -225,11 +225,11 @@ impl PlannedCodel {
         let interval = spec.interval.map_or(INTERVAL, TimeSpan::nanos);
         if !(1000..=100_000_000_000).contains(&interval) {
             let message = "is not from 1us to 100s";
-            return Err(TopologyError::new(format!("{place}.interval"), message));
+            return Err(FileError::new(format!("{place}.interval"), message));
         }
         if target == 0 || target > interval {
             let message = "is not more than 0 and at most the interval";
-            return Err(TopologyError::new(format!("{place}.target"), message));
+            return Err(FileError::new(format!("{place}.target"), message));
         }
         Ok(PlannedCodel {
             packets,
@@ -239,13 +239,13 @@ impl PlannedCodel {
     }
 }
 
-fn packet_count(place: &str, packets: u64) -> Result<usize, TopologyError> {
+fn packet_count(place: &str, packets: u64) -> Result<usize, FileError> {
     let message = match packets {
         0 => "is 0: at least one packet must be able to wait".to_owned(),
         1..=MOST_PACKETS => return Ok(usize::try_from(packets).unwrap_or(1)),
         _ => format!("is longer than {MOST_PACKETS} packets"),
     };
-    Err(TopologyError::new(place, message))
+    Err(FileError::new(place, message))
 }
 
 impl FromStr for QueueSpec {

@@ -1,6 +1,6 @@
 //! One direction of a link, or the medium of a hub, with everything resolved.
 
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::file::{LabHubSpec, WireSpec};
 use crate::queue::WireQueue;
 
@@ -61,7 +61,7 @@ impl PlannedWire {
         direction: &str,
         both: &WireSpec,
         own: Option<&WireSpec>,
-    ) -> Result<PlannedWire, TopologyError> {
+    ) -> Result<PlannedWire, FileError> {
         let none = WireSpec::default();
         let own = own.unwrap_or(&none);
         let rate = own.rate.or(both.rate);
@@ -77,7 +77,7 @@ impl PlannedWire {
             ("overhead", own.overhead.is_some()),
         ] {
             if is_given && rate.is_none() {
-                return Err(TopologyError::new(at(key, true), NO_RATE));
+                return Err(FileError::new(at(key, true), NO_RATE));
             }
         }
         let share = |own: Option<traffic::Percentage>, both: Option<traffic::Percentage>| {
@@ -96,9 +96,8 @@ impl PlannedWire {
             loss: share(own.loss, both.loss),
             duplication: share(own.duplicates, both.duplicates),
         };
-        let fail = |key: &str, is_own: bool, message: &str| {
-            Err(TopologyError::new(at(key, is_own), message))
-        };
+        let fail =
+            |key: &str, is_own: bool, message: &str| Err(FileError::new(at(key, is_own), message));
         if wire.delay > LONGEST_DELAY {
             return fail("delay", own.delay.is_some(), "is longer than an hour");
         }
@@ -114,7 +113,7 @@ impl PlannedWire {
     }
 
     /// The medium of a hub.
-    pub(crate) fn of_hub(place: &str, hub: &LabHubSpec) -> Result<PlannedWire, TopologyError> {
+    pub(crate) fn of_hub(place: &str, hub: &LabHubSpec) -> Result<PlannedWire, FileError> {
         let spec = WireSpec {
             rate: hub.rate,
             queue: hub.queue,
@@ -124,7 +123,7 @@ impl PlannedWire {
         };
         let wire = PlannedWire::new(place, "", &spec, None)?;
         if hub.queue.is_some() && hub.rate.is_none() {
-            return Err(TopologyError::new(format!("{place}.queue"), NO_RATE));
+            return Err(FileError::new(format!("{place}.queue"), NO_RATE));
         }
         Ok(wire)
     }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::generator::{GeneratorSetSpec, GeneratorSpec};
 use crate::model::ModelSpec;
 use crate::quantity::{BitRate, Octets, Percentage, TimeSpan, instances, port};
@@ -278,14 +278,8 @@ impl TrafficSpec {
     ///
     /// # Errors
     /// What cannot be read, with line and column.
-    pub fn read(name: &str, text: &str) -> Result<Self, TrafficError> {
-        yaml::read(text).map_err(|error| {
-            let place = match error.place() {
-                Some(place) => format!("{name}:{}:{}", place.line, place.column),
-                None => name.to_owned(),
-            };
-            TrafficError::new(place, error.message())
-        })
+    pub fn read(name: &str, text: &str) -> Result<Self, FileError> {
+        yaml::read_file(name, text)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::file::IpVersion;
 use crate::quantity::{TimeSpan, instances, port};
 
@@ -174,8 +174,8 @@ impl ReportedFiguresSpec {
 }
 
 /// Checks a generator. `place` is its key.
-pub(crate) fn check(place: &str, spec: &GeneratorSpec) -> Result<(), TrafficError> {
-    let wrong = |key: &str, why: &str| Err(TrafficError::new(format!("{place}.{key}"), why));
+pub(crate) fn check(place: &str, spec: &GeneratorSpec) -> Result<(), FileError> {
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
     check_program(&format!("{place}.source"), &spec.source, spec.port)?;
     if let Some(sink) = &spec.sink {
         check_program(&format!("{place}.sink"), sink, spec.port)?;
@@ -199,8 +199,8 @@ fn check_program(
     place: &str,
     program: &GeneratorProgramSpec,
     port: Option<u16>,
-) -> Result<(), TrafficError> {
-    let wrong = |key: &str, why: &str| Err(TrafficError::new(format!("{place}.{key}"), why));
+) -> Result<(), FileError> {
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
     if program.command.first().is_none_or(String::is_empty) {
         return wrong("command", "names no program");
     }

@@ -10,7 +10,6 @@
 //! There is no socket and no clock here; the crate `flow` has the sources and sinks. The language of the file is
 //! described in `docs/TRAFFIC.md`.
 
-mod error;
 mod file;
 mod generator;
 mod law;
@@ -22,7 +21,6 @@ pub mod sink;
 mod source;
 pub mod verify;
 
-pub use error::TrafficError;
 #[cfg(feature = "schema")]
 pub use file::schema;
 pub use file::{
@@ -45,6 +43,7 @@ pub use plan::{
 pub use probability::ProbabilityLaw;
 pub use quantity::{BitRate, BlockCount, DrawnQuantity, Octets, Percentage, TimeSpan};
 pub use source::{Behaviour, DepartureSchedule, PlannedDeparture};
+pub use yaml::FileError;
 
 /// The JSON schema of traffic files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/traffic.schema.json");

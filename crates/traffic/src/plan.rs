@@ -7,7 +7,7 @@ mod rates;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::file::{
     ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec, TrafficSpec,
 };
@@ -109,7 +109,7 @@ impl Traffic {
     ///
     /// # Errors
     /// The first defect, with its place in the YAML or the key that is wrong.
-    pub fn parse(name: &str, text: &str) -> Result<Self, TrafficError> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
         Traffic::new(&TrafficSpec::read(name, text)?)
     }
 
@@ -117,7 +117,7 @@ impl Traffic {
     ///
     /// # Errors
     /// The first defect, with the key that is wrong.
-    pub fn new(spec: &TrafficSpec) -> Result<Self, TrafficError> {
+    pub fn new(spec: &TrafficSpec) -> Result<Self, FileError> {
         let mut models = BTreeMap::new();
         for (name, model) in &spec.models {
             check_name("models", name)?;
@@ -146,17 +146,17 @@ impl Traffic {
 
 type Models = BTreeMap<String, Arc<Model>>;
 
-fn checked_model(place: &str, spec: &ModelSpec) -> Result<Model, TrafficError> {
-    Model::new(spec).map_err(|(key, why)| TrafficError::new(format!("{place}.{key}"), why))
+fn checked_model(place: &str, spec: &ModelSpec) -> Result<Model, FileError> {
+    Model::new(spec).map_err(|(key, why)| FileError::new(format!("{place}.{key}"), why))
 }
 
 /// Names are parts of the names of rows and files.
-fn check_name(map: &str, name: &str) -> Result<(), TrafficError> {
+fn check_name(map: &str, name: &str) -> Result<(), FileError> {
     if is_name(name, "-_") {
         return Ok(());
     }
     let why = format!("a name has letters, digits, - and _, at most {LONGEST_NAME}");
-    Err(TrafficError::new(format!("{map}.{name}"), why))
+    Err(FileError::new(format!("{map}.{name}"), why))
 }
 
 fn is_name(name: &str, also: &str) -> bool {
@@ -169,9 +169,9 @@ fn check_component(
     component: &ComponentSpec,
     spec: &TrafficSpec,
     models: &Models,
-) -> Result<(), TrafficError> {
+) -> Result<(), FileError> {
     let wrong =
-        |key: &str, why: String| Err(TrafficError::new(format!("components.{name}.{key}"), why));
+        |key: &str, why: String| Err(FileError::new(format!("components.{name}.{key}"), why));
     if !spec.models.contains_key(&component.model) {
         let why = format!("there is no model `{}`", component.model);
         return wrong("model", why);
@@ -223,18 +223,14 @@ fn check_component(
     }
 }
 
-fn check_datagrams(
-    place: &str,
-    component: &ComponentSpec,
-    model: &Model,
-) -> Result<(), TrafficError> {
+fn check_datagrams(place: &str, component: &ComponentSpec, model: &Model) -> Result<(), FileError> {
     if component.protocol == FlowProtocol::Tcp {
         return Ok(());
     }
     let checked = model.check_lengths(u64::from(LEAST_DATAGRAM), u64::from(MOST_DATAGRAM));
     checked.map_err(|why| {
         let why = format!("`{}` does not fit into UDP: {why}", component.model);
-        TrafficError::new(place, why)
+        FileError::new(place, why)
     })
 }
 
@@ -243,8 +239,8 @@ fn checked_load(
     load: &LoadSpec,
     spec: &TrafficSpec,
     models: &Models,
-) -> Result<TrafficLoad, TrafficError> {
-    let wrong = |key: &str, why: &str| Err(TrafficError::new(format!("{place}.{key}"), why));
+) -> Result<TrafficLoad, FileError> {
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
     let start_ns = load.start.nanos();
     let end_ns = match (load.duration, load.end) {
         (Some(_), Some(_)) => {
@@ -292,18 +288,18 @@ fn directions(set: &FlowSetSpec) -> &'static [bool] {
     }
 }
 
-fn check_counts(place: &str, load: &LoadSpec) -> Result<(), TrafficError> {
+fn check_counts(place: &str, load: &LoadSpec) -> Result<(), FileError> {
     let mut total = 0;
     for (index, set) in load.flows.iter().enumerate() {
         if set.n == 0 {
             let why = "is 0; a set has at least one flow";
-            return Err(TrafficError::new(format!("{place}.flows[{index}].n"), why));
+            return Err(FileError::new(format!("{place}.flows[{index}].n"), why));
         }
         total += u64::from(set.n) * directions(set).len() as u64;
     }
     if total > MOST_FLOWS as u64 {
         let why = format!("{total} flows are too many: a load has at most {MOST_FLOWS}");
-        return Err(TrafficError::new(format!("{place}.flows"), why));
+        return Err(FileError::new(format!("{place}.flows"), why));
     }
     Ok(())
 }
@@ -315,10 +311,10 @@ fn flows_of_set(
     load: &LoadSpec,
     spec: &TrafficSpec,
     models: &Models,
-) -> Result<Vec<PlannedFlow>, TrafficError> {
+) -> Result<Vec<PlannedFlow>, FileError> {
     let Some(component) = spec.components.get(&set.component) else {
         let why = format!("there is no component `{}`", set.component);
-        return Err(TrafficError::new(format!("{place}.component"), why));
+        return Err(FileError::new(format!("{place}.component"), why));
     };
     let mut flows = Vec::new();
     let instance_models = rates::models(place, set, load, component, spec, models)?;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    BARE_RECIPE, BuiltinExperiment, ExperimentSpec, LevelCombination, PublishedFigures,
-    TrialRecord, TrialSetup,
+    BARE_RECIPE, BUILTIN_EXPERIMENTS, BuiltinFile, ExperimentSpec, LevelCombination,
+    PublishedFigures, TrialRecord, TrialSetup,
 };
 use topology::LabNodeKind;
 
 fn experiment(name: &str) -> ExperimentSpec {
-    let Some(builtin) = BuiltinExperiment::find(name) else {
+    let Some(builtin) = BuiltinFile::find(BUILTIN_EXPERIMENTS, name) else {
         panic!("no experiment is called {name}");
     };
     ExperimentSpec::read(name, builtin.text).unwrap_or_else(|error| panic!("{error}"))

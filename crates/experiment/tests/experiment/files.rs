@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinExperiment, CampaignRecord, ChosenSuite, ExperimentError,
-    ExperimentSpec, LevelCombination, PublishedFigures, RecordedTrials, ShownUnit, TableSpec,
-    TrialRecord, TrialSetup, planned_trials, schema, summarise,
+    BUILTIN_EXPERIMENTS, BuiltinFile, CampaignRecord, ChosenSuite, ExperimentSpec, FileError,
+    LevelCombination, PublishedFigures, RecordedTrials, ShownUnit, TableSpec, TrialRecord,
+    TrialSetup, planned_trials, schema, summarise,
 };
 use proptest::prelude::*;
 
@@ -212,12 +212,12 @@ fn campaign(spec: &ExperimentSpec, cells: &[LevelCombination]) -> CampaignRecord
 }
 
 fn built_in(name: &str) -> ExperimentSpec {
-    let own = BuiltinExperiment::find(name).unwrap_or_else(|| panic!("{name}"));
+    let own = BuiltinFile::find(BUILTIN_EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
     ExperimentSpec::read(own.name, own.text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// An experiment with a suite of two rows in place of what it measures.
-fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, ExperimentError> {
+fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, FileError> {
     spec.with_suite(ChosenSuite {
         name: "prestan",
         arguments: &["-r".to_owned(), "3".to_owned()],
@@ -286,7 +286,9 @@ fn a_suite_is_not_measured_at_servers_that_store_nothing() {
         names,
         ["Suite prestan, request1", "Suite prestan, request2"]
     );
-    let timers = BuiltinExperiment::find("timers").unwrap().text;
+    let timers = BuiltinFile::find(BUILTIN_EXPERIMENTS, "timers")
+        .unwrap()
+        .text;
     let text = timers.replacen("to: server, path: /320k}", "to: server, suite: prestan}", 9);
     let error = ExperimentSpec::read("x", &text).unwrap_err().to_string();
     assert!(error.contains("stores nothing"), "{error}");
@@ -409,7 +411,7 @@ fn published_figures_are_found_by_the_cells_that_they_are_about() {
 
 #[test]
 fn built_in_experiments_are_right_in_all_cells() {
-    for BuiltinExperiment { name, text } in BUILTIN_EXPERIMENTS {
+    for BuiltinFile { name, text } in BUILTIN_EXPERIMENTS {
         let spec = ExperimentSpec::read(name, text).unwrap_or_else(|error| panic!("{error}"));
         let again = serde_json::to_string(&spec).unwrap();
         let again: ExperimentSpec = serde_json::from_str(&again).unwrap();
@@ -419,7 +421,6 @@ fn built_in_experiments_are_right_in_all_cells() {
                 .unwrap_or_else(|error| panic!("{name}: {cell:?}: {error}"));
         }
     }
-    assert_eq!(BuiltinExperiment::nearest("congstion"), Some("congestion"));
 }
 
 #[test]

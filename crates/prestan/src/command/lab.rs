@@ -11,7 +11,7 @@ use std::path::Path;
 
 use lab::{BuiltLab, user_namespace};
 use runner::{RunnerError, laboratory, text_file};
-use topology::{BUILTIN_LABS, BuiltinLab, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
+use topology::{BUILTIN_LABS, BuiltinFile, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::LabOptions;
 use crate::exit::ExitStatus;
@@ -48,7 +48,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
 }
 
 fn list() -> Result<Vec<String>, RunnerError> {
-    let item = |lab: &BuiltinLab| {
+    let item = |lab: &BuiltinFile| {
         let network = LabNetwork::parse(lab.name, lab.text).map_err(usage)?;
         Ok(format!("{:12} {}", lab.name, network.title))
     };
@@ -66,8 +66,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
 
 /// A built-in lab by its name, or a file.
 fn find(name: &str) -> Result<LabNetwork, RunnerError> {
-    let builtin = BuiltinLab::find(name).map(|lab| lab.text);
-    let text = text_file::builtin_or_read(name, builtin, ("lab", "list"), BuiltinLab::nearest)?;
+    let text = text_file::builtin_or_read(name, BUILTIN_LABS, ("lab", "list"))?;
     LabNetwork::parse(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 
@@ -126,6 +125,6 @@ fn warn_of_lateness(lab: &BuiltLab) {
     ));
 }
 
-fn usage(error: topology::TopologyError) -> RunnerError {
+fn usage(error: topology::FileError) -> RunnerError {
     RunnerError::Usage(error.to_string())
 }

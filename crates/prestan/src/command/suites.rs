@@ -9,7 +9,7 @@ use runner::fitting::check_background;
 use runner::suite_text::SuiteText;
 use runner::text_file;
 use runner::words::number_of;
-use suite::{OperationKind, Plan};
+use suite::{BUILTIN, BuiltinFile, OperationKind, Plan};
 use terminal::document_file;
 use terminal::output::{print_list, print_text, tell};
 
@@ -51,8 +51,8 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
         SuitesAction::List => print_list(list()?, &" ".repeat(13))?,
         SuitesAction::Show { name } => {
-            let builtin = suite::Builtin::find(name).ok_or_else(|| {
-                let names = suite::BUILTIN.iter().map(|builtin| builtin.name);
+            let builtin = BuiltinFile::find(BUILTIN, name).ok_or_else(|| {
+                let names = BUILTIN.iter().map(|builtin| builtin.name);
                 let hint = nearest::hint(name, names, "built in are");
                 RunnerError::Usage(format!("no suite is called `{name}`; {hint}"))
             })?;
@@ -86,12 +86,12 @@ fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
 }
 
 fn list() -> Result<Vec<String>, RunnerError> {
-    let item = |builtin: &suite::Builtin| {
+    let item = |builtin: &BuiltinFile| {
         let spec = suite::parse(builtin.name, builtin.text)
             .map_err(|error| RunnerError::Local(error.to_string()))?;
         Ok(format!("{:12} {}", builtin.name, spec.title))
     };
-    suite::BUILTIN.iter().map(item).collect()
+    BUILTIN.iter().map(item).collect()
 }
 
 fn check(file: &str) -> Result<String, RunnerError> {

@@ -58,7 +58,7 @@ impl TrafficFile {
         let name = path.display().to_string();
         let text = text_file::read(path)
             .map_err(|error| RunnerError::Usage(format!("reading {name} failed: {error}")))?;
-        let usage = |error: traffic::TrafficError| text_file::defect(&name, &error);
+        let usage = |error: traffic::FileError| text_file::defect(&name, &error);
         let spec = TrafficSpec::read(&name, &text).map_err(usage)?;
         let traffic = Traffic::new(&spec).map_err(usage)?;
         Ok(TrafficFile {

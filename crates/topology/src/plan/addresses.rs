@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use super::{InterfaceAddress, LabNeighbour, LabNetwork, NodeNames};
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::file::LabSpec;
 
 const IPV4: u32 = 0xc612_0000;
@@ -94,7 +94,7 @@ impl InterfaceAddress {
 }
 
 /// Reads `192.0.2.1/24`.
-fn read(place: &str, text: &str) -> Result<InterfaceAddress, TopologyError> {
+fn read(place: &str, text: &str) -> Result<InterfaceAddress, FileError> {
     let parts = text.split_once('/');
     let address = parts.and_then(|(ip, prefix)| {
         let ip = ip.parse().ok()?;
@@ -108,7 +108,7 @@ fn read(place: &str, text: &str) -> Result<InterfaceAddress, TopologyError> {
     found.ok_or_else(|| {
         let message =
             format!("`{text}` is no address with a prefix; write 192.0.2.1/24 or 2001:db8::1/64");
-        TopologyError::new(place, message)
+        FileError::new(place, message)
     })
 }
 
@@ -117,7 +117,7 @@ pub(super) fn assign(
     network: &mut LabNetwork,
     spec: &LabSpec,
     names: &NodeNames,
-) -> Result<(), TopologyError> {
+) -> Result<(), FileError> {
     take_given(network, spec, names)?;
     let segments = network.nodes.iter().flat_map(|node| &node.interfaces);
     let segments = segments.map(|interface| interface.segment + 1).max();
@@ -126,7 +126,7 @@ pub(super) fn assign(
         for bits in [32, 128] {
             let subnet = fill(network, segment, bits)?;
             if let Some(other) = used.iter().find(|other| other.overlaps(subnet)) {
-                return Err(TopologyError::new(
+                return Err(FileError::new(
                     "links",
                     format!(
                         "two networks overlap, {} and {}; give them other addresses",
@@ -147,7 +147,7 @@ fn take_given(
     network: &mut LabNetwork,
     spec: &LabSpec,
     names: &NodeNames,
-) -> Result<(), TopologyError> {
+) -> Result<(), FileError> {
     let mut taken: BTreeMap<IpAddr, String> = BTreeMap::new();
     for (number, link) in spec.links.iter().enumerate() {
         for (name, given) in &link.addresses {
@@ -155,7 +155,7 @@ fn take_given(
             let node = &mut network.nodes[names.find(&place, name)?];
             if !node.kind.has_addresses() {
                 let message = format!("a {} has no addresses", node.kind.word());
-                return Err(TopologyError::new(place, message));
+                return Err(FileError::new(place, message));
             }
             let interface = node.interfaces.iter_mut().find(|own| own.link == number);
             let Some(interface) = interface else { continue };
@@ -163,12 +163,12 @@ fn take_given(
                 let address = read(&place, text)?;
                 if let Some(other) = taken.insert(address.ip, name.clone()) {
                     let message = format!("{} is an address of `{other}` already", address.ip);
-                    return Err(TopologyError::new(place, message));
+                    return Err(FileError::new(place, message));
                 }
                 let is_same = |own: &InterfaceAddress| own.ip.is_ipv4() == address.ip.is_ipv4();
                 if interface.addresses.iter().any(is_same) {
                     let message = "has two addresses of the same version of IP";
-                    return Err(TopologyError::new(place, message));
+                    return Err(FileError::new(place, message));
                 }
                 interface.addresses.push(address);
             }
@@ -178,11 +178,7 @@ fn take_given(
 }
 
 /// Gives the interfaces of a network addresses of one version that have none. Returns its subnet.
-fn fill(
-    network: &mut LabNetwork,
-    segment: usize,
-    bits: u8,
-) -> Result<NumberedAddress, TopologyError> {
+fn fill(network: &mut LabNetwork, segment: usize, bits: u8) -> Result<NumberedAddress, FileError> {
     let is_of_version = |address: &&InterfaceAddress| NumberedAddress::of(**address).bits == bits;
     let of_segment = network.nodes.iter().flat_map(|node| &node.interfaces);
     let of_segment = of_segment.filter(|interface| interface.segment == segment);
@@ -206,7 +202,7 @@ fn fill(
     });
     for (link, address) in &given {
         if address.prefix != subnet.prefix || !address.overlaps(subnet) {
-            return Err(TopologyError::new(
+            return Err(FileError::new(
                 format!("links[{link}].addresses"),
                 format!(
                     "{} is not of the network {} that others on the same network have",
@@ -232,7 +228,7 @@ fn fill(
                 continue;
             }
             let Some(number) = free.next() else {
-                return Err(TopologyError::new(
+                return Err(FileError::new(
                     format!("links[{}]", interface.link),
                     format!("the network {} has no address left", subnet.address()),
                 ));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::LabNodeKind;
 use super::PlannedSysctl;
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::file::{LabSpec, SysctlValue};
 
 /// Longest name of a node.
@@ -24,7 +24,7 @@ pub(super) fn section(kind: LabNodeKind) -> &'static str {
 pub(super) struct NodeNames<'a>(Vec<&'a str>);
 
 impl<'a> NodeNames<'a> {
-    pub(super) fn new(spec: &'a LabSpec) -> Result<NodeNames<'a>, TopologyError> {
+    pub(super) fn new(spec: &'a LabSpec) -> Result<NodeNames<'a>, FileError> {
         let sections = [
             ("hosts", spec.hosts.keys().collect::<Vec<_>>()),
             ("routers", spec.routers.keys().collect()),
@@ -40,28 +40,28 @@ impl<'a> NodeNames<'a> {
                 check(&place, name)?;
                 if let Some(other) = places.insert(name.to_ascii_lowercase(), section) {
                     let message = format!("the name is taken by one of `{other}`");
-                    return Err(TopologyError::new(place, message));
+                    return Err(FileError::new(place, message));
                 }
                 names.push(name);
             }
         }
         if spec.hosts.is_empty() {
-            return Err(TopologyError::new("hosts", "there is none"));
+            return Err(FileError::new("hosts", "there is none"));
         }
         Ok(NodeNames(names))
     }
 
     /// Index of the node of a name that stands at a place.
-    pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, TopologyError> {
+    pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, FileError> {
         let found = self.0.iter().position(|own| *own == name);
         found.ok_or_else(|| {
             let hint = nearest::hint(name, self.0.iter().copied(), "there are");
-            TopologyError::new(place, format!("no node is called `{name}`; {hint}"))
+            FileError::new(place, format!("no node is called `{name}`; {hint}"))
         })
     }
 }
 
-fn check(place: &str, name: &str) -> Result<(), TopologyError> {
+fn check(place: &str, name: &str) -> Result<(), FileError> {
     let is_ours = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let begins = |c: char| c.is_ascii_alphanumeric();
     let message = if !(name.len() <= LONGEST_NAME
@@ -78,7 +78,7 @@ fn check(place: &str, name: &str) -> Result<(), TopologyError> {
     } else {
         return Ok(());
     };
-    Err(TopologyError::new(place, message))
+    Err(FileError::new(place, message))
 }
 
 /// Whether programs read a name as an address of one number, decimal, octal or hexadecimal.
@@ -95,7 +95,7 @@ pub(super) fn sysctls(
     place: &str,
     always: &[(&str, &str)],
     own: &BTreeMap<String, SysctlValue>,
-) -> Result<Vec<PlannedSysctl>, TopologyError> {
+) -> Result<Vec<PlannedSysctl>, FileError> {
     let always = always.iter().map(|(key, value)| PlannedSysctl {
         key: (*key).to_owned(),
         value: (*value).to_owned(),
@@ -107,14 +107,14 @@ pub(super) fn sysctls(
         let is_ours = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let has_parts = key.split('.').all(|part| !part.is_empty());
         if !key.starts_with("net.") || !has_parts || !key.chars().all(is_ours) {
-            return Err(TopologyError::new(
+            return Err(FileError::new(
                 place,
                 "is no parameter of a network namespace: those begin with `net.`",
             ));
         }
         let value = value.to_string();
         if value.chars().any(char::is_control) {
-            return Err(TopologyError::new(place, "has more than one line"));
+            return Err(FileError::new(place, "has more than one line"));
         }
         all.push(PlannedSysctl {
             key: key.clone(),

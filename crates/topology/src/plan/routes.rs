@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use std::collections::VecDeque;
 
 use super::{LabInterface, LabNetwork, LabNode, LabNodeKind, LabRoute, NodeNames};
-use crate::error::TopologyError;
+use crate::FileError;
 use crate::file::LabSpec;
 
 /// Adds the routes of all hosts and routers.
@@ -12,7 +12,7 @@ pub(super) fn add(
     network: &mut LabNetwork,
     spec: &LabSpec,
     names: &NodeNames,
-) -> Result<(), TopologyError> {
+) -> Result<(), FileError> {
     let segments = segments_of(network);
     for segment in 0..segments {
         let ways = ways_to(network, segment, segments);
@@ -108,7 +108,7 @@ fn add_exceptions(
     network: &mut LabNetwork,
     spec: &LabSpec,
     names: &NodeNames,
-) -> Result<(), TopologyError> {
+) -> Result<(), FileError> {
     for (name, host) in &spec.hosts {
         let from = names.find("hosts", name)?;
         for (other, different) in &host.to {
@@ -116,7 +116,7 @@ fn add_exceptions(
             let to = names.find(&place, other)?;
             if to == from || !network.nodes[to].kind.has_addresses() {
                 let message = "is not another host or a router";
-                return Err(TopologyError::new(place, message));
+                return Err(FileError::new(place, message));
             }
             let options = network.nodes[from].options.with(&place, different)?;
             let interfaces = network.nodes[to].interfaces.iter();
@@ -126,7 +126,7 @@ fn add_exceptions(
                 let network = address.network();
                 let Some(way) = node.routes.iter().find(|route| route.to == network) else {
                     let message = "no router leads there";
-                    return Err(TopologyError::new(place, message));
+                    return Err(FileError::new(place, message));
                 };
                 let route = LabRoute {
                     to: address.alone(),
@@ -138,7 +138,7 @@ fn add_exceptions(
         }
     }
     if !spec.every_host.to.is_empty() {
-        return Err(TopologyError::new(
+        return Err(FileError::new(
             "every_host.to",
             "belongs to single hosts, because it would be a route of a host to itself",
         ));

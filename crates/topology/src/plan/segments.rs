@@ -1,10 +1,10 @@
 //! Networks: sets of links that switches and hubs join.
 
 use super::{LabNetwork, LabNodeKind};
-use crate::error::TopologyError;
+use crate::FileError;
 
 /// Numbers the networks, and checks that each is a tree of links with one MTU.
-pub(super) fn number(network: &mut LabNetwork) -> Result<(), TopologyError> {
+pub(super) fn number(network: &mut LabNetwork) -> Result<(), FileError> {
     let is_joining = |node: usize, network: &LabNetwork| {
         matches!(
             network.nodes[node].kind,
@@ -20,7 +20,7 @@ pub(super) fn number(network: &mut LabNetwork) -> Result<(), TopologyError> {
         }
         let (one, other) = (groups[one], groups[other]);
         if one == other {
-            return Err(TopologyError::new(
+            return Err(FileError::new(
                 format!("links[{number}].ends"),
                 "closes a loop of switches, in which frames would circulate",
             ));
@@ -51,21 +51,21 @@ pub(super) fn number(network: &mut LabNetwork) -> Result<(), TopologyError> {
     check(network)
 }
 
-fn check(network: &LabNetwork) -> Result<(), TopologyError> {
+fn check(network: &LabNetwork) -> Result<(), FileError> {
     let mut mtus: Vec<Option<u32>> = vec![None; network.links.len()];
     for node in &network.nodes {
         let mut seen = Vec::new();
         for interface in &node.interfaces {
             let place = format!("links[{}]", interface.link);
             if *mtus[interface.segment].get_or_insert(interface.mtu) != interface.mtu {
-                return Err(TopologyError::new(
+                return Err(FileError::new(
                     format!("{place}.mtu"),
                     "differs from that of other links of its network, which switches join: they would lose \
                      what is longer",
                 ));
             }
             if node.kind.has_addresses() && seen.contains(&interface.segment) {
-                return Err(TopologyError::new(
+                return Err(FileError::new(
                     format!("{place}.ends"),
                     format!("`{}` has another link to the same network", node.name),
                 ));

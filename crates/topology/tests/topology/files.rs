@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use topology::{
-    BUILTIN_LABS, BuiltinLab, InterfaceAddress, LabNetwork, LabNode, LabNodeKind, WireQueue,
+    BUILTIN_LABS, BuiltinFile, InterfaceAddress, LabNetwork, LabNode, LabNodeKind, WireQueue,
     described, measured_schema, pictures, schema, svg,
 };
 
@@ -193,7 +193,7 @@ fn a_lab_is_planned_with_addresses_routes_and_options() {
 
 #[test]
 fn built_in_labs_are_right_and_have_pictures() {
-    for BuiltinLab { name, text } in BUILTIN_LABS {
+    for BuiltinFile { name, text } in BUILTIN_LABS {
         let network =
             LabNetwork::parse(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!network.title.is_empty(), "{name}");
@@ -218,7 +218,6 @@ fn built_in_labs_are_right_and_have_pictures() {
             assert!(rows[links..].iter().map(|row| &row[0]).eq(names));
         }
     }
-    assert_eq!(BuiltinLab::nearest("congstion"), Some("congestion"));
 }
 
 /// Names of all keys of a schema.
@@ -256,7 +255,7 @@ fn the_example_has_every_key() {
 
 #[test]
 fn the_bottleneck_of_the_congestion_lab_is_that_of_the_paper() {
-    let lab = BuiltinLab::find("congestion").unwrap();
+    let lab = BuiltinFile::find(BUILTIN_LABS, "congestion").unwrap();
     let network = LabNetwork::parse(lab.name, lab.text).unwrap();
     let count = |kind: LabNodeKind| {
         network

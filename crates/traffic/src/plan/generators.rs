@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::PlannedFlow;
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::file::{LoadSpec, TrafficSpec};
 use crate::generator::{MOST_GENERATORS, PlannedGenerator};
 
@@ -14,11 +14,11 @@ pub(super) fn planned(
     load: &LoadSpec,
     spec: &TrafficSpec,
     flows: &[PlannedFlow],
-) -> Result<Vec<PlannedGenerator>, TrafficError> {
+) -> Result<Vec<PlannedGenerator>, FileError> {
     let total: u64 = load.generators.iter().map(|set| u64::from(set.n)).sum();
     if total > MOST_GENERATORS {
         let why = format!("{total} generators are too many: a load has at most {MOST_GENERATORS}");
-        return Err(TrafficError::new(format!("{place}.generators"), why));
+        return Err(FileError::new(format!("{place}.generators"), why));
     }
     let mut ports: BTreeSet<u16> = flows.iter().map(|flow| flow.sink_port).collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -26,7 +26,7 @@ pub(super) fn planned(
     for (index, set) in load.generators.iter().enumerate() {
         let wrong = |key: &str, why: String| {
             let key = format!("{place}.generators[{index}].{key}");
-            Err(TrafficError::new(key, why))
+            Err(FileError::new(key, why))
         };
         let Some(generator) = spec.generators.get(&set.generator) else {
             return wrong(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::PlannedFlow;
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::file::{FlowProtocol, TrafficSpec};
 
 /// First port that is given to a flow without one: below the ports that Linux gives to clients (32768).
@@ -27,7 +27,7 @@ impl Ports {
         place: &str,
         spec: &TrafficSpec,
         flows: &mut [PlannedFlow],
-    ) -> Result<(), TrafficError> {
+    ) -> Result<(), FileError> {
         // Instances of a component are counted over all sets and both directions.
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for flow in flows.iter_mut() {
@@ -56,30 +56,25 @@ impl Ports {
         key: &str,
         first: u16,
         instance: u32,
-    ) -> Result<u16, TrafficError> {
+    ) -> Result<u16, FileError> {
         let key = format!("components.{}.{key}", flow.component);
         let port = u32::from(first) + instance;
         let Ok(port) = u16::try_from(port) else {
             let why =
                 format!("instance {instance} in {place} has the port {port}; 65535 is the last");
-            return Err(TrafficError::new(key, why));
+            return Err(FileError::new(key, why));
         };
         let end = (flow.protocol, port);
         match self.taken.insert(end, flow.component.clone()) {
             None => Ok(port),
             Some(other) => {
                 let why = format!("port {port} is also one of `{other}` in {place}");
-                Err(TrafficError::new(key, why))
+                Err(FileError::new(key, why))
             }
         }
     }
 
-    fn free(
-        &mut self,
-        place: &str,
-        flow: &PlannedFlow,
-        next: &mut u16,
-    ) -> Result<u16, TrafficError> {
+    fn free(&mut self, place: &str, flow: &PlannedFlow, next: &mut u16) -> Result<u16, FileError> {
         while *next < u16::MAX {
             let port = *next;
             *next += 1;
@@ -90,6 +85,6 @@ impl Ports {
             }
         }
         let why = "no port is left; give fewer flows";
-        Err(TrafficError::new(format!("{place}.flows"), why))
+        Err(FileError::new(format!("{place}.flows"), why))
     }
 }

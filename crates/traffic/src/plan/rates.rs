@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Models, check_datagrams, checked_model, directions};
-use crate::error::TrafficError;
+use crate::FileError;
 use crate::file::{ComponentSpec, FlowSetSpec, LoadSpec, TrafficSpec};
 use crate::model::Model;
 use crate::quantity::BitRate;
@@ -12,14 +12,14 @@ use crate::quantity::BitRate;
 const TOLERANCE_PERCENT: f64 = 0.05;
 
 /// Either no set has a share, or all have one and the load has a rate.
-pub(super) fn check_shares(place: &str, load: &LoadSpec) -> Result<(), TrafficError> {
+pub(super) fn check_shares(place: &str, load: &LoadSpec) -> Result<(), FileError> {
     let shares: Vec<f64> = load
         .flows
         .iter()
         .filter_map(|set| set.share.map(|share| share.percent()))
         .collect();
     let without = load.flows.iter().position(|set| set.share.is_none());
-    let wrong = |key: &str, why: String| Err(TrafficError::new(format!("{place}.{key}"), why));
+    let wrong = |key: &str, why: String| Err(FileError::new(format!("{place}.{key}"), why));
     match (load.rate, without) {
         (None, _) if !shares.is_empty() => {
             wrong("rate", "is missing: its flows have shares of it".into())
@@ -50,20 +50,20 @@ pub(super) fn models(
     component: &ComponentSpec,
     spec: &TrafficSpec,
     models: &Models,
-) -> Result<Vec<Arc<Model>>, TrafficError> {
+) -> Result<Vec<Arc<Model>>, FileError> {
     let weights = weights(place, set)?;
     let count = set.n as usize;
     let (Some(rate), Some(share)) = (load.rate, set.share) else {
         if !set.weights.is_empty() {
             let why = "divide a share, and this set has none";
-            return Err(TrafficError::new(format!("{place}.weights"), why));
+            return Err(FileError::new(format!("{place}.weights"), why));
         }
         let Some(model) = models.get(&component.model) else {
             let why = format!(
                 "model `{}` has no rate of its own, and this set has no share of one",
                 component.model
             );
-            return Err(TrafficError::new(format!("{place}.component"), why));
+            return Err(FileError::new(format!("{place}.component"), why));
         };
         return Ok(vec![Arc::clone(model); count]);
     };
@@ -80,7 +80,7 @@ pub(super) fn models(
         let bits = libm::round(of_direction * weight / total);
         if bits < 1.0 {
             let why = "leaves a flow less than 1 bit per second";
-            return Err(TrafficError::new(format!("{place}.share"), why));
+            return Err(FileError::new(format!("{place}.share"), why));
         }
         let rate = BitRate::of_bits_per_second(bits as u64);
         found.push(Arc::new(model_at(place, rate, component, spec)?));
@@ -93,25 +93,25 @@ fn model_at(
     rate: BitRate,
     component: &ComponentSpec,
     spec: &TrafficSpec,
-) -> Result<Model, TrafficError> {
+) -> Result<Model, FileError> {
     let name = &component.model;
     let scaled = spec.models.get(name).and_then(|model| model.at_rate(rate));
     let Some(scaled) = scaled else {
         let why = format!(
             "model `{name}` cannot have a share: only full, cbr, on-off and self-similar can be set to a rate"
         );
-        return Err(TrafficError::new(format!("{place}.share"), why));
+        return Err(FileError::new(format!("{place}.share"), why));
     };
     let model = checked_model(&format!("models.{name}"), &scaled)?;
     check_datagrams(&format!("{place}.share"), component, &model)?;
     Ok(model)
 }
 
-fn weights(place: &str, set: &FlowSetSpec) -> Result<Vec<f64>, TrafficError> {
+fn weights(place: &str, set: &FlowSetSpec) -> Result<Vec<f64>, FileError> {
     if set.weights.is_empty() {
         return Ok(vec![1.0; set.n as usize]);
     }
-    let wrong = |why: String| Err(TrafficError::new(format!("{place}.weights"), why));
+    let wrong = |why: String| Err(FileError::new(format!("{place}.weights"), why));
     if set.weights.len() != set.n as usize {
         let (given, n) = (set.weights.len(), set.n);
         return wrong(format!("has {given} weights for {n} instances"));

@@ -11,7 +11,7 @@ use runner::listing;
 use runner::state;
 use runner::suite_text::SuiteText;
 use stats::Completeness;
-use suite::{Builtin, Overrides};
+use suite::{BUILTIN, BuiltinFile, Overrides};
 
 use super::MeasuredServer;
 use runner::kept::{KeptRun, RecordReading};
@@ -166,7 +166,7 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     if plan.load.pace != Pace::Rounds {
         return None;
     }
-    let suite = match Builtin::find(&plan.suite.name) {
+    let suite = match BuiltinFile::find(BUILTIN, &plan.suite.name) {
         Some(_) => plan.suite.name.clone(),
         None => path.join("suite.yaml").display().to_string(),
     };

@@ -5,7 +5,7 @@ mod report_of;
 
 use campaign::{AskedCampaign, CampaignRequest, SuiteRequest};
 use engine::Cancel;
-use experiment::{BUILTIN_EXPERIMENTS, BuiltinExperiment, ExperimentError, ExperimentSpec};
+use experiment::{BUILTIN_EXPERIMENTS, BuiltinFile, ExperimentSpec, FileError};
 use runner::RunnerError;
 use runner::words::number_of;
 
@@ -24,7 +24,7 @@ pub(super) use report_of::report;
 pub(super) fn list() -> Result<(), RunnerError> {
     let lengths = BUILTIN_EXPERIMENTS.iter().map(|own| own.name.len());
     let width = lengths.max().unwrap_or(0);
-    let item = |own: &BuiltinExperiment| {
+    let item = |own: &BuiltinFile| {
         let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
         Ok(format!("{:width$} {}", own.name, spec.title))
     };
@@ -95,6 +95,6 @@ fn print_trials(asked: &AskedCampaign) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-fn usage(error: &ExperimentError) -> RunnerError {
+fn usage(error: &FileError) -> RunnerError {
     RunnerError::Usage(error.to_string())
 }

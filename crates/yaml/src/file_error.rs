@@ -1,0 +1,82 @@
+//! What is wrong with a file, and where: also what is no defect of its YAML.
+
+use serde::de::DeserializeOwned;
+
+use crate::error::YamlError;
+
+/// A defect of a file, of what was chosen of it on the command line, or of what was recorded with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct FileError {
+    place: String,
+    message: String,
+}
+
+impl FileError {
+    /// A defect at a place: a key, or file, line and column.
+    pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
+        FileError {
+            place: place.into(),
+            message: message.into(),
+        }
+    }
+
+    /// A name that nothing has, with the one that was probably meant or all that there are.
+    pub fn unknown<'a>(
+        place: impl Into<String>,
+        kind: &str,
+        name: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let hint = nearest::hint(name, known, "known are");
+        FileError::new(place, format!("no {kind} is called `{name}`; {hint}"))
+    }
+
+    /// What a reader of JSON says of a value. Where it lists the keys that are known, the one that was meant is named.
+    pub fn of_json(place: impl Into<String>, error: &serde_json::Error) -> Self {
+        let message = error.to_string();
+        let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
+        let hinted = message
+            .split_once(", expected ")
+            .and_then(|(unknown, known)| {
+                // Names are in backquotes.
+                let names = known.split('`').skip(1).step_by(2);
+                let meant = nearest::meant(unknown.split('`').nth(1)?, names)?;
+                Some(format!("{unknown}; did you mean `{meant}`?"))
+            });
+        FileError::new(place, hinted.unwrap_or_else(|| message.to_owned()))
+    }
+
+    /// What is wrong with the document of a file, with line and column.
+    fn of_document(name: &str, error: &YamlError) -> Self {
+        let place = match error.place() {
+            Some(place) => format!("{name}:{}:{}", place.line, place.column),
+            None => name.to_owned(),
+        };
+        FileError::new(place, error.message())
+    }
+
+    /// The same below a key.
+    #[must_use]
+    pub fn below(self, key: &str) -> Self {
+        FileError::new(format!("{key}.{}", self.place), self.message)
+    }
+
+    /// The key that is wrong (`links[2].rate`), or file, line and column if the YAML cannot be read.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is wrong with it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// Reads the one document of a file. `name` is what errors call the file.
+///
+/// # Errors
+/// What cannot be read, with line and column.
+pub fn read_file<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, FileError> {
+    crate::read(text).map_err(|error| FileError::of_document(name, &error))
+}
