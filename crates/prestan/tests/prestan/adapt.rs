@@ -79,11 +79,7 @@ fn a_ladder_is_climbed_and_its_rungs_have_figures() {
     // A rate that is changed on purpose has no interval.
     assert!(document["tests"][0]["per_second_ci95"].is_null());
     let text = prestan!(outcome.again() => "report").run();
-    assert!(
-        text.stdout
-            .contains("\nLoad, without intervals: 1, 4, 2 users, each for 0.3 s\n"),
-        "{text}"
-    );
+    text.stdout_has("\nLoad, without intervals: 1, 4, 2 users, each for 0.3 s\n");
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -129,8 +125,7 @@ fn steps_change_the_number_of_users_and_each_is_kept_for_a_while() {
         .collect();
     assert!(at[2] - at[1] >= 300_000_000, "{at:?}");
     let text = prestan!(outcome.again() => "report").run();
-    let told = "1 to 6 users, as steps of the suite say; each number for 0.3 s at least";
-    assert!(text.stdout.contains(told), "{text}");
+    text.stdout_has("1 to 6 users, as steps of the suite say; each number for 0.3 s at least");
 }
 
 #[test]
@@ -155,7 +150,7 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
     for (options, says) in table {
         let outcome = run(&server, &ladder, options);
         assert_eq!(outcome.code, 2, "{says}: {outcome}");
-        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+        outcome.stderr_has(says);
     }
     assert!(server.server.exchanges().is_empty());
 }

@@ -113,8 +113,7 @@ fn timeouts_of_other_settings() {
         let sum: u64 = counts.map(|name| row[name].as_u64().unwrap()).sum();
         assert_eq!(row["segments"], sum, "{row}");
     }
-    let wrong = analyze("fast", "--rto=alpha=7");
-    assert_eq!(wrong.code, 2, "{wrong}");
+    analyze("fast", "--rto=alpha=7").ended(2);
 }
 
 #[test]
@@ -159,14 +158,11 @@ fn a_row_of_the_sheet_for_each_request() {
 #[test]
 fn only_one_server() {
     let all = analyze("persistent", "--server 10.9.0.2:8080");
-    assert!(all.stdout.contains("1 TCP connection, 3 requests"), "{all}");
-    let none = analyze("persistent", "--server [::1]:80");
-    assert_eq!(none.code, 0, "{none}");
-    assert!(
-        none.stdout.contains("0 TCP connections") && none.stdout.contains("138 of other servers")
-    );
-    let wrong = analyze("persistent", "--server nothing");
-    assert_eq!(wrong.code, 2, "{wrong}");
+    all.stdout_has("1 TCP connection, 3 requests");
+    let none = analyze("persistent", "--server [::1]:80").ended(0);
+    none.stdout_has("0 TCP connections");
+    none.stdout_has("138 of other servers");
+    analyze("persistent", "--server nothing").ended(2);
 }
 
 #[test]
@@ -174,14 +170,8 @@ fn a_damaged_file_is_reported_up_to_the_damage() {
     let prestan = Prestan::new();
     let bytes = fs::read(captures().join("timeout-twice.pcap")).unwrap();
     fs::write(prestan.home().join("cut.pcap"), &bytes[..bytes.len() - 50]).unwrap();
-    let outcome = run(prestan, "cut.pcap", "");
-    assert_eq!(outcome.code, 1, "{outcome}");
-    assert!(
-        outcome
-            .stderr
-            .contains("reading cut.pcap failed: packet 69 at byte"),
-        "{outcome}"
-    );
+    let outcome = run(prestan, "cut.pcap", "").ended(1);
+    outcome.stderr_has("reading cut.pcap failed: packet 69 at byte");
     let says = [
         "Incomplete: the capture could not be read to its end (packet 69",
         "68 packets",
@@ -190,7 +180,7 @@ fn a_damaged_file_is_reported_up_to_the_damage() {
         .into_iter()
         .chain(["waited for 3 retransmission timeouts"])
     {
-        assert!(outcome.stdout.contains(says), "no `{says}`: {outcome}");
+        outcome.stdout_has(says);
     }
 }
 
@@ -221,13 +211,9 @@ fn captures_that_gzip_compressed_are_read_as_they_are_unpacked() {
     // What was read before the damage is printed.
     let prestan = Prestan::new();
     fs::write(prestan.home().join("cut.pcap"), &parts[..parts.len() - 20]).unwrap();
-    let outcome = run(prestan, "cut.pcap", "");
-    assert_eq!(outcome.code, 1, "{outcome}");
-    assert!(outcome.stdout.contains("Incomplete"), "{outcome}");
-    assert!(
-        outcome.stderr.contains("reading failed after packet"),
-        "{outcome}"
-    );
+    let outcome = run(prestan, "cut.pcap", "").ended(1);
+    outcome.stdout_has("Incomplete");
+    outcome.stderr_has("reading failed after packet");
 }
 
 #[test]
@@ -253,7 +239,7 @@ fn what_is_no_capture_is_refused() {
     for (file, says) in table {
         let outcome = run(first.again(), file, "");
         assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
-        assert!(outcome.stderr.contains(says), "no `{says}`: {outcome}");
+        outcome.stderr_has(says);
     }
 }
 
@@ -350,13 +336,8 @@ fn what_strangers_wrote_is_harmless() {
         let prestan = Prestan::new();
         fs::write(prestan.home().join("hostile.pcapng"), capture_of(request)).unwrap();
         let files = "--json r.json --csv r.csv --html r.html";
-        let outcome = run(prestan, "hostile.pcapng", files);
-        assert_eq!(outcome.code, 0, "{outcome}");
-        assert!(
-            outcome
-                .stdout
-                .contains("Warning: 12 packets could not be captured")
-        );
+        let outcome = run(prestan, "hostile.pcapng", files).ended(0);
+        outcome.stdout_has("Warning: 12 packets could not be captured");
         let read = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
         for text in [outcome.stdout.clone(), read("r.json"), read("r.csv")] {
             assert!(!text.contains("SECRET"), "{text}");
@@ -382,14 +363,9 @@ fn many_rows_are_bounded() {
     let prestan = Prestan::new();
     let file = capture_file(&packets).finish().unwrap();
     fs::write(prestan.home().join("many.pcapng"), file).unwrap();
-    let outcome = run(prestan, "many.pcapng", "");
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let most = "Connections, the 20 with the most payload of 100";
-    assert!(outcome.stdout.contains(most), "{outcome}");
-    assert!(
-        outcome.stdout.contains("Requests, the slowest 40 of 100"),
-        "{outcome}"
-    );
+    let outcome = run(prestan, "many.pcapng", "").ended(0);
+    outcome.stdout_has("Connections, the 20 with the most payload of 100");
+    outcome.stdout_has("Requests, the slowest 40 of 100");
     assert!(outcome.stdout.lines().count() < 100, "{outcome}");
 }
 
@@ -429,8 +405,7 @@ fn a_run_beside_its_capture() {
     assert!([0, 3].contains(&outcome.code), "{outcome}");
     let capture = capture_of_run(&outcome.home().join("state/prestan/runs/joined"));
     fs::write(outcome.home().join("run.pcapng"), capture).unwrap();
-    let beside = run(outcome.again(), "run.pcapng", "--run joined --json -");
-    assert_eq!(beside.code, 0, "{beside}");
+    let beside = run(outcome.again(), "run.pcapng", "--run joined --json -").ended(0);
     let joined = &beside.json()["run"];
     assert!(joined["joined"].as_u64().unwrap() >= 20, "{joined}");
     assert_eq!(joined["not_captured"], 1, "{joined}");
@@ -439,19 +414,13 @@ fn a_run_beside_its_capture() {
     }
     assert_eq!(joined["within_us"], 1.5, "{joined}");
     let text = run(outcome.again(), "run.pcapng", "--run joined");
-    let says = "reported minus wire: p1 -1.5, p50 -1.5, p99 -1.5, max -1.5";
-    assert!(text.stdout.contains(says), "{text}");
-    let none = run(outcome.again(), "run.pcapng", "--run nothing");
-    assert_eq!(none.code, 2, "{none}");
+    text.stdout_has("reported minus wire: p1 -1.5, p50 -1.5, p99 -1.5, max -1.5");
+    run(outcome.again(), "run.pcapng", "--run nothing").ended(2);
     // Without a file it is the one in the record.
     let alone =
         |outcome: &Outcome| prestan!(outcome.again() => "analyze --run joined --json -").run();
-    let missing = alone(&outcome);
-    assert_eq!(missing.code, 2, "{missing}");
-    assert!(
-        missing.stderr.contains("the run has recorded no packets"),
-        "{missing}"
-    );
+    let missing = alone(&outcome).ended(2);
+    missing.stderr_has("the run has recorded no packets");
     let record = outcome.home().join("state/prestan/runs/joined");
     let packets = record.join("packets.pcapng");
     fs::rename(outcome.home().join("run.pcapng"), packets).unwrap();
@@ -461,8 +430,7 @@ fn a_run_beside_its_capture() {
 
 #[test]
 fn a_page_with_courses() {
-    let outcome = analyze("random-loss-sender", "--html page.html --rto");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = analyze("random-loss-sender", "--html page.html --rto").ended(0);
     let Some(mut browser) = Browser::start() else {
         return;
     };

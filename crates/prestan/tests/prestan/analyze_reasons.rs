@@ -44,7 +44,7 @@ fn links_that_cannot_be_read_are_named() {
     for (link, says) in table {
         let outcome = analyze_packets(&packets, |_| LinkType(link), "");
         assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
-        assert!(outcome.stderr.contains(says), "no `{says}`: {outcome}");
+        outcome.stderr_has(says);
     }
     // What can be read beside them is analysed.
     let link = |place| {
@@ -54,8 +54,7 @@ fn links_that_cannot_be_read_are_named() {
             LinkType::RAW
         }
     };
-    let outcome = analyze_packets(&packets, link, "");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = analyze_packets(&packets, link, "").ended(0);
     let says = "their link type is not supported: Wi-Fi in monitor mode";
     let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains(says), "{outcome}");

@@ -77,8 +77,7 @@ tests:
         expect: {status: [200]}
         measure: M
 ";
-    let outcome = server.run(suite, &["--param", "gzip=false"]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = server.run(suite, &["--param", "gzip=false"]).ended(0);
     let lines = server.lines();
     for sent in [
         "GET /no?v=1e3 HTTP/1.1",
@@ -117,8 +116,7 @@ tests:
         expect: {status: [304]}
         measure: NotModified
 ";
-    let outcome = server.run(suite, &[]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = server.run(suite, &[]).ended(0);
     let second = outcome.json()["tests"][1].clone();
     assert_eq!(second["outcomes"]["ok"], 2, "{second:#}");
 }
@@ -130,6 +128,5 @@ fn a_condition_in_a_url_cannot_wait_for_the_run() {
         "http://127.0.0.1:9/{{ 'a' if user == 0 else 'b' }}"
     )
     .ends(2);
-    let why = "`user` has a value only while the test runs";
-    assert!(outcome.stderr.contains(why), "{outcome}");
+    outcome.stderr_has("`user` has a value only while the test runs");
 }

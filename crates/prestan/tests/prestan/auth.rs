@@ -118,7 +118,7 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
         .env("PRESTAN_TOKEN", TOKEN)
         .ends(4);
     assert!(schemes(&faulty).is_empty(), "{outcome}");
-    assert!(outcome.stderr.contains("Bearer could be used"), "{outcome}");
+    outcome.stderr_has("Bearer could be used");
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn user_and_password_in_the_url() {
     let outcome = anonymous_run(&url, "Put1K", 2).run();
     went_well(&outcome, &faulty);
     no_secret_in(&outcome, &[&encoded]);
-    assert!(outcome.stderr.contains("process list"), "{outcome}");
+    outcome.stderr_has("process list");
 }
 
 #[test]
@@ -502,11 +502,8 @@ fn credentials_are_not_accepted_by_open_options() {
         .env("PRESTAN_USER", "ann")
         .env("PRESTAN_PASSWORD", "wr0ng-passw0rd")
         .run();
-    assert!(
-        outcome.stderr.contains("check user and password"),
-        "{outcome}"
-    );
-    assert!(!outcome.stderr.contains("accepted before"), "{outcome}");
+    outcome.stderr_has("check user and password");
+    outcome.stderr_lacks("accepted before");
 }
 
 /// A refusal now and then is no wrong password.
@@ -545,7 +542,7 @@ fn a_password_that_is_not_to_be_found() {
             .run();
         assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
         for part in says {
-            assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+            outcome.stderr_has(part);
         }
         assert_eq!(outcome.runs().len(), 0);
     }

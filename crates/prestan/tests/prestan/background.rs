@@ -123,15 +123,12 @@ fn a_file_is_checked_and_its_flows_are_listed() {
         "load busy: 4 flows, 4.80 Mbit/s",
         "bulk.backward       tcp      1   1.60 Mbit/s",
     ] {
-        assert!(outcome.stdout.contains(expected), "{outcome}");
+        outcome.stdout_has(expected);
     }
     let wrong = outcome.again();
     wrong.file("wrong.yaml", &TRAFFIC.replace("n: 2", "n: 0"));
     let wrong = prestan!(wrong => "traffic check wrong.yaml").ends(2);
-    assert!(
-        wrong.stderr.contains("loads.busy.flows[0].n: is 0"),
-        "{wrong}"
-    );
+    wrong.stderr_has("loads.busy.flows[0].n: is 0");
 }
 
 #[test]
@@ -146,7 +143,7 @@ fn without_a_sink_both_ends_are_in_the_process() {
         "congestion control",
         "Pacing error of ",
     ] {
-        assert!(outcome.stdout.contains(expected), "{outcome}");
+        outcome.stdout_has(expected);
     }
     let document = std::fs::read_to_string(outcome.home().join("result")).unwrap();
     let document: Value = serde_json::from_str(&document).unwrap();
@@ -230,12 +227,7 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     let [older, newer] = [&sink4.address, &sink6.address].map(|own| format!("there={own}"));
     let outcome = prestan!(prestan => "traffic run versions.yaml --for 2s --token-file token --json - --sink {older} \
         --sink {newer}").ends(0);
-    assert!(
-        outcome
-            .stderr
-            .contains("ended too soon to check that they are stable (that takes 4 s)"),
-        "{outcome}"
-    );
+    outcome.stderr_has("ended too soon to check that they are stable (that takes 4 s)");
     let document = outcome.json();
     for name in ["older", "newer"] {
         let totals = &component(&document, name)["totals"];
@@ -261,7 +253,7 @@ fn refused(options: &[&str], prepare: impl FnOnce(&Prestan), load: &str) -> (Out
 fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
     let (outcome, printed) = refused(&["--max-rate", "1mbit"], |_| (), "busy");
     assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(outcome.stderr.contains("this sink agrees to"), "{outcome}");
+    outcome.stderr_has("this sink agrees to");
     assert!(
         printed.contains("refused or lost:") && !printed.contains("received"),
         "{printed}"
@@ -270,15 +262,12 @@ fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
     let other_token = |prestan: &Prestan| drop(prestan.file("token", "another token that is long"));
     let (outcome, printed) = refused(&[], other_token, "busy");
     assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(outcome.stderr.contains("token"), "{outcome}");
+    outcome.stderr_has("token");
     assert!(!printed.contains("received"), "{printed}");
 
     let (outcome, _) = refused(&["--allow", "192.0.2.0/24"], |_| (), "busy");
     assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(
-        outcome.stderr.contains("accepts no sources from 127.0.0.1"),
-        "{outcome}"
-    );
+    outcome.stderr_has("accepts no sources from 127.0.0.1");
 }
 
 #[test]
@@ -356,7 +345,7 @@ fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
         "\nBackground traffic while measuring:\n- load voice-only of load.yaml, seed ",
         "- voice (udp, 1 flow): planned 800 kbit/s, sent ",
     ] {
-        assert!(text.stdout.contains(expected), "{text}");
+        text.stdout_has(expected);
     }
     let fail = ["report", "--fail-if", "background_rate < 1 GB/s"];
     outcome.again().args(fail).ends(1);
@@ -376,15 +365,10 @@ fn constraints_on_background_traffic_need_some() {
         "background_loss > 1 %",
     ];
     let none = Prestan::new().args(none).ends(2);
-    assert!(none.stderr.contains("(--background)"), "{none}");
+    none.stderr_has("(--background)");
     let other = measured(prestan(), &url, "1s");
     let other = prestan!(other => "--fail-if 'background_loss(bulk) > 1 %'").ends(2);
-    assert!(
-        other
-            .stderr
-            .contains("no component of the background traffic"),
-        "{other}"
-    );
+    other.stderr_has("no component of the background traffic");
     assert!(server.server.exchanges().is_empty());
 }
 
@@ -419,10 +403,7 @@ fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
     );
     let outcome = running.wait();
     assert!(outcome.inconclusive, "{outcome}");
-    assert!(
-        outcome.stderr.contains("the background traffic ended"),
-        "{outcome}"
-    );
+    outcome.stderr_has("the background traffic ended");
     let document = outcome.json();
     assert!(document["background"]["failure"].is_string(), "{document}");
     let warnings = document["warnings"].as_array().unwrap();
@@ -440,7 +421,7 @@ fn a_sink_that_refuses_ends_the_run_before_it_measures() {
     let sink = SinkProcess::start(prestan.home(), &["--max-rate", "100kbit"]);
     let measured = measured(prestan, &url, "1s");
     let outcome = prestan!(measured => "--sink {} --sink-token-file token", sink.address).ends(4);
-    assert!(outcome.stderr.contains("this sink agrees to"), "{outcome}");
+    outcome.stderr_has("this sink agrees to");
     assert!(seen(&server, "GET").is_empty(), "{outcome}");
 }
 

@@ -184,14 +184,8 @@ fn a_load_of_which_all_connections_fail_has_failed() {
     let relay = relay(sink.address.parse().unwrap(), Duration::from_secs(1)).to_string();
     let outcome = prestan!(prestan => "traffic run faults.yaml --load stream --for 4s --sink {relay} --token-file \
         token").ends(4);
-    assert!(
-        outcome.stderr.contains("the connection of its flow failed"),
-        "{outcome}"
-    );
-    assert!(
-        outcome.stdout.contains("stream: 1 of 1 connections failed"),
-        "{outcome}"
-    );
+    outcome.stderr_has("the connection of its flow failed");
+    outcome.stdout_has("stream: 1 of 1 connections failed");
 }
 
 #[test]
@@ -204,8 +198,7 @@ fn totals_are_those_until_a_sink_died() {
     sink.receives_for(2);
     drop(sink);
     let outcome = running.ends(4);
-    let until = ", until the last report of the sinks before the traffic ended early.";
-    assert!(outcome.stdout.contains(until), "{outcome}");
+    outcome.stdout_has(", until the last report of the sinks before the traffic ended early.");
     let document = std::fs::read_to_string(home.join("result")).unwrap();
     let document: Value = serde_json::from_str(&document).unwrap();
     let totals = &component(&document, "voice")["totals"];
@@ -264,7 +257,7 @@ fn a_sink_at_an_address_that_is_taken_says_what_to_do() {
         sink.address
     );
     assert!(outcome.stderr.starts_with(&expected), "{outcome}");
-    assert!(outcome.stderr.contains("with --listen"), "{outcome}");
+    outcome.stderr_has("with --listen");
 }
 
 #[test]
@@ -302,7 +295,7 @@ fn a_check_of_a_suite_reads_its_traffic() {
         let outcome = prestan!(prestan => "suites check suite.yaml").run();
         let code = if expected.is_empty() { 0 } else { 2 };
         assert_eq!(outcome.code, code, "{outcome}");
-        assert!(outcome.stderr.contains(expected), "{expected}\n{outcome}");
+        outcome.stderr_has(expected);
     }
 }
 
@@ -317,7 +310,7 @@ fn nothing_begins(load: &str, expected: &str) {
     let background = format!("faults.yaml,load={load}");
     let outcome = prestan!(prestan => "run prestan {server} -r 5 --background {background} --json result.json --save \
         kept --sink {} --sink-token-file token", sink.address).ends(4);
-    assert!(outcome.stderr.contains(expected), "{outcome}");
+    outcome.stderr_has(expected);
     assert!(server.server.exchanges().is_empty(), "{outcome}");
     assert!(!outcome.home().join("result.json").exists(), "{outcome}");
     assert!(!outcome.home().join("kept").exists(), "{outcome}");

@@ -115,14 +115,11 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
         "Beside the run: readers, suite reading, open loop, Poisson arrivals: 200/s, users: 2",
         "Beside the run: writing, suite writing, closed loop, users: 1",
     ] {
-        assert!(text.stdout.contains(line), "{text}");
+        text.stdout_has(line);
     }
     prestan!(outcome.again() => "run prestan {server} --only Get1K -r 40 --save alone").run();
     let compared = prestan!(outcome.again() => "compare kept alone").ends(2);
-    assert!(
-        compared.stderr.contains("the load beside the run"),
-        "{compared}"
-    );
+    compared.stderr_has("the load beside the run");
 }
 
 fn is_of(exchange: &ServedExchange, part: &str) -> bool {
@@ -146,8 +143,7 @@ fn a_load_that_fails_fails_the_run_and_one_that_cannot_begin_ends_it() {
         .path("main-writing");
     let server = Faulty::new(|builder| builder.rule(refused));
     let outcome = run(&server.server.url(), &["reading", "writing"], &[]).ends(4);
-    let said = "the load writing beside the run did not begin";
-    assert!(outcome.stderr.contains(said), "{outcome}");
+    outcome.stderr_has("the load writing beside the run did not begin");
     let measured = server.server.exchanges().into_iter();
     assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
@@ -160,8 +156,7 @@ fn a_load_of_which_nothing_can_be_done_does_not_begin() {
     for beside in ["locking", "locking,rate=50"] {
         let outcome = run(&server.server.url(), &[beside], &[]).run();
         assert_eq!(outcome.code, 4, "{beside}: {outcome}");
-        let said = "the load locking beside the run did not begin";
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        outcome.stderr_has("the load locking beside the run did not begin");
     }
     let measured = server.server.exchanges().into_iter();
     assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
@@ -250,7 +245,7 @@ fn what_makes_no_sense_beside_a_run_is_refused() {
         (&[LONG], "too long for the name of a run"),
     ] {
         let outcome = run(&server.server.url(), beside, &[]).ends(2);
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        outcome.stderr_has(said);
     }
     assert_eq!(server.server.exchanges().len(), 0);
 }

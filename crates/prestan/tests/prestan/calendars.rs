@@ -73,8 +73,7 @@ fn a_collection_is_marked_by_a_property_where_the_server_refuses_the_file() {
     });
     let state = running.home().join("state");
     let busy = prestan!("clean {url}").env("XDG_STATE_HOME", &state).run();
-    let said = format!("in use by the run of process {}", running.id());
-    assert!(busy.stdout.contains(&said), "{busy}");
+    busy.stdout_has(&format!("in use by the run of process {}", running.id()));
 
     send(&running, Signal::KILL);
     let killed = running.wait();
@@ -112,7 +111,7 @@ fn a_server_that_refuses_all_files_does_not_support_put() {
     let no_property = Rule::new(status(403, &[], "")).method("PROPPATCH");
     let faulty = Faulty::new(|builder| builder.rule(refused()).rule(no_property));
     let outcome = prestan!("{faulty}").ends(4);
-    assert!(outcome.stderr.contains("PUT prestan-run.json"), "{outcome}");
+    outcome.stderr_has("PUT prestan-run.json");
     assert_eq!(faulty.left(), [""; 0]);
     assert!(fs::read_dir(faulty.demo.root()).unwrap().next().is_none());
 }

@@ -36,7 +36,7 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     let outcome =
         prestan!(prestan => "run prestan {url} --only Put1K,Get1K -r 20 --capture {}", file)
             .ends(0);
-    assert!(outcome.stderr.contains(" packets in "), "{outcome}");
+    outcome.stderr_has(" packets in ");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let captured = requests(&file);
@@ -55,7 +55,7 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
 
     // What is there is not replaced.
     let again = prestan!(outcome.again() => "run prestan {url} --capture {}", file).ends(2);
-    assert!(again.stderr.contains("is there already"), "{again}");
+    again.stderr_has("is there already");
 
     // A run that cannot begin leaves no file, so that the same command can be tried again.
     let refused = prestan!(background::prestan() => "run prestan {url} --capture none.pcapng \
@@ -77,7 +77,7 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
     send(&running, Signal::TERM);
     let outcome = running.ends(-Signal::TERM.as_raw());
     assert!(begun.elapsed() < Duration::from_secs(60), "{outcome}");
-    assert!(outcome.stdout.contains(" packets in "), "{outcome}");
+    outcome.stdout_has(" packets in ");
     let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();
     while reader.next_packet().unwrap().is_some() {}
 }
@@ -106,10 +106,7 @@ fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
         packets += 1;
     }
     assert!(packets > 200, "{packets}: {outcome}");
-    assert!(
-        outcome.stdout.contains(&format!("{packets} packets in ")),
-        "{outcome}"
-    );
+    outcome.stdout_has(&format!("{packets} packets in "));
 
     let failing = Prestan::new();
     prestan!(failing => "capture f.pcapng --isolated -- false").ends(1);
@@ -122,9 +119,6 @@ fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
     let bounded = prestan!(bounded => "capture {} --isolated --packets 10 -- \
         {program} demo -r 2 --no-save -q", file)
     .run();
-    assert!(bounded.stdout.contains("10 packets in "), "{bounded}");
-    assert!(
-        bounded.stdout.contains("that number was asked for"),
-        "{bounded}"
-    );
+    bounded.stdout_has("10 packets in ");
+    bounded.stdout_has("that number was asked for");
 }

@@ -27,7 +27,7 @@ fn get(server: &RealServer) -> Prestan {
 fn says(outcome: &Outcome, parts: &[&str], untrue: &[&str]) {
     went_nowhere(outcome, parts);
     for part in untrue {
-        assert!(!outcome.stderr.contains(part), "`{part}`: {outcome}");
+        outcome.stderr_lacks(part);
     }
 }
 
@@ -162,6 +162,6 @@ fn what_is_wrong_with_a_key_is_said() {
             None => prestan,
         };
         let outcome = prestan!(prestan => "--cert {}", cert).ends(2);
-        assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+        outcome.stderr_has(part);
     }
 }

@@ -69,7 +69,7 @@ fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
         ];
         went_nowhere(&outcome, &says);
         for untrue in ["--user", "check user"] {
-            assert!(!outcome.stderr.contains(untrue), "{outcome}");
+            outcome.stderr_lacks(untrue);
         }
     }
     // In mid-run it is a refusal.

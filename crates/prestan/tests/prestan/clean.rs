@@ -111,7 +111,7 @@ fn a_collection_that_a_run_left_behind_is_removed_without_a_listing() {
     let server = Faulty::new(|builder| builder.rule(refused));
     let url = server.server.url();
     let run = prestan!(run_of(&url, "Put1K", 3) => "--run-id left").run();
-    assert!(run.stderr.contains("`prestan clean` removes it"), "{run}");
+    run.stderr_has("`prestan clean` removes it");
     assert_eq!(server.left(), ["PrestanTest-left"]);
     server.server.clear_rules();
     server.server.add_rule(unlisted());
@@ -129,15 +129,14 @@ fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     // In the home of the run, while it goes on.
     let state = running.home().join("state");
     let cleaned = prestan!("clean {url}").env("XDG_STATE_HOME", &state).run();
-    let said = format!("in use by the run of process {}", running.id());
-    assert!(cleaned.stdout.contains(&said), "{cleaned}");
+    cleaned.stdout_has(&format!("in use by the run of process {}", running.id()));
     assert_eq!(server.left(), ["PrestanTest-busy"]);
 
     let before = kill(running);
     let marker = "PrestanTest-busy/prestan-run.json";
     fs::remove_file(server.demo.root().join(marker)).unwrap();
     let cleaned = clean(&before, &url, &[]);
-    assert!(cleaned.stdout.contains("but no marker"), "{cleaned}");
+    cleaned.stdout_has("but no marker");
     assert_eq!(server.left(), ["PrestanTest-busy"]);
 }
 
@@ -162,7 +161,7 @@ fn the_file_of_a_killed_load_is_removed() {
         "left alone: {url} (in use by the run of process {}",
         running.id()
     );
-    assert!(cleaned.stdout.contains(&said), "{cleaned}");
+    cleaned.stdout_has(&said);
 
     let before = kill_putting(running, &server);
     let dry = clean(&before, &root, &["-n"]);
@@ -185,10 +184,7 @@ fn a_file_that_was_replaced_or_removed_since_is_not_ours_any_more() {
     let path = server.demo.root().join("new.bin");
     fs::write(&path, "my thesis").unwrap();
     let cleaned = clean(&before, &root, &[]);
-    assert!(
-        cleaned.stdout.contains("or another program replaced it"),
-        "{cleaned}"
-    );
+    cleaned.stdout_has("or another program replaced it");
     assert_eq!(fs::read_to_string(&path).unwrap(), "my thesis");
     assert_eq!(notes(before.home()).len(), 1);
 
@@ -211,8 +207,9 @@ fn the_note_on_a_file_lasts_as_long_as_the_file() {
         .server
         .add_rule(Rule::new(status(423, &[], "")).method("DELETE"));
     let outcome = put().run();
-    let said = format!("this run made it, `prestan clean {root}` removes it later");
-    assert!(outcome.stderr.contains(&said), "{outcome}");
+    outcome.stderr_has(&format!(
+        "this run made it, `prestan clean {root}` removes it later"
+    ));
     assert_eq!(notes(outcome.home()).len(), 1);
     server.server.clear_rules();
     let cleaned = clean(&outcome, &root, &[]);
@@ -226,8 +223,7 @@ fn a_secret_in_the_query_of_a_file_is_not_noted() {
     let server = plain();
     let url = format!("{}new.bin?token=s3cret-pw", server.server.url());
     let running = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").ends(0);
-    let said = "new.bin?token=(not shown) is not noted for `prestan clean`";
-    assert!(running.stderr.contains(said), "{running}");
+    running.stderr_has("new.bin?token=(not shown) is not noted for `prestan clean`");
     assert!(!running.home().join("state/prestan/made").exists());
     assert_eq!(server.left(), NONE);
 }

@@ -50,12 +50,7 @@ fn a_collection_in_the_place_of_the_runs_own_stays() {
     let (outcome, _) = interrupted(running);
 
     assert!(own.join("thesis.txt").exists(), "{outcome}");
-    assert!(
-        outcome
-            .stderr
-            .contains("the collection there has no marker"),
-        "{outcome}"
-    );
+    outcome.stderr_has("the collection there has no marker");
     // One of another run is not that of this one, either.
     let running = at_work(Prestan::new(), &server, "other");
     let own = root.join("PrestanTest-other");
@@ -63,10 +58,7 @@ fn a_collection_in_the_place_of_the_runs_own_stays() {
     fs::rename(root.join("elsewhere"), &own).unwrap();
     let (outcome, _) = interrupted(running);
     assert!(own.exists(), "{outcome}");
-    assert!(
-        outcome.stderr.contains("the marker of the run moved"),
-        "{outcome}"
-    );
+    outcome.stderr_has("the marker of the run moved");
 }
 
 #[test]
@@ -112,10 +104,7 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
     let outcome = short_run(&server.server.url(), "Get1K").run();
     let result = checked(&outcome);
     assert_eq!(row(&result, "Get1K")["status"], "ok", "{outcome}");
-    assert!(
-        outcome.stderr.contains("200 more collections in "),
-        "{outcome}"
-    );
+    outcome.stderr_has("200 more collections in ");
     // Of its own marker it asks twice.
     let looks = asked(&server, "GET");
     assert!(looks <= 100 + 2, "{looks}");
@@ -135,8 +124,7 @@ fn one_ctrl_c_at_a_frozen_server_is_enough() {
     server.server.add_rule(Rule::new(Fault::Hang));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
-    let left = format!("{}PrestanTest-frozen/", server.server.url());
-    assert!(outcome.stderr.contains(&left), "{outcome}");
+    outcome.stderr_has(&format!("{}PrestanTest-frozen/", server.server.url()));
 }
 
 #[test]
@@ -150,7 +138,7 @@ fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
     server.server.add_rule(Rule::new(Fault::Hang));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
-    assert!(outcome.stderr.contains(&url), "{outcome}");
+    outcome.stderr_has(&url);
 }
 
 #[test]
@@ -162,7 +150,7 @@ fn one_ctrl_c_is_enough_where_nothing_can_be_removed() {
         .add_rule(Rule::new(status(503, &[], "")).method("DELETE"));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
-    assert!(outcome.stderr.contains("PrestanTest-busy/"), "{outcome}");
+    outcome.stderr_has("PrestanTest-busy/");
 }
 
 #[test]
@@ -259,7 +247,7 @@ fn what_an_abort_leaves_is_named() {
         "still on the server: {}PrestanTest-aborted/",
         server.server.url()
     );
-    assert!(outcome.stderr.contains(&left), "{outcome}");
+    outcome.stderr_has(&left);
 }
 
 /// A run that gets no further than its marker, and cannot remove its collection.
@@ -267,8 +255,8 @@ fn without_marker(server: &Faulty) -> Outcome {
     let url = server.server.url();
     let outcome = prestan!(run_of(&url, "Get1K", 3) => "--run-id bare").run();
     assert_ne!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stderr.contains("writing the marker"), "{outcome}");
-    assert!(outcome.stderr.contains("`prestan clean` may"), "{outcome}");
+    outcome.stderr_has("writing the marker");
+    outcome.stderr_has("`prestan clean` may");
     assert_eq!(server.left(), ["PrestanTest-bare"]);
     outcome
 }
@@ -296,10 +284,7 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
 
     // Another machine does not know whose it is.
     let elsewhere = prestan!("clean --force {server}").run();
-    assert!(
-        elsewhere.stdout.contains("no marker; not removed"),
-        "{elsewhere}"
-    );
+    elsewhere.stdout_has("no marker; not removed");
 
     let own = server.demo.root().join("PrestanTest-bare");
     fs::write(own.join("thesis.txt"), "years of work").unwrap();
@@ -335,12 +320,7 @@ fn what_was_made_and_is_not_there_is_named() {
     });
     let outcome = short_run(&server.server.url(), "Get1K").run();
     assert_ne!(outcome.code, 0, "{outcome}");
-    assert!(
-        outcome
-            .stderr
-            .contains("another server behind the same address"),
-        "{outcome}"
-    );
+    outcome.stderr_has("another server behind the same address");
 }
 
 #[test]
@@ -350,8 +330,7 @@ fn what_was_made_is_removed_although_its_request_is_said_to_have_failed() {
         let made = made.method("MKCOL").tag("(workspace)");
         let server = Faulty::new(|builder| builder.rule(made));
         let outcome = short_run(&server.server.url(), "Get1K").run();
-        let says = format!("was answered {failure} ");
-        assert!(outcome.stderr.contains(&says), "{outcome}");
+        outcome.stderr_has(&format!("was answered {failure} "));
         assert_ne!(outcome.code, 0, "{outcome}");
         assert_eq!(server.left(), NONE, "{outcome}");
         assert_eq!(notes(outcome.home()), 0, "{outcome}");

@@ -68,10 +68,8 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
     let failure = "<failure message=\"Get1K: slower";
     assert!(case.is_some_and(|case| case.contains(failure)), "{xml}");
     assert!(xml.contains("<testsuites tests=\"2\" failures=\""), "{xml}");
-    assert!(
-        outcome.stderr.contains("prestan: failed: ") && outcome.stderr.contains("Get1K (slower)"),
-        "{outcome}"
-    );
+    outcome.stderr_has("prestan: failed: ");
+    outcome.stderr_has("Get1K (slower)");
     // It would have to be ten thousand times as slow, and more.
     prestan!(outcome.again() => "compare week --fail-if 'slower 1000000%'").ends(0);
 }
@@ -81,10 +79,8 @@ fn runs_take_turns_test_by_test() {
     let server = plain();
     let url = server.server.url();
     // One round is one batch, on a busy machine as well.
-    let outcome = with_json(
-        prestan!(compare(&[&url, &url], "Get1K,Lock") => "-r 1 --repeat 2 --run-id turns"),
-    );
-    assert_eq!(outcome.code, 0, "{outcome}");
+    with_json(prestan!(compare(&[&url, &url], "Get1K,Lock") => "-r 1 --repeat 2 --run-id turns"))
+        .ended(0);
     // The measured requests of every run, in the order in which the server saw them.
     let mut blocks: Vec<(String, String)> = Vec::new();
     for exchange in server.server.exchanges() {
@@ -131,8 +127,8 @@ fn recorded_runs_are_compared_too() {
         &format!("{a},{b}"),
         &format!("{a},{b}"),
         &format!("{b},{a}"),
-    ]);
-    assert_eq!(many.code, 0, "{many}");
+    ])
+    .ended(0);
     assert_eq!(many.json()["b"].as_array().unwrap().len(), 2);
     assert_eq!(many.json()["tests"].as_array().unwrap().len(), 4);
     assert_eq!(many.json()["a"]["name"], format!("{a} (2 runs) #1"));
@@ -183,8 +179,7 @@ fn recorded_runs_are_compared_too() {
         ),
         ("".to_owned(), "nothing to compare is given"),
     ] {
-        let refused = prestan!("compare").words(&sides).ends(2);
-        assert!(refused.stderr.contains(says), "{says}: {refused}");
+        prestan!("compare").words(&sides).ends(2).stderr_has(says);
     }
     // What the refusal says to type does what it says.
     let url = fast.server.url();
@@ -206,12 +201,7 @@ fn recorded_runs_are_compared_too() {
 
     let other = crate::support::faulty::run_of(&fast.server.url(), "Get1K", 30).run();
     let refused = prestan!("compare {a} {}", path(&other)).ends(2);
-    assert!(
-        refused
-            .stderr
-            .contains("the set of tests is Put1K, Get1K in one"),
-        "{refused}"
-    );
+    refused.stderr_has("the set of tests is Put1K, Get1K in one");
 }
 
 #[test]
@@ -219,7 +209,7 @@ fn a_server_that_is_not_there_ends_it_at_once_and_cleanly() {
     let server = plain();
     let sides = [&*server.server.url(), "http://127.0.0.1:1/"];
     let outcome = prestan!(compare(&sides, "Get1K") => "--repeat 3").ends(4);
-    assert!(outcome.stderr.contains("connection refused"), "{outcome}");
+    outcome.stderr_has("connection refused");
     assert_eq!(server.left(), [""; 0]);
 }
 

@@ -69,8 +69,7 @@ fn a_hopeless_run_is_ended_by_its_constraint() {
     // Counts are known, whatever the load generator did; the second one may still be reached until the end.
     let server = plain();
     let text = reading(constraints, "");
-    let outcome = run(&server, &text, &["-r", &PLANNED.to_string()]);
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run(&server, &text, &["-r", &PLANNED.to_string()]).ended(1);
     assert_eq!(verdict(&outcome, "few"), "fail", "{outcome}");
     assert_eq!(
         outcome.json()["ended_early"],
@@ -128,10 +127,6 @@ fn a_step_ends_a_load() {
 
 #[test]
 fn a_condition_on_what_is_not_selected_is_refused() {
-    let outcome = steered("test", &["--only", "Afterwards,Early"]);
-    assert_eq!(outcome.code, 2, "{outcome}");
-    assert!(
-        outcome.stderr.contains("names what is not selected"),
-        "{outcome}"
-    );
+    let outcome = steered("test", &["--only", "Afterwards,Early"]).ended(2);
+    outcome.stderr_has("names what is not selected");
 }

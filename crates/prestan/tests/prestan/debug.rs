@@ -54,7 +54,7 @@ fn tells_all(outcome: &Outcome, server: &Faulty) {
     statuses.sort_unstable();
     said.sort_unstable();
     assert_eq!(said, statuses, "{outcome}");
-    assert!(outcome.stderr.contains(SHOWN), "{outcome}");
+    outcome.stderr_has(SHOWN);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn nothing_is_shown_unasked() {
     let server = furnished();
     let outcome = prestan!(webstone(&server.server.url()) => "-v").ends(0);
     assert_eq!(requests(&outcome), [""; 0]);
-    assert!(!outcome.stderr.contains(SHOWN), "{outcome}");
+    outcome.stderr_lacks(SHOWN);
 }
 
 #[test]
@@ -173,8 +173,7 @@ fn a_log_has_a_row_for_every_operation() {
 fn a_log_that_cannot_be_written_costs_nothing_else() {
     let server = furnished();
     let outcome = prestan!(webstone(&server.server.url()) => "--log /dev/full").ends(1);
-    let said = "prestan: writing /dev/full failed: No space left on device";
-    assert!(outcome.stderr.contains(said), "{outcome}");
+    outcome.stderr_has("prestan: writing /dev/full failed: No space left on device");
     counted(&outcome);
 
     let refused = |options: &str| {
@@ -183,10 +182,7 @@ fn a_log_that_cannot_be_written_costs_nothing_else() {
         assert_eq!(server.server.exchanges().len(), seen, "{outcome}");
         outcome
     };
-    let outcome = refused("--log /none/log.csv");
-    assert_eq!(outcome.code, 1, "{outcome}");
-    let outcome = refused("--log one.csv --csv one.csv");
-    assert_eq!(outcome.code, 2, "{outcome}");
-    let outcome = refused("-c 1..2 --debug");
-    assert_eq!(outcome.code, 2, "{outcome}");
+    refused("--log /none/log.csv").ended(1);
+    refused("--log one.csv --csv one.csv").ended(2);
+    refused("-c 1..2 --debug").ended(2);
 }

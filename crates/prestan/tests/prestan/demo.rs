@@ -251,7 +251,7 @@ fn warming_up_is_not_recorded() {
         let outcome = prestan!("{server} --only Get1K -r 4 --warmup {rounds}").ends(0);
         let json = prestan!(outcome.again() => "report --json -").run().json();
         assert_eq!(row(&json, "Get1K")["response_us"]["n"], 4);
-        assert!(outcome.stdout.contains(said), "{outcome}");
+        outcome.stdout_has(said);
         let exchanges = server.server.exchanges();
         let gets = exchanges.iter().filter(|own| own.method == "GET");
         // The run looks at its marker twice.
@@ -286,11 +286,11 @@ fn a_run_is_kept_where_one_says_or_not_at_all() {
     assert_eq!(again.stdout, kept.stdout);
 
     let none = prestan!(demo("Get1K") => "--no-save").ends(0);
-    assert!(!none.stdout.contains("Saved in"), "{none}");
+    none.stdout_lacks("Saved in");
     assert_eq!(none.runs().len(), 0);
     assert_eq!(files_in(none.home()), 0);
     let missing = prestan!(none.again() => "report").ends(2);
-    assert!(missing.stderr.contains("no run is kept in "), "{missing}");
+    missing.stderr_has("no run is kept in ");
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn the_latest_run_and_a_run_by_name() {
     let named = prestan!(first.again() => "report zz-first").run();
     assert_eq!(named.stdout, first.stdout);
     let unknown = prestan!(first.again() => "report third").ends(2);
-    assert!(unknown.stderr.contains("no run `third`"), "{unknown}");
+    unknown.stderr_has("no run `third`");
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
         told.iter().any(|told| outcome.stderr.contains(told)),
         "{outcome}"
     );
-    assert!(!outcome.stderr.contains(" 1 warnings"), "{outcome}");
+    outcome.stderr_lacks(" 1 warnings");
 }
 
 #[test]
@@ -424,8 +424,7 @@ fn the_suite_of_the_documentation_runs() {
     let file = prestan.file("my.yaml", suite);
 
     let check = prestan!("suites check {}", file).run();
-    let said = "suite notes, 2 tests, measures Save, List, LockedPut;";
-    assert!(check.stdout.contains(said), "{check}");
+    check.stdout_has("suite notes, 2 tests, measures Save, List, LockedPut;");
     // The command line of the page.
     let outcome = prestan!(prestan => "run {} {server} -r 100 -c 4 --json -", file).ends(0);
 
@@ -465,7 +464,7 @@ fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
     let writing = Prestan::new();
     let file = writing.file("writing.yaml", &READING.replace("- GET", "- PUT"));
     let refused = prestan!(writing => "suites check {}", file).ends(2);
-    assert!(refused.stderr.contains("PUT"), "{refused}");
+    refused.stderr_has("PUT");
 }
 
 /// A process that ends with the test.
@@ -504,12 +503,7 @@ fn serve_serves_a_directory_until_it_is_told_to_stop() {
     );
 
     let outcome = prestan!("{url} -r 1 -d 1 -w 1").ends(0);
-    assert!(
-        outcome
-            .stdout
-            .contains("\n* Server Prestan-demo, HTTP/1.1\n"),
-        "{outcome}"
-    );
+    outcome.stdout_has("\n* Server Prestan-demo, HTTP/1.1\n");
     let pid = Pid::from_child(&serving.0);
     kill_process(pid, Signal::TERM).unwrap();
 

@@ -83,7 +83,7 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     let named = prestan!(outcome.again() => "diagnose").args(named.collect::<Vec<_>>());
     assert_eq!(prestan!(named => "--json -").run().json(), document);
     let text = prestan!(outcome.again() => "diagnose").run();
-    assert!(text.stdout.contains("Server: http://127.0.0.1:"), "{text}");
+    text.stdout_has("Server: http://127.0.0.1:");
 
     // Every row of these suites works on a complete server, but what it says it does not have. That
     // other programs took the processor from this one is not the server's, and may happen to any row.
@@ -112,15 +112,11 @@ fn users_who_want_the_same_lock_get_it_or_are_told_so() {
 
 #[test]
 fn what_makes_no_sense_is_said_before_anything_is_measured() {
-    let none = prestan!("diagnose").ends(2);
-    assert!(none.stderr.contains("no run is kept"), "{none}");
+    prestan!("diagnose").ends(2).stderr_has("no run is kept");
     let strange = prestan!("diagnose http://127.0.0.1:1/ --skip Frob*").ends(2);
-    assert!(
-        strange.stderr.contains("no test matches `Frob*`"),
-        "{strange}"
-    );
+    strange.stderr_has("no test matches `Frob*`");
     let mixed = prestan!("diagnose http://127.0.0.1:1/ monday").ends(2);
-    assert!(mixed.stderr.contains("no run `http://"), "{mixed}");
+    mixed.stderr_has("no run `http://");
     prestan!("diagnose http://127.0.0.1:1/ --quiet").ends(4);
 }
 
@@ -132,10 +128,6 @@ fn a_diagnosis_holds_no_secret_and_a_failed_row_is_named() {
     });
     let outcome = short_run(&faulty.server.url(), "Put1K,Get1K").run();
     let text = prestan!(outcome.again() => "diagnose").ends(0);
-    assert!(
-        text.stdout
-            .contains("Rows that were not checked:\n- Put1K (suite prestan)"),
-        "{text}"
-    );
+    text.stdout_has("Rows that were not checked:\n- Put1K (suite prestan)");
     no_secret_in(&text, &[PASSWORD, BASIC]);
 }

@@ -110,11 +110,8 @@ fn nagles_algorithm_with_two_writes_waits_for_a_delayed_acknowledgement() {
 
 #[test]
 fn two_writes_are_of_http_1() {
-    let refused = prestan!("http://127.0.0.1:1/ --two-writes --http 2").run();
-    assert!(
-        refused.code == 2 && refused.stderr.contains("leave out one of --two-writes"),
-        "{refused}"
-    );
+    let refused = prestan!("http://127.0.0.1:1/ --two-writes --http 2").ends(2);
+    refused.stderr_has("leave out one of --two-writes");
 }
 
 #[test]
@@ -165,14 +162,8 @@ fn x_prestan_is_as_it_was_printed() {
             one.path
         );
     }
-    let elsewhere = prestan!("run locks {faulty} --x-prestan 2004").run();
-    assert!(
-        elsewhere.code == 2
-            && elsewhere
-                .stderr
-                .contains("for the tests of the suite prestan"),
-        "{elsewhere}"
-    );
+    let elsewhere = prestan!("run locks {faulty} --x-prestan 2004").ends(2);
+    elsewhere.stderr_has("for the tests of the suite prestan");
 }
 
 #[test]

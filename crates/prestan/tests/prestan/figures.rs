@@ -80,7 +80,7 @@ fn figures_in_files_are_those_that_were_asked_for() {
         --figure ecdf-Lock")
         .ends(1);
     let said = "no figure is called ecdf-Lock, so no file has it; there are bars-all-linear, ";
-    assert!(failed.stderr.contains(said), "{failed}");
+    failed.stderr_has(said);
     assert!(
         fs::read_dir(failed.home().join("failed"))
             .unwrap()
@@ -97,7 +97,6 @@ fn figures_in_files_are_those_that_were_asked_for() {
         ("demo --figure bars", "add --svg DIR or --png DIR"),
         ("demo --svg figures --figure-width 85", "wide"),
     ] {
-        let refused = drawn.again().words(options).ends(2);
-        assert!(refused.stderr.contains(said), "{refused}");
+        drawn.again().words(options).ends(2).stderr_has(said);
     }
 }

@@ -37,7 +37,7 @@ fn a_target_that_is_no_collection_is_named() {
         assert!(outcome.stderr.starts_with(says), "{path}: {outcome}");
     }
     let outcome = prestan!("load {url}file.txt -q -r 5").ends(0);
-    assert!(outcome.stdout.contains("\nGET"), "{outcome}");
+    outcome.stdout_has("\nGET");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_server_that_cannot_start_says_what_to_change() {
     for (line, what, remedy) in table {
         let outcome = Prestan::new().args(words(&line)).ends(1);
         for part in [&*what, remedy] {
-            assert!(outcome.stderr.contains(part), "{part}: {outcome}");
+            outcome.stderr_has(part);
         }
     }
 }
@@ -76,7 +76,7 @@ fn a_home_that_cannot_be_written_has_a_way_out() {
         "--save DIR",
         "--no-save",
     ] {
-        assert!(outcome.stderr.contains(part), "{part}: {outcome}");
+        outcome.stderr_has(part);
     }
 }
 

@@ -69,11 +69,7 @@ fn each_row_has_a_flame_graph_of_the_server() {
     assert_eq!(page.matches("<figure data-id=\"flame-").count(), 2);
 
     let text = prestan!(outcome.again() => "report").run();
-    assert!(
-        text.stdout
-            .contains("Functions of the server with most samples"),
-        "{text}"
-    );
+    text.stdout_has("Functions of the server with most samples");
 }
 
 /// Without rights of root, a server that has them may not be looked into.

@@ -87,9 +87,9 @@ fn a_check_shows_the_commands_that_a_load_starts() {
         "generator failing starts the source sh -c 'echo it is broken >&2; exit 3' {destination}\n",
         "generator secret starts the source ",
     ] {
-        assert!(outcome.stdout.contains(expected), "{expected}\n{outcome}");
+        outcome.stdout_has(expected);
     }
-    assert!(!outcome.stdout.contains("s3cret"), "{outcome}");
+    outcome.stdout_lacks("s3cret");
 }
 
 #[test]
@@ -97,18 +97,9 @@ fn iperf3_is_a_source_and_its_own_figures_are_shown() {
     if !has_iperf3() {
         return;
     }
-    let outcome = sent("iperf3", "4s");
-    assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(
-        outcome.stdout.contains("0 flows, 1 generator, seed"),
-        "{outcome}"
-    );
-    assert!(
-        outcome
-            .stdout
-            .contains("its own figures, from its start to its end: "),
-        "{outcome}"
-    );
+    let outcome = sent("iperf3", "4s").ended(0);
+    outcome.stdout_has("0 flows, 1 generator, seed");
+    outcome.stdout_has("its own figures, from its start to its end: ");
     let document = document(&outcome);
     let generator = &document["generators"][0];
     let end = &generator["end"];
@@ -141,18 +132,14 @@ fn generators_that_do_not_start_are_named() {
         // `started` is no promise that it goes on: what ends at once ends the load.
         assert_eq!(outcome.code, 4, "{outcome}");
         assert!(outcome.stderr.contains(why), "{who} {why}\n{outcome}");
-        assert!(
-            outcome.stderr.contains(&format!("generator {load}")),
-            "{outcome}"
-        );
+        outcome.stderr_has(&format!("generator {load}"));
         assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
     }
 }
 
 #[test]
 fn a_decoder_prints_the_report_and_its_directory_is_removed() {
-    let outcome = sent("own", "60s");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = sent("own", "60s").ended(0);
     let document = document(&outcome);
     assert_eq!(
         document["generators"][0]["end"]["sent_bytes"], 5,
@@ -167,10 +154,7 @@ fn generators_send_on_this_machine_only() {
     let outcome = prestan!(outcome => "traffic run load.yaml --load mixed --sink \
         127.0.0.1:7 --token-file token")
     .ends(2);
-    assert!(
-        outcome.stderr.contains("load mixed has generators"),
-        "{outcome}"
-    );
+    outcome.stderr_has("load mixed has generators");
 }
 
 fn is_gone(number: &str) -> bool {
@@ -246,10 +230,7 @@ fn a_run_has_the_figures_of_its_generators_beside_those_of_its_sinks() {
     let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(again.json()["background"], *background);
     let text = prestan!(outcome.again() => "report").run();
-    assert!(
-        text.stdout.contains("- generator iperf3#2 (iperf3 -c "),
-        "{text}"
-    );
+    text.stdout_has("- generator iperf3#2 (iperf3 -c ");
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn clean_releases_our_locks_and_no_others() {
         _ => (204, String::new()),
     });
     let outcome = prestan!("clean {}", liar.url).ends(1);
-    assert!(outcome.stdout.contains("could not be removed"), "{outcome}");
+    outcome.stdout_has("could not be removed");
     assert_eq!(
         liar.asked("UNLOCK"),
         BTreeSet::from(["/a/PrestanTest-r/x".to_owned()])
@@ -190,8 +190,7 @@ fn a_run_that_nobody_can_see_is_only_removed_by_force() {
         ("GET", path) => (200, old_marker(path).replace("2020-", "2999-")),
         _ => (204, String::new()),
     });
-    let outcome = prestan!("clean {}", liar.url).ends(0);
-    assert!(outcome.stdout.contains("--force"), "{outcome}");
+    prestan!("clean {}", liar.url).ends(0).stdout_has("--force");
     assert!(liar.asked("DELETE").is_empty());
     prestan!("clean --force {}", liar.url).ends(0);
     assert_eq!(liar.asked("DELETE").len(), 1);

@@ -447,7 +447,7 @@ fn responses_that_arrive_together_are_marked() {
         &[],
     );
     assert!(!run.samples.iter().any(|sample| sample.shares_first));
-    assert!(!outcome.stdout.contains("shared_stamps"), "{outcome}");
+    outcome.stdout_lacks("shared_stamps");
 }
 
 #[test]
@@ -480,10 +480,7 @@ fn one_late_stream_is_late_alone() {
 fn a_server_without_http2_is_said_so() {
     let server = plain();
     let outcome = prestan!("load GET {server} --json - --http 2").ends(4);
-    assert!(
-        outcome.stderr.contains("does not speak HTTP/2"),
-        "{outcome}"
-    );
+    outcome.stderr_has("does not speak HTTP/2");
 }
 
 #[test]

@@ -144,15 +144,12 @@ fn two_of_the_cases_are_there_with_http_2() {
         )
         .run()
     };
-    let outcome = of("Persistent_13,Pipelined_13");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = of("Persistent_13,Pipelined_13").ended(0);
     for (name, page) in pages(&outcome) {
         assert_eq!(page["pages"], DOWNLOADS, "{name}: {outcome}");
         assert_eq!(page["connects"], DOWNLOADS, "{name}: {outcome}");
     }
-    let refused = of("Persistent_13,Kept1_13");
-    assert_eq!(refused.code, 2, "{refused}");
-    assert!(refused.stderr.contains("Kept1_13"), "{refused}");
+    of("Persistent_13,Kept1_13").ended(2).stderr_has("Kept1_13");
 }
 
 /// A second opinion on the one connection that is kept: the real wget, which has one for all files.
@@ -209,24 +206,14 @@ fn all_cases_compete_on_demand() {
     }
     // Of one test there is nothing to compete with.
     let alone = prestan!(run(&server.server.url()) => "--only Kept1_6 --compete").ends(2);
-    assert!(
-        alone
-            .stderr
-            .contains("--compete: of http-versions only one test"),
-        "{alone}"
-    );
+    alone.stderr_has("--compete: of http-versions only one test");
 }
 
 #[test]
 fn tests_that_use_connections_differently_are_no_load() {
     let server = plain();
     let refused = prestan!("load --mix http-versions --writes {server}").ends(2);
-    assert!(
-        refused
-            .stderr
-            .contains("Serial_13 and Parallel_13 use connections in different ways"),
-        "{refused}"
-    );
+    refused.stderr_has("Serial_13 and Parallel_13 use connections in different ways");
     assert_eq!(server.server.connections(), 0);
 }
 
@@ -311,17 +298,9 @@ fn as_much_is_verified_as_is_wanted() {
 fn a_body_that_nobody_knows_cannot_be_verified() {
     let server = plain();
     let refused = prestan!("load {server} --verify full").ends(2);
-    assert!(
-        refused
-            .stderr
-            .contains("the content of the response to GET is not known"),
-        "{refused}"
-    );
+    refused.stderr_has("the content of the response to GET is not known");
     let unknown = prestan!("load {server} --verify all").run();
-    assert!(
-        unknown.stderr.contains("write full, first, head or none"),
-        "{unknown}"
-    );
+    unknown.stderr_has("write full, first, head or none");
 }
 
 /// What goes wrong with a connection in the middle of a page goes wrong with a file of it, and the next page

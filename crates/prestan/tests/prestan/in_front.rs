@@ -117,12 +117,8 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
         "{curve}"
     );
     let diagnosed = prestan!(outcome.again() => "diagnose {}", run).run();
-    let said = "no row could be checked";
-    assert!(diagnosed.stdout.contains(said), "{diagnosed}");
-    assert!(
-        diagnosed.stdout.contains("came from a cache"),
-        "{diagnosed}"
-    );
+    diagnosed.stdout_has("no row could be checked");
+    diagnosed.stdout_has("came from a cache");
 }
 
 #[test]
@@ -135,30 +131,27 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
             .run()
     };
     for clock in ["kernel", "user"] {
-        let outcome = load(&format!("--haproxy-protocol --clock {clock}"));
-        assert_eq!(outcome.code, 0, "{outcome}");
+        let outcome = load(&format!("--haproxy-protocol --clock {clock}")).ended(0);
         assert_eq!(outcome.json()["load"]["http"]["haproxy_protocol"], true);
     }
     // Without it, the server closes the connection.
-    let outcome = load("");
-    assert_eq!(outcome.code, 4, "{outcome}");
+    let outcome = load("").ended(4);
     let expected = "expects a line of the PROXY protocol first (--haproxy-protocol)";
-    assert!(outcome.stderr.contains(expected), "{outcome}");
+    outcome.stderr_has(expected);
     let over_tls = second.replace("http://", "https://");
     let outcome = prestan!("load GET {over_tls}").run();
-    assert!(outcome.stderr.contains(expected), "{outcome}");
+    outcome.stderr_has(expected);
     // And with it, another one answers 400.
     let outcome = prestan!("{} --haproxy-protocol", server.url()).ends(4);
-    let unexpected = "does not expect a line of the PROXY protocol (without --haproxy-protocol)";
-    assert!(outcome.stderr.contains(unexpected), "{outcome}");
+    outcome.stderr_has("does not expect a line of the PROXY protocol (without --haproxy-protocol)");
     // What begins as HTTP needs neither.
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort".to_vec();
     let cut = Faulty::new(|builder| {
         builder.rule(Rule::new(Fault::Garbage(short.clone())).method("OPTIONS"))
     });
     let outcome = prestan!("{cut}").run();
-    assert!(outcome.stderr.contains("5 of 50 body bytes"), "{outcome}");
-    assert!(!outcome.stderr.contains("perhaps"), "{outcome}");
+    outcome.stderr_has("5 of 50 body bytes");
+    outcome.stderr_lacks("perhaps");
 }
 
 /// Runs tests that cannot succeed because of the destination, and checks what is said of each.
@@ -297,8 +290,7 @@ fn the_second_address_takes_over_when_the_first_dies() {
     let (name, [first, second]) = two_addresses();
     serve(first, 20);
     serve(second, usize::MAX);
-    let outcome = name.load(&["--total", "100"]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = name.load(&["--total", "100"]).ended(0);
     let (result, run) = counted(&outcome);
     let used = TwoAddresses::connections(&outcome);
     assert_eq!(used[0], (FIRST, 20), "{used:?}");
@@ -320,8 +312,7 @@ fn a_silent_address_costs_its_moment_once() {
     let (name, [first, second]) = two_addresses();
     let _waiting = silenced(&first);
     serve(second, usize::MAX);
-    let outcome = name.load(&["--requests", "20"]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = name.load(&["--requests", "20"]).ended(0);
     let used = TwoAddresses::connections(&outcome);
     assert!(
         used.iter().all(|(address, _)| *address == SECOND),
@@ -343,8 +334,9 @@ fn addresses_are_taken_in_turn_where_that_is_asked_for() {
     let (name, [first, second]) = two_addresses();
     serve(first, usize::MAX);
     serve(second, usize::MAX);
-    let outcome = name.load(&["--requests", "20", "--addresses", "round-robin"]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = name
+        .load(&["--requests", "20", "--addresses", "round-robin"])
+        .ended(0);
     let used = TwoAddresses::connections(&outcome);
     let difference = used[0].1.abs_diff(used[1].1);
     assert!(used.len() == 2 && difference <= 1, "{used:?}");
@@ -361,9 +353,11 @@ fn an_address_that_is_silent_alone_is_told_after_a_second() {
     )
     .ends(4);
     let address = format!("127.0.0.1:{}", name.port);
-    let told = format!("connecting to {address}: no answer within 1s; nothing came back");
-    assert!(outcome.stderr.contains(&told), "{outcome}");
-    let failed = format!("{address}: no answer within 4.5s; nothing came back");
-    assert!(outcome.stderr.contains(&failed), "{outcome}");
-    assert!(!outcome.stderr.contains("warming up"), "{outcome}");
+    outcome.stderr_has(&format!(
+        "connecting to {address}: no answer within 1s; nothing came back"
+    ));
+    outcome.stderr_has(&format!(
+        "{address}: no answer within 4.5s; nothing came back"
+    ));
+    outcome.stderr_lacks("warming up");
 }

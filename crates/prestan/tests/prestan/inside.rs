@@ -108,7 +108,7 @@ fn what_was_watched_is_told_and_all_calls_are_listed() {
     let outcome =
         prestan!("run prestan --server nginx --inside -r 5 --only Put1K --quiet --save saved")
             .ends(0);
-    assert!(outcome.stdout.contains("Watched: nginx (PID "), "{outcome}");
+    outcome.stdout_has("Watched: nginx (PID ");
     let listed = prestan!(outcome.again() => "report saved --layout calls").ends(0);
     let lines: Vec<Vec<&str>> = listed
         .stdout
@@ -119,7 +119,7 @@ fn what_was_watched_is_told_and_all_calls_are_listed() {
     // It writes to a file beside, and renames that; and, as the sentences of the full report do not say, waits for the request.
     assert_eq!(of_call("rename").map(|line| line[1]), Some("1"), "{listed}");
     assert!(of_call("epoll_wait").is_some(), "{listed}");
-    assert!(!listed.stdout.contains("Rsp"), "{listed}");
+    listed.stdout_lacks("Rsp");
 }
 
 /// A control group of this machine, in which a server is; removed at the end.
@@ -236,7 +236,7 @@ fn where_nobody_can_look_is_said() {
     ];
     for (args, message) in refused {
         let outcome = next.words(args).ends(2);
-        assert!(outcome.stderr.contains(message), "{outcome}");
+        outcome.stderr_has(message);
         next = outcome.again();
     }
 }

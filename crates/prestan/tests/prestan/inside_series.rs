@@ -34,9 +34,8 @@ fn a_branch_with_one_fsync_more_is_found_and_the_server_itself_is_not() {
         prestan!(prestan => "compare --server wsgidav --server {other} --inside --only Put1K,Get1K -r 3 --repeat 5 \
             --json - --fail-if 'fsync > 0'").run()
     };
-    let branch = compared("wsgidav,env.PYTHONPATH=HOME/branch");
-    assert_eq!(branch.code, 1, "{branch}");
-    assert!(branch.stderr.contains("Put1K"), "{branch}");
+    let branch = compared("wsgidav,env.PYTHONPATH=HOME/branch").ended(1);
+    branch.stderr_has("Put1K");
     let document = branch.json();
     let put = named(&document["tests"], "measure", "Put1K").unwrap();
     let fsync = named(&put["inside"]["calls"], "call", "fsync").unwrap();
@@ -59,8 +58,7 @@ fn a_branch_with_one_fsync_more_is_found_and_the_server_itself_is_not() {
         "{get}"
     );
 
-    let itself = compared("wsgidav");
-    assert_eq!(itself.code, 0, "{itself}");
+    compared("wsgidav").ended(0);
 }
 
 #[test]

@@ -58,17 +58,9 @@ fn ended_in_order_by(signal: Signal) {
     let (running, kept) = kept_at_work(&server, "cut");
 
     send(&running, signal);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, -signal.as_raw(), "{outcome}");
-    assert!(
-        outcome.stderr.contains("interrupted; cleaning up"),
-        "{outcome}"
-    );
-    assert!(
-        outcome.stdout.contains("\nInterrupted by the user\n"),
-        "{outcome}"
-    );
+    let outcome = running.ends(-signal.as_raw());
+    outcome.stderr_has("interrupted; cleaning up");
+    outcome.stdout_has("\nInterrupted by the user\n");
     assert_eq!(server.left(), [] as [&str; 0]);
 
     let json = prestan!(outcome.again() => "report --json - {}", kept).ends(0);
@@ -139,9 +131,7 @@ fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
     until("the lock is there", || !server.measured("Lock").is_empty());
 
     send(&running, Signal::INT);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [] as [&str; 0]);
     let exchanges = server.server.exchanges();
     let unlock = exchanges
@@ -159,9 +149,7 @@ fn many_users_in_their_set_up_are_interrupted_as_well() {
     });
 
     send(&running, Signal::INT);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    running.ends(-Signal::INT.as_raw());
     assert_eq!(server.left(), [] as [&str; 0]);
 }
 
@@ -178,12 +166,11 @@ fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
     });
 
     send(&running, Signal::INT);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
     let collection = format!("{}PrestanTest-stuck/", server.server.url());
-    let said = format!("stopped at once; still on the server: {collection}");
-    assert!(outcome.stderr.contains(&said), "{outcome}");
+    outcome.stderr_has(&format!(
+        "stopped at once; still on the server: {collection}"
+    ));
     assert_eq!(server.left(), ["PrestanTest-stuck"]);
 }
 
@@ -224,39 +211,20 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     ];
 
     let next = prestan!(before.again() => "{url} --only Put1K -r 1").ends(0);
-    assert!(next.stderr.contains(&collection), "{next}");
-    assert!(
-        next.stdout
-            .contains(&format!("{collection} (of an earlier run)")),
-        "{next}"
-    );
-    assert!(
-        !next.stdout.contains(&foreign) && !next.stderr.contains(&foreign),
-        "{next}"
-    );
+    next.stderr_has(&collection);
+    next.stdout_has(&format!("{collection} (of an earlier run)"));
+    next.stdout_lacks(&foreign);
+    next.stderr_lacks(&foreign);
     assert_eq!(left(), all);
 
     let dry = prestan!(before.again() => "clean -n {url}").ends(0);
-    assert!(
-        dry.stdout
-            .contains(&format!("would be removed: {collection}\n")),
-        "{dry}"
-    );
-    assert!(
-        dry.stdout.contains(&format!("left alone: {foreign} (")),
-        "{dry}"
-    );
+    dry.stdout_has(&format!("would be removed: {collection}\n"));
+    dry.stdout_has(&format!("left alone: {foreign} ("));
     assert_eq!(left(), all);
 
     let clean = prestan!(before.again() => "clean {url}").ends(0);
-    assert!(
-        clean.stdout.contains(&format!("removed: {collection}\n")),
-        "{clean}"
-    );
-    assert!(
-        clean.stdout.contains(&format!("left alone: {foreign} (")),
-        "{clean}"
-    );
+    clean.stdout_has(&format!("removed: {collection}\n"));
+    clean.stdout_has(&format!("left alone: {foreign} ("));
     assert_eq!(left(), theirs);
     let thesis = fs::read_to_string(root.join("PrestanTest-xyz/thesis.tex")).unwrap();
     assert_eq!(thesis, "not ours");
@@ -286,7 +254,7 @@ fn a_marker_of_another_collection_is_none() {
     .unwrap();
 
     let clean = prestan!(outcome.again() => "clean {server}").ends(0);
-    assert!(clean.stdout.contains("left alone: "), "{clean}");
+    clean.stdout_has("left alone: ");
     assert_eq!(server.left(), ["PrestanTest-kept"]);
 }
 
@@ -327,7 +295,7 @@ fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     let outcome = kill(running);
 
     let clean = prestan!(outcome.again() => "clean {url}").ends(0);
-    assert!(clean.stdout.contains("removed: "), "{clean}");
+    clean.stdout_has("removed: ");
     assert!(!storage.join("PrestanTest-locked").exists(), "{clean}");
 }
 
@@ -373,17 +341,13 @@ fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     kill(running);
     // From another machine: without the tokens.
     let clean = prestan!("clean --debug {url}").ends(1);
-    let said = "DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20";
-    assert!(clean.stdout.contains(said), "{clean}");
-    assert!(
-        clean.stdout.contains("run `prestan clean` again"),
-        "{clean}"
-    );
+    clean.stdout_has("DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20");
+    clean.stdout_has("run `prestan clean` again");
     for head in [
         "[0] > DELETE /PrestanTest-locked/ HTTP/1.1",
         "[0] < HTTP/1.1 423",
     ] {
-        assert!(clean.stderr.contains(head), "{clean}");
+        clean.stderr_has(head);
     }
     assert_eq!(server.left(), ["PrestanTest-locked"]);
 }
@@ -422,19 +386,13 @@ fn a_run_that_goes_on_is_left_alone() {
     let server = plain();
     let (running, _) = kept_at_work(&server, "busy");
 
-    let clean = prestan!("clean {server}").run();
-
-    assert_eq!(clean.code, 0, "{clean}");
-    let said = format!("in use by the run of process {}", running.id());
-    assert!(clean.stdout.contains(&said), "{clean}");
+    let clean = prestan!("clean {server}").ends(0);
+    clean.stdout_has(&format!("in use by the run of process {}", running.id()));
     assert_eq!(server.left(), ["PrestanTest-busy"]);
 
     let second = prestan!("{server} --only Put1K -r 1").ends(0);
-    assert!(
-        second.stdout.contains("two runs at a time disturb"),
-        "{second}"
-    );
-    assert!(!second.stdout.contains("of an earlier run"), "{second}");
+    second.stdout_has("two runs at a time disturb");
+    second.stdout_lacks("of an earlier run");
 
     send(&running, Signal::INT);
     assert_eq!(running.wait().code, -Signal::INT.as_raw());
@@ -448,9 +406,7 @@ fn a_run_that_cannot_be_kept_is_not_begun() {
     let file = prestan.file("file", "");
     let below_a_file = file.join("run");
 
-    let outcome = prestan!(prestan => "{server} --save {}", below_a_file).run();
-
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = prestan!(prestan => "{server} --save {}", below_a_file).ends(1);
     let said = format!("prestan: writing {} failed: ", below_a_file.display());
     assert!(outcome.stderr.starts_with(&said), "{outcome}");
     assert_eq!(server.server.exchanges().len(), 0);
@@ -462,15 +418,8 @@ fn a_run_is_never_written_over_another() {
     let first = prestan!("{server} --only Get1K -r 1 --save run").ends(0);
     let seen = server.server.exchanges().len();
 
-    let second = prestan!(first.again() => "{server} --only Get1K -r 1 --save run").run();
-
-    assert_eq!(second.code, 1, "{second}");
-    assert!(
-        second
-            .stderr
-            .contains("there is a run in this directory already"),
-        "{second}"
-    );
+    let second = prestan!(first.again() => "{server} --only Get1K -r 1 --save run").ends(1);
+    second.stderr_has("there is a run in this directory already");
     assert_eq!(server.server.exchanges().len(), seen);
 }
 
@@ -478,17 +427,14 @@ fn a_run_is_never_written_over_another() {
 fn a_full_disk_for_one_report_does_not_take_the_others_along() {
     let server = plain();
 
-    let outcome = prestan!("{server} --only Get1K -r 1 --json /dev/full --csv rows.csv").run();
-
-    assert_eq!(outcome.code, 1, "{outcome}");
-    let said = "prestan: writing /dev/full failed: No space left on device";
-    assert!(outcome.stderr.contains(said), "{outcome}");
+    let outcome = prestan!("{server} --only Get1K -r 1 --json /dev/full --csv rows.csv").ends(1);
+    outcome.stderr_has("prestan: writing /dev/full failed: No space left on device");
     let hint = format!(
         "`prestan report {}` prints it again",
         outcome.run().display()
     );
-    assert!(outcome.stderr.contains(&hint), "{outcome}");
-    assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
+    outcome.stderr_has(&hint);
+    outcome.stdout_has("\nGet1K   Rsp = ");
     let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
     assert_eq!(csv.lines().count(), 2);
     assert_eq!(server.left(), [] as [&str; 0]);

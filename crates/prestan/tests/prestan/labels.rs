@@ -91,8 +91,7 @@ fn run(faulty: &Faulty, label: &str) -> Outcome {
 #[test]
 fn a_label_replaces_all_that_identifies_a_server() {
     let faulty = talkative();
-    let outcome = run(&faulty, "--label 'Server A'");
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run(&faulty, "--label 'Server A'").ended(1);
     assert_anonymous(outcome.home(), "run", "Server A", &faulty);
     let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
     assert!(
@@ -133,11 +132,8 @@ fn a_recorded_run_is_labelled_when_it_is_published() {
         .args(report)
         .ends(0);
     assert_anonymous(outcome.home(), "again", "Server B", &faulty);
-    let twice = prestan!(outcome.again() => "report one --label B --label C").run();
-    assert!(
-        twice.code == 2 && twice.stderr.contains("2 times for 1 servers"),
-        "{twice}"
-    );
+    let twice = prestan!(outcome.again() => "report one --label B --label C").ends(2);
+    twice.stderr_has("2 times for 1 servers");
 }
 
 #[test]
@@ -206,11 +202,8 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
     let server = |role: &str| format!("dufs,program={},env.ROLE={role}", script.display());
     let outcome = prestan!(prestan => "sweep --server {} --server {} --label First --label Second --note disk=NVMe \
         --vary requests=300,400 --repeat 4 --run-id both --only Put1K,Get1K --warmup 1 -q --json s.json --html s.html", server("ends"), server("stays")).ends(4);
-    assert!(
-        outcome.stdout.contains(": First ended during run "),
-        "{outcome}"
-    );
-    assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
+    outcome.stdout_has(": First ended during run ");
+    outcome.stderr_lacks("still on the server");
     for name in ["s.json", "s.html"] {
         let text = fs::read_to_string(outcome.home().join(name)).unwrap();
         assert!(text.contains("First ended during run "), "{name}");
@@ -219,7 +212,7 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
             "{name}"
         );
     }
-    assert!(!outcome.stdout.contains("dufs"), "{outcome}");
+    outcome.stdout_lacks("dufs");
 }
 
 #[test]
@@ -236,9 +229,6 @@ fn a_diagnosis_has_a_label_and_notes() {
         assert!(text.contains("Server A") && text.contains("NVMe"), "{name}");
     }
     let recorded = prestan!(outcome.again() => "diagnose --label B").ends(2);
-    assert!(
-        recorded.stderr.contains("recorded runs are given"),
-        "{recorded}"
-    );
+    recorded.stderr_has("recorded runs are given");
     assert_eq!(prestan!("diagnose {url} --label A --label B").run().code, 2);
 }

@@ -74,17 +74,13 @@ fn labs_are_listed_and_shown() {
         "one-segment",
         "segments",
     ] {
-        assert!(list.stdout.contains(&format!("{name} ")), "{list}");
+        list.stdout_has(&format!("{name} "));
     }
     let prestan = Prestan::new();
     let picture = prestan.home().join("lab.svg");
     let shown = prestan!(prestan => "lab show congestion --svg {}", picture).ends(0);
-    let bottleneck = "100 Mbit/s, queue of 1000 packets, delay 150 µs";
-    assert!(shown.stdout.contains(bottleneck), "{shown}");
-    assert!(
-        shown.stdout.contains("servers are started in server"),
-        "{shown}"
-    );
+    shown.stdout_has("100 Mbit/s, queue of 1000 packets, delay 150 µs");
+    shown.stdout_has("servers are started in server");
     assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
     assert!(
         prestan!("lab schema")
@@ -102,12 +98,7 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n",
     );
     let wrong = prestan!(prestan => "lab check wrong.yaml").ends(2);
-    assert!(
-        wrong
-            .stderr
-            .contains("wrong.yaml: links[0].ends: no node is called `c`"),
-        "{wrong}"
-    );
+    wrong.stderr_has("wrong.yaml: links[0].ends: no node is called `c`");
     let table: [(&str, &str); 8] = [
         (
             "show /dev/zero",
@@ -135,16 +126,15 @@ fn what_is_wrong_is_said_before_anything_is_built() {
 fn a_bare_host_is_shown_and_runs_no_programs() {
     let shown = prestan!("lab show bare").run();
     let features = "bare server, W1, one round trip of a window, G = 250 µs, no congestion control";
-    assert!(shown.stdout.contains(features), "{shown}");
+    shown.stdout_has(features);
     let refused = prestan!("lab exec --lab bare server true").ends(2);
-    let message = "`server` is a bare host, which runs no programs";
-    assert!(refused.stderr.contains(message), "{refused}");
+    refused.stderr_has("`server` is a bare host, which runs no programs");
 }
 
 /// What stands on standard error of a command that is wrong.
 fn refused(outcome: &Outcome, code: i32, message: &str) {
     assert_eq!(outcome.code, code, "{outcome}");
-    assert!(outcome.stderr.contains(message), "{message}\n{outcome}");
+    outcome.stderr_has(message);
 }
 
 #[test]
@@ -208,20 +198,13 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     }
     let dry = prestan!(next => "lab run small.yaml --dry-run").ends(0);
     let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
-    assert!(
-        dry.stdout.contains("server nginx") && dry.stdout.contains(counted),
-        "{dry}"
-    );
+    dry.stdout_has("server nginx");
+    dry.stdout_has(counted);
     let suites = prestan!("lab run http-versions --dry-run").run();
-    assert!(
-        suites.stdout.contains(" trials, more than ")
-            && suites
-                .stdout
-                .contains("How long suites take is known after the first trials"),
-        "{suites}"
-    );
+    suites.stdout_has(" trials, more than ");
+    suites.stdout_has("How long suites take is known after the first trials");
     let list = prestan!("lab experiments").run();
-    assert!(list.stdout.contains("congestion"), "{list}");
+    list.stdout_has("congestion");
     let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
     for line in titles {
         let (name, title) = line.split_at("http-versions".len());

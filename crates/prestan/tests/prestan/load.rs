@@ -10,9 +10,7 @@ use record::Outcome as Ended;
 fn a_closed_loop_does_exactly_what_it_was_asked() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let outcome = prestan!("load GET {url} --json - -c 3 --requests 60 --warmup 2").run();
-
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("load GET {url} --json - -c 3 --requests 60 --warmup 2").ends(0);
     let (result, run) = counted(&outcome);
     assert_eq!(operations(row(&result, "GET")), 60);
     assert_eq!(ended(&run, Ended::Ok), 60);
@@ -54,7 +52,7 @@ fn a_goal_ends_a_run_early() {
     // Ten minutes is the limit.
     let window = result["tests"][0]["window_s"].as_f64().unwrap();
     assert!((0.9..60.0).contains(&window), "{window}");
-    assert!(!outcome.stderr.contains("was not reached"), "{outcome}");
+    outcome.stderr_lacks("was not reached");
 }
 
 #[test]
@@ -64,7 +62,7 @@ fn a_goal_that_is_not_reached_is_said_here_and_in_the_report() {
     let outcome =
         prestan!("load GET {url} --json - --until 'p99.9 +-0.1%' --duration 300ms").ends(0);
     let said = "--until 'p99.9 ±0.1%' was not reached before the run ended";
-    assert!(outcome.stderr.contains(said), "{outcome}");
+    outcome.stderr_has(said);
     let (result, _) = counted(&outcome);
     let warnings = result["warnings"].as_array().unwrap();
     let found = warnings

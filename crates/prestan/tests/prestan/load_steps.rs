@@ -60,7 +60,7 @@ fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<ServedEx
 #[track_caller]
 fn all_well(outcome: &Outcome, server: &Faulty) {
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(!outcome.stderr.contains("clean-up"), "{outcome}");
+    outcome.stderr_lacks("clean-up");
     assert_eq!(server.left(), [""; 0], "{outcome}");
     let run = kept(outcome);
     assert_eq!(ended(&run, Ended::Ok), run.samples.len(), "{outcome}");
@@ -215,10 +215,9 @@ fn search_and_sweep_do_the_steps_of_a_suite() {
 fn what_cannot_be_a_load_is_refused_before_anything_is_sent() {
     let server = plain();
     let outcome = editing(&server, "1ms", "--pipeline 4").ends(2);
-    let said = "the loop of Edit has steps that follow one another";
-    assert!(outcome.stderr.contains(said), "{outcome}");
+    outcome.stderr_has("the loop of Edit has steps that follow one another");
     assert_eq!(server.server.exchanges().len(), 0);
 
     let check = prestan!(outcome.again() => "suites check editing.yaml").ends(0);
-    assert!(check.stdout.contains("not with --pipeline"), "{check}");
+    check.stdout_has("not with --pipeline");
 }

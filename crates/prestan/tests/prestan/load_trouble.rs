@@ -65,10 +65,7 @@ fn a_server_that_dies_is_no_end_of_the_program() {
         // Not a hundred thousand times a second.
         assert!((2..most).contains(&refused), "{refused}");
         // Nor is it the generator's fault that users rest.
-        assert!(
-            !outcome.stdout.contains("users waited in the generator"),
-            "{outcome}"
-        );
+        outcome.stdout_lacks("users waited in the generator");
     }
 }
 
@@ -97,7 +94,7 @@ fn connections_are_opened_at_their_rate() {
 #[test]
 fn nobody_there_is_said_at_once() {
     let outcome = prestan!("load GET http://127.0.0.1:1/ --json -").ends(4);
-    assert!(outcome.stderr.contains("connection refused"), "{outcome}");
+    outcome.stderr_has("connection refused");
 }
 
 /// An open loop that asks for so little that nobody can be too slow for it.
@@ -130,12 +127,7 @@ fn a_generator_that_was_stopped_is_not_believed() {
     let planned = &row(&result, "GET")["planned_us"];
     assert!(planned["max"].as_f64().unwrap() > 300_000.0, "{planned:#}");
     // And it was said while it happened.
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: the load generator stalled"),
-        "{outcome}"
-    );
+    outcome.stderr_has("warning: the load generator stalled");
 }
 
 #[test]
@@ -188,13 +180,8 @@ fn what_is_there_is_not_replaced_without_a_word() {
             .words(options)
             .run()
     };
-    let refused = put("");
-    assert_eq!(refused.code, 2, "{refused}");
-    assert!(
-        refused
-            .stderr
-            .contains("would overwrite a resource (HEAD was answered 200")
-    );
+    let refused = put("").ended(2);
+    refused.stderr_has("would overwrite a resource (HEAD was answered 200");
     assert_eq!(fs::read_to_string(&path).unwrap(), "some text");
     assert_eq!(seen(&server, "PUT").len(), 0);
     assert!(refused.runs().is_empty());
@@ -203,16 +190,10 @@ fn what_is_there_is_not_replaced_without_a_word() {
     let evasive =
         Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
     let unknown = prestan!("load PUT {evasive}new --json -").ends(2);
-    assert!(
-        unknown
-            .stderr
-            .contains("is not known (HEAD was answered 413"),
-        "{unknown}"
-    );
+    unknown.stderr_has("is not known (HEAD was answered 413");
 
     // What was there is not removed either.
-    let replaced = put("--writes");
-    assert_eq!(replaced.code, 0, "{replaced}");
+    let replaced = put("--writes").ended(0);
     counted(&replaced);
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
@@ -261,8 +242,9 @@ fn what_cannot_be_removed_is_named() {
     let server = Faulty::new(|builder| builder.rule(Rule::new(locked).method("DELETE")));
     let url = format!("{}new.bin", server.server.url());
     let outcome = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").run();
-    let said = format!("still on the server: {url} (DELETE was answered 423 Locked");
-    assert!(outcome.stderr.contains(&said), "{outcome}");
+    outcome.stderr_has(&format!(
+        "still on the server: {url} (DELETE was answered 423 Locked"
+    ));
     let result = checked(&outcome);
     assert_eq!(result["left_behind"][0]["url"], url.as_str());
     assert_eq!(server.left(), ["new.bin"]);
@@ -283,7 +265,7 @@ fn a_method_that_changes_needs_a_word() {
         "BREW",
     ] {
         let outcome = prestan!("load {method} {url} --json - --requests 3").ends(2);
-        assert!(outcome.stderr.contains("--writes"), "{outcome}");
+        outcome.stderr_has("--writes");
     }
     assert_eq!(server.server.exchanges().len(), 0);
     prestan!("load MKCOL {url} --json - --requests 3 --warmup 0 --writes --expect 405").ends(0);
@@ -348,8 +330,7 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     server.server.add_rule(Rule::new(moved).method("GET"));
     let outcome = get(&[]).ends(1);
     no_secret_in(&outcome, &[SECRET]);
-    let said = "it points to /login?token=(not shown)";
-    assert!(outcome.stdout.contains(said), "{outcome}");
+    outcome.stdout_has("it points to /login?token=(not shown)");
     // Words in the wrong order, and a word too many.
     for line in [
         format!("load {url} GET"),
@@ -383,8 +364,7 @@ fn a_load_in_which_everything_fails_ends_early() {
         };
         assert_eq!(result["complete"]["state"], state, "{outcome}");
         if let Some(reason) = reason {
-            let said = format!("could not be finished: {reason}");
-            assert!(outcome.stderr.contains(&said), "{outcome}");
+            outcome.stderr_has(&format!("could not be finished: {reason}"));
         }
     }
 }
@@ -435,12 +415,11 @@ fn a_server_of_one_connection_is_no_reason_to_be_silent() {
     let outcome = prestan!("load GET {} --json -", one_at_a_time())
         .args(open)
         .run();
-    let says = "still warming up on 64 connections";
-    assert!(outcome.stderr.contains(says), "{outcome}");
+    outcome.stderr_has("still warming up on 64 connections");
     let few = ["--users", "1"];
     let outcome = prestan!("load GET {} --json -", one_at_a_time())
         .args(open)
         .args(few)
         .ends(0);
-    assert!(!outcome.stderr.contains("still warming up"), "{outcome}");
+    outcome.stderr_lacks("still warming up");
 }

@@ -238,10 +238,7 @@ fn a_local_socket_has_no_stamps_of_the_kernel() {
         .run();
     let (result, _) = went_well(&outcome);
     assert_eq!(result["clock"], "user");
-    assert!(
-        outcome.stderr.contains("warning: a local socket has no"),
-        "{outcome}"
-    );
+    outcome.stderr_has("warning: a local socket has no");
     for (option, said) in [
         ("--clock=kernel", "no time stamps"),
         ("--acks", "--acks needs"),
@@ -250,7 +247,7 @@ fn a_local_socket_has_no_stamps_of_the_kernel() {
             .args(socket)
             .arg(option)
             .ends(2);
-        assert!(refused.stderr.contains(said), "{refused}");
+        refused.stderr_has(said);
     }
 }
 
@@ -282,7 +279,7 @@ fn credentials_are_sent_and_not_kept() {
         let last = sent.last().unwrap().header("authorization").unwrap();
         no_secret_in(&outcome, &[PASSWORD, last.split_once(' ').unwrap().1]);
         let nobody = prestan!("load GET {url} --json - --requests 20").ends(4);
-        assert!(nobody.stderr.contains("--user"), "{nobody}");
+        nobody.stderr_has("--user");
     }
 }
 
@@ -351,13 +348,8 @@ fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
             .words(options)
             .run()
     };
-    let refused = run("");
-    assert_eq!(refused.code, 2, "{refused}");
-    assert!(
-        refused
-            .stderr
-            .contains("it sends PUT; if that is intended, give --writes")
-    );
+    let refused = run("").ended(2);
+    refused.stderr_has("it sends PUT; if that is intended, give --writes");
     assert_eq!(server.server.exchanges().len(), 0);
 
     let outcome = run("--writes");
@@ -473,7 +465,7 @@ fn options_that_people_know_from_curl() {
 fn a_body_alone_is_a_post_which_needs_permission() {
     for options in ["-d x", "-X DELETE"] {
         let outcome = prestan!("load http://127.0.0.1:1/a").words(options).ends(2);
-        assert!(outcome.stderr.contains("give --writes"), "{outcome}");
+        outcome.stderr_has("give --writes");
     }
 }
 
@@ -494,7 +486,7 @@ fn urls_of_a_list_are_requested_in_turn() {
     let paths: Vec<String> = paths.collect();
     let turn = ["/a.txt", "/b.txt", "/c.txt"];
     assert_eq!(paths, [turn, turn, turn].concat());
-    assert!(outcome.stdout.contains("GET"), "{outcome}");
+    outcome.stdout_has("GET");
 }
 
 #[test]
@@ -516,7 +508,7 @@ fn a_lock_without_a_body_is_refused() {
     let server = plain();
     let url = format!("{}f", server.server.url());
     let outcome = prestan!("load LOCK {url} --json - --writes").ends(2);
-    assert!(outcome.stderr.contains("--mix locks"), "{outcome}");
+    outcome.stderr_has("--mix locks");
     assert!(server.server.exchanges().is_empty());
 }
 
@@ -526,7 +518,7 @@ fn what_makes_several_resources_is_refused() {
     let url = format!("{}new-{{{{ n }}}}", server.server.url());
     for method in ["PUT", "MKCOL", "LOCK"] {
         let outcome = prestan!("load {method} {url} --json - --writes --body x").ends(2);
-        assert!(outcome.stderr.contains("--mix SUITE"), "{outcome}");
+        outcome.stderr_has("--mix SUITE");
     }
     prestan!("load DELETE {url} --json -").ends(2);
     assert!(seen(&server, "PUT").is_empty() && seen(&server, "DELETE").is_empty());

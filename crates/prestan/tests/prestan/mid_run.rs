@@ -84,7 +84,7 @@ fn a_server_that_dies_in_mid_run() {
         reason.contains("MKCOL") && reason.contains("refused"),
         "{reason}"
     );
-    assert!(outcome.stderr.contains(reason), "{outcome}");
+    outcome.stderr_has(reason);
     assert_eq!(row(&result, "Delete")["operations"], 0);
     is_named_as_left(&outcome, &result);
 }
@@ -132,7 +132,7 @@ fn is_named_as_left(outcome: &Outcome, result: &Value) {
     assert_eq!(left[0]["own"], true);
     let url = left[0]["url"].as_str().unwrap();
     assert!(url.contains("/PrestanTest-"), "{url}");
-    assert!(outcome.stderr.contains(url), "{outcome}");
+    outcome.stderr_has(url);
 }
 
 #[test]

@@ -102,8 +102,7 @@ fn pages(outcome: &Outcome) -> BTreeMap<String, (u64, u64, u64, u64)> {
 #[test]
 fn a_page_names_its_own_parts() {
     let server = site();
-    let outcome = run(&server.server.url());
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(&server.server.url()).ended(0);
     let pages = pages(&outcome);
     assert_eq!(pages["Order"], (5, 0, 20, 1), "{outcome}");
     assert_eq!(
@@ -177,8 +176,7 @@ fn a_page_is_incomplete_where_a_part_or_the_first_file_does_not_come() {
     let server = site();
     fs::remove_file(server.demo.root().join("s.js")).unwrap();
     fs::remove_file(server.demo.root().join("none.html")).unwrap();
-    let outcome = run(&server.server.url());
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run(&server.server.url()).ended(1);
     let whole = &outcome.json()["constraints"][0];
     assert_eq!(whole["verdict"], "fail", "{outcome}");
     assert_eq!(whole["readings"][0]["value"], 5.0, "{outcome}");
@@ -207,7 +205,7 @@ fn a_load_of_such_pages_counts_them() {
     let file = piped.file("shop.yaml", SUITE);
     let file = file.display().to_string();
     let outcome = prestan!(piped => "suites check {}", file).run();
-    assert!(outcome.stdout.contains("not with --pipeline"), "{outcome}");
+    outcome.stdout_has("not with --pipeline");
 }
 
 #[test]
@@ -247,7 +245,7 @@ fn what_is_compressed_is_read_and_what_cannot_be_read_fails() {
         let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
         let suite = suite.display().to_string();
         let outcome = prestan!(prestan => "run {} {server} -r 3", suite).run();
-        assert!(outcome.stdout.contains(told), "{outcome}");
+        outcome.stdout_has(told);
         assert_eq!(outcome.code, code, "{outcome}");
         let complete = pages(&prestan!(outcome.again() => "report --json -").run())["Order"].0;
         assert_eq!(complete > 0, code == 0, "{outcome}");
@@ -344,7 +342,7 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     let list = prestan.file("dynamic.list", list).display().to_string();
     let url = format!("http://127.0.0.1:{port}/");
     let refused = prestan!("webstone {} {url}", list).ends(2);
-    assert!(refused.stderr.contains("give --writes"), "{refused}");
+    refused.stderr_has("give --writes");
     let outcome =
         prestan!(prestan => "webstone {} {url} --writes --repeat 3 --children 2 --json -", list)
             .ends(0);
@@ -363,5 +361,5 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     let prepared = Prestan::new();
     let file = prepared.file("l", "1 1\n/a?b\n").display().to_string();
     let outcome = prestan!(prepared => "webstone {} {url} --prepare", file).ends(2);
-    assert!(outcome.stderr.contains("/a is dynamic"), "{outcome}");
+    outcome.stderr_has("/a is dynamic");
 }

@@ -350,7 +350,7 @@ fn a_collection_of_that_name_is_not_touched() {
         "--run-id",
         "prestan clean",
     ] {
-        assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+        outcome.stderr_has(part);
     }
     checked(&outcome);
     assert_eq!(

@@ -23,6 +23,6 @@ fn a_schedule_without_an_operation_is_inconclusive() {
     let url = file(&server, "doc");
     let outcome = prestan!("load GET {url} --json - --rate 0.001 --duration 1s --seed 1").run();
     assert!(outcome.inconclusive, "{outcome}");
-    assert!(outcome.stdout.contains("no request was due"), "{outcome}");
+    outcome.stdout_has("no request was due");
     assert_eq!(row(&outcome.json(), "GET")["status"], "not_drawn");
 }

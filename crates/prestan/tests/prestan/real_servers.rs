@@ -231,9 +231,7 @@ fn whole_suite(known: &Known) {
     };
     let before = server.contents().unwrap();
 
-    let outcome = prestan!(measure(&server) => "-r 5 -d 3 -w 5").run();
-
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!(measure(&server) => "-r 5 -d 3 -w 5").ends(0);
     let document = outcome.json();
     assert_rows(known, &document);
     assert_adds_up(&document);
@@ -488,9 +486,7 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
     };
     let before = server.contents().unwrap();
 
-    let outcome = prestan!("{} -r 100 -d 3 -w 5 --json -", server.url()).run();
-
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = prestan!("{} -r 100 -d 3 -w 5 --json -", server.url()).ends(0);
     let document = outcome.json();
     assert_adds_up(&document);
     assert_eq!(rows::names(&document), rows::PRESTAN);
@@ -525,7 +521,7 @@ fn prestan_starts_a_server_by_itself() {
 #[test]
 fn a_server_that_nobody_knows_is_a_wrong_usage() {
     let outcome = prestan!("run prestan --server iis").ends(2);
-    assert!(outcome.stderr.contains("apache-digest"), "{outcome}");
+    outcome.stderr_has("apache-digest");
 }
 
 /// A run of one measured GET with number 7.

@@ -57,8 +57,8 @@ fn of_a_killed_run_all_but_the_last_second_is_there() {
     );
     assert!(get["response_us"]["p50"].as_f64().unwrap() > 0.0, "{get:#}");
     let said = "Aborted: the record has no end: prestan was killed, or the run is still going on";
-    assert!(text.stdout.contains(said), "{text}");
-    assert!(text.stdout.contains("\nGet1K   Rsp = "), "{text}");
+    text.stdout_has(said);
+    text.stdout_has("\nGet1K   Rsp = ");
 }
 
 /// Cleaning up can take longer than measuring.
@@ -94,7 +94,7 @@ fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
     let (document, text) = report(&outcome);
     let recorded = row(&document, "Get1K")["outcomes"]["ok"].as_u64().unwrap();
     assert!((1..REQUESTS).contains(&recorded), "{document:#}");
-    assert!(text.stdout.contains("Aborted: "), "{text}");
+    text.stdout_has("Aborted: ");
 }
 
 /// More requests than fit into the little room that these runs have: 15 bytes each.
@@ -146,8 +146,7 @@ fn a_record_without_samples_says_so() {
     let (document, text) = report(&prestan!(prestan => "--version").run());
     let save = row(&document, "Save");
     assert_eq!(save["evidence"], "no samples of it were saved", "{save:#}");
-    let row = "\nSave   not saved   no samples of it were saved\n";
-    assert!(text.stdout.contains(row), "{text}");
+    text.stdout_has("\nSave   not saved   no samples of it were saved\n");
 }
 
 /// The same where only large files do not fit.
@@ -171,13 +170,10 @@ fn a_directory_that_vanishes_is_missed_aloud() {
     fs::remove_dir_all(&kept).unwrap();
 
     send(&running, Signal::INT);
-    let outcome = running.wait();
-
-    assert_eq!(outcome.code, -Signal::INT.as_raw(), "{outcome}");
-    let said = "warning: the run is not saved completely: writing ";
-    assert!(outcome.stderr.contains(said), "{outcome}");
-    assert!(outcome.stdout.contains("\nGet1K   Rsp = "), "{outcome}");
-    assert!(!outcome.stdout.contains("Saved in"), "{outcome}");
+    let outcome = running.ends(-Signal::INT.as_raw());
+    outcome.stderr_has("warning: the run is not saved completely: writing ");
+    outcome.stdout_has("\nGet1K   Rsp = ");
+    outcome.stdout_lacks("Saved in");
     assert_eq!(server.left(), [] as [&str; 0]);
 }
 
@@ -191,8 +187,7 @@ fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
         let directory = prestan.home().join("run");
         fs::create_dir(&directory).unwrap();
         std::os::unix::fs::symlink(&victim, directory.join(name)).unwrap();
-        let outcome = prestan.ends(1);
-        assert!(outcome.stderr.contains(name), "{outcome}");
+        prestan.ends(1).stderr_has(name);
         assert_eq!(fs::read(victim).unwrap(), b"precious");
     }
     assert_eq!(server.server.exchanges().len(), 0);

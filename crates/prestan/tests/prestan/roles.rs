@@ -179,15 +179,8 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
     assert_eq!(server.left(), [""; 0]);
 
     let text = prestan!(outcome.again() => "report").run();
-    assert!(
-        text.stdout.contains("* Role reader of Editing 2 users\n"),
-        "{text}"
-    );
-    assert!(
-        text.stdout
-            .contains("pauses included: OpenToSaved, Handover\n"),
-        "{text}"
-    );
+    text.stdout_has("* Role reader of Editing 2 users\n");
+    text.stdout_has("pauses included: OpenToSaved, Handover\n");
 }
 
 #[test]
@@ -197,8 +190,7 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
         "  Handover: {across: users}",
         "  Handover: {across: users}\n  OpenToSaved: {unit: s}",
     );
-    let outcome = run(&server, &declared, &[]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(&server, &declared, &[]).ended(0);
     assert_eq!(row(&outcome, "OpenToSaved")["unit"], "s", "{outcome}");
     assert!(row(&outcome, "Read").get("unit").is_none());
     let page = prestan!(outcome.again() => "report --html page.html").run();
@@ -214,8 +206,7 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
     assert!(cells.contains(" s<") && !cells.contains(" ms"), "{cells}");
 
     let wrong = declared.replace("unit: s", "unit: GB");
-    let refused = run(&server, &wrong, &[]);
-    assert_eq!(refused.code, 2, "{refused}");
+    let refused = run(&server, &wrong, &[]).ended(2);
     let told = refused.stderr.contains("suite.yaml:6:") && refused.stderr.contains("GB");
     assert!(told, "{refused}");
 }
@@ -234,8 +225,7 @@ fn assert_verdicts(outcome: &Outcome, wanted: [&str; 5]) {
 
 #[test]
 fn a_suite_with_roles_ends_in_the_verdict_of_its_constraints() {
-    let outcome = edit(&plain(), "60");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = edit(&plain(), "60").ended(0);
     assert_verdicts(&outcome, [PASS; 5]);
 
     // The bound lies within the interval.
@@ -271,16 +261,11 @@ fn slow_and_failing_servers_have_verdicts_of_their_own() {
 fn numbers_of_users_that_roles_do_not_have_are_refused() {
     let server = plain();
     let text = EDITING.replace("CONSTRAINTS", "");
-    let four = run(&server, &text, &["-c", "4"]);
-    assert_eq!(four.code, 2, "{four}");
-    assert!(four.stderr.contains("use 3, or a multiple of it"), "{four}");
+    let four = run(&server, &text, &["-c", "4"]).ended(2);
+    four.stderr_has("use 3, or a multiple of it");
     let (_directory, path) = write(&text);
     let open = prestan!("load --writes --mix {} {server} --rate 10", path).ends(2);
-    assert!(
-        open.stderr
-            .contains("has roles, whose users begin operations themselves"),
-        "{open}"
-    );
+    open.stderr_has("has roles, whose users begin operations themselves");
     assert!(server.server.exchanges().is_empty());
 }
 

@@ -183,11 +183,10 @@ fn runs_are_removed_and_nothing_else_is() {
         ),
         ("now", "the run has not ended"),
     ] {
-        let outcome = prestan(&home, &format!("runs remove {name}"));
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let outcome = prestan(&home, &format!("runs remove {name}")).ended(1);
         let said = format!("prestan: removing {name} failed: ");
         assert!(outcome.stderr.starts_with(&said), "{outcome}");
-        assert!(outcome.stderr.contains(why), "{outcome}");
+        outcome.stderr_has(why);
     }
     refused(&home, "runs remove other", "no run `other`");
     assert_eq!(names(&home).len(), 3);
@@ -210,12 +209,8 @@ fn nothing_in_the_directory_of_a_run_is_followed() {
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
 
     for name in ["monday", "friday"] {
-        let outcome = prestan(&home, &format!("runs remove {name}"));
-        assert_eq!(outcome.code, 1, "{outcome}");
-        assert!(
-            outcome.stderr.contains(&format!("removing {name} failed")),
-            "{outcome}"
-        );
+        let outcome = prestan(&home, &format!("runs remove {name}")).ended(1);
+        outcome.stderr_has(&format!("removing {name} failed"));
     }
     refused(
         &home,
@@ -345,7 +340,7 @@ fn a_run_that_reached_no_server_is_not_kept() {
         "compare http://127.0.0.1:1/ http://127.0.0.1:1/ --repeat 2 -q",
     ] {
         let outcome = Prestan::new().words(line).ends(4);
-        assert!(outcome.stderr.contains("cannot be reached"), "{outcome}");
+        outcome.stderr_has("cannot be reached");
         assert!(outcome.runs().is_empty(), "{line}: {outcome}");
         assert!(!outcome.home().join("here").exists(), "{outcome}");
     }

@@ -61,8 +61,7 @@ fn the_largest_number_of_users_is_found() {
     let server = crowded(11);
     let url = server.url();
     let condition = "failures == 0";
-    let outcome = search(&format!("{url} --find users --while '{condition}'"));
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = search(&format!("{url} --find users --while '{condition}'")).ended(0);
     // A machine that is too busy for three trials in a row ends it, and says so.
     if outcome.inconclusive {
         return;
@@ -85,7 +84,7 @@ fn the_largest_number_of_users_is_found() {
     assert_eq!((&fails["held"], &fails["trials"]), (&0.into(), &3.into()));
     assert_eq!(answer["confirmed"], true);
     for says in ["12 users: fails", "held in 20 of 20", " left, at most "] {
-        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+        outcome.stderr_has(says);
     }
 }
 
@@ -124,19 +123,16 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         ),
     ];
     for (arguments, says) in table {
-        let outcome = search(&format!("{url} {arguments}"));
-        assert_eq!(outcome.code, 2, "{outcome}");
-        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+        let outcome = search(&format!("{url} {arguments}")).ended(2);
+        outcome.stderr_has(says);
     }
-    let put = search(&format!("PUT {url} --find users --while 'p99 < 1ms'"));
-    assert_eq!(put.code, 2, "{put}");
-    assert!(put.stderr.contains("allow that with --writes"), "{put}");
+    let put = search(&format!("PUT {url} --find users --while 'p99 < 1ms'")).ended(2);
+    put.stderr_has("allow that with --writes");
     assert!(server.server.exchanges().is_empty());
 }
 
 #[test]
 fn a_server_that_is_not_there_is_told() {
-    let outcome = search("http://127.0.0.1:1/x --find users --while 'p99 < 1s'");
-    assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(outcome.stderr.contains("connection refused"), "{outcome}");
+    let outcome = search("http://127.0.0.1:1/x --find users --while 'p99 < 1s'").ended(4);
+    outcome.stderr_has("connection refused");
 }

@@ -224,8 +224,7 @@ fn what_is_not_in_a_log_is_said() {
         let server = format!("nginx,{parameter}");
         prestan!(prestan => "run prestan --server {server} --inside --only Get1K -r 5").run()
     };
-    let foreign = text("access_log {{ dir }}/log/access.log combined;");
-    assert_eq!(foreign.code, 0, "{foreign}");
+    let foreign = text("access_log {{ dir }}/log/access.log combined;").ended(0);
     let words = foreign
         .stdout
         .split_whitespace()
@@ -237,8 +236,7 @@ fn what_is_not_in_a_log_is_said() {
         ) && words.contains("lines could not be read."),
         "{foreign}"
     );
-    let none = text("access_log off;");
-    assert_eq!(none.code, 0, "{none}");
+    let none = text("access_log off;").ended(0);
     let words = none.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("reading the access log of the server failed: No such file"),

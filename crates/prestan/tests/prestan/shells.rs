@@ -180,15 +180,12 @@ fn credentials_of_the_environment_that_cannot_be_used_are_errors() {
         ),
     ] {
         let outcome = prestan!("{url}").env(name, value).ends(2);
-        assert!(outcome.stderr.contains(reason), "{outcome}");
-        assert!(!outcome.stderr.contains("pa55"), "{outcome}");
+        outcome.stderr_has(reason);
+        outcome.stderr_lacks("pa55");
     }
     let prestan = Prestan::new();
     prestan.file("password", "pa55\n");
     let outcome = prestan!(prestan => "{url} --password-file password").ends(2);
-    assert!(
-        outcome.stderr.contains("--password-file gives a password"),
-        "{outcome}"
-    );
+    outcome.stderr_has("--password-file gives a password");
     assert_eq!(server.server.exchanges().len(), 0);
 }

@@ -46,11 +46,10 @@ fn background(run: &Run) -> Option<(&str, u32)> {
 #[test]
 fn a_suite_says_which_background_traffic_it_is_measured_beside() {
     let by_file = "params: {traffic: two}\nbackground: {file: load.yaml, load: \"{{ traffic }}\", stable: 100%}";
-    let outcome = run(by_file, "");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(by_file, "").ended(0);
     let recorded = kept(&outcome);
     assert_eq!(background(&recorded), Some(("two", 2)));
-    assert!(outcome.stdout.contains("voice (udp, 2 flows)"), "{outcome}");
+    outcome.stdout_has("voice (udp, 2 flows)");
     let ended = recorded.events.iter();
     let ended = ended.filter(|event| matches!(event.kind, EventKind::BackgroundEnded(_)));
     assert_eq!(ended.count(), 1);
@@ -65,7 +64,7 @@ fn a_suite_says_which_background_traffic_it_is_measured_beside() {
     let here = format!("background: {{load: two, stable: 100%, traffic: {TRAFFIC}}}");
     let outcome = run(&here, "");
     assert_eq!(background(&kept(&outcome)), Some(("two", 2)), "{outcome}");
-    assert!(outcome.stdout.contains("load two of beside"), "{outcome}");
+    outcome.stdout_has("load two of beside");
 }
 
 #[test]
@@ -96,8 +95,7 @@ fn a_suite_may_keep_the_packets_of_its_runs() {
     let Some(()) = need_or(capture::available()) else {
         return;
     };
-    let outcome = run("capture: {snap: 500}", "");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run("capture: {snap: 500}", "").ended(0);
     let packets = outcome.run().join("packets.pcapng");
     let analysed =
         prestan!(outcome.again() => "analyze --json - {} --run {}", packets, outcome.run()).ends(0);
@@ -109,9 +107,8 @@ fn a_suite_may_keep_the_packets_of_its_runs() {
     let removed = prestan!(outcome.again() => "runs remove {}", name).ends(0);
     assert!(!packets.exists(), "{removed}");
 
-    let nowhere = run("capture: true", "--no-save");
-    assert_eq!(nowhere.code, 2, "{nowhere}");
-    assert!(nowhere.stderr.contains("leave out --no-save"), "{nowhere}");
+    let nowhere = run("capture: true", "--no-save").ended(2);
+    nowhere.stderr_has("leave out --no-save");
 }
 
 /// The runs that were kept, by their names.

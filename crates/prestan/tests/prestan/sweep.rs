@@ -52,10 +52,7 @@ fn a_known_law_is_found() {
         "sweep {url} --suite {suite} --vary k=8,1,2,4 --vary other=1,3 --repeat 3 --warmup 0 --json -"
     )
     .ends(0);
-    assert!(
-        outcome.stderr.contains("8 points, 24 runs: 96 rounds"),
-        "{outcome}"
-    );
+    outcome.stderr_has("8 points, 24 runs: 96 rounds");
     let document = outcome.json();
     assert_eq!(
         document["vary"][0]["values"],
@@ -92,11 +89,12 @@ fn a_point_that_fails_the_gate_or_a_constraint_of_the_suite_is_named() {
         prestan!(sweep => "--warmup 0 --fail-if").words(gate).run()
     };
     // Counts are known, whatever the load generator did.
-    let failed = swept("failures(Slow) == 0", "'failures > 0'");
-    assert_eq!(failed.code, 1, "{failed}");
+    let failed = swept("failures(Slow) == 0", "'failures > 0'").ended(1);
     for told in ["--fail-if", "constraint own"] {
-        let at = format!("{told} at k=8 of {} (2 of 2 runs)", server.server.url());
-        assert!(failed.stderr.contains(&at), "{at}: {failed}");
+        failed.stderr_has(&format!(
+            "{told} at k=8 of {} (2 of 2 runs)",
+            server.server.url()
+        ));
     }
     let kept = swept("operations(Slow) < 1000", "'operations > 1000'");
     assert_eq!((kept.code, kept.inconclusive), (0, false), "{kept}");
@@ -106,12 +104,8 @@ fn a_point_that_fails_the_gate_or_a_constraint_of_the_suite_is_named() {
     assert!(undecided.inconclusive, "{undecided}");
     let passed = swept(few, "'p99 > 1 s' --inconclusive pass");
     assert_eq!((passed.code, passed.inconclusive), (0, false), "{passed}");
-    let mistyped = swept(few, "'min(Slwo) > 1 s'");
-    assert_eq!(mistyped.code, 2, "{mistyped}");
-    assert!(
-        mistyped.stderr.contains("did you mean `Slow`?"),
-        "{mistyped}"
-    );
+    let mistyped = swept(few, "'min(Slwo) > 1 s'").ended(2);
+    mistyped.stderr_has("did you mean `Slow`?");
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -172,7 +166,7 @@ fn a_mix_at_several_rates() {
         rate=50,100 --repeat 2 --json -"
     )
     .ends(0);
-    assert!(outcome.stderr.contains("1 s of measuring"), "{outcome}");
+    outcome.stderr_has("1 s of measuring");
     let document = outcome.json();
     let points = document["tests"][0]["servers"][0]["points"]
         .as_array()
@@ -221,7 +215,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         let outcome = prestan!("sweep {server}").words(arguments).run();
         let code = if says.contains("would fail") { 1 } else { 2 };
         assert_eq!(outcome.code, code, "{outcome}");
-        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
+        outcome.stderr_has(says);
     }
     assert!(server.server.exchanges().is_empty());
 }
@@ -240,11 +234,8 @@ fn ctrl_c_shows_what_is_known_and_cleans_up() {
     });
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
-    assert!(
-        outcome.stdout.contains(": it was interrupted\n"),
-        "{outcome}"
-    );
-    assert!(outcome.stdout.contains("grows with k"), "{outcome}");
+    outcome.stdout_has(": it was interrupted\n");
+    outcome.stdout_has("grows with k");
     assert_eq!(server.left(), [""; 0]);
     no_secret_in(&outcome, &[PASSWORD]);
 }

@@ -203,7 +203,7 @@ fn full_and_resumed_handshakes_are_told_apart() {
             _ => "TLS handshake, full (n = ",
         };
         for part in ["operations opened a connection", handshake] {
-            assert!(report.stdout.contains(part), "{part}: {report}");
+            report.stdout_has(part);
         }
         let told = "* Requests HTTP/1.1, full TLS handshakes only\n";
         assert_eq!(report.stdout.contains(told), is_off, "{report}");
@@ -246,7 +246,7 @@ fn a_file_that_is_no_certificate_is_wrong_usage() {
         let prestan = short_run("https://127.0.0.1:1/", "Put1K");
         prestan.file("text", "this is no PEM\n");
         let outcome = prestan.words(args).ends(2);
-        assert!(outcome.stderr.contains(file), "{outcome}");
+        outcome.stderr_has(file);
         assert_eq!(outcome.runs().len(), 0);
     }
 }
@@ -288,12 +288,7 @@ fn a_local_socket() {
     went_well(&outcome, &faulty);
 
     // Who does not choose a clock is told that it is the second best.
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: a local socket has no time stamps"),
-        "{outcome}"
-    );
+    outcome.stderr_has("warning: a local socket has no time stamps");
 
     drop(faulty);
     let outcome =
@@ -329,9 +324,8 @@ fn a_host_is_where_the_user_says() {
     for exchange in faulty.server.exchanges() {
         assert_eq!(exchange.header("host"), Some(host.as_str()));
     }
-    let usage = run("elsewhere.example:127.0.0.1");
-    assert_eq!(usage.code, 2, "{usage}");
-    assert!(usage.stderr.contains("HOST:PORT:ADDRESS"), "{usage}");
+    let usage = run("elsewhere.example:127.0.0.1").ended(2);
+    usage.stderr_has("HOST:PORT:ADDRESS");
 }
 
 #[test]
@@ -342,10 +336,7 @@ fn the_family_of_addresses() {
     went_well(&prestan!(short_run(&named, "Put1K") => "-4").run(), &faulty);
 
     let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "-6").ends(4);
-    assert!(
-        outcome.stderr.contains("127.0.0.1 has no IPv6 address"),
-        "{outcome}"
-    );
+    outcome.stderr_has("127.0.0.1 has no IPv6 address");
     prestan!(short_run(&faulty.server.url(), "Put1K") => "-4 -6").ends(2);
 }
 

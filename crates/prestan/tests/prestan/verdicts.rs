@@ -71,8 +71,7 @@ fn a_fine_server_passes() {
         "counted: operations(Get) >= least * 100 and connections < 300",
         "all: fast and copies and clean and counted",
     ];
-    let outcome = run(&server, &constraints, &[]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(&server, &constraints, &[]).ended(0);
     let is_busy = lacks_estimates(&outcome.json());
     for (name, is_estimate) in [
         ("fast", true),
@@ -98,12 +97,10 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     let junit = directory.path().join("junit.xml");
     let constraints = ["fast: min(Get) < 1 ms", "fine: p50(Put) < 10 s"];
     let options = ["-r", "20", "--junit", junit.to_str().unwrap()];
-    let outcome = run(&server, &constraints, &options);
-    assert_eq!(outcome.code, 1, "{outcome}");
+    let outcome = run(&server, &constraints, &options).ended(1);
     assert_eq!(verdict(&outcome, "fast"), "fail");
     assert_eq!(outcome.json()["conclusion"], "fail");
-    let told = "prestan: failed: constraint fast";
-    assert!(outcome.stderr.contains(told), "{outcome}");
+    outcome.stderr_has("prestan: failed: constraint fast");
     let annotated = outcome
         .stderr
         .contains("::error title=prestan::fast: fail (min(Get) < 1 ms)");
@@ -122,18 +119,13 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     );
 
     let text = prestan!(outcome.again() => "report").run();
-    assert!(
-        text.stdout
-            .contains("\n- fast: fail (min(Get) < 1 ms); min(Get) is "),
-        "{text}"
-    );
+    text.stdout_has("\n- fast: fail (min(Get) < 1 ms); min(Get) is ");
 
     // The record can be judged by others.
     let other = text.home().join("other.yaml");
     std::fs::write(&other, "constraints:\n  loose: min(Get) < 10 s\n").unwrap();
     let judged = |name: &str| prestan!(outcome.again() => "report --judge {name} --json -").run();
-    let loose = judged("other.yaml");
-    assert_eq!(loose.code, 0, "{loose}");
+    let loose = judged("other.yaml").ended(0);
     assert_eq!(verdict(&loose, "loose"), "pass");
     std::fs::write(&other, "constraints:\n  strict: min(Get) < 2 ms\n").unwrap();
     assert_eq!(judged("other.yaml").code, 1);
@@ -151,15 +143,11 @@ fn a_slow_server_fails_and_is_named_everywhere() {
     assert_eq!(verdict(&passed, "--fail-if"), "pass");
     let failed = gated("min(Get) > 2 ms");
     assert_eq!(verdict(&failed, "--fail-if"), "fail", "{failed}");
-    let mistyped = gated("p50(Got) > 2 ms");
-    assert_eq!(mistyped.code, 2, "{mistyped}");
-    let told = "did you mean `Get`?\n\n  p50(Got) > 2 ms\n  ^";
-    assert!(mistyped.stderr.contains(told), "{mistyped}");
+    let mistyped = gated("p50(Got) > 2 ms").ended(2);
+    mistyped.stderr_has("did you mean `Get`?\n\n  p50(Got) > 2 ms\n  ^");
 
-    let unknown = judged("other.yaml");
-    assert_eq!(unknown.code, 2, "{unknown}");
-    let told = "other.yaml:2:11: nothing is measured as `Got`; did you mean `Get`?";
-    assert!(unknown.stderr.contains(told), "{unknown}");
+    let unknown = judged("other.yaml").ended(2);
+    unknown.stderr_has("other.yaml:2:11: nothing is measured as `Got`; did you mean `Get`?");
     std::fs::write(&other, "suite: empty\n").unwrap();
     assert!(judged("other.yaml").stderr.contains("no constraint"));
     assert!(
@@ -201,8 +189,7 @@ fn what_is_not_selected_is_not_judged() {
         "put: p50(Put) < 1 ns",
         "both: fast and put",
     ];
-    let outcome = run(&server, &constraints, &["--only", "Get", "-r", "30"]);
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = run(&server, &constraints, &["--only", "Get", "-r", "30"]).ended(0);
     let names = outcome.json()["constraints"].as_array().unwrap().len();
     assert_eq!(names, 1, "{outcome}");
 }
@@ -210,10 +197,8 @@ fn what_is_not_selected_is_not_judged() {
 #[test]
 fn mistakes_are_found_before_anything_is_sent() {
     let server = plain();
-    let outcome = run(&server, &["fast: p99(Gte) < 5 ms"], &[]);
-    assert_eq!(outcome.code, 2, "{outcome}");
-    let says = "slo.yaml:4:9: nothing is measured as `Gte`; did you mean `Get`?";
-    assert!(outcome.stderr.contains(says), "{outcome}");
+    let outcome = run(&server, &["fast: p99(Gte) < 5 ms"], &[]).ended(2);
+    outcome.stderr_has("slo.yaml:4:9: nothing is measured as `Gte`; did you mean `Get`?");
     assert!(server.server.exchanges().is_empty());
 }
 
@@ -224,23 +209,14 @@ fn a_load_fails_by_its_gate() {
     let gated = |condition: &str| {
         prestan!("load GET {url} --json - --requests 500 -q --fail-if {condition}").run()
     };
-    let passed = gated("p90 > 10 s or failures > 0");
-    assert_eq!(passed.code, 0, "{passed}");
+    let passed = gated("p90 > 10 s or failures > 0").ended(0);
     assert_eq!(passed.json()["constraints"][0]["sense"], "fails_if");
     let failed = gated("p90 > 1 ns");
     assert!(failed.code == 1 || failed.inconclusive, "{failed}");
-    let broken = gated("p90 > 50");
-    assert_eq!(broken.code, 2, "{broken}");
-    assert!(
-        broken.stderr.contains("has no unit; write 50 ms"),
-        "{broken}"
-    );
-    let unreadable = gated("p90 > 50 parsecs");
-    assert_eq!(unreadable.code, 2, "{unreadable}");
-    assert!(
-        unreadable.stderr.contains("`parsecs` is no unit"),
-        "{unreadable}"
-    );
+    let broken = gated("p90 > 50").ended(2);
+    broken.stderr_has("has no unit; write 50 ms");
+    let unreadable = gated("p90 > 50 parsecs").ended(2);
+    unreadable.stderr_has("`parsecs` is no unit");
 }
 
 #[test]
@@ -249,17 +225,13 @@ fn expressions_of_a_file_are_formatted() {
     let format = |options: &str| prestan!("suites fmt").words(options).arg(&path).run();
     let text = || std::fs::read_to_string(&path).unwrap();
     let before = text();
-    let checked = format("--check");
-    assert_eq!(checked.code, 1, "{checked}");
-    assert!(checked.stderr.contains("is not formatted"), "{checked}");
+    format("--check").ended(1).stderr_has("is not formatted");
     assert_eq!(text(), before);
     assert_eq!(format("").code, 0);
     assert_eq!(text(), before.replace("p99( Get )<5ms", "p99(Get) < 5 ms"));
     assert_eq!(format("--check").code, 0);
     std::fs::write(&path, before.replace("<5ms", "<")).unwrap();
-    let broken = format("");
-    assert_eq!(broken.code, 2, "{broken}");
-    assert!(broken.stderr.contains("slo.yaml:4:"), "{broken}");
+    format("").ended(2).stderr_has("slo.yaml:4:");
 }
 
 #[test]
@@ -293,6 +265,5 @@ fn several_runs_are_drawn_and_not_judged() {
         assert!(refused.stderr.contains(says), "{options:?}: {refused}");
         assert!(!outcome.home().join("both.html").exists());
     }
-    let drawn = drawn("");
-    assert_eq!(drawn.code, 0, "{drawn}");
+    drawn("").ended(0);
 }

@@ -94,7 +94,7 @@ fn the_report_is_that_of_1995_and_more() {
         command.is_some_and(|line| line.ends_with(options)),
         "{outcome}"
     );
-    assert!(!outcome.stdout.contains("open-sesame"), "{outcome}");
+    outcome.stdout_lacks("open-sesame");
     // All lines are in a snapshot of `report`.
     for part in [
         "\nPage # 1 (Page1)\n",
@@ -104,7 +104,7 @@ fn the_report_is_that_of_1995_and_more() {
         "\nTotal number of errors to server: 0\n",
         "\nBeyond WebSTONE, with 95 % intervals:\n",
     ] {
-        assert!(outcome.stdout.contains(part), "{part}: {outcome}");
+        outcome.stdout_has(part);
     }
 }
 
@@ -139,9 +139,8 @@ fn files_that_come_back_differently_are_not_measured() {
         let rule = Rule::new(fault).method("GET").path("file2k");
         let server = Faulty::new(|builder| builder.rule(rule));
         let outcome = prestan!(webstone(&server.server.url()) => "--prepare").ends(4);
-        let failed = "putting the files of the pages there failed: GET ";
-        assert!(outcome.stderr.contains(failed), "{outcome}");
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        outcome.stderr_has("putting the files of the pages there failed: GET ");
+        outcome.stderr_has(said);
         assert_eq!(server.left(), [""; 0], "{outcome}");
     }
 }
@@ -318,7 +317,8 @@ fn a_password_goes_to_its_own_server_only() {
     };
     assert!(said(&one) > 0);
     assert_eq!(said(&other), 0);
-    assert!(!outcome.stdout.contains("s3cret") && !outcome.stderr.contains("s3cret"));
+    outcome.stdout_lacks("s3cret");
+    outcome.stderr_lacks("s3cret");
 }
 
 #[test]
@@ -458,7 +458,7 @@ fn what_would_fill_the_disk_is_not_written() {
     let outcome =
         prestan!(prestan => "webstone --page /file5m.bin,/file8000000000m.bin --generate files")
             .ends(1);
-    assert!(outcome.stderr.contains(" are free in files"), "{outcome}");
+    outcome.stderr_has(" are free in files");
     assert_eq!(fs::read_dir(home.join("files")).unwrap().count(), 0);
 }
 
@@ -470,12 +470,7 @@ fn a_server_without_webdav_has_its_files_put_there_otherwise() {
             .rule(Rule::new(status(405, &[], "")).method("PROPFIND"))
     });
     let outcome = prestan!(webstone(&server.server.url()) => "--prepare").ends(4);
-    assert!(
-        outcome
-            .stderr
-            .contains("`prestan webstone --generate DIR` writes them"),
-        "{outcome}"
-    );
+    outcome.stderr_has("`prestan webstone --generate DIR` writes them");
 }
 
 #[test]
@@ -485,10 +480,7 @@ fn generated_files_replace_nothing() {
     generate(directory.path());
     fs::write(directory.path().join("file1k.html"), "mine").unwrap();
     let outcome = prestan!(listed() => "--generate {}", directory.path()).ends(1);
-    assert!(
-        outcome.stderr.contains("another file is there, and stays"),
-        "{outcome}"
-    );
+    outcome.stderr_has("another file is there, and stays");
     assert_eq!(
         fs::read(directory.path().join("file1k.html")).unwrap(),
         b"mine"

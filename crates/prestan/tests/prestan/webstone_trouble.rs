@@ -250,12 +250,9 @@ fn every_run_of_a_load_curve_is_judged_and_those_that_fail_are_named() {
             .run()
     };
     // Each file of a page is fetched three times by one child, and six times by two.
-    let failed = curve("--fail-if 'operations > 4'");
-    assert_eq!(failed.code, 1, "{failed}");
-    let told = "prestan: failed: --fail-if at 2 children\n";
-    assert!(failed.stderr.contains(told), "{failed}");
-    let passed = curve("--fail-if 'operations > 6' --note disk=NVMe");
-    assert_eq!(passed.code, 0, "{passed}");
+    let failed = curve("--fail-if 'operations > 4'").ended(1);
+    failed.stderr_has("prestan: failed: --fail-if at 2 children\n");
+    let passed = curve("--fail-if 'operations > 6' --note disk=NVMe").ended(0);
     assert_eq!(passed.json()["notes"][0]["text"], "NVMe", "{passed}");
     let undecided = curve("--fail-if 'p99.9 > 1 ns'");
     assert!(undecided.code == 1 || undecided.inconclusive, "{undecided}");
@@ -282,6 +279,5 @@ fn a_program_on_the_server_is_put_there_by_nobody_here() {
     let prestan = Prestan::new();
     let list = prestan.file("cgi.list", "1 2\n/file1k.html\n/cgi?x 1KiB\n");
     let refused = prestan!(prestan => "webstone {} http://127.0.0.1:1/ --prepare", list).ends(2);
-    let told = "put the programs and the files there by other means";
-    assert!(refused.stderr.contains(told), "{refused}");
+    refused.stderr_has("put the programs and the files there by other means");
 }

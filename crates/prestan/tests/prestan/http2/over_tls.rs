@@ -50,12 +50,6 @@ fn over_tls_client_and_server_agree_upon_http2() {
     let Some(server) = nginx_tls("", &identity, "") else {
         return;
     };
-    let outcome = run(&server, &[]);
-    assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(
-        outcome
-            .stderr
-            .contains("does not offer this version of HTTP over TLS"),
-        "{outcome}"
-    );
+    let outcome = run(&server, &[]).ended(4);
+    outcome.stderr_has("does not offer this version of HTTP over TLS");
 }

@@ -37,13 +37,8 @@ fn links_are_checked_and_one_that_cannot_be_as_described_fails() {
     assert_eq!(right.stdout.matches("  as described").count(), 6, "{right}");
     let wrong = right.again();
     let wrong = prestan!(wrong => "lab check wrong.yaml --json checked.json").ends(1);
-    assert!(wrong.stdout.contains("NOT as described: rate"), "{wrong}");
-    assert!(
-        wrong
-            .stderr
-            .contains("failed: 2 of 6 wires are not as described (s -> c, c -> s)"),
-        "{wrong}"
-    );
+    wrong.stdout_has("NOT as described: rate");
+    wrong.stderr_has("failed: 2 of 6 wires are not as described (s -> c, c -> s)");
     let text = fs::read_to_string(wrong.home().join("checked.json")).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["lab"], "wrong.yaml");
@@ -85,7 +80,7 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
         "2001:2::2 ",
         "refused 2",
     ] {
-        assert!(outcome.stdout.contains(text), "{text}\n{outcome}");
+        outcome.stdout_has(text);
     }
     let files = outcome
         .stdout
@@ -93,19 +88,9 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
         .find_map(|line| line.strip_prefix("files "));
     assert!(!Path::new(files.unwrap()).exists(), "{outcome}");
     let missing = prestan!("lab exec --lab link client none-such").ends(127);
-    assert!(
-        missing
-            .stderr
-            .contains("starting none-such failed: No such file"),
-        "{missing}"
-    );
+    missing.stderr_has("starting none-such failed: No such file");
     let directory = prestan!("lab exec --lab link client /").ends(126);
-    assert!(
-        directory
-            .stderr
-            .contains("starting / failed: Permission denied"),
-        "{directory}"
-    );
+    directory.stderr_has("starting / failed: Permission denied");
 }
 
 #[test]
@@ -135,8 +120,8 @@ fn kernel_parameters_that_are_refused_are_named_with_their_key() {
     let mut next = prestan;
     for (file, what, remedy) in table {
         let outcome = prestan!(next => "lab exec --lab {file} a true").ends(2);
-        assert!(outcome.stderr.contains(what), "{outcome}");
-        assert!(outcome.stderr.contains(remedy), "{outcome}");
+        outcome.stderr_has(what);
+        outcome.stderr_has(remedy);
         next = outcome.again();
     }
 }
@@ -175,8 +160,7 @@ fn files_of_a_bare_host_are_downloaded_through_a_bottleneck_with_loss() {
         "refused 2",
     ];
     assert_eq!(lines, expected, "{outcome}");
-    let refused = "`server` is a bare host, which runs no programs";
-    assert!(outcome.stderr.contains(refused), "{outcome}");
+    outcome.stderr_has("`server` is a bare host, which runs no programs");
 }
 
 const CURL: &str = "curl -sS --max-time 60 -o /dev/null -w '%{http_code} %{size_download}\\n'";

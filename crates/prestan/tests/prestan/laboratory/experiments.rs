@@ -100,7 +100,7 @@ fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
     let mut names: Vec<_> = captures.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["bare-2-server.pcapng", "nginx-2-server.pcapng"]);
-    assert!(outcome.stdout.contains("Table 1"), "{outcome}");
+    outcome.stdout_has("Table 1");
     let page = fs::read_to_string(home.join("page.html")).unwrap();
     assert!(page.contains("Table 1") && page.contains("<svg"), "{page}");
     assert!(home.join("campaign/report.html").exists());
@@ -112,12 +112,9 @@ fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
     assert!(record.contains("\"seed\": 7"), "{record}");
 
     let again = prestan!(outcome.again() => "lab report campaign").ends(0);
-    assert!(again.stdout.contains("Table 1"), "{again}");
+    again.stdout_has("Table 1");
     let finished = run(again.again(), "").ends(2);
-    assert!(
-        finished.stderr.contains("has a campaign that is finished"),
-        "{finished}"
-    );
+    finished.stderr_has("has a campaign that is finished");
 }
 
 /// Processes whose command line or environment names a directory.
@@ -160,8 +157,7 @@ fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
     assert_eq!(killed.code, -9);
     let first = trials(&home).remove(0);
     let outcome = run(killed.again(), "").ends(0);
-    let message = "going on with the campaign in campaign: 1 of 2 trials are measured";
-    assert!(outcome.stderr.contains(message), "{outcome}");
+    outcome.stderr_has("going on with the campaign in campaign: 1 of 2 trials are measured");
     let all = trials(&home);
     assert_eq!(all.len(), 2);
     assert_eq!(all[0], first);
@@ -183,8 +179,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     });
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
-    let message = "interrupted after 0 of 2 trials; the same command goes on with it";
-    assert!(outcome.stderr.contains(message), "{outcome}");
+    outcome.stderr_has("interrupted after 0 of 2 trials; the same command goes on with it");
     assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
     assert_eq!(trials(outcome.home()).len(), 0);
 }
@@ -198,20 +193,12 @@ fn trials_that_all_fail_alike_end_a_campaign_and_are_measured_again() {
     let prestan = Prestan::new();
     prestan.file("small.yaml", &experiment(&wrong, "0s"));
     let outcome = run(prestan, "--repeat 5").ends(4);
-    assert!(
-        outcome
-            .stderr
-            .contains("3 trials in a row failed: trial.servers.server: nginx"),
-        "{outcome}"
-    );
+    outcome.stderr_has("3 trials in a row failed: trial.servers.server: nginx");
     let failed = trials(outcome.home());
     assert!(failed.iter().all(|trial| trial.failed.is_some()));
     assert_eq!(failed.len(), 3);
     let again = run(outcome.again(), "--repeat 5").run();
-    assert!(
-        again.stderr.contains("0 of 5 trials are measured"),
-        "{again}"
-    );
+    again.stderr_has("0 of 5 trials are measured");
 }
 
 #[test]
@@ -237,7 +224,7 @@ fn a_suite_is_measured_beside_the_background_of_an_experiment() {
         "  Put1K ",
         "  MkCol ",
     ] {
-        assert!(outcome.stdout.contains(line), "{line}\n{outcome}");
+        outcome.stdout_has(line);
     }
     let again = "--suite prestan --requests 2 --only Put1K,MkCol --repeat 1";
     assert!(

@@ -22,14 +22,12 @@ fn a_load_runs_in_the_lab_with_the_files_and_the_exit_status_of_this_command() {
     if !can_build() {
         return;
     }
-    let outcome = load("--json result.json");
-    assert_eq!(outcome.code, 0, "{outcome}");
+    let outcome = load("--json result.json").ended(0);
     let shortest = shortest_ms(&outcome);
     assert!((10.0..40.0).contains(&shortest), "{shortest} ms\n{outcome}");
     assert!(outcome.home().join("result.json").exists());
     // A count, which no disturbance makes inconclusive.
-    let failed = load("--fail-if 'operations > 1'");
-    assert_eq!(failed.code, 1, "{failed}");
+    load("--fail-if 'operations > 1'").ended(1);
     // The router is nearer.
     let near = load("--lab-host r");
     let shortest = shortest_ms(&near);
@@ -49,7 +47,7 @@ fn the_commands_of_two_builds_are_compared_in_a_lab() {
         -r 20 --repeat 1")
         .run();
     assert!([0, 3].contains(&outcome.code), "{outcome}");
-    assert!(outcome.stdout.contains("Get1K"), "{outcome}");
+    outcome.stdout_has("Get1K");
 }
 
 #[test]

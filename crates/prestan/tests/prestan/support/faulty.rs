@@ -162,7 +162,7 @@ pub(crate) fn went_nowhere(outcome: &Outcome, says: &[&str]) {
     assert_eq!(outcome.code, 4, "{outcome}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
     for part in says {
-        assert!(outcome.stderr.contains(part), "no `{part}`: {outcome}");
+        outcome.stderr_has(part);
     }
     let no_response = ["the server cannot be reached", "no usable response"];
     if no_response.iter().any(|fact| outcome.stderr.contains(fact)) {

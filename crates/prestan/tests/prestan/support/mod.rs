@@ -298,9 +298,7 @@ impl Running {
     /// Waits for its end, and checks its exit status.
     #[track_caller]
     pub(crate) fn ends(self, code: i32) -> Outcome {
-        let outcome = self.wait();
-        assert_eq!(outcome.code, code, "{outcome}");
-        outcome
+        self.wait().ended(code)
     }
 
     /// Waits for its end.
@@ -376,6 +374,37 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Checks its exit status.
+    #[track_caller]
+    pub(crate) fn ended(self, code: i32) -> Outcome {
+        assert_eq!(self.code, code, "{self}");
+        self
+    }
+
+    /// Checks that it wrote this to standard error.
+    #[track_caller]
+    pub(crate) fn stderr_has(&self, text: &str) {
+        assert!(self.stderr.contains(text), "no `{text}`: {self}");
+    }
+
+    /// Checks that it did not write this to standard error.
+    #[track_caller]
+    pub(crate) fn stderr_lacks(&self, text: &str) {
+        assert!(!self.stderr.contains(text), "`{text}`: {self}");
+    }
+
+    /// Checks that it printed this.
+    #[track_caller]
+    pub(crate) fn stdout_has(&self, text: &str) {
+        assert!(self.stdout.contains(text), "no `{text}`: {self}");
+    }
+
+    /// Checks that it did not print this.
+    #[track_caller]
+    pub(crate) fn stdout_lacks(&self, text: &str) {
+        assert!(!self.stdout.contains(text), "`{text}`: {self}");
+    }
+
     /// The document that `--json -` printed.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
