@@ -9,125 +9,58 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
 use record::{
-    Arrivals, Clock, Connect, Environment, Http, HttpVersion, Load, Machine, MeasureId,
-    MeasureRecord, Moments, Outcome, Pace, RUN_FORMAT, Sample, SuiteRecord, TestId, TestRecord,
-    Timing,
+    Arrivals, Connect, Environment, HttpVersion, MeasureId, MeasureRecord, Moments, Outcome, Pace,
+    Sample, Timing,
 };
+use stats::testing::RunBuilder;
 
 use super::*;
 
-pub(crate) fn plan() -> PlanRecord {
-    let measure = |name: &str| MeasureRecord {
-        name: name.to_owned(),
-        test: TestId(0),
-        method: "GET".to_owned(),
-        by_chance: false,
-        conditional: false,
-        stop_watch: false,
-        unit: None,
-        target: 1,
-        role: 0,
-        verify: record::Verify::default(),
-    };
-    let stage = record::Stage {
-        rate: 1.0,
-        duration_s: 1.0,
-    };
-    PlanRecord {
-        format: RUN_FORMAT,
-        run_id: "r".to_owned(),
-        series: None,
-        side: None,
-        label: None,
-        prestan: "0".to_owned(),
-        suite: SuiteRecord {
-            name: "s".to_owned(),
-            version: 1,
-            title: String::new(),
-            sha256: String::new(),
-        },
-        target: "http://h/".to_owned(),
-        others: vec!["http://i/".to_owned()],
-        targets: vec!["a".to_owned(), "b".to_owned()],
-        clock: Clock::User,
-        acks: false,
-        fresh_start: false,
-        start_place: None,
-        processors: None,
-        notes: Vec::new(),
-        labels_of_2004: false,
-        command: None,
-        params: Default::default(),
-        written_params: Default::default(),
-        load: Load {
-            users: 1,
-            pace: Pace::Open {
-                arrivals: Arrivals::Constant,
-                stages: vec![stage, stage],
-                max_waiting: 1,
-            },
-            requests: Some(1),
-            duration_s: None,
-            until: Some("p99 ±5%".to_owned()),
-            warmup: 0,
-            warmup_s: 0.0,
-            timeout_s: 30.0,
-            seed: 0,
-            http: Http::default(),
-            in_turn: false,
-            adapt: None,
-        },
-        tests: vec![TestRecord {
-            name: "T".to_owned(),
-            title: Some("Größe 日本語".to_owned()),
-            http: Some(record::Http {
-                per_page: true,
-                pipeline: 2,
-                ..record::Http::default()
-            }),
-        }],
-        measures: vec![measure("A"), measure("B")],
-        pages: vec![record::PageRecord {
+/// A run that goes on, whose plan has something of everything that decides which columns are needed.
+fn run(samples: Vec<Sample>) -> Run {
+    let run = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET")]);
+    run.with(|run| {
+        let stage = record::Stage {
+            rate: 1.0,
+            duration_s: 1.0,
+        };
+        let plan = &mut run.plan;
+        plan.others = vec!["http://i/".to_owned()];
+        plan.targets = vec!["a".to_owned(), "b".to_owned()];
+        plan.load.pace = Pace::Open {
+            arrivals: Arrivals::Constant,
+            stages: vec![stage, stage],
+            max_waiting: 1,
+        };
+        plan.load.until = Some("p99 ±5%".to_owned());
+        plan.tests[0].title = Some("Größe 日本語".to_owned());
+        plan.tests[0].http = Some(record::Http {
+            per_page: true,
+            pipeline: 2,
+            ..record::Http::default()
+        });
+        for measure in &mut plan.measures {
+            measure.target = 1;
+        }
+        plan.pages = vec![record::PageRecord {
             name: "p".to_owned(),
             weight: 1.0,
             files: vec![MeasureId(0), MeasureId(1)],
             bytes: None,
             parts: Some(MeasureId(1)),
-        }],
-        roles: Vec::new(),
-        beside: Vec::new(),
-        background: None,
-        inside: None,
-        constraints: Vec::new(),
-    }
+        }];
+        run.env.ended_at = None;
+        run.samples = samples;
+    })
+    .build()
+}
+
+pub(crate) fn plan() -> PlanRecord {
+    run(Vec::new()).plan
 }
 
 pub(crate) fn env() -> Environment {
-    let machine = Machine {
-        os: String::new(),
-        cpu: String::new(),
-        cores: 1,
-        memory_bytes: 0,
-    };
-    Environment {
-        others: Vec::new(),
-        machine,
-        server: None,
-        started_at: String::new(),
-        ended_at: None,
-        conclusion: None,
-        samples: None,
-        counted: Vec::new(),
-    }
-}
-
-fn run(samples: Vec<Sample>) -> Run {
-    Run {
-        plan: plan(),
-        env: env(),
-        events: Vec::new(),
-        samples,
-    }
+    run(Vec::new()).env
 }
 
 fn moment() -> impl Strategy<Value = Option<u64>> {

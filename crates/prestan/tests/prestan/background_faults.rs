@@ -262,30 +262,14 @@ fn a_sink_at_an_address_that_is_taken_says_what_to_do() {
 
 #[test]
 fn a_check_of_a_suite_reads_its_traffic() {
-    let table = [
-        (
-            "load.yaml",
-            "background_rate",
-            "load.yaml has several loads",
-        ),
-        (
-            "{file: load.yaml, load: none}",
-            "background_rate",
-            "no load `none`",
-        ),
-        (
-            "{file: load.yaml, load: busy}",
-            "background_rate(none)",
-            "is called `none`",
-        ),
-        ("none.yaml", "background_rate", "reading none.yaml failed"),
-        (
-            "{file: load.yaml, load: busy}",
-            "background_rate(voice)",
-            "",
-        ),
-    ];
-    for (background, figure, expected) in table {
+    let table = "
+        load.yaml => background_rate => load.yaml has several loads
+        {file: load.yaml, load: none} => background_rate => no load `none`
+        {file: load.yaml, load: busy} => background_rate(none) => is called `none`
+        none.yaml => background_rate => reading none.yaml failed
+        {file: load.yaml, load: busy} => background_rate(voice) =>
+    ";
+    for [background, figure, expected] in cases::rows(table) {
         let prestan = prestan();
         let suite = format!(
             "suite: s\nbackground: {background}\nconstraints: {{c: '{figure} > 1 B/s'}}\n\

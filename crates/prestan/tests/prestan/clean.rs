@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::interruption::kill;
 use crate::support::faulty::{Faulty, run_of, status};
-use crate::support::load::{at_work, plain, seen, send, until};
+use crate::support::load::{at_work, plain, seen, until};
 use crate::support::{Outcome, Prestan, Running};
-use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
 /// A server whose listings have no collection that is named like ours.
@@ -28,12 +28,6 @@ fn putting(server: &Faulty, url: &str) -> Running {
         seen(server, "PUT").len() > before + 20
     });
     running
-}
-
-/// Kills it; nobody cleans up.
-fn kill(running: Running) -> Outcome {
-    send(&running, Signal::KILL);
-    running.ends(-9)
 }
 
 /// Kills it, and waits until the server has done what it was sent last.

@@ -196,21 +196,13 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
 
 #[test]
 fn nobody_there_is_no_wrong_usage() {
-    for (line, said) in [
-        ("http://127.0.0.1:1/", "connection refused"),
-        (
-            "http://nosuch.invalid/",
-            "looking up the host nosuch.invalid failed",
-        ),
-        (
-            "http://127.0.0.1:1/ -6",
-            "the host 127.0.0.1 has no IPv6 address",
-        ),
-        (
-            "http://x/ --unix-socket nosuch",
-            "connecting to the socket nosuch failed",
-        ),
-    ] {
+    let table = "
+        http://127.0.0.1:1/ => connection refused
+        http://nosuch.invalid/ => looking up the host nosuch.invalid failed
+        http://127.0.0.1:1/ -6 => the host 127.0.0.1 has no IPv6 address
+        http://x/ --unix-socket nosuch => connecting to the socket nosuch failed
+    ";
+    for [line, said] in cases::rows(table) {
         prestan(line).ends(4).stderr_has(said);
     }
 }
@@ -223,7 +215,7 @@ fn the_line_of_2004() {
     let outcome = prestan(&line).ends(0);
     let document = outcome.json();
     assert_adds_up(&document);
-    assert_eq!(rows::names(&document), rows::PRESTAN);
+    assert_eq!(rows::names(&document), rows::of_prestan());
     assert!(statuses(&document).values().all(|status| *status == "ok"));
     assert_eq!(document["target"], format!("http://{address}/"));
     assert_eq!(document["params"]["properties"], 3);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::support::faulty::{Faulty, checked, run_of};
-use crate::support::rows::{PRESTAN, rows};
+use crate::support::rows::{of_prestan, rows};
 use testbed::fault::{Fault, Rule};
 
 /// The delay that is added, on top of [`BASE`].
@@ -42,15 +42,16 @@ impl Times {
 }
 
 fn measure(delay: Duration) -> Vec<Times> {
+    let tests = of_prestan();
     let faulty = Faulty::new(|builder| {
-        PRESTAN.iter().fold(builder, |builder, test| {
+        tests.iter().fold(builder, |builder, test| {
             // Only what is measured: the rest may be as fast as it can.
             builder.rule(Rule::new(Fault::AnswerAfter(delay)).tag(&format!("({test})")))
         })
     });
-    let outcome = run_of(&faulty.server.url(), &PRESTAN.join(","), REQUESTS).ends(0);
+    let outcome = run_of(&faulty.server.url(), &tests.join(","), REQUESTS).ends(0);
     let result = checked(&outcome);
-    assert_eq!(rows(&result).len(), PRESTAN.len());
+    assert_eq!(rows(&result).len(), tests.len());
     let times = rows(&result).iter().map(|row| {
         let test = row["measure"].as_str().unwrap();
         let exchanges = faulty.measured(test);
@@ -101,7 +102,8 @@ fn an_added_delay_of_twenty_milliseconds_is_measured_as_such_in_every_test() {
         let times = rounds.iter().map(|round| round[side][number]);
         times.reduce(Times::least).unwrap()
     };
-    let compared = PRESTAN.iter().enumerate().map(|(number, test)| Compared {
+    let tests = of_prestan();
+    let compared = tests.iter().enumerate().map(|(number, test)| Compared {
         test,
         without: least(number, 0),
         with: least(number, 1),

@@ -34,7 +34,7 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
     let outcome = prestan!("demo --json result.json --csv rows.csv --layout full").ends(0);
     let file = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
     let document: Value = serde_json::from_str(&file("result.json")).unwrap();
-    assert_eq!(rows::names(&document), rows::PRESTAN);
+    assert_eq!(rows::names(&document), rows::of_prestan());
     assert!(statuses(&document).values().all(|status| *status == "ok"));
     assert_adds_up(&document);
     for row in rows(&document) {
@@ -54,7 +54,10 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
         prestan!(report() => "--csv -").run().stdout,
         file("rows.csv")
     );
-    assert_eq!(file("rows.csv").lines().count(), 1 + rows::PRESTAN.len());
+    assert_eq!(
+        file("rows.csv").lines().count(),
+        1 + rows::of_prestan().len()
+    );
     let saved = format!("\nSaved in {}\n", outcome.run().display());
     assert!(outcome.stdout.ends_with(&saved), "{outcome}");
 }

@@ -99,23 +99,17 @@ fn what_is_wrong_is_said_before_anything_is_built() {
     );
     let wrong = prestan!(prestan => "lab check wrong.yaml").ends(2);
     wrong.stderr_has("wrong.yaml: links[0].ends: no node is called `c`");
-    let table: [(&str, &str); 8] = [
-        (
-            "show /dev/zero",
-            "reading /dev/zero failed: it is larger than 64 MiB",
-        ),
-        ("show congstion", "did you mean `congestion`?"),
-        ("check nothing.yaml", "reading nothing.yaml failed"),
-        ("exec client true", "add --lab NAME"),
-        ("exec --lab link cliet true", "did you mean `client`?"),
-        (
-            "exec --lab congestion s0 true",
-            "no host of the lab is called `s0`",
-        ),
-        ("link --queue 10 -- true", "--rate"),
-        ("link --rate 10 -- true", "`10` is no rate"),
-    ];
-    for (args, message) in table {
+    let table = "
+        show /dev/zero => reading /dev/zero failed: it is larger than 64 MiB
+        show congstion => did you mean `congestion`?
+        check nothing.yaml => reading nothing.yaml failed
+        exec client true => add --lab NAME
+        exec --lab link cliet true => did you mean `client`?
+        exec --lab congestion s0 true => no host of the lab is called `s0`
+        link --queue 10 -- true => --rate
+        link --rate 10 -- true => `10` is no rate
+    ";
+    for [args, message] in cases::rows(table) {
         let outcome = prestan!("lab").words(args).run();
         assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
         assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
@@ -152,46 +146,26 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     prestan.file("path.yaml", &path);
     let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
     prestan.file("figure.yaml", &figure);
-    let table: [(&str, &str); 15] = [
-        (
-            "run timers --scenario background=75,weight=W1",
-            "`background=75,weight=W1` has more than one factor; write --scenario for each of them",
-        ),
-        (
-            "run path.yaml",
-            "path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k",
-        ),
-        (
-            "run congstion",
-            "no experiment is called `congstion`; did you mean `congestion`?",
-        ),
-        ("run nothing.yaml", "reading nothing.yaml failed"),
-        ("run small.yaml --scenario server=apache", "apache"),
-        ("run small.yaml --server apache", "--server"),
-        ("run server.yaml --new", "no server is called `ngins`"),
-        ("run server.yaml --dry-run", "no server is called `ngins`"),
-        (
-            "run congestion --server apahce --dry-run",
-            "no server is called `apahce`",
-        ),
-        (
-            "run figure.yaml",
-            "no figure of a trial is called `single.dellay`; did you mean `single.delay`?",
-        ),
-        (
-            "run same.yaml",
-            "has the hosts and the path of trial.requests.background",
-        ),
-        (
-            "run timers --suite prestan --dry-run",
-            "bare hosts, which store nothing; name others",
-        ),
-        ("run small.yaml --suite prestn", "prestn"),
-        ("run small.yaml --only Put1K", "--suite <SUITE>"),
-        ("report nothing", "no campaign `nothing`"),
-    ];
+    let table = "
+        run timers --scenario background=75,weight=W1
+          => `background=75,weight=W1` has more than one factor; write --scenario for each of them
+        run path.yaml => path.yaml: trial.measured.single.path: `/999k` is no file of the servers, which have /504k
+        run congstion => no experiment is called `congstion`; did you mean `congestion`?
+        run nothing.yaml => reading nothing.yaml failed
+        run small.yaml --scenario server=apache => apache
+        run small.yaml --server apache => --server
+        run server.yaml --new => no server is called `ngins`
+        run server.yaml --dry-run => no server is called `ngins`
+        run congestion --server apahce --dry-run => no server is called `apahce`
+        run figure.yaml => no figure of a trial is called `single.dellay`; did you mean `single.delay`?
+        run same.yaml => has the hosts and the path of trial.requests.background
+        run timers --suite prestan --dry-run => bare hosts, which store nothing; name others
+        run small.yaml --suite prestn => prestn
+        run small.yaml --only Put1K => --suite <SUITE>
+        report nothing => no campaign `nothing`
+    ";
     let mut next = prestan;
-    for (args, message) in table {
+    for [args, message] in cases::rows(table) {
         let outcome = prestan!(next => "lab").words(args).run();
         refused(&outcome, 2, message);
         next = outcome.again();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::Outcome;
 use crate::support::faulty::{Faulty, checked, count, run_of, short_run, status};
-use crate::support::rows::{PRESTAN, row, rows};
+use crate::support::rows::{of_prestan, row, rows};
 use record::EventKind;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
@@ -47,7 +47,7 @@ fn answers_of_every_shape_are_ok() {
         let rules: Vec<Rule> = shape.iter().cloned().map(Rule::new).collect();
         let (_, outcome, result) = run_with(rules, "*");
         assert_eq!(outcome.code, 0, "{shape:?}: {outcome}");
-        assert_eq!(rows(&result).len(), PRESTAN.len());
+        assert_eq!(rows(&result).len(), of_prestan().len());
     }
 }
 

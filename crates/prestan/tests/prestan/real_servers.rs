@@ -248,7 +248,7 @@ fn whole_suite(known: &Known) {
 
 /// Each row is what is known of the server, with its evidence or its number of operations.
 fn assert_rows(known: &Known, document: &Value) {
-    assert_eq!(rows::names(document), rows::PRESTAN);
+    assert_eq!(rows::names(document), rows::of_prestan());
     for row in rows(document) {
         let name = row["measure"].as_str().unwrap();
         let cannot = known.cannot.iter().find(|(rows, _)| rows.contains(&name));
@@ -489,7 +489,7 @@ fn a_hundred_requests_of_everything_with_the_classic_line() {
     let outcome = prestan!("{} -r 100 -d 3 -w 5 --json -", server.url()).ends(0);
     let document = outcome.json();
     assert_adds_up(&document);
-    assert_eq!(rows::names(&document), rows::PRESTAN);
+    assert_eq!(rows::names(&document), rows::of_prestan());
     for row in rows(&document) {
         let each = if row["measure"] == "MkCol" {
             MKCOLS / 5

@@ -92,37 +92,19 @@ fn the_largest_number_of_users_is_found() {
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
     let url = file(&server, "file");
-    let table: [(&str, &str); 10] = [
-        (
-            "--find rate --while 'p99 < 1ms' --from 10",
-            "too few requests",
-        ),
-        (
-            "--find users --while 'p99 < 1ms' --connections 8",
-            "--connections is for --find rate",
-        ),
-        ("--find users", "--while"),
-        ("--find users --while 'p99 < 50'", "no unit; write 50 ms"),
-        ("--find users --while 'p999 < 1ms'", "did you mean `p99.9`?"),
-        (
-            "--find users --while 'p99 < 1ms' --from 9 --to 3",
-            "more than --to",
-        ),
-        (
-            "--find users --while 'p99 < 1ms' --from 1.5",
-            "is a whole number from 1",
-        ),
-        ("--find luck --while 'p99 < 1ms'", "luck"),
-        (
-            "--find users --while 'p99 < 1ms' --mix nonsense",
-            "no suite and no file is called `nonsense`",
-        ),
-        (
-            "--find rate --while p99 --from 50",
-            "a constraint compares something",
-        ),
-    ];
-    for (arguments, says) in table {
+    let table = "
+        --find rate --while 'p99 < 1ms' --from 10 => too few requests
+        --find users --while 'p99 < 1ms' --connections 8 => --connections is for --find rate
+        --find users => --while
+        --find users --while 'p99 < 50' => no unit; write 50 ms
+        --find users --while 'p999 < 1ms' => did you mean `p99.9`?
+        --find users --while 'p99 < 1ms' --from 9 --to 3 => more than --to
+        --find users --while 'p99 < 1ms' --from 1.5 => is a whole number from 1
+        --find luck --while 'p99 < 1ms' => luck
+        --find users --while 'p99 < 1ms' --mix nonsense => no suite and no file is called `nonsense`
+        --find rate --while p99 --from 50 => a constraint compares something
+    ";
+    for [arguments, says] in cases::rows(table) {
         let outcome = search(&format!("{url} {arguments}")).ended(2);
         outcome.stderr_has(says);
     }

@@ -69,21 +69,12 @@ fn a_suite_says_which_background_traffic_it_is_measured_beside() {
 
 #[test]
 fn background_traffic_of_a_suite_that_makes_no_sense_is_refused_before_anything_is_sent() {
-    let table = [
-        (
-            "background: absent.yaml",
-            "reading suites/absent.yaml failed",
-        ),
-        (
-            "background: load.yaml",
-            "has several loads; name one of one, two",
-        ),
-        (
-            "background: {file: load.yaml, load: six}",
-            "has no load `six`",
-        ),
-    ];
-    for (keys, expected) in table {
+    let table = "
+        background: absent.yaml => reading suites/absent.yaml failed
+        background: load.yaml => has several loads; name one of one, two
+        background: {file: load.yaml, load: six} => has no load `six`
+    ";
+    for [keys, expected] in cases::rows(table) {
         let outcome = run(keys, "");
         assert_eq!(outcome.code, 2, "{keys}: {outcome}");
         assert!(outcome.stderr.contains(expected), "{keys}: {outcome}");

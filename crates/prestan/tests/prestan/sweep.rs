@@ -188,30 +188,21 @@ fn a_mix_at_several_rates() {
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     let server = plain();
-    let table: [(&str, &str); 12] = [
-        (
-            "--vary users=1,2 --vary concurrency=3,4",
-            "`users` is varied twice",
-        ),
-        (
-            "--vary width=1,2 -w 50",
-            "`width` is varied, and has a value of its own",
-        ),
-        (
-            "--vary width=1,2 --json nowhere/sweep.json",
-            "writing nowhere/sweep.json would fail, so nothing was done",
-        ),
-        ("", "--vary"),
-        ("--vary width", "width=10,30,100"),
-        ("--vary width=10", "at least two values"),
-        ("--vary width=10,x", "`x` is neither a number nor a size"),
-        ("--vary width=1,1KiB,1024", "twice"),
-        ("--vary width=1,2 --vary width=3,4", "varied twice"),
-        ("--vary rate=10,20", "needs --mix"),
-        ("--vary users=1,1.5", "`users=1.5` is no number of users"),
-        ("--vary nonsense=1,2", "nonsense"),
-    ];
-    for (arguments, says) in table {
+    let table = "
+        --vary users=1,2 --vary concurrency=3,4 => `users` is varied twice
+        --vary width=1,2 -w 50 => `width` is varied, and has a value of its own
+        --vary width=1,2 --json nowhere/sweep.json => writing nowhere/sweep.json would fail, so nothing was done
+        --quiet => --vary
+        --vary width => width=10,30,100
+        --vary width=10 => at least two values
+        --vary width=10,x => `x` is neither a number nor a size
+        --vary width=1,1KiB,1024 => twice
+        --vary width=1,2 --vary width=3,4 => varied twice
+        --vary rate=10,20 => needs --mix
+        --vary users=1,1.5 => `users=1.5` is no number of users
+        --vary nonsense=1,2 => nonsense
+    ";
+    for [arguments, says] in cases::rows(table) {
         let outcome = prestan!("sweep {server}").words(arguments).run();
         let code = if says.contains("would fail") { 1 } else { 2 };
         assert_eq!(outcome.code, code, "{outcome}");

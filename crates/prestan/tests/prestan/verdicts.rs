@@ -6,6 +6,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use testbed::fault::{Fault, Rule};
 
+use crate::roles::verdict;
 use crate::support::Outcome;
 use crate::support::faulty::Faulty;
 use crate::support::load::{file, plain};
@@ -49,16 +50,6 @@ fn run(server: &Faulty, constraints: &[&str], options: &[&str]) -> Outcome {
         .env("PRESTAN_PASSWORD", "s3cret")
         .env("GITHUB_ACTIONS", "true")
         .run()
-}
-
-fn verdict(outcome: &Outcome, name: &str) -> String {
-    let document = outcome.json();
-    let mut all = document["constraints"].as_array().unwrap().iter();
-    let own = all.find(|own| own["name"] == name);
-    own.unwrap_or_else(|| panic!("no {name}: {document:#}"))["verdict"]
-        .as_str()
-        .unwrap()
-        .to_owned()
 }
 
 #[test]
@@ -247,19 +238,13 @@ fn several_runs_are_drawn_and_not_judged() {
             .words(options)
             .run()
     };
-    let refused: [(&str, &str); 4] = [
-        ("--junit j.xml", "several runs are drawn side by side"),
-        ("--layout brief", "several runs are drawn side by side"),
-        (
-            "--inconclusive fail",
-            "--inconclusive is about a run that is judged",
-        ),
-        (
-            "--fail-if 'p50 > 1 s'",
-            "--judge and --fail-if are for one run",
-        ),
-    ];
-    for (options, says) in refused {
+    let refused = "
+        --junit j.xml => several runs are drawn side by side
+        --layout brief => several runs are drawn side by side
+        --inconclusive fail => --inconclusive is about a run that is judged
+        --fail-if 'p50 > 1 s' => --judge and --fail-if are for one run
+    ";
+    for [options, says] in cases::rows(refused) {
         let refused = drawn(options);
         assert_eq!(refused.code, 2, "{options:?}: {refused}");
         assert!(refused.stderr.contains(says), "{options:?}: {refused}");

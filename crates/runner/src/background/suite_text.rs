@@ -127,25 +127,13 @@ mod tests {
 
     #[test]
     fn a_recorded_suite_has_no_secrets_of_generators() {
-        let table = [
-            (
-                "[a, '{destination}', --password, s3cret]",
-                "--password, (not shown)]",
-            ),
-            (
-                "[a, '{destination}', --password, \"s3cret\"]",
-                "\"(not shown)\"",
-            ),
-            (
-                "[a, '{destination}', --api-key=s3cret, s3cretly]",
-                "--api-key=(not shown), s3cretly]",
-            ),
-            (
-                "[a, '{destination}', 'http://ann:s3cret@h/', TOKEN=s3cret]",
-                "TOKEN=(not shown)]",
-            ),
-        ];
-        for (command, expected) in table {
+        let table = r#"
+            [a, '{destination}', --password, s3cret] => --password, (not shown)]
+            [a, '{destination}', --password, "s3cret"] => "(not shown)"
+            [a, '{destination}', --api-key=s3cret, s3cretly] => --api-key=(not shown), s3cretly]
+            [a, '{destination}', 'http://ann:s3cret@h/', TOKEN=s3cret] => TOKEN=(not shown)]
+        "#;
+        for [command, expected] in cases::rows(table) {
             let recorded = recorded(command).unwrap();
             assert!(recorded.contains(expected), "{recorded}");
             assert!(recorded.starts_with("suite: s3cret\n"), "{recorded}");

@@ -242,23 +242,12 @@ fn a_parameter_keeps_the_type_of_its_default() {
     );
     let sum = "{{ p | sum }}";
     assert_eq!(made("[1, 2]", sum, &[("p", "3, 4")]).as_deref(), Ok("7"));
-    for (default, changed, why) in [
-        (
-            "true",
-            "off",
-            "`p` is true or false in the suite, and `off` is not",
-        ),
-        (
-            "3",
-            "wide",
-            "`p` is a number in the suite, and `wide` is not",
-        ),
-        (
-            "[1, 2]",
-            "3,x",
-            "`p` is a number in the suite, and `x` is not",
-        ),
-    ] {
+    let table = "
+        true => off => `p` is true or false in the suite, and `off` is not
+        3 => wide => `p` is a number in the suite, and `wide` is not
+        [1, 2] => 3,x => `p` is a number in the suite, and `x` is not
+    ";
+    for [default, changed, why] in cases::rows(table) {
         let refused = made(default, "a", &[("p", changed)]).unwrap_err();
         assert_eq!(refused, format!("s.yaml: {why}"));
     }

@@ -501,26 +501,18 @@ mod tests {
 
     #[test]
     fn versions_are_found_in_what_programs_say() {
-        for (said, version) in [
-            (
-                "Server version: Apache/2.4.71 (Debian)\nServer built: x",
-                "2.4.71",
-            ),
-            ("nginx version: nginx/1.22.1", "1.22.1"),
-            (
-                "lighttpd/1.4.69 (ssl) - a light and fast webserver",
-                "1.4.69",
-            ),
-            ("rclone v1.60.1-DEV", "1.60.1-DEV"),
-            ("4.4.0", "4.4.0"),
-            ("dufs 0.47.0", "0.47.0"),
-            (
-                "Server version: Apache Tomcat/10.1.60 (Debian)\nServer number: 10.1.60.0",
-                "10.1.60",
-            ),
-            ("golang.org/x/net v0.35.0", "0.35.0"),
-            ("usage: no idea", "unknown"),
-        ] {
+        let table = "
+            Server version: Apache/2.4.71 (Debian)↵Server built: x => 2.4.71
+            nginx version: nginx/1.22.1 => 1.22.1
+            lighttpd/1.4.69 (ssl) - a light and fast webserver => 1.4.69
+            rclone v1.60.1-DEV => 1.60.1-DEV
+            4.4.0 => 4.4.0
+            dufs 0.47.0 => 0.47.0
+            Server version: Apache Tomcat/10.1.60 (Debian)↵Server number: 10.1.60.0 => 10.1.60
+            golang.org/x/net v0.35.0 => 0.35.0
+            usage: no idea => unknown
+        ";
+        for [said, version] in cases::rows(table) {
             assert_eq!(version_in(said), version);
         }
     }

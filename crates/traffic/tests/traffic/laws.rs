@@ -84,22 +84,13 @@ fn numbers_have_their_law() {
 
 #[test]
 fn small_errors_of_a_parameter_are_found_out() {
-    let table = [
-        ("exponential: {mean: 10ms}", "exponential: {mean: 10.5ms}"),
-        (
-            "normal: {mean: 10ms, sd: 2ms}",
-            "normal: {mean: 10.1ms, sd: 2ms}",
-        ),
-        (
-            "pareto: {min: 10ms, shape: 2.5}",
-            "pareto: {min: 10ms, shape: 2.7}",
-        ),
-        (
-            "gamma: {shape: 3, scale: 2ms}",
-            "gamma: {shape: 3.2, scale: 2ms}",
-        ),
-    ];
-    for (right, wrong) in table {
+    let table = "
+        exponential: {mean: 10ms} => exponential: {mean: 10.5ms}
+        normal: {mean: 10ms, sd: 2ms} => normal: {mean: 10.1ms, sd: 2ms}
+        pareto: {min: 10ms, shape: 2.5} => pareto: {min: 10ms, shape: 2.7}
+        gamma: {shape: 3, scale: 2ms} => gamma: {shape: 3.2, scale: 2ms}
+    ";
+    for [right, wrong] in cases::rows(table) {
         let wrong = law(wrong);
         let found = kolmogorov_smirnov(&draws(&law(right), 1), |x| wrong.cdf(x)).unwrap();
         assert!(found.p_value < RARE, "{right}: {found:?}");

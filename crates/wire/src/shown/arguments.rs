@@ -46,23 +46,14 @@ mod tests {
 
     #[test]
     fn arguments_of_other_programs_are_shown_without_secrets() {
-        let table = [
-            (
-                "iperf3 -u -b 20M -c {destination}",
-                "iperf3 -u -b 20M -c {destination}",
-            ),
-            (
-                "send --password pw --port {port}",
-                "send --password (not shown) --port {port}",
-            ),
-            (
-                "send --api-key=k TOKEN=t --rate=5",
-                "send --api-key=(not shown) TOKEN=(not shown) --rate=5",
-            ),
-            ("send --token-file t", "send --token-file t"),
-            ("send --user ann:pw", "send --user (not shown)"),
-        ];
-        for (arguments, expected) in table {
+        let table = "
+            iperf3 -u -b 20M -c {destination} => iperf3 -u -b 20M -c {destination}
+            send --password pw --port {port} => send --password (not shown) --port {port}
+            send --api-key=k TOKEN=t --rate=5 => send --api-key=(not shown) TOKEN=(not shown) --rate=5
+            send --token-file t => send --token-file t
+            send --user ann:pw => send --user (not shown)
+        ";
+        for [arguments, expected] in cases::rows(table) {
             let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
             assert_eq!(redacted_arguments(&arguments).join(" "), expected);
         }

@@ -45,36 +45,21 @@ fn report(host: BuiltHost<'_>, connections: usize) -> BareHostReport {
 }
 
 /// A bare host at each kind of link.
-const LINKS: &[(&str, &str)] = &[
-    ("a pair of devices", "links:\n  - {ends: [client, server]}"),
-    (
-        "a shaped link",
-        "links:\n  - {ends: [client, server], rate: 50mbit, delay: 2ms}",
-    ),
-    (
-        "a long packet",
-        "links:\n  - {ends: [client, server], rate: 50mbit, mtu: 4000}",
-    ),
-    (
-        "a switch",
-        "switches: {s: {}}\nlinks:\n  - {ends: [client, s]}\n  - {ends: [s, server]}",
-    ),
-    (
-        "a hub",
-        "hubs: {h: {rate: 50mbit}}\nlinks:\n  - {ends: [client, h]}\n  - {ends: [h, server]}",
-    ),
-    (
-        "a router",
-        "routers: {r: {}}\nlinks:\n  - {ends: [client, r], delay: 1ms}\n  - {ends: [r, server]}",
-    ),
-];
+const LINKS: &str = "
+    a pair of devices => links:↵  - {ends: [client, server]}
+    a shaped link => links:↵  - {ends: [client, server], rate: 50mbit, delay: 2ms}
+    a long packet => links:↵  - {ends: [client, server], rate: 50mbit, mtu: 4000}
+    a switch => switches: {s: {}}↵links:↵  - {ends: [client, s]}↵  - {ends: [s, server]}
+    a hub => hubs: {h: {rate: 50mbit}}↵links:↵  - {ends: [client, h]}↵  - {ends: [h, server]}
+    a router => routers: {r: {}}↵links:↵  - {ends: [client, r], delay: 1ms}↵  - {ends: [r, server]}
+";
 
 #[test]
 fn files_are_served_at_every_kind_of_link() {
     if !can_build() {
         return;
     }
-    for (name, links) in LINKS {
+    for [name, links] in cases::rows(LINKS) {
         let lab = build(&format!(
             "hosts: {{client: {{}}, server: {{bare: {{preset: conventional}}}}}}\n{links}\n"
         ));
@@ -91,7 +76,7 @@ fn files_are_served_at_every_kind_of_link() {
             "{name}: {done:?}"
         );
         // Nothing is there but what the client sent, and the groups that an IPv6 router reports (RFC 3810).
-        let reported = if *name == "a router" { 4 } else { 0 };
+        let reported = if name == "a router" { 4 } else { 0 };
         assert!(done.ignored <= reported, "{name}: {done:?}");
         assert_eq!(lab.dropped_at_devices().unwrap(), 0, "{name}");
         assert!(client.bare_report().is_none());
