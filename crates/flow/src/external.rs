@@ -12,17 +12,17 @@ mod report;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use traffic::{DESTINATION_PLACE, DIRECTORY_PLACE, PORT_PLACE};
 
 pub use report::{ExternalFigures, ExternalReport, ExternalTotals};
 
 use crate::FlowError;
-use crate::sink::locked;
+use crate::watched::WatchedState;
 
 /// A network that no packet leaves: a laboratory.
 pub trait ClosedNetwork {
@@ -211,19 +211,6 @@ enum ExternalState {
     Ended(Box<Result<ExternalEnd, FlowError>>),
 }
 
-#[derive(Debug, Default)]
-struct ExternalShared {
-    state: Mutex<ExternalState>,
-    changed: Condvar,
-}
-
-impl ExternalShared {
-    fn change(&self, state: ExternalState) {
-        *locked(&self.state) = state;
-        self.changed.notify_all();
-    }
-}
-
 /// A generator to start.
 #[derive(Debug)]
 pub struct ExternalGenerator;
@@ -231,7 +218,7 @@ pub struct ExternalGenerator;
 /// A generator that runs. It is stopped when this is dropped, and killed when this process is.
 #[derive(Debug)]
 pub struct ExternalHandle {
-    shared: Arc<ExternalShared>,
+    state: Arc<WatchedState<ExternalState>>,
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -244,9 +231,9 @@ impl ExternalGenerator {
     pub fn start(settings: ExternalSettings) -> Result<ExternalHandle, FlowError> {
         let command = settings.command()?;
         let decoder = settings.filled(&settings.decoder)?;
-        let shared = Arc::<ExternalShared>::default();
+        let state = Arc::<WatchedState<ExternalState>>::default();
         let (stop, commands) = mpsc::channel();
-        let for_thread = Arc::clone(&shared);
+        let for_thread = Arc::clone(&state);
         let thread = thread::Builder::new().name("traffic-external".to_owned());
         let keeper = thread
             .spawn(move || {
@@ -256,7 +243,7 @@ impl ExternalGenerator {
             })
             .map_err(FlowError::system("start a thread"))?;
         Ok(ExternalHandle {
-            shared,
+            state,
             stop: Some(stop),
             keeper: Some(keeper),
         })
@@ -264,37 +251,13 @@ impl ExternalGenerator {
 }
 
 impl ExternalHandle {
-    fn wait<T>(
-        &self,
-        patience: Duration,
-        what: &str,
-        find: impl Fn(&ExternalState) -> Option<T>,
-    ) -> Result<T, FlowError> {
-        let end = Instant::now() + patience;
-        let mut state = locked(&self.shared.state);
-        loop {
-            if let Some(found) = find(&state) {
-                return Ok(found);
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(FlowError::TimedOut {
-                    what: what.to_owned(),
-                    seconds: patience.as_secs_f64(),
-                });
-            }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
     /// Waits until the generator is ready.
     ///
     /// # Errors
     /// Where it cannot be started, ends before, or `patience` is over.
     pub fn ready(&self, patience: Duration) -> Result<(), FlowError> {
         let what = "the external generator was not ready";
-        self.wait(patience, what, |state| match state {
+        self.state.wait(patience, what, |state| match state {
             ExternalState::Starting => None,
             ExternalState::Ready => Some(Ok(())),
             ExternalState::Ended(ended) => Some(match ended.as_ref() {
@@ -310,7 +273,7 @@ impl ExternalHandle {
 
     /// Whether it has not ended.
     pub fn is_active(&self) -> bool {
-        !matches!(*locked(&self.shared.state), ExternalState::Ended(_))
+        !matches!(*self.state.read(), ExternalState::Ended(_))
     }
 
     /// Begins to stop the generator, and does not wait.
@@ -324,7 +287,7 @@ impl ExternalHandle {
     /// Where it could not be started, or `patience` is over.
     pub fn finish(&self, patience: Duration) -> Result<ExternalEnd, FlowError> {
         let what = "the external generator did not end";
-        self.wait(patience, what, |state| match state {
+        self.state.wait(patience, what, |state| match state {
             ExternalState::Ended(ended) => Some(ended.as_ref().clone()),
             _ => None,
         })?

@@ -24,6 +24,7 @@ pub mod source;
 pub mod stability;
 mod sys;
 mod token;
+mod watched;
 
 use std::io;
 use std::sync::Arc;

@@ -2,27 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{
-    BARE_RECIPE, BUILTIN_EXPERIMENTS, BuiltinFile, ExperimentSpec, LevelCombination,
-    PublishedFigures, TrialRecord, TrialSetup,
-};
+use experiment::{BARE_RECIPE, ExperimentSpec, LevelCombination, PublishedFigures, TrialSetup};
 use topology::LabNodeKind;
 
-fn experiment(name: &str) -> ExperimentSpec {
-    let Some(builtin) = BuiltinFile::find(BUILTIN_EXPERIMENTS, name) else {
-        panic!("no experiment is called {name}");
-    };
-    ExperimentSpec::read(name, builtin.text).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn cell(levels: &[(&str, &str)]) -> LevelCombination {
-    let levels = levels.iter();
-    LevelCombination(
-        levels
-            .map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned()))
-            .collect(),
-    )
-}
+use crate::support::{built_in, cell, recorded};
 
 fn setup(spec: &ExperimentSpec, levels: &[(&str, &str)]) -> TrialSetup {
     spec.setup(&cell(levels))
@@ -206,7 +189,7 @@ fn published_figures_are_those_of_the_dissertation() {
     let mut read = BTreeMap::new();
     for (name, levels, figure, expected) in PUBLISHED {
         let (spec, published) = read.entry(*name).or_insert_with(|| {
-            let spec = experiment(name);
+            let spec = built_in(name);
             let published = PublishedFigures::read(&spec).unwrap();
             (spec, published)
         });
@@ -224,7 +207,7 @@ fn published_figures_are_those_of_the_dissertation() {
 
 #[test]
 fn shares_of_the_dissertation_are_client_throughput_over_the_planned_rate() {
-    let spec = experiment("congestion");
+    let spec = built_in("congestion");
     let published = PublishedFigures::read(&spec).unwrap();
     let all = spec.all_cells();
     for (scenario, stress, bt) in [("C1", 50.0, 40.0), ("C2", 25.0, 60.0), ("C3", 60.0, 30.0)] {
@@ -254,7 +237,7 @@ fn shares_of_the_dissertation_are_client_throughput_over_the_planned_rate() {
 
 #[test]
 fn trials_are_what_the_papers_describe() {
-    let congestion = experiment("congestion");
+    let congestion = built_in("congestion");
     let c1 = [("after", "8s"), ("scenario", "C1"), ("size", "504k")];
     let apache = setup(&congestion, &[c1[0], c1[1], c1[2], ("servers", "apache")]);
     let rate = |setup: &TrialSetup, name: &str| setup.trial.requests[name].rate.bits_per_second();
@@ -284,10 +267,10 @@ fn trials_are_what_the_papers_describe() {
     assert!(idle.requests.is_empty() && idle.traffic.is_none());
 
     // Three servers.
-    let competing = setup(&experiment("competing"), &[("servers", "mixed")]).trial;
+    let competing = setup(&built_in("competing"), &[("servers", "mixed")]).trial;
     assert_eq!((competing.servers.len(), competing.requests.len()), (3, 3));
 
-    let timers = experiment("timers");
+    let timers = built_in("timers");
     let levels = [("background", "75"), ("weight", "W9"), ("strategy", "some")];
     let trial = setup(&timers, &levels);
     let node = trial.network.find("server").unwrap();
@@ -298,7 +281,7 @@ fn trials_are_what_the_papers_describe() {
     assert_eq!((weights.alpha, weights.beta), (1.0 / 16.0, 1.0 / 8.0));
     assert_eq!(rate(&trial, "bt"), 67_500_000);
 
-    let ipv6 = experiment("ipv6");
+    let ipv6 = built_in("ipv6");
     let levels = [("condition", "C5B"), ("ip", "v6"), ("server", "apache")];
     let trial = setup(&ipv6, &levels).trial;
     assert!(trial.servers["server"].ipv6);
@@ -306,7 +289,7 @@ fn trials_are_what_the_papers_describe() {
     let flows = traffic.file.loads["mix"].flows.iter().map(|own| own.n);
     assert_eq!(flows.sum::<u32>(), 10);
 
-    let versions = experiment("http-versions");
+    let versions = built_in("http-versions");
     // Its flows go in both directions.
     let with_flows = versions.all_cells();
     let with_flows = with_flows.iter().find(|cell| cell.level("flows") == "50");
@@ -334,23 +317,8 @@ fn trials_are_what_the_papers_describe() {
 #[test]
 fn figures_have_names_that_depend_on_the_cell_and_differences() {
     let record = |name: &str, levels: &[(&str, &str)], figures: &[(&str, f64)]| {
-        let figures = figures.iter();
-        let trial = TrialRecord {
-            cell: cell(levels),
-            repetition: 1,
-            started: String::new(),
-            seconds: 1.0,
-            facts: BTreeMap::new(),
-            figures: figures
-                .map(|(name, value)| ((*name).to_owned(), *value))
-                .collect(),
-            warnings: Vec::new(),
-            failed: None,
-        };
-        experiment(name)
-            .with_own_figures(&[trial])
-            .remove(0)
-            .figures
+        let trial = recorded(&cell(levels), 1, figures);
+        built_in(name).with_own_figures(&[trial]).remove(0).figures
     };
     let timers = record(
         "timers",

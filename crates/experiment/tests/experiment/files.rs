@@ -1,33 +1,20 @@
 //! Experiment files: what is planned from them, and what is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinFile, CampaignRecord, ChosenSuite, ExperimentSpec, FileError,
-    LevelCombination, PublishedFigures, RecordedTrials, ShownUnit, TableSpec, TrialRecord,
-    TrialSetup, planned_trials, schema, summarise,
+    BUILTIN_EXPERIMENTS, BuiltinFile, ChosenSuite, ExperimentSpec, FileError, LevelCombination,
+    PublishedFigures, RecordedTrials, ShownUnit, TableSpec, TrialRecord, TrialSetup,
+    planned_trials, summarise,
 };
 use proptest::prelude::*;
 
-const RIGHT: &str = include_str!("right.yaml");
+use crate::support::{RIGHT, built_in, campaign, cell, recorded, right};
 
 fn changed(from: &str, to: &str) -> String {
     let text = RIGHT.replacen(from, to, 1);
     assert_ne!(text, RIGHT, "{from} is not there");
     text
-}
-
-fn right() -> ExperimentSpec {
-    ExperimentSpec::read("x", RIGHT).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn cell(levels: &[(&str, &str)]) -> LevelCombination {
-    let levels = levels.iter();
-    LevelCombination(
-        levels
-            .map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned()))
-            .collect(),
-    )
 }
 
 fn names(cells: &[LevelCombination]) -> Vec<String> {
@@ -196,26 +183,6 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     assert!(fixed.with_servers(&["nginx".to_owned()]).is_err());
 }
 
-fn campaign(spec: &ExperimentSpec, cells: &[LevelCombination]) -> CampaignRecord {
-    CampaignRecord {
-        format: 1,
-        program: String::new(),
-        name: "x".to_owned(),
-        experiment: spec.clone(),
-        cells: cells.to_vec(),
-        repetitions: 2,
-        seed: 1,
-        command: String::new(),
-        started: String::new(),
-        facts: BTreeMap::new(),
-    }
-}
-
-fn built_in(name: &str) -> ExperimentSpec {
-    let own = BuiltinFile::find(BUILTIN_EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
-    ExperimentSpec::read(own.name, own.text).unwrap_or_else(|error| panic!("{error}"))
-}
-
 /// An experiment with a suite of two rows in place of what it measures.
 fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, FileError> {
     spec.with_suite(ChosenSuite {
@@ -255,17 +222,15 @@ fn a_suite_replaces_what_is_measured_and_nothing_else() {
     assert_eq!(measured.suite.as_deref(), Some("prestan"));
     assert_eq!((measured.path.as_deref(), trial.captures.len()), (None, 0));
 
+    let figures = [("request.Put1K.mean", 0.25), ("request.Get1K.mean", 0.125)];
     let trials: Vec<TrialRecord> = (1..=2)
-        .flat_map(|repetition| cells.iter().map(move |cell| record(cell, repetition)))
-        .map(|trial| TrialRecord {
-            figures: BTreeMap::from([
-                ("request.Put1K.mean".to_owned(), 0.25),
-                ("request.Get1K.mean".to_owned(), 0.125),
-            ]),
-            ..trial
+        .flat_map(|repetition| {
+            cells
+                .iter()
+                .map(move |cell| recorded(cell, repetition, &figures))
         })
         .collect();
-    let summary = summarise(&spec, &campaign(&spec, &cells), &trials);
+    let summary = summarise(&spec, &campaign(&spec, cells.clone(), 2), &trials);
     let table = &summary.tables[0];
     assert_eq!(table.name, "Suite prestan");
     assert_eq!(table.row_factors, ["Test"]);
@@ -295,16 +260,7 @@ fn a_suite_is_not_measured_at_servers_that_store_nothing() {
 }
 
 fn record(cell: &LevelCombination, repetition: u32) -> TrialRecord {
-    TrialRecord {
-        cell: cell.clone(),
-        repetition,
-        started: "2024-01-01T00:00:00Z".to_owned(),
-        seconds: 1.0,
-        facts: BTreeMap::new(),
-        figures: BTreeMap::from([("single.delay".to_owned(), 0.25)]),
-        warnings: Vec::new(),
-        failed: None,
-    }
+    recorded(cell, repetition, &[("single.delay", 0.25)])
 }
 
 #[test]
@@ -425,7 +381,10 @@ fn built_in_experiments_are_right_in_all_cells() {
 
 #[test]
 fn the_schema_is_the_one_in_docs() {
-    schemars::assert_published("experiment.schema.json", &schema());
+    schemars::assert_published(
+        "experiment.schema.json",
+        &schemars::published::<ExperimentSpec>(),
+    );
 }
 
 /// The right file with a part replaced by another.

@@ -10,3 +10,5 @@ mod files;
 mod simulation;
 #[cfg(test)]
 mod summary;
+#[cfg(test)]
+mod support;

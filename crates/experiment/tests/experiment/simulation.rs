@@ -1,14 +1,14 @@
 //! Campaigns of which the truth is known: whether intervals, predictions, orders and findings are what they promise.
 
-use std::collections::BTreeMap;
-
 use experiment::{
-    CampaignRecord, CampaignSummary, EstimateWarning, ExperimentSpec, LevelCombination,
-    PairVerdict, TrialRecord, beside, planned_trials, summarise,
+    CampaignSummary, EstimateWarning, ExperimentSpec, LevelCombination, PairVerdict, TrialRecord,
+    beside, planned_trials, summarise,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+
+use crate::support::{campaign, recorded};
 
 /// How the repetitions of a cell differ.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +120,7 @@ impl Simulation {
         let count = order.len() as f64;
         let mut correlated: f64 = StandardNormal.sample(random);
         let mut trials = Vec::new();
-        for (index, trial) in order.into_iter().enumerate() {
+        for (index, planned) in order.iter().enumerate() {
             let course = match self.course {
                 Course::Still => 0.0,
                 Course::Drift(whole) => whole * ((index as f64 + 0.5) / count - 0.5),
@@ -130,17 +130,9 @@ impl Simulation {
                     0.1 * correlated
                 }
             };
-            let delay = self.base(&trial.cell) * self.noise.draw(random) * course.exp();
-            trials.push(TrialRecord {
-                cell: trial.cell,
-                repetition: trial.repetition,
-                started: String::new(),
-                seconds: 1.0,
-                figures: BTreeMap::from([("single.delay".to_owned(), delay)]),
-                warnings: Vec::new(),
-                failed: None,
-                facts: BTreeMap::new(),
-            });
+            let delay = self.base(&planned.cell) * self.noise.draw(random) * course.exp();
+            let figures = [("single.delay", delay)];
+            trials.push(recorded(&planned.cell, planned.repetition, &figures));
         }
         trials
     }
@@ -168,21 +160,6 @@ struct Measured {
     reversed: f64,
 }
 
-fn campaign(spec: &ExperimentSpec, repetitions: u32) -> CampaignRecord {
-    CampaignRecord {
-        format: 1,
-        program: String::new(),
-        name: "simulated".to_owned(),
-        experiment: spec.clone(),
-        cells: spec.all_cells(),
-        repetitions,
-        seed: 0,
-        command: String::new(),
-        started: String::new(),
-        facts: BTreeMap::new(),
-    }
-}
-
 fn warns(summary: &CampaignSummary, warning: EstimateWarning) -> bool {
     let mut cells = summary.cells.iter();
     cells.any(|cell| cell.estimate.warnings.contains(&warning))
@@ -190,7 +167,7 @@ fn warns(summary: &CampaignSummary, warning: EstimateWarning) -> bool {
 
 fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Measured {
     let spec = spec();
-    let record = campaign(&spec, repetitions);
+    let record = campaign(&spec, spec.all_cells(), repetitions);
     let cells = &record.cells;
     let mut random = ChaCha8Rng::seed_from_u64(19);
     let mut of = Measured::default();
@@ -372,7 +349,7 @@ fn a_measure_that_must_fail_does() {
         ratio: 1.5,
     };
     let spec = spec();
-    let record = campaign(&spec, 5);
+    let record = campaign(&spec, spec.all_cells(), 5);
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let summary = summarise(&spec, &record, &differ.trials(&record.cells, &mut random));
     let verdicts: Vec<PairVerdict> = summary.findings.iter().map(|own| own.verdict).collect();

@@ -3,48 +3,18 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    CampaignRecord, CampaignSummary, CellEstimate, ExperimentSpec, LevelCombination, PairVerdict,
-    TrialRecord, summarise,
+    CampaignSummary, CellEstimate, LevelCombination, PairVerdict, TrialRecord, summarise,
 };
 use proptest::prelude::*;
 
-fn right() -> ExperimentSpec {
-    ExperimentSpec::read("x", include_str!("right.yaml")).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn record(spec: &ExperimentSpec, cells: Vec<LevelCombination>) -> CampaignRecord {
-    CampaignRecord {
-        format: 1,
-        program: "0".to_owned(),
-        name: "x".to_owned(),
-        experiment: spec.clone(),
-        cells,
-        repetitions: 4,
-        seed: 1,
-        command: String::new(),
-        started: String::new(),
-        facts: BTreeMap::new(),
-    }
-}
+use crate::support::{campaign, recorded, right};
 
 /// A trial of each cell in each repetition, with figures by cell and repetition.
 fn trials(
     cells: &[LevelCombination],
     figures: impl Fn(&LevelCombination, u32) -> Vec<(&'static str, f64)>,
 ) -> Vec<TrialRecord> {
-    let trial = |cell: &LevelCombination, repetition| TrialRecord {
-        cell: cell.clone(),
-        repetition,
-        started: String::new(),
-        seconds: 2.0,
-        figures: figures(cell, repetition)
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-        warnings: Vec::new(),
-        failed: None,
-        facts: BTreeMap::new(),
-    };
+    let trial = |cell: &_, repetition| recorded(cell, repetition, &figures(cell, repetition));
     let repetitions = 1..=4;
     repetitions
         .flat_map(|repetition| cells.iter().map(move |cell| trial(cell, repetition)))
@@ -73,7 +43,7 @@ fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
 #[test]
 fn repetitions_that_are_all_the_same_predict_nothing() {
     let spec = right();
-    let campaign = record(&spec, spec.all_cells());
+    let campaign = campaign(&spec, spec.all_cells(), 4);
     let summary = summarise(&spec, &campaign, &trials(&campaign.cells, delay));
     for (figure, predicts) in [("single.delay", true), ("server.new", false)] {
         let cells = summary.cells.iter().filter(|cell| cell.figure == figure);
@@ -92,7 +62,7 @@ fn mean(estimate: &CellEstimate) -> f64 {
 #[test]
 fn a_campaign_is_summarised() {
     let spec = right();
-    let campaign = record(&spec, spec.all_cells());
+    let campaign = campaign(&spec, spec.all_cells(), 4);
     let summary = summarise(&spec, &campaign, &trials(&campaign.cells, delay));
     assert_eq!((summary.planned_trials, summary.ended_trials), (40, 40));
     assert_eq!(summary.cells.len(), 40);
@@ -146,7 +116,7 @@ fn only_what_was_measured_is_in_it() {
     let spec = right();
     let is_idle = |cell: &LevelCombination| cell.level("mix") == "C1" && cell.level("load") == "75";
     let cells = spec.all_cells().into_iter().filter(is_idle).collect();
-    let campaign = record(&spec, cells);
+    let campaign = campaign(&spec, cells, 4);
     let none = summarise(&spec, &campaign, &[]);
     assert_eq!(
         (none.tables.len(), none.charts.len(), none.findings.len()),
@@ -194,7 +164,7 @@ fn only_what_was_measured_is_in_it() {
 
 fn with_unfinished(server: &'static str) -> CampaignSummary {
     let spec = right();
-    let campaign = record(&spec, spec.all_cells());
+    let campaign = campaign(&spec, spec.all_cells(), 4);
     let done = trials(&campaign.cells, |cell, repetition| {
         let mut figures = delay(cell, repetition);
         let is_unfinished = cell.level("server") == server && repetition == 2;
@@ -231,7 +201,7 @@ fn a_time_of_another_name_is_unfinished_with_what_it_is_of() {
     let mut late = spec.figures["single.delay"].clone();
     late.of = Some("single.delay".to_owned());
     spec.figures.insert("late".to_owned(), late);
-    let campaign = record(&spec, spec.all_cells());
+    let campaign = campaign(&spec, spec.all_cells(), 4);
     let done = trials(&campaign.cells, |_, _| {
         vec![("single.delay", 60.0), ("single.unfinished", 1.0)]
     });
@@ -244,7 +214,7 @@ fn a_time_of_another_name_is_unfinished_with_what_it_is_of() {
 #[test]
 fn figures_that_may_be_zero_have_intervals_too() {
     let spec = right();
-    let campaign = record(&spec, spec.all_cells());
+    let campaign = campaign(&spec, spec.all_cells(), 4);
     let done = trials(&campaign.cells, |_, repetition| {
         vec![("stress.share", f64::from(repetition % 2) / 2.0)]
     });
@@ -277,7 +247,7 @@ proptest! {
         drop in prop::collection::vec(any::<bool>(), 40),
     ) {
         let spec = right();
-        let campaign = record(&spec, spec.all_cells());
+        let campaign = campaign(&spec, spec.all_cells(), 4);
         let mut done = trials(&campaign.cells, delay);
         for (index, trial) in done.iter_mut().enumerate() {
             trial.figures.insert("single.delay".to_owned(), figures[index]);

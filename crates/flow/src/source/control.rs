@@ -70,7 +70,7 @@ pub(super) fn run(
     };
     let mut running = RunningSource::start(flows, plan.threads, (link, origin), shared)?;
     running.maker.pass(seconds);
-    shared.change(SourceState::Running);
+    shared.state.change(SourceState::Running);
     let followed = running.follow();
     let sent_for = Duration::from_nanos(monotonic_ns().saturating_sub(running.start));
     running.sent_until = Some(origin.elapsed());
@@ -309,7 +309,7 @@ impl<'a> RunningSource<'a> {
 
     fn publish(&self, occasion: ReadingOccasion, reading: LoadReading) {
         // The lock of the state makes the change visible to those who wait.
-        let state = locked(&self.shared.state);
+        let state = self.shared.state.read();
         if occasion == ReadingOccasion::Request {
             *locked(&self.shared.asked) = Some(reading);
         } else {
@@ -320,7 +320,7 @@ impl<'a> RunningSource<'a> {
             readings.push_back(reading);
         }
         drop(state);
-        self.shared.changed.notify_all();
+        self.shared.state.announce();
     }
 
     /// Ends the sending threads.

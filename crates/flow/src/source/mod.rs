@@ -15,9 +15,9 @@ mod stream;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use counters::PacingError;
 pub use plan::{FlowOptions, FlowPlan, SourcePlan};
@@ -25,6 +25,7 @@ pub use readings::{FlowReading, LoadReading, LoadTotals};
 
 use crate::sink::locked;
 use crate::stability::{StabilityRule, StabilityWatch};
+use crate::watched::WatchedState;
 use crate::{FlowError, SharedToken};
 use counters::PacingHistogram;
 
@@ -47,47 +48,14 @@ enum SourceState {
 /// What the threads of a source and its user share.
 #[derive(Debug, Default)]
 struct SourceShared {
-    state: Mutex<SourceState>,
+    /// How far it is. It announces changes of what stands beside it, too.
+    state: WatchedState<SourceState>,
     readings: Mutex<VecDeque<LoadReading>>,
     /// The last that was asked for.
     asked: Mutex<Option<LoadReading>>,
-    /// Announces a change of all these.
-    changed: Condvar,
     should_stop: AtomicBool,
     wants_reading: AtomicBool,
     pacing: Mutex<Vec<Arc<PacingHistogram>>>,
-}
-
-impl SourceShared {
-    fn change(&self, state: SourceState) {
-        *locked(&self.state) = state;
-        self.changed.notify_all();
-    }
-
-    /// Waits until `find` finds something, which it looks for whenever something has changed.
-    fn wait<T>(
-        &self,
-        patience: Duration,
-        what: &str,
-        mut find: impl FnMut(&SourceState) -> Option<T>,
-    ) -> Result<T, FlowError> {
-        let end = Instant::now() + patience;
-        let mut state = locked(&self.state);
-        loop {
-            if let Some(found) = find(&state) {
-                return Ok(found);
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(FlowError::TimedOut {
-                    what: what.to_owned(),
-                    seconds: patience.as_secs_f64(),
-                });
-            }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
 }
 
 /// A source that runs. It stops when this is dropped.
@@ -111,7 +79,7 @@ impl TrafficSource {
         let control = thread
             .spawn(move || {
                 let ended = control::run(plan, groups, &token, &for_thread);
-                for_thread.change(SourceState::Ended(Box::new(ended)));
+                for_thread.state.change(SourceState::Ended(Box::new(ended)));
             })
             .map_err(FlowError::system("start a thread"))?;
         Ok(SourceHandle {
@@ -127,8 +95,8 @@ impl SourceHandle {
     /// # Errors
     /// Where the sink refuses or cannot be reached, or `patience` is over.
     pub fn ready(&self, patience: Duration) -> Result<(), FlowError> {
-        let what = "the sink did not agree";
-        self.shared.wait(patience, what, |state| match state {
+        let (state, what) = (&self.shared.state, "the sink did not agree");
+        state.wait(patience, what, |state| match state {
             SourceState::Preparing => None,
             SourceState::Running => Some(Ok(())),
             SourceState::Ended(ended) => Some(ended.as_ref().clone().map(|_| ())),
@@ -137,7 +105,7 @@ impl SourceHandle {
 
     /// Whether flows are still sending or being prepared.
     pub fn is_active(&self) -> bool {
-        !matches!(*locked(&self.shared.state), SourceState::Ended(_))
+        !matches!(*self.shared.state.read(), SourceState::Ended(_))
     }
 
     /// Readings since the last call, one for each second.
@@ -154,7 +122,7 @@ impl SourceHandle {
         locked(&shared.asked).take();
         shared.wants_reading.store(true, Ordering::Relaxed);
         let what = "the sink did not report";
-        shared.wait(patience, what, |state| match state {
+        shared.state.wait(patience, what, |state| match state {
             SourceState::Ended(_) => {
                 let ended = "the source has ended".to_owned();
                 Some(Err(FlowError::ControlLost(ended)))
@@ -177,7 +145,7 @@ impl SourceHandle {
         let mut watch = StabilityWatch::new(rule);
         let mut seen = Vec::new();
         let shared = &self.shared;
-        let stable = shared.wait(rule.patience, "", |state| {
+        let stable = shared.state.wait(rule.patience, "", |state| {
             for reading in locked(&shared.readings).drain(..) {
                 let is_stable = watch.push(reading.received_bytes_per_second());
                 seen.push(reading);
@@ -209,8 +177,8 @@ impl SourceHandle {
     /// # Errors
     /// As [`Self::stop`]; and where `patience` is over.
     pub fn finish(self, patience: Duration) -> Result<LoadTotals, FlowError> {
-        let what = "the flows did not end";
-        self.shared.wait(patience, what, |state| match state {
+        let (state, what) = (&self.shared.state, "the flows did not end");
+        state.wait(patience, what, |state| match state {
             SourceState::Ended(ended) => Some(ended.as_ref().clone()),
             _ => None,
         })?

@@ -9,7 +9,7 @@ use flow::external::{
 };
 use rustix::process::{Pid, test_kill_process};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::PATIENCE;
 
 fn settings(arguments: &[&str]) -> ExternalSettings {
     let arguments = arguments.iter().map(|own| (*own).to_owned()).collect();

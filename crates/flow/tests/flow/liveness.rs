@@ -12,39 +12,19 @@ use flow::external::{
     ExternalDestination, ExternalGenerator, ExternalRole, ExternalSettings, ReadyCondition,
 };
 use flow::source::FlowPlan;
-use flow::{SharedToken, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{PATIENCE, sink, source};
+
 /// The other side has to stop within this time.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Where a process finds the address of the sink, or the file that it is to write.
 const SINK: &str = "PRESTAN_TEST_SINK";
 
-fn token() -> SharedToken {
-    SharedToken::new(b"a token of these tests").unwrap()
-}
-
-fn settings() -> SinkSettings {
-    SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits::default(),
-    }
-}
-
-fn plan(sink: std::net::SocketAddr) -> SourcePlan {
-    let paced = |transport| FlowPlan::paced(transport, 1000, 1_000_000, Duration::from_secs(60));
-    SourcePlan {
-        sink,
-        flows: vec![
-            paced(Udp),
-            paced(Tcp),
-            FlowPlan::full(Tcp, 8192, Duration::from_secs(60)),
-        ],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    }
+fn flows() -> Vec<FlowPlan> {
+    let minute = Duration::from_secs(60);
+    let paced = |transport| FlowPlan::paced(transport, 1000, 1_000_000, minute);
+    vec![paced(Udp), paced(Tcp), FlowPlan::full(Tcp, 8192, minute)]
 }
 
 /// A process, which ends with this one: its standard input ends then.
@@ -107,7 +87,7 @@ fn say_and_stay(said: &str) {
 #[test]
 #[ignore = "a process of other tests"]
 fn sink_process() {
-    let sink = TrafficSink::start(settings()).unwrap();
+    let sink = sink();
     say_and_stay(&sink.address().to_string());
 }
 
@@ -117,7 +97,7 @@ fn source_process() {
     let Ok(sink) = std::env::var(SINK) else {
         return;
     };
-    let source = TrafficSource::start(plan(sink.parse().unwrap()), token()).unwrap();
+    let source = source(sink.parse().unwrap(), flows());
     source.ready(PATIENCE).unwrap();
     say_and_stay("sending");
 }
@@ -190,7 +170,7 @@ fn a_source_stops_when_its_sink_is_killed_or_silent() {
     for signal in [Signal::KILL, Signal::STOP] {
         let sink = Process::start("liveness::sink_process", "");
         let address = sink.said.parse().unwrap();
-        let source = TrafficSource::start(plan(address), token()).unwrap();
+        let source = source(address, flows());
         time_until("something is sent", || !source.readings().is_empty());
         sink.signal(signal);
         let time = time_until("the source stops", || !source.is_active());
@@ -205,7 +185,7 @@ fn a_source_stops_when_its_sink_is_killed_or_silent() {
 #[test]
 fn a_sink_stops_when_its_source_is_killed_or_silent() {
     for signal in [Signal::KILL, Signal::STOP] {
-        let sink = TrafficSink::start(settings()).unwrap();
+        let sink = sink();
         let source = Process::start("liveness::source_process", &sink.address().to_string());
         assert_eq!(sink.status().flows, 3);
         let ports = |sink: &flow::SinkHandle| sink.readings().len();
@@ -228,10 +208,9 @@ fn datagrams_end_with_the_control_connection() {
         .local_addr()
         .unwrap()
         .port();
-    let mut plan = plan(sink.said.parse().unwrap());
-    plan.flows.truncate(1);
-    plan.flows[0].options.sink_port = Some(port);
-    let source = TrafficSource::start(plan, token()).unwrap();
+    let mut flow = flows().remove(0);
+    flow.options.sink_port = Some(port);
+    let source = source(sink.said.parse().unwrap(), vec![flow]);
     source.ready(PATIENCE).unwrap();
     sink.signal(Signal::KILL);
     let killed = Instant::now();

@@ -1,59 +1,23 @@
 //! Sources and sinks of one process, over loopback.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flow::FlowTransport::{Tcp, Udp};
 use flow::source::{FlowPlan, LoadTotals};
 use flow::stability::StabilityRule;
 use flow::{
-    FlowError, FlowTransport, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourceHandle,
-    SourcePlan, TrafficSink, TrafficSource,
+    FlowError, FlowTransport, SharedToken, SinkHandle, SinkLimits, SinkSettings, TrafficSink,
+    TrafficSource,
 };
 use traffic::{DepartureSchedule, PlannedDeparture};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn token() -> SharedToken {
-    SharedToken::new(b"a token of these tests").unwrap()
-}
-
-fn sink_on(address: &str, limits: SinkLimits) -> SinkHandle {
-    let listen = address.parse().unwrap();
-    TrafficSink::start(SinkSettings {
-        listen,
-        token: token(),
-        limits,
-    })
-    .unwrap()
-}
-
-fn sink() -> SinkHandle {
-    sink_on("127.0.0.1:0", SinkLimits::default())
-}
-
-fn source(sink: SocketAddr, flows: Vec<FlowPlan>) -> SourceHandle {
-    let plan = SourcePlan {
-        sink,
-        flows,
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    TrafficSource::start(plan, token()).unwrap()
-}
+use crate::support::{PATIENCE, eventually, plan, sink, sink_on, source, token};
 
 fn totals(sink: &SinkHandle, flows: Vec<FlowPlan>) -> LoadTotals {
     let totals = source(sink.address(), flows).finish(PATIENCE).unwrap();
     assert!(totals.failure.is_none(), "{totals:?}");
     totals
-}
-
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::yield_now();
-    }
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -412,12 +376,7 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
     let refused = source(sink.address(), vec![paced(1_000_001)]);
     let error = refused.ready(PATIENCE).unwrap_err();
     assert!(matches!(error, FlowError::Refused(_)), "{error}");
-    let plan = SourcePlan {
-        sink: sink.address(),
-        flows: vec![paced(1000)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
+    let plan = plan(sink.address(), vec![paced(1000)]);
     let other = SharedToken::new(b"a token of other tests").unwrap();
     let stranger = TrafficSource::start(plan, other).unwrap();
     let error = stranger.finish(PATIENCE).unwrap_err().to_string();

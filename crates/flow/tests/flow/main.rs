@@ -10,3 +10,5 @@ mod loopback;
 mod relay;
 #[cfg(test)]
 mod strangers;
+#[cfg(test)]
+mod support;

@@ -11,34 +11,10 @@ use std::time::{Duration, Instant};
 use flow::FlowTransport::{Tcp, Udp};
 use flow::message::{AgreedGroup, ControlMessage, FrameDecoder, LONGEST_MESSAGE, StreamStalls};
 use flow::source::FlowPlan;
-use flow::{
-    SharedToken, SinkHandle, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource,
-};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::{PATIENCE, sink, source};
+
 const SECOND: Duration = Duration::from_secs(1);
-
-fn token() -> SharedToken {
-    SharedToken::new(b"a token of these tests").unwrap()
-}
-
-fn sink() -> SinkHandle {
-    TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits::default(),
-    })
-    .unwrap()
-}
-
-fn plan(sink: SocketAddr, flow: FlowPlan) -> SourcePlan {
-    SourcePlan {
-        sink,
-        flows: vec![flow],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    }
-}
 
 /// Relays one control connection, and lets `change` see and change each group that is agreed to.
 fn relay_control(
@@ -126,7 +102,7 @@ fn loss_duplicates_and_order_are_counted_exactly() {
         thread::spawn(move || relay_datagrams(socket, port, &misdeeds));
     });
     let flow = FlowPlan::paced(Udp, 100, 50_000, 2 * SECOND);
-    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let source = source(address, vec![flow]);
     let totals = source.finish(PATIENCE).unwrap();
     misdeeds.should_end.store(true, Ordering::Relaxed);
     assert!(totals.failure.is_none(), "{totals:?}");
@@ -176,7 +152,7 @@ fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
         });
     });
     let flow = FlowPlan::paced(Udp, 100, 50_000, 6 * SECOND);
-    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let source = source(address, vec![flow]);
     let mut lost = Vec::new();
     let end = Instant::now() + PATIENCE;
     while source.is_active() {
@@ -218,7 +194,7 @@ fn a_flow_that_sends_more_than_was_agreed_is_ended() {
         });
     });
     let flow = FlowPlan::paced(Udp, 100, 10_000, 30 * SECOND);
-    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let source = source(address, vec![flow]);
     let totals = source.finish(PATIENCE).unwrap();
     let failure = totals.failure.unwrap().to_string();
     let expected = "the sink ended the session: a flow sends more than was agreed";
@@ -261,7 +237,7 @@ fn held_stream(held: Duration) -> (Duration, StreamStalls) {
         });
     });
     let flow = FlowPlan::full(Tcp, 8192, 2 * SECOND);
-    let source = TrafficSource::start(plan(address, flow), token()).unwrap();
+    let source = source(address, vec![flow]);
     let totals = source.finish(PATIENCE).unwrap();
     assert!(totals.failure.is_none(), "{totals:?}");
     let pause = told.recv_timeout(PATIENCE).unwrap();

@@ -7,35 +7,16 @@ use std::time::{Duration, Instant};
 use flow::FlowTransport::{Tcp, Udp};
 use flow::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, PROTOCOL_VERSION};
 use flow::source::FlowPlan;
-use flow::{
-    FlowError, PermittedPeers, SharedToken, SinkHandle, SinkLimits, SinkSettings, SourcePlan,
-    TrafficSink, TrafficSource,
-};
+use flow::{FlowError, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn token() -> SharedToken {
-    SharedToken::new(b"a token of these tests").unwrap()
-}
+use crate::support::{PATIENCE, eventually, sink_on, source, token};
 
 fn sink(peers: PermittedPeers) -> SinkHandle {
-    TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits {
-            peers,
-            ..SinkLimits::default()
-        },
-    })
-    .unwrap()
-}
-
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::yield_now();
-    }
+    let limits = SinkLimits {
+        peers,
+        ..SinkLimits::default()
+    };
+    sink_on("127.0.0.1:0", limits)
 }
 
 /// Writes bytes to a sink and returns the messages that it sends until it closes.
@@ -140,13 +121,10 @@ fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
     for stranger in &mut strangers {
         stranger.read_exact(&mut [0; 20]).unwrap();
     }
-    let plan = SourcePlan {
-        sink: sink.address(),
-        flows: vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
+    let source = source(
+        sink.address(),
+        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
+    );
     source.ready(PATIENCE).unwrap();
     assert_eq!(sink.status().sessions, 1);
     let begun = Instant::now();
@@ -168,22 +146,15 @@ fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
     Some(socket.into())
 }
 
-fn paced_to(sink: &SinkHandle, flows: Vec<FlowPlan>) -> flow::SourceHandle {
-    let plan = SourcePlan {
-        sink: sink.address(),
-        flows,
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    TrafficSource::start(plan, token()).unwrap()
-}
-
 #[test]
 fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
     let sink = sink(PermittedPeers::Loopback);
     // More than are served at a time, whoever they are.
     let strangers: Vec<_> = (0..200).map(|_| from_elsewhere(sink.address())).collect();
-    let source = paced_to(&sink, vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)]);
+    let source = source(
+        sink.address(),
+        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
+    );
     source.ready(PATIENCE).unwrap();
     drop(strangers);
 }
@@ -193,7 +164,10 @@ fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
     let sink = sink(PermittedPeers::Loopback);
     let stranger = |_| TcpStream::connect(sink.address()).ok();
     let strangers: Vec<_> = (0..300).map(stranger).collect();
-    let source = paced_to(&sink, vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)]);
+    let source = source(
+        sink.address(),
+        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
+    );
     source.ready(PATIENCE).unwrap();
     drop(strangers);
 }
@@ -206,7 +180,7 @@ fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let port = port.unwrap().port();
     let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
     flow.options.sink_port = Some(port);
-    let first = paced_to(&sink, vec![flow]);
+    let first = source(sink.address(), vec![flow]);
     first.ready(PATIENCE).unwrap();
     let strangers: Vec<_> = (0..600)
         .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
@@ -214,7 +188,10 @@ fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     eventually("some are turned away", || {
         sink.status().strange_connections > 0
     });
-    let second = paced_to(&sink, vec![FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE)]);
+    let second = source(
+        sink.address(),
+        vec![FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE)],
+    );
     second.ready(PATIENCE).unwrap();
     eventually("what the second sends arrives", || {
         let readings = second.readings();
@@ -238,13 +215,7 @@ fn sources_of_other_addresses_are_refused() {
 
 /// Why a source does not begin whose sink would be there.
 fn refusal_at(sink: SocketAddr) -> FlowError {
-    let plan = SourcePlan {
-        sink,
-        flows: vec![FlowPlan::full(Udp, 1000, PATIENCE)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
+    let source = source(sink, vec![FlowPlan::full(Udp, 1000, PATIENCE)]);
     source.ready(PATIENCE).unwrap_err()
 }
 
@@ -317,13 +288,10 @@ fn data_of_strangers_are_ignored_and_counted() {
         flow.options.sink_port = Some(port);
         flow
     };
-    let plan = SourcePlan {
-        sink: sink.address(),
-        flows: vec![flow(Udp, udp_port), flow(Tcp, tcp_port)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
+    let source = source(
+        sink.address(),
+        vec![flow(Udp, udp_port), flow(Tcp, tcp_port)],
+    );
     source.ready(PATIENCE).unwrap();
 
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();

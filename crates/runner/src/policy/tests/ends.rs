@@ -71,34 +71,15 @@ fn server_ended() -> Option<RunnerError> {
     Some(RunnerError::Target(why.to_owned()))
 }
 
-/// An end of a step.
-struct StepEnd {
-    name: &'static str,
-    /// What came of so many runs side by side.
-    made: fn(usize) -> MadeStep<StepRuns>,
-    /// Of this, the program makes its exit status.
-    kind: Kind,
-    says: &'static str,
-    has_begun: bool,
-    /// Whether the history has what there is of the runs.
-    is_kept: bool,
-}
-
-const fn end(
-    name: &'static str,
-    made: fn(usize) -> MadeStep<StepRuns>,
-    (kind, says): (Kind, &'static str),
-    (has_begun, is_kept): (bool, bool),
-) -> StepEnd {
-    StepEnd {
-        name,
-        made,
-        kind,
-        says,
-        has_begun,
-        is_kept,
-    }
-}
+/// An end of a step: its name, what came of so many runs side by side, the kind of the error, of which the program makes
+/// its exit status, and how its message begins, whether the step has begun, and whether the history has what there is of its
+/// runs.
+type StepEnd = (
+    &'static str,
+    fn(usize) -> MadeStep<StepRuns>,
+    (Kind, &'static str),
+    (bool, bool),
+);
 
 const NOT_BEGUN: (bool, bool) = (false, false);
 const BEGUN: (bool, bool) = (true, false);
@@ -109,13 +90,13 @@ const LOCAL: Kind = RunnerError::Local;
 
 /// Ctrl-C (SIGINT), SIGTERM and SIGHUP are one request for a runner; the program ends by the one that came.
 const ENDS: [StepEnd; 13] = [
-    end(
+    (
         "a signal while servers are started",
         |_| not_made(INTERRUPTED("interrupted".to_owned()), false, None),
         (INTERRUPTED, "interrupted"),
         NOT_BEGUN,
     ),
-    end(
+    (
         "a signal before anything is measured",
         |sides| side_by_side(sides, without_record(RunError::Interrupted), None),
         (
@@ -124,7 +105,7 @@ const ENDS: [StepEnd; 13] = [
         ),
         BEGUN,
     ),
-    end(
+    (
         "a signal while it is measured",
         |sides| side_by_side(sides, cut_short(EventKind::Interrupted), None),
         (
@@ -133,19 +114,19 @@ const ENDS: [StepEnd; 13] = [
         ),
         KEPT,
     ),
-    end(
+    (
         "a signal of which a server ends, too",
         |sides| side_by_side(sides, cut_short(EventKind::Interrupted), server_ended()),
         (INTERRUPTED, "the run of suite prestan was interrupted; "),
         BEGUN,
     ),
-    end(
+    (
         "a server ends",
         |sides| side_by_side(sides, aborted("all users failed"), server_ended()),
         (TARGET, "nginx ended during run 1"),
         BEGUN,
     ),
-    end(
+    (
         "a server ends after its runs",
         |sides| {
             let runs = (0..sides).map(|_| over(None, None, Ok(())));
@@ -154,7 +135,7 @@ const ENDS: [StepEnd; 13] = [
         (TARGET, "nginx ended during run 1"),
         BEGUN,
     ),
-    end(
+    (
         "a server of somebody else cannot be reached",
         |sides| {
             let error = RunError::Unreachable("connection refused".to_owned());
@@ -163,7 +144,7 @@ const ENDS: [StepEnd; 13] = [
         (TARGET, "connection refused"),
         BEGUN,
     ),
-    end(
+    (
         "a server of somebody else ends while it is measured",
         |sides| side_by_side(sides, aborted("the server cannot be reached"), None),
         (
@@ -172,7 +153,7 @@ const ENDS: [StepEnd; 13] = [
         ),
         KEPT,
     ),
-    end(
+    (
         "the disk is full",
         |sides| {
             let why = "the run is not saved completely: No space left on device";
@@ -185,25 +166,25 @@ const ENDS: [StepEnd; 13] = [
         ),
         KEPT,
     ),
-    end(
+    (
         "the disk is full before it begins",
         |_| not_made(LOCAL("No space left on device".to_owned()), false, None),
         (LOCAL, "No space left on device"),
         NOT_BEGUN,
     ),
-    end(
+    (
         "a server cannot be started",
         |_| not_made(TARGET("nginx did not start".to_owned()), false, None),
         (TARGET, "nginx did not start"),
         NOT_BEGUN,
     ),
-    end(
+    (
         "a step cannot be prepared because a server ended",
         |_| not_made(LOCAL("no address".to_owned()), false, server_ended()),
         (TARGET, "nginx ended during run 1"),
         NOT_BEGUN,
     ),
-    end(
+    (
         "what goes on beside it cannot be started",
         |_| not_made(LOCAL("no packets".to_owned()), true, None),
         (LOCAL, "no packets"),
@@ -224,12 +205,13 @@ fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
     policy: impl Fn() -> P,
     told: impl Fn(&P, &SeriesHistory<RunStep, StepRuns>) -> usize,
 ) {
+    let (end, made, (kind, says), (has_begun, is_kept)) = end;
     for failing in 1..=steps {
-        let case = format!("{name}, step {failing}: {}", end.name);
+        let case = format!("{name}, step {failing}: {end}");
         let mut policy = policy();
         let mut runner = simulated(|number, _: &RunStep| {
             if number == failing {
-                (end.made)(sides)
+                made(sides)
             } else {
                 whole((0..sides).map(|_| copy(like)).collect())
             }
@@ -237,12 +219,12 @@ fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
         let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
         assert_eq!(runner.made, failing, "{case}");
         let ended = ended.unwrap();
-        assert!(is_told(&ended, end.kind, end.says), "{case}: {ended:?}");
+        assert!(is_told(&ended, *kind, says), "{case}: {ended:?}");
         let place = (ended.step, ended.has_begun);
-        assert_eq!(place, (Some(failing), end.has_begun), "{case}");
+        assert_eq!(place, (Some(failing), *has_begun), "{case}");
         let kept: Vec<bool> = history.outcomes().map(|made| made.is_whole).collect();
         let mut expected = vec![true; failing - 1];
-        expected.extend(end.is_kept.then_some(false));
+        expected.extend(is_kept.then_some(false));
         assert_eq!(kept, expected, "{case}");
         let runs = went_through(&history).count();
         assert_eq!(runs, (failing - 1) * sides, "{case}");
