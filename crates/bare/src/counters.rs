@@ -78,13 +78,11 @@ impl RttLog {
     }
 
     /// The first [`LIMIT`](Self::LIMIT) of them, in the order of their acknowledgments.
-    #[must_use]
     pub fn entries(&self) -> &[RttLogEntry] {
         &self.entries
     }
 
     /// How many there were.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -56,7 +56,6 @@ pub struct BareServerSettings {
 
 impl BareServerSettings {
     /// A server with these addresses: port 80, MTU 1500, 64 connections, TIME-WAIT of one second, a minute of silence.
-    #[must_use]
     pub fn new(ethernet: [u8; 6], sender: SenderSettings) -> BareServerSettings {
         BareServerSettings {
             ethernet,
@@ -125,7 +124,6 @@ impl BareServer {
     }
 
     /// What it did so far. What senders did is counted when their connections have ended.
-    #[must_use]
     pub fn counters(&self) -> &BareServerCounters {
         &self.counters
     }
@@ -283,7 +281,6 @@ impl BareServer {
     }
 
     /// When [`tick`](Self::tick) has something to do next, in nanoseconds.
-    #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let connections = self.connections.values();
         connections.filter_map(BareConnection::deadline_ns).min()

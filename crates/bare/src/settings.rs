@@ -86,7 +86,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 impl SenderSettings {
     /// As the dissertation describes its bare server: no SACK, fast retransmit, fast recovery or congestion control;
     /// everything resent after a timeout; K = 4, G = 250 µs, and no minimum.
-    #[must_use]
     pub fn bare(weights: RtoWeights, sampling: SamplingStrategy) -> SenderSettings {
         SenderSettings {
             rto: RtoFormula::paper(weights),
@@ -105,7 +104,6 @@ impl SenderSettings {
     }
 
     /// All features that servers have today, with this congestion control; the minimum timeout is the 200 ms of Linux.
-    #[must_use]
     pub fn conventional(congestion_control: CongestionControl) -> SenderSettings {
         SenderSettings {
             rto: RtoFormula {
@@ -123,7 +121,6 @@ impl SenderSettings {
 
     /// The stand-in for IIS on Windows, to be labelled "not IIS": Compound TCP with SACK and fast recovery, an initial
     /// window of two segments (RFC 2581), and a minimum timeout of 300 ms, as Windows of that time had.
-    #[must_use]
     pub fn not_iis() -> SenderSettings {
         let conventional = SenderSettings::conventional(CongestionControl::Compound);
         SenderSettings {

@@ -7,7 +7,6 @@ use std::fmt::Display;
 ///
 /// # Panics
 /// Where a row has another number of cells.
-#[must_use]
 pub fn rows<const N: usize>(table: &str) -> Vec<[&'static str; N]> {
     let mut rows: Vec<String> = Vec::new();
     let lines = table.lines().map(str::trim);

@@ -33,7 +33,6 @@ pub struct OutsideFigure {
 
 /// The second campaign beside the first. A prediction is about as many repetitions as the first has, and is made wider or
 /// narrower for another number.
-#[must_use]
 pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummary {
     let mut summary = BesideSummary::default();
     for of_first in &first.cells {

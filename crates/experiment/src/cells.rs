@@ -8,7 +8,6 @@ use crate::record::LevelCombination;
 
 impl OneOrMore {
     /// The names, in order.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         match self {
             OneOrMore::One(name) => std::slice::from_ref(name),
@@ -19,7 +18,6 @@ impl OneOrMore {
 
 impl Where {
     /// Whether a cell is one of these.
-    #[must_use]
     pub fn matches(&self, cell: &LevelCombination) -> bool {
         self.0.iter().all(|(factor, levels)| {
             let level = cell.0.get(factor);
@@ -30,7 +28,6 @@ impl Where {
 
 impl LevelCombination {
     /// The level of a factor; empty if it has none.
-    #[must_use]
     pub fn level(&self, factor: &str) -> &str {
         self.0.get(factor).map_or("", String::as_str)
     }
@@ -38,7 +35,6 @@ impl LevelCombination {
 
 impl ExperimentSpec {
     /// The factor of that name.
-    #[must_use]
     pub fn factor(&self, name: &str) -> Option<&FactorSpec> {
         self.factors.iter().find(|factor| factor.name == name)
     }
@@ -50,7 +46,6 @@ impl ExperimentSpec {
     }
 
     /// All cells, with `--full`: in the order of factors and levels, the last factor changing fastest.
-    #[must_use]
     pub fn all_cells(&self) -> Vec<LevelCombination> {
         let mut cells = vec![BTreeMap::new()];
         for factor in &self.factors {
@@ -149,7 +144,6 @@ impl ExperimentSpec {
 
 impl FactorSpec {
     /// The level of that name.
-    #[must_use]
     pub fn level(&self, name: &str) -> Option<&crate::file::LevelSpec> {
         self.levels.iter().find(|level| level.name == name)
     }

@@ -72,7 +72,6 @@ impl FigureTerms {
 impl ExperimentSpec {
     /// The trials with the figures of the experiment beside those that were recorded. A trial whose cell the experiment does
     /// not have keeps what was recorded.
-    #[must_use]
     pub fn with_own_figures(&self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
         let mut sources: BTreeMap<&LevelCombination, Option<FigureTerms>> = BTreeMap::new();
         let mut shown = trials.to_vec();

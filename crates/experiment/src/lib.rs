@@ -45,8 +45,6 @@ pub use file::{
 pub use log::{RecordedTrials, last_of_each};
 pub use order::{PlannedTrial, planned_trials};
 pub use published::PublishedFigures;
-#[cfg(feature = "schema")]
-pub use read::schema;
 pub use record::{CampaignRecord, LevelCombination, TrialRecord};
 pub use setup::TrialSetup;
 pub use suites::ChosenSuite;

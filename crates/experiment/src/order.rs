@@ -21,7 +21,6 @@ pub struct PlannedTrial {
 /// seed determines and that is another in each repetition. So what changes slowly meanwhile (temperature, other programs)
 /// is the same for all cells of a block. What is done does not change the order of the others. Whether a trial that failed
 /// is done is decided by the caller; `prestan lab run` repeats it when it goes on with a campaign.
-#[must_use]
 pub fn planned_trials(
     cells: &[LevelCombination],
     repetitions: u32,

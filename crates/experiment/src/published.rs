@@ -74,7 +74,6 @@ impl PublishedFigures {
 
     /// What was published of a figure for some of all cells of an experiment: what a line gives for exactly these, or the
     /// mean of the lines of each of them.
-    #[must_use]
     pub fn of(
         &self,
         figure: &str,

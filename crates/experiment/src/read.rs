@@ -53,10 +53,3 @@ impl LabChoice {
         }
     }
 }
-
-/// The JSON schema of experiment files, for editors, as indented JSON.
-#[must_use]
-#[cfg(feature = "schema")]
-pub fn schema() -> String {
-    schemars::published::<ExperimentSpec>()
-}

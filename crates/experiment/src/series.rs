@@ -8,7 +8,6 @@ use crate::record::{LevelCombination, TrialRecord};
 
 impl ShownUnit {
     /// What figures of trials are multiplied with to be shown in it.
-    #[must_use]
     pub fn factor(self) -> f64 {
         match self {
             ShownUnit::S | ShownUnit::Number => 1.0,

@@ -50,7 +50,6 @@ impl ExperimentSpec {
 
 impl TrialSetup {
     /// Whether a host of the laboratory is a bare one: its own server, which executes no programs.
-    #[must_use]
     pub fn is_bare(&self, host: &str) -> bool {
         is_bare(&self.lab, host)
     }

@@ -18,7 +18,6 @@ use crate::summary::{
 
 /// What the trials of a campaign say. `spec` is the experiment of the campaign, or a newer version of it with other tables,
 /// findings and published figures.
-#[must_use]
 pub fn summarise(
     spec: &ExperimentSpec,
     campaign: &CampaignRecord,

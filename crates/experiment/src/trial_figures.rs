@@ -67,7 +67,6 @@ const OF_LINKS: [&str; 2] = ["rate", "dropped"];
 
 impl TrialSetup {
     /// Whether this trial can have a figure of that name.
-    #[must_use]
     pub fn has_figure(&self, name: &str) -> bool {
         self.has_figure_of_row(name) || self.figures().iter().any(|own| own == name)
     }

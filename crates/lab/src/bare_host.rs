@@ -87,7 +87,6 @@ impl BareHost {
     }
 
     /// What it did until it last waited, with the connections that have ended since the last call.
-    #[must_use]
     pub fn report(&self) -> BareHostReport {
         let report = self.shared.report.lock();
         let mut report = report.unwrap_or_else(PoisonError::into_inner);

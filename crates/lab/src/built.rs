@@ -121,13 +121,11 @@ impl BuiltLab {
     }
 
     /// What was built.
-    #[must_use]
     pub fn network(&self) -> &LabNetwork {
         &self.network
     }
 
     /// The host or router of a name.
-    #[must_use]
     pub fn host(&self, name: &str) -> Option<BuiltHost<'_>> {
         let node = self.network.find(name)?;
         let has_addresses = self.network.nodes[node].kind.has_addresses();
@@ -140,14 +138,12 @@ impl BuiltLab {
     }
 
     /// The namespace of a node; a hub has none.
-    #[must_use]
     pub fn namespace(&self, node: usize) -> Option<&Namespace> {
         self.namespaces.get(node)?.as_ref()
     }
 
     /// What one direction of a link did, from its end 0 or 1 on; at a hub, what its medium did for all. `None` for
     /// links that the kernel passes on by itself.
-    #[must_use]
     pub fn link_counters(&self, link: usize, from: usize) -> Option<LinkCounters> {
         let model = (*self.models.get(link)?.get(from)?)?;
         let counters = self.forwarder.as_ref()?.counters();
@@ -155,7 +151,6 @@ impl BuiltLab {
     }
 
     /// What the forwarder did; `None` if no link needs one.
-    #[must_use]
     pub fn forwarder_counters(&self) -> Option<ForwarderCounters> {
         self.forwarder.as_ref().map(Forwarder::counters)
     }
@@ -207,7 +202,6 @@ impl BuiltLab {
 
     /// A directory for temporary files, which is removed with the laboratory, also when this process is killed. Other
     /// users may read what they know the name of.
-    #[must_use]
     pub fn temporary_files(&self) -> &Path {
         self.scratch.path()
     }
@@ -218,19 +212,16 @@ impl BuiltLab {
 
 impl<'a> BuiltHost<'a> {
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &'a str {
         &self.lab.network.nodes[self.node].name
     }
 
     /// Its namespace: what runs or opens sockets there is in this host, a capture, too.
-    #[must_use]
     pub fn namespace(&self) -> &'a Namespace {
         self.namespace
     }
 
     /// The laboratory as programs here learn of it.
-    #[must_use]
     pub fn surroundings(&self) -> Surroundings {
         self.lab.surroundings(self.name())
     }
@@ -242,14 +233,12 @@ impl<'a> BuiltHost<'a> {
     }
 
     /// Its first address of a version of IP.
-    #[must_use]
     pub fn address(&self, is_ipv6: bool) -> Option<IpAddr> {
         self.addresses().find(|ip| ip.is_ipv6() == is_ipv6)
     }
 
     /// What the server of a bare host did, with the connections that have ended since the last call; `None` at hosts
     /// and routers of the kernel. A connection has ended when its TIME-WAIT of one second has.
-    #[must_use]
     pub fn bare_report(&self) -> Option<BareHostReport> {
         let bare_host = self.lab.bare_hosts.get(self.node)?.as_ref()?;
         Some(bare_host.report())

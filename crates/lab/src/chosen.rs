@@ -42,7 +42,6 @@ pub enum SegmentFault {
 
 impl ChosenSegment {
     /// The n-th segment is lost once.
-    #[must_use]
     pub fn lost(number: u64) -> ChosenSegment {
         ChosenSegment {
             number,

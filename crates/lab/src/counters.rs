@@ -64,20 +64,17 @@ pub struct DeliveryLateness {
 
 impl DeliveryLateness {
     /// Number of frames.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The longest.
-    #[must_use]
     pub fn longest(&self) -> Duration {
         self.longest
     }
 
     /// The time that a share (0 to 1) of the frames did not exceed, rounded up to a microsecond;
     /// the longest, where that is more than a millisecond. Zero without frames.
-    #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let mut seen = 0;
         for (micros, count) in (1..).zip(&self.buckets[..BUCKETS - 1]) {

@@ -64,7 +64,6 @@ pub struct Cable {
 
 impl Cable {
     /// A link between two devices. `forth` is what happens to frames from the first to the second.
-    #[must_use]
     pub fn link(first: Tap, second: Tap, forth: Impairment, back: Impairment) -> Cable {
         Cable {
             taps: vec![first, second],
@@ -73,7 +72,6 @@ impl Cable {
     }
 
     /// A hub: frames of all devices pass one model, and arrive at all other devices.
-    #[must_use]
     pub fn hub(taps: Vec<Tap>, medium: Impairment) -> Cable {
         Cable {
             taps,
@@ -154,14 +152,12 @@ impl Forwarder {
     }
 
     /// What it did until a millisecond ago.
-    #[must_use]
     pub fn counters(&self) -> ForwarderCounters {
         let counters = self.shared.counters.lock();
         counters.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the thread has ended, because a device disappeared.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }

@@ -158,7 +158,6 @@ pub enum HoldBackPeriod {
 
 impl LossProcess {
     /// Share of frames that is lost in the long run.
-    #[must_use]
     pub fn expected(&self) -> f64 {
         match *self {
             LossProcess::None => 0.0,

@@ -167,13 +167,11 @@ impl LinkModel {
     }
 
     /// Whether frames may wait for [`LinkModel::send_next`].
-    #[must_use]
     pub fn has_managed_queue(&self) -> bool {
         self.managed.is_some()
     }
 
     /// When the next frame that waits is due for [`LinkModel::send_next`], in ns.
-    #[must_use]
     pub fn next_sending(&self) -> Option<u64> {
         self.managed.as_ref()?.next()
     }
@@ -248,7 +246,6 @@ impl LinkModel {
     }
 
     /// What it did so far.
-    #[must_use]
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }

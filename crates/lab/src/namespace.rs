@@ -67,7 +67,6 @@ impl Namespace {
     }
 
     /// Its label.
-    #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -321,7 +320,6 @@ pub struct ProtocolCounters(BTreeMap<String, i64>);
 
 impl ProtocolCounters {
     /// A counter; 0 if the kernel has none of that name.
-    #[must_use]
     pub fn of(&self, name: &str) -> i64 {
         self.0.get(name).copied().unwrap_or(0)
     }

@@ -115,7 +115,6 @@ impl Lab {
     }
 
     /// Where programs of this laboratory find the n-th of its namespaces.
-    #[must_use]
     pub fn path_of(&self, number: usize) -> Option<PathBuf> {
         let descriptor = self.namespaces.get(number)?.as_raw_fd();
         let process = if self.has_own_proc {

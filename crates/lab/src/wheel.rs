@@ -54,7 +54,6 @@ struct WheelSlot<T> {
 
 impl<T> TimerWheel<T> {
     /// An empty wheel, at time 0.
-    #[must_use]
     pub fn new() -> TimerWheel<T> {
         let slot = || WheelSlot {
             earliest: 0,
@@ -74,13 +73,11 @@ impl<T> TimerWheel<T> {
     }
 
     /// Number of values.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -97,7 +94,6 @@ impl<T> TimerWheel<T> {
     }
 
     /// When the first value is due, in ns, exactly.
-    #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if let Some(first) = self.due.front() {
             return Some(first.at);

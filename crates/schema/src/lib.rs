@@ -8,7 +8,6 @@ pub use schemars::*;
 
 /// The schema of a type that is read from files, as it is published: indented JSON that ends with a newline.
 #[cfg(feature = "made")]
-#[must_use]
 pub fn published<T: JsonSchema>() -> String {
     let text = serde_json::to_string_pretty(&schema_for!(T));
     text.expect("a schema is a tree of JSON") + "\n"
@@ -16,7 +15,6 @@ pub fn published<T: JsonSchema>() -> String {
 
 /// The schema of a type that is written.
 #[cfg(feature = "made")]
-#[must_use]
 pub fn written<T: JsonSchema>() -> String {
     let settings = generate::SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -29,7 +27,6 @@ pub fn written<T: JsonSchema>() -> String {
 /// # Panics
 /// Where it is no schema.
 #[cfg(feature = "made")]
-#[must_use]
 pub fn open(schema: &str) -> String {
     fn opened(value: &mut serde_json::Value) {
         use serde_json::Value;

@@ -43,8 +43,6 @@ pub use resolve::{
     KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS, Overrides, READING, Selection, check_query,
     constraint_for, constraint_for_recorded, constraints_for, resolve,
 };
-#[cfg(feature = "schema")]
-pub use schema::schema;
 pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use user_work::UserWork;

@@ -13,12 +13,6 @@ pub(crate) use expressions::condition;
 use crate::place::{Placed, Scalar};
 use crate::spec::*;
 
-/// The schema as indented JSON, made of the types that read suite files: what is to be published.
-#[must_use]
-pub fn schema() -> String {
-    schemars::published::<SuiteSpec>()
-}
-
 impl<T: JsonSchema> JsonSchema for Placed<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()

@@ -90,7 +90,6 @@ struct WireVerdictDocument {
 }
 
 /// What was found of the wires of a lab of this name, as indented JSON.
-#[must_use]
 pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> String {
     let document = CheckedLabDocument {
         schema_version: SCHEMA_VERSION,
@@ -102,7 +101,6 @@ pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> 
 }
 
 /// The JSON schema of [`measured_json`]: the content of `docs/lab-check.schema.json`.
-#[must_use]
 #[cfg(feature = "schema")]
 pub fn measured_schema() -> String {
     schemars::published::<CheckedLabDocument>()

@@ -253,10 +253,3 @@ impl LabSpec {
         yaml::read_file(name, text)
     }
 }
-
-/// The JSON schema of lab files, for editors, as indented JSON.
-#[must_use]
-#[cfg(feature = "schema")]
-pub fn schema() -> String {
-    schemars::published::<LabSpec>()
-}

@@ -47,7 +47,6 @@ pub struct WireMeasurement {
 
 impl WireMeasurement {
     /// Share of frames that was lost.
-    #[must_use]
     pub fn loss(&self) -> f64 {
         1.0 - self.received as f64 / self.sent.max(1) as f64
     }
@@ -68,7 +67,6 @@ pub struct JudgedWire {
 
 impl JudgedWire {
     /// Compares what was measured with what the network describes.
-    #[must_use]
     pub fn new(network: &LabNetwork, link: usize, from: usize, measured: WireMeasurement) -> Self {
         let described = network.wire(&network.links[link], from);
         JudgedWire {
@@ -80,13 +78,11 @@ impl JudgedWire {
     }
 
     /// What the network describes.
-    #[must_use]
     pub fn described(&self, network: &LabNetwork) -> PlannedWire {
         network.wire(&network.links[self.link], self.from)
     }
 
     /// Names of the nodes at its beginning and at its end.
-    #[must_use]
     pub fn ends<'a>(&self, network: &'a LabNetwork) -> [&'a str; 2] {
         network.ends(&network.links[self.link], self.from)
     }
@@ -108,14 +104,12 @@ pub struct WireVerdict {
 
 impl WireVerdict {
     /// Whether it is as described in all respects that can be judged.
-    #[must_use]
     pub fn is_as_described(self) -> bool {
         self.rate != Some(false) && self.delay != Some(false) && self.loss
     }
 }
 
 /// Compares what is described with what was measured.
-#[must_use]
 pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict {
     let nothing_may_arrive =
         described.loss > 0.0 && (1.0 - described.loss) * (measured.sent as f64) < FEW_ARRIVALS;

@@ -28,8 +28,6 @@ pub use builtin::BUILTIN_LABS;
 pub use document::measured_json;
 #[cfg(feature = "schema")]
 pub use document::measured_schema;
-#[cfg(feature = "schema")]
-pub use file::schema;
 pub use file::{
     LabHostSpec, LabHubSpec, LabLinkSpec, LabRouterSpec, LabSpec, LabSwitchSpec, RoutedSpec,
     SysctlValue, WireSpec,

@@ -88,13 +88,11 @@ fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
 }
 
 /// The picture for a page, from left to right, and for a phone, from top to bottom.
-#[must_use]
 pub fn pictures(name: &str, network: &LabNetwork) -> [Figure; 2] {
     [Along::X, Along::Y].map(|along| picture(name, network, along))
 }
 
 /// The picture as an SVG document, as wide as the network is long.
-#[must_use]
 pub fn svg(name: &str, network: &LabNetwork) -> String {
     let picture = picture(name, network, Along::X);
     let (from, to) = picture.panels[0].x.ends();

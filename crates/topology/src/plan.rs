@@ -84,7 +84,6 @@ pub enum LabNodeKind {
 
 impl LabNodeKind {
     /// The word for it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             LabNodeKind::Host => "host",
@@ -96,13 +95,11 @@ impl LabNodeKind {
     }
 
     /// Whether it has addresses.
-    #[must_use]
     pub fn has_addresses(self) -> bool {
         self.has_kernel() || matches!(self, LabNodeKind::Bare(_))
     }
 
     /// Whether it has the network stack of the kernel, and so can run programs.
-    #[must_use]
     pub fn has_kernel(self) -> bool {
         matches!(self, LabNodeKind::Host | LabNodeKind::Router)
     }
@@ -194,7 +191,6 @@ pub struct LabLink {
 
 impl LabLink {
     /// Whether a direction does anything to frames.
-    #[must_use]
     pub fn is_shaped(&self) -> bool {
         self.wires.iter().any(PlannedWire::is_shaped)
     }
@@ -259,27 +255,23 @@ impl LabNetwork {
     }
 
     /// Index of the node of a name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
     /// The name of a host or router that can run programs, and is most similar to one that none has.
-    #[must_use]
     pub fn nearest_host(&self, name: &str) -> Option<&str> {
         let hosts = self.nodes.iter().filter(|node| node.kind.has_kernel());
         nearest::meant(name, hosts.map(|node| node.name.as_str()))
     }
 
     /// The device at an end of a link; none at a hub.
-    #[must_use]
     pub fn interface(&self, end: LabLinkEnd) -> Option<&LabInterface> {
         let node = self.nodes.get(end.node)?;
         node.interfaces.get(end.interface?)
     }
 
     /// The hub at an end of a link, and its medium.
-    #[must_use]
     pub fn hub_of(&self, link: &LabLink) -> Option<(usize, PlannedWire)> {
         link.ends
             .iter()
@@ -290,14 +282,12 @@ impl LabNetwork {
     }
 
     /// What frames meet from an end of a link (0 or 1) on: the wire, or the medium of the hub.
-    #[must_use]
     pub fn wire(&self, link: &LabLink, from: usize) -> PlannedWire {
         let hub = self.hub_of(link);
         hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
     }
 
     /// Names of the nodes at the beginning and at the end of a wire: from an end of a link (0 or 1) on.
-    #[must_use]
     pub fn ends(&self, link: &LabLink, from: usize) -> [&str; 2] {
         let from = from.min(1);
         [from, 1 - from].map(|end| self.nodes[link.ends[end].node].name.as_str())

@@ -137,7 +137,6 @@ impl Default for WireQueue {
 
 impl WireQueue {
     /// Packets of this length that can wait.
-    #[must_use]
     pub fn room(self, packet: usize) -> usize {
         match self {
             WireQueue::Packets(packets) => packets,

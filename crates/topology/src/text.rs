@@ -5,7 +5,6 @@ use crate::plan::{LabNetwork, LabNode, LabNodeKind, PathOptions};
 use crate::wire::PlannedWire;
 
 /// A network as text: its nodes with their addresses, and its links.
-#[must_use]
 pub fn described(name: &str, network: &LabNetwork) -> String {
     let mut text = match network.title.as_str() {
         "" => format!("{name}\n"),
@@ -122,7 +121,6 @@ fn link_rows(network: &LabNetwork, number: usize) -> Vec<Vec<String>> {
 }
 
 /// What a wire does to frames, in words.
-#[must_use]
 pub fn wire_text(wire: &PlannedWire) -> String {
     if !wire.is_shaped() {
         return "as fast as this machine".to_owned();
@@ -154,7 +152,6 @@ pub fn wire_text(wire: &PlannedWire) -> String {
 }
 
 /// Described and measured rate, delay and loss of wires, with the verdicts.
-#[must_use]
 pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
     let heading = [
         "wire", "rate", "measured", "delay", "measured", "loss", "measured", "verdict",

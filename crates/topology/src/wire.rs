@@ -36,7 +36,6 @@ pub struct PlannedWire {
 
 impl PlannedWire {
     /// Whether it does anything to frames: if not, the kernel can pass them on by itself.
-    #[must_use]
     pub fn is_shaped(&self) -> bool {
         self.rate.is_some()
             || self.delay > 0
@@ -46,7 +45,6 @@ impl PlannedWire {
     }
 
     /// How long a frame of so many bytes occupies the sender, in ns; 0 without a rate.
-    #[must_use]
     pub fn sending_time(&self, bytes: usize) -> u64 {
         let bits = 8 * (bytes as u128 + u128::from(self.overhead));
         let time = self

@@ -282,10 +282,3 @@ impl TrafficSpec {
         yaml::read_file(name, text)
     }
 }
-
-/// The JSON schema of traffic files, for editors, as indented JSON.
-#[must_use]
-#[cfg(feature = "schema")]
-pub fn schema() -> String {
-    schemars::published::<TrafficSpec>()
-}

@@ -21,8 +21,6 @@ pub mod sink;
 mod source;
 pub mod verify;
 
-#[cfg(feature = "schema")]
-pub use file::schema;
 pub use file::{
     ComponentSpec, Dscp, FlowDirection, FlowProtocol, FlowSetSpec, IpVersion, LoadSpec, TrafficSpec,
 };

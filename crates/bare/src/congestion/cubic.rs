@@ -17,7 +17,6 @@ pub struct CubicCurve {
 
 impl CubicCurve {
     /// The curve that begins at this window and has its inflection at `maximum`; from the window on, if that is larger.
-    #[must_use]
     pub fn new(window: f64, maximum: f64) -> CubicCurve {
         let maximum = maximum.max(window);
         CubicCurve {
@@ -27,7 +26,6 @@ impl CubicCurve {
     }
 
     /// The window after so many seconds, in segments.
-    #[must_use]
     pub fn window_at(&self, time_s: f64) -> f64 {
         let distance_s = time_s - self.inflection_s;
         CUBIC_C * distance_s * distance_s * distance_s + self.maximum

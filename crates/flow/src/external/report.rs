@@ -104,7 +104,6 @@ impl ExternalFigures {
     }
 
     /// Both directions together.
-    #[must_use]
     pub fn totals(self) -> ExternalTotals {
         self.forward.and(self.backward)
     }

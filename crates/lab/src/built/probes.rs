@@ -153,7 +153,6 @@ struct WireEnd<'a> {
 
 impl BuiltLab {
     /// How long it takes at most to measure one direction of a link: half a second for most, and some seconds for slow ones.
-    #[must_use]
     pub fn measuring_time(&self, link: usize, from: usize) -> Duration {
         let planned = self.network.links.get(link).zip(self.ends_of(link, from));
         planned.map_or(Duration::ZERO, |(planned, (sender, _))| {

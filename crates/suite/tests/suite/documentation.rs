@@ -46,5 +46,8 @@ fn what_is_to_be_cited_has_the_version_of_the_program() {
 
 #[test]
 fn the_schema_is_the_one_in_docs() {
-    schemars::assert_published("suite.schema.json", &suite::schema());
+    schemars::assert_published(
+        "suite.schema.json",
+        &schemars::published::<suite::spec::SuiteSpec>(),
+    );
 }

@@ -73,7 +73,6 @@ impl NumberedAddress {
 
 impl InterfaceAddress {
     /// The first address of the network.
-    #[must_use]
     pub fn network(self) -> InterfaceAddress {
         let numbered = NumberedAddress::of(self);
         NumberedAddress {
@@ -84,7 +83,6 @@ impl InterfaceAddress {
     }
 
     /// The same address alone.
-    #[must_use]
     pub fn alone(self) -> InterfaceAddress {
         InterfaceAddress {
             prefix: if self.ip.is_ipv4() { 32 } else { 128 },

@@ -148,7 +148,6 @@ fn add_exceptions(
 
 impl LabNetwork {
     /// Where a switch passes frames on: for each Ethernet address of its network, the port.
-    #[must_use]
     pub fn switched(&self, switch: usize) -> Vec<([u8; 6], &str)> {
         let mut found = Vec::new();
         for port in &self.nodes[switch].interfaces {
