@@ -127,6 +127,7 @@ impl OpenCampaign {
         record: CampaignRecord,
     ) -> Result<OpenCampaign, RunnerError> {
         let making = |error: std::io::Error| writing(directory, &error);
+        let is_made = !directory.exists();
         fs::create_dir_all(directory).map_err(making)?;
         if fs::read_dir(directory).map_err(making)?.next().is_some() {
             return Err(RunnerError::Usage(format!(
@@ -134,13 +135,12 @@ impl OpenCampaign {
                 directory.display()
             )));
         }
-        fs::create_dir(directory.join(CAPTURES)).map_err(making)?;
-        let path = directory.join(CAMPAIGN);
-        let mut text = serde_json::to_string_pretty(&record).map_err(|error| {
-            RunnerError::Local(format!("writing the record of a campaign: {error}"))
+        write_record(directory, &record).inspect_err(|_| {
+            // It would be in the way of the next attempt. What could not be written is the reason that is told.
+            let _ = fs::remove_file(directory.join(CAMPAIGN));
+            let _ = fs::remove_dir(directory.join(CAPTURES));
+            let _ = is_made.then(|| fs::remove_dir(directory));
         })?;
-        text.push('\n');
-        fs::write(&path, text).map_err(|error| writing(&path, &error))?;
         OpenCampaign::open(KeptCampaign {
             directory: directory.to_owned(),
             record,
@@ -196,6 +196,18 @@ impl OpenCampaign {
         self.kept.trials.push(trial);
         Ok(())
     }
+}
+
+/// Writes what is known of a campaign before its trials.
+fn write_record(directory: &Path, record: &CampaignRecord) -> Result<(), RunnerError> {
+    let captures = fs::create_dir(directory.join(CAPTURES));
+    captures.map_err(|error| writing(directory, &error))?;
+    let path = directory.join(CAMPAIGN);
+    let mut text = serde_json::to_string_pretty(record).map_err(|error| {
+        RunnerError::Local(format!("writing the record of a campaign: {error}"))
+    })?;
+    text.push('\n');
+    fs::write(&path, text).map_err(|error| writing(&path, &error))
 }
 
 /// The directory of a campaign: a path, or the name of a kept one or its beginning.

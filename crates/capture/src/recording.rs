@@ -17,7 +17,7 @@
 //! not Ethernet, are recorded as Linux cooked 2, which has the interface and the direction of each packet.
 //! No interface is set to promiscuous mode.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +187,8 @@ impl Recording {
                 error,
             }
         };
-        // What is secret on the wire is in it. A device or a pipe is there already.
+        // What is secret on the wire is in it. A device or a pipe is there already. An empty file would be in the way of the
+        // next attempt.
         let is_new = !path.metadata().is_ok_and(|there| !there.is_file());
         let mut private = File::options();
         private.write(true).create_new(is_new).mode(0o600);
@@ -201,7 +202,9 @@ impl Recording {
         let program = concat!("prestan ", env!("CARGO_PKG_VERSION"));
         let comment = options.comment.as_deref();
         let output = CaptureOutput::new(file, program, comment, &interface);
-        let output = output.map_err(in_file("writing"))?;
+        let remove = || is_new.then(|| fs::remove_file(path));
+        let output = output.map_err(in_file("writing"));
+        let output = output.inspect_err(|_| drop(remove()))?;
         let progress = Arc::new(SharedProgress::default());
         let task = RecordingTask {
             path: path.to_owned(),
@@ -217,7 +220,8 @@ impl Recording {
         };
         let thread = thread::Builder::new().name("capture".to_owned());
         let thread = thread.spawn(move || task.run());
-        let thread = thread.map_err(CaptureError::system("starting the thread of the capture"))?;
+        let thread = thread.map_err(CaptureError::system("starting the thread of the capture"));
+        let thread = thread.inspect_err(|_| drop(remove()))?;
         Ok(Recording {
             thread: Some(thread),
             stop,

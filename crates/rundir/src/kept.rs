@@ -171,13 +171,19 @@ pub fn remove(path: &Path) -> Result<(), RunDirError> {
     if run.goes_on() {
         return refused("the run has not ended");
     }
-    empty(&run.0)?;
+    empty(&run.0, run.0.entries()?)?;
     parent.remove_folder(name)
 }
 
-/// Removes a run that is being recorded, and its directory where that still has the name by which it was made.
-pub(crate) fn discard(run: &Folder) -> Result<(), RunDirError> {
-    empty(run)?;
+/// Removes a run that is being recorded, and nothing else: its directory where that was made for it and still has the name
+/// by which it was made.
+pub(crate) fn discard(run: &Folder, is_made: bool) -> Result<(), RunDirError> {
+    let mut own = run.entries()?;
+    own.retain(|entry| is_of_run(&entry.name) || entry.name == BESIDE);
+    empty(run, own)?;
+    if !is_made {
+        return Ok(());
+    }
     let place = run.place()?;
     match parent_of(run.path()) {
         Ok((parent, name))
@@ -201,10 +207,10 @@ fn parent_of(path: &Path) -> Result<(Folder, &OsStr), RunDirError> {
     Ok((Folder::open(parent)?, name))
 }
 
-/// Removes the files of a run and the loads beside it; nothing at all where there is anything else.
-fn empty(run: &Folder) -> Result<(), RunDirError> {
+/// Removes these files of a run and the loads beside it; nothing at all where one of them is anything else.
+fn empty(run: &Folder, entries: Vec<FolderEntry>) -> Result<(), RunDirError> {
     let beside = beside(run)?;
-    let entries = run.entries()?.into_iter();
+    let entries = entries.into_iter();
     let own = files_among(entries.filter(|entry| entry.name != BESIDE), run)?;
     let remove = |folder: &Folder, files: &[OsString]| -> Result<(), RunDirError> {
         files.iter().try_for_each(|file| folder.remove_file(file))
@@ -352,5 +358,14 @@ mod tests {
         let run = run_in(&home.path().join("run"));
         run.discard().unwrap();
         assert!(!run.path().exists());
+    }
+
+    #[test]
+    fn a_directory_that_was_there_stays_with_what_was_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("notes.txt"), "mine").unwrap();
+        run_in(home.path()).discard().unwrap();
+        let left: Vec<_> = fs::read_dir(home.path()).unwrap().flatten().collect();
+        assert!(matches!(&left[..], [note] if note.file_name() == "notes.txt"));
     }
 }

@@ -89,6 +89,8 @@ pub struct RunDir {
     folder: Arc<Folder>,
     events: Mutex<EventsFile>,
     began: Arc<OnceLock<String>>,
+    /// The directory was not there before.
+    is_made: bool,
 }
 
 /// `events.jsonl`, as far as it could be written.
@@ -104,7 +106,8 @@ struct EventsFile {
 }
 
 impl RunDir {
-    /// Makes the directory, which must not hold a run, and writes what is known before the run.
+    /// Makes the directory, which must not hold a run, and writes what is known before the run. Where that fails, nothing
+    /// is left of it.
     ///
     /// # Errors
     /// When it cannot be written, or holds files of a run already.
@@ -114,6 +117,7 @@ impl RunDir {
         suite_text: &str,
         env: &Environment,
     ) -> Result<RunDir, RunDirError> {
+        let is_made = !path.exists();
         // A suite and its parameters may be confidential.
         DirBuilder::new()
             .recursive(true)
@@ -122,19 +126,13 @@ impl RunDir {
             .map_err(|error| writing(path, error))?;
         let folder = Folder::open(path)?;
         refuse_another_run(&folder)?;
-        let yaml = read::plan_text(plan, &path.join(PLAN), read::MOST_VALUES)?;
-        let write = |name: &str, bytes: &[u8]| {
-            let written = folder.create(name)?.write_all(bytes);
-            written.map_err(|error| writing(&path.join(name), error))
-        };
-        // Before the plan, by which a run is known: a run that goes on is locked from the beginning.
-        let file = folder.create(EVENTS)?;
-        // A file system without locks records all the same.
-        let _ = file.try_lock();
-        write(PLAN, yaml.as_bytes())?;
-        write(SUITE, suite_text.as_bytes())?;
-        write(ENV, &env_json(env))?;
+        let written = write_plan(&folder, plan, suite_text, env);
+        let file = written.inspect_err(|_| {
+            // What could not be written is the reason that is told.
+            let _ = kept::discard(&folder, is_made);
+        })?;
         Ok(RunDir {
+            is_made,
             began: Arc::default(),
             folder: Arc::new(folder),
             events: Mutex::new(EventsFile {
@@ -208,7 +206,7 @@ impl RunDir {
     /// # Errors
     /// When a file cannot be removed, or is none of the run.
     pub fn discard(&self) -> Result<(), RunDirError> {
-        kept::discard(&self.folder)
+        kept::discard(&self.folder, self.is_made)
     }
 
     fn events(&self) -> MutexGuard<'_, EventsFile> {
@@ -231,6 +229,29 @@ impl EventsFile {
         self.at = event.at;
         Ok(())
     }
+}
+
+/// Writes what is known before a run, and gives the file for its events.
+fn write_plan(
+    folder: &Folder,
+    plan: &PlanRecord,
+    suite_text: &str,
+    env: &Environment,
+) -> Result<File, RunDirError> {
+    let path = folder.path();
+    let yaml = read::plan_text(plan, &path.join(PLAN), read::MOST_VALUES)?;
+    let write = |name: &str, bytes: &[u8]| {
+        let written = folder.create(name)?.write_all(bytes);
+        written.map_err(|error| writing(&path.join(name), error))
+    };
+    // Before the plan, by which a run is known: a run that goes on is locked from the beginning.
+    let file = folder.create(EVENTS)?;
+    // A file system without locks records all the same.
+    let _ = file.try_lock();
+    write(PLAN, yaml.as_bytes())?;
+    write(SUITE, suite_text.as_bytes())?;
+    write(ENV, &env_json(env))?;
+    Ok(file)
 }
 
 /// A directory may be there already, but nothing of a run in it.
