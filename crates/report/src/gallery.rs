@@ -29,6 +29,8 @@ pub struct Gallery<'a> {
     pub command: String,
     /// Runs of each server.
     pub runs: usize,
+    /// As many were planned: there are fewer where the measurement ended early.
+    pub planned: usize,
     /// The servers; all are compared with the first.
     pub exhibits: Vec<Exhibit<'a>>,
     /// How they compare.

@@ -31,20 +31,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     let asked = asked(args)?;
     let labels = &args.how.labels.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
-    let MeasuredSeries { servers, ended } = match asked {
-        ComparedRuns::Recorded(sides) => MeasuredSeries {
-            servers: recorded::read(&sides, labels)?,
-            ended: None,
-        },
+    let MeasuredSeries { servers, ended, .. } = match asked {
+        ComparedRuns::Recorded(sides) => MeasuredSeries::recorded(recorded::read(&sides, labels)?),
         ComparedRuns::Series(runs) => {
             let servers = recorded::read_series(&runs, labels)?;
             if args.fail_if.is_some() && servers[0].runs.len() == 1 {
                 return Err(gate::refuse("measure again, for longer"));
             }
-            MeasuredSeries {
-                servers,
-                ended: None,
-            }
+            MeasuredSeries::recorded(servers)
         }
         ComparedRuns::Now => measure(args)?,
     };

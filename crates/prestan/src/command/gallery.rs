@@ -15,7 +15,9 @@ use terminal::document_file;
 use terminal::output::{self, tell};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
-use super::compare::side_by_side::{self, Extent, MeasuredSeries, SideBySide, SideSuite};
+use super::compare::side_by_side::{
+    self, EarlyEnd, Extent, MeasuredSeries, SideBySide, SideSuite,
+};
 use super::compare::{MeasuredServer, compared, shown};
 use crate::args::{
     CaptureFileOptions, ClockOptions, LabOptions, MeasuringOptions, RunsOptions, SideOptions,
@@ -62,7 +64,8 @@ const INDEX: &str = "index.html";
 /// A directory with this file in it is an older gallery.
 const MARK: &str = "assets/prestan.js";
 
-/// Measures the servers and writes the site.
+/// Measures the servers and writes the site. Where they cannot be measured to the end, it shows the runs that all of them
+/// have done.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     let recipes = chosen(&args.server)?;
     check(&args.directory)?;
@@ -80,21 +83,50 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         flames: false,
         runs: &args.runs,
     };
-    let MeasuredSeries { servers, ended } = side_by_side::measure(
+    let MeasuredSeries {
+        mut servers,
+        whole,
+        ended,
+    } = side_by_side::measure(
         &how,
         SideSuite::of(&args.side)?,
         tested_servers(&[], &names)?,
     )?;
-    if let Some(end) = ended {
-        return Err(end.why);
+    let Some(EarlyEnd { why, .. }) = ended else {
+        write_site(args, &recipes, &servers)?;
+        return Ok(ExitStatus::Done);
+    };
+    if whole > 0 {
+        // Of the last runs, each server may have done something else.
+        servers
+            .iter_mut()
+            .for_each(|server| server.runs.truncate(whole));
+        match write_site(args, &recipes, &servers) {
+            Ok(()) => tell(&format!(
+                "prestan: the gallery in {} is incomplete: it shows {whole} of {} runs of each server",
+                args.directory.display(),
+                args.repeat
+            )),
+            Err(unwritten) => tell(&format!("prestan: warning: {unwritten}")),
+        }
     }
-    let comparison = without_places(compared(&servers, args.side.verdicts.by())?);
-    let kept = shown(&servers)?;
+    Err(why)
+}
+
+/// Writes the site of these servers and their runs.
+fn write_site(
+    args: &GalleryArgs,
+    recipes: &[&Recipe],
+    servers: &[MeasuredServer],
+) -> Result<(), RunnerError> {
+    let comparison = without_places(compared(servers, args.side.verdicts.by())?);
+    let kept = shown(servers)?;
     let runs = servers.first().map_or(0, |server| server.runs.len());
     let gallery = Gallery {
         day: engine::time_of_day().chars().take(10).collect(),
-        command: command(args, &servers),
+        command: command(args, servers),
         runs,
+        planned: args.repeat as usize,
         exhibits: recipes.iter().zip(&kept).map(exhibit).collect(),
         comparison: &comparison,
     };
@@ -107,7 +139,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
             args.directory.display()
         ));
     }
-    Ok(ExitStatus::Done)
+    Ok(())
 }
 
 /// Refuses a directory with something else in it, before anything is measured.

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::Prestan;
 use crate::support::browser::Browser;
+use crate::support::load::{send, until};
 use crate::support::real::is_installed;
+use rustix::process::Signal;
 use serde_json::Value;
 use testbed::need_or;
 use testbed::real::{Recipe, UrlScheme, recipes, tool_cache};
@@ -112,6 +115,37 @@ fn servers_are_shown_side_by_side() {
         assert_eq!(seen, serde_json::json!([true, true]), "{page}");
     }
     assert_eq!(browser.problems(), [""; 0]);
+}
+
+#[test]
+fn what_all_servers_did_before_ctrl_c_is_shown() {
+    for name in ["lighttpd", "nginx"] {
+        if !is_installed(name) {
+            return;
+        }
+    }
+    let prestan = Prestan::new();
+    let site = prestan.home().join("site");
+    let options = "--server lighttpd,nginx --repeat 200 -r 1 --warmup 0 --only Get1K";
+    let running = prestan!(prestan => "gallery {}", site)
+        .words(options)
+        .spawn();
+    let runs = running.home().join("state/prestan/runs");
+    until("the third pair of runs", || {
+        let mut runs = fs::read_dir(&runs).into_iter().flatten().flatten();
+        runs.any(|run| run.file_name().to_string_lossy().ends_with("-a3"))
+    });
+    send(&running, Signal::INT);
+    let outcome = running.ends(-Signal::INT.as_raw());
+    let told = "is incomplete: it shows ";
+    assert!(outcome.stderr.contains(told), "{outcome}");
+    let index = fs::read_to_string(site.join("index.html")).unwrap();
+    let said = "the measurement ended early; this is ";
+    assert!(
+        index.contains(said) && index.contains(" of 200 runs"),
+        "{index}"
+    );
+    assert!(site.join("server-nginx.html").is_file());
 }
 
 /// Without names, all of them: a page for each, which says in words what it cannot do.

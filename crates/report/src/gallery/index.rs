@@ -5,6 +5,7 @@ use stats::{Status, TestSummary};
 
 use super::words;
 use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
+use crate::analysis::figures::number_of;
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
@@ -67,7 +68,12 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
             h1 { (title) }
             p.what { (servers) " servers, measured on " (gallery.day) }
         }
-        main #main { (content) }
+        main #main {
+            @if let Some(words) = words::incomplete(gallery) {
+                div.box.bad { p { strong { "Incomplete:" } " " (words) "." } }
+            }
+            (content)
+        }
         footer { p { "Made by " code { "prestan gallery" } "." } }
     };
     document(frame, &body)
@@ -174,8 +180,9 @@ fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces)
     html! {
         (wide("All tests", None, &head, &body))
         p.note {
-            "Means of all operations of " (gallery.runs) " runs of each server, measured in turns, with their \
-             95 % intervals, which include the variation between runs."
+            "Means of all operations of " (number_of(gallery.runs as u64, "run")) " of each server, measured in turns, with \
+             their 95 % intervals"
+            @if gallery.runs > 1 { ", which include the variation between runs" } "."
         }
     }
 }
@@ -204,7 +211,7 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
              each server did a test, then each did the next, so that whatever the machine did meanwhile happened to \
              all of them."
         }
-        p { "Every page shows all " (gallery.runs) " runs of each server." }
+        p { "Every page shows " (number_of(gallery.runs as u64, "run")) " of each server." }
         (explained())
         p { "The command was " code { (gallery.command) } ", on " (gallery.day) "." }
         h2 { "Machine and parameters" }
@@ -306,6 +313,9 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> String
         versions.join("; ")
     ));
     markdown += &format!("\n{measured}\n");
+    if let Some(words) = words::incomplete(gallery) {
+        markdown += &format!("\nIncomplete: {}.\n", text_of(&words));
+    }
     for warning in words::disqualified(gallery) {
         markdown += &format!("\nWarning: {}.\n", text_of(&warning));
     }

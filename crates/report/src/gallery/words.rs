@@ -37,6 +37,14 @@ pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     }
 }
 
+/// That the measurement ended early, where it did.
+pub(super) fn incomplete(gallery: &Gallery<'_>) -> Option<String> {
+    let Gallery { runs, planned, .. } = gallery;
+    (runs < planned).then(|| {
+        format!("the measurement ended early; this is {runs} of {planned} runs of each server")
+    })
+}
+
 /// Tests whose times are disqualified in all runs. Where some runs are sound, only these are shown.
 pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
     let warning = |exhibit: &Exhibit<'_>| {

@@ -90,6 +90,11 @@ pub(crate) fn files() -> Vec<(String, String)> {
 }
 
 pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
+    planned(servers, servers[0].runs.len())
+}
+
+/// The files of a gallery for which so many runs of each server were planned.
+fn planned(servers: &[Measured], planned: usize) -> Vec<(String, String)> {
     let versus = servers[1..].iter().map(|other| Versus {
         name: other.name.to_owned(),
         runs: Vec::new(),
@@ -131,6 +136,7 @@ pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
         day: "2026-11-21".to_owned(),
         command: "prestan gallery DIR --repeat 3".to_owned(),
         runs: servers[0].runs.len(),
+        planned,
         exhibits: exhibits.collect(),
         comparison: &comparison,
     });
@@ -228,6 +234,18 @@ fn warnings_stand_with_the_rows_that_they_are_about() {
         "{get}"
     );
     assert!(!get.contains("Put1K 99"));
+}
+
+#[test]
+fn a_gallery_that_ended_early_says_so() {
+    let servers = ["apache", "nginx"].map(|name| measured(name, "files", [100, 200, 50]));
+    let runs = servers[0].runs.len();
+    let (whole, cut) = (planned(&servers, runs), planned(&servers, 10));
+    let said = format!("the measurement ended early; this is {runs} of 10 runs of each server");
+    for page in ["index.html", "measured.html", "table.md"] {
+        assert!(content(&cut, page).contains(&said), "{page}");
+        assert!(!content(&whole, page).contains("Incomplete:"), "{page}");
+    }
 }
 
 #[test]

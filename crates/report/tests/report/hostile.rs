@@ -221,6 +221,7 @@ fn of_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports:
         day: "2026-11-21".to_owned(),
         command: name.to_owned(),
         runs: 1,
+        planned: 2,
         exhibits: vec![exhibit.clone(), exhibit],
         comparison,
     });

@@ -71,8 +71,21 @@ pub(crate) struct EarlyEnd {
 /// What was measured side by side.
 pub(crate) struct MeasuredSeries {
     pub(crate) servers: Vec<MeasuredServer>,
+    /// Runs of each server that went through to their end.
+    pub(crate) whole: usize,
     /// Why it ended before all tests were done.
     pub(crate) ended: Option<EarlyEnd>,
+}
+
+impl MeasuredSeries {
+    /// One whose runs were recorded before.
+    pub(crate) fn recorded(servers: Vec<MeasuredServer>) -> MeasuredSeries {
+        MeasuredSeries {
+            whole: servers.first().map_or(0, |server| server.runs.len()),
+            servers,
+            ended: None,
+        }
+    }
 }
 
 /// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
@@ -145,7 +158,9 @@ pub(crate) fn measure(
         }
     };
     shown.end();
+    let mut whole = 0;
     for made in series.history.steps {
+        whole += usize::from(made.outcome.is_whole);
         for (server, run) in measured.iter_mut().zip(made.outcome.runs) {
             server.runs.push(run);
         }
@@ -155,6 +170,7 @@ pub(crate) fn measure(
         Some(why) if measured[0].runs.is_empty() => Err(why),
         ended => Ok(MeasuredSeries {
             servers: measured,
+            whole,
             ended: ended.map(|why| EarlyEnd {
                 incomplete: servers.incomplete("comparison", &why),
                 why,
