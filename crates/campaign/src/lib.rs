@@ -94,7 +94,7 @@ impl MeasuredCampaign {
             Err(why @ RunnerError::Interrupted(_)) => Err(why.followed_by(&format!(
                 " after {done} of {all} trials; the same command goes on with it (the record is in {place})"
             ))),
-            Err(why @ RunnerError::Target(_)) => Err(why.followed_by(&format!(
+            Err(why @ (RunnerError::Target(_) | RunnerError::Local(_))) => Err(why.followed_by(&format!(
                 "; the same command goes on with the campaign in {place}"
             ))),
             Ok(()) if done == 0 => {

@@ -138,7 +138,7 @@ impl TrialTask<'_> {
         let mut result = TrialOutcome::default();
         paths::probe(&lab, self.spec, &mut result)?;
         self.go_on()?;
-        let servers = TrialServers::start(&lab, self.spec, &mut result)?;
+        let servers = TrialServers::start(&lab, (self.spec, self.cancel), &mut result)?;
         let captures = TrialCaptures::begin(&lab, &self.spec.captures)?;
         let traffic = self.spec.traffic.as_ref();
         let mut trial = RunningTrial {

@@ -35,7 +35,9 @@ impl ExitStatus {
             RunnerError::Usage(_) => ExitStatus::Usage,
             RunnerError::Inconclusive(_) => ExitStatus::Inconclusive,
             RunnerError::Target(_) => ExitStatus::Target,
-            RunnerError::Local(_) | RunnerError::Resources(_) => ExitStatus::TestFailed,
+            RunnerError::Local(_) | RunnerError::NotSaved(_) | RunnerError::Resources(_) => {
+                ExitStatus::TestFailed
+            }
             RunnerError::Interrupted(_) => ExitStatus::Interrupted,
             RunnerError::ProgramNotFound(_) => ExitStatus::Program(127),
             RunnerError::ProgramNotStarted(_) => ExitStatus::Program(126),
@@ -146,11 +148,12 @@ mod tests {
     #[test]
     fn each_kind_of_failure_has_its_status() {
         type Kind = fn(String) -> RunnerError;
-        let kinds: [(Kind, u8); 8] = [
+        let kinds: [(Kind, u8); 9] = [
             (RunnerError::Usage, 2),
             (RunnerError::Inconclusive, 3),
             (RunnerError::Target, 4),
             (RunnerError::Local, 1),
+            (RunnerError::NotSaved, 1),
             (RunnerError::Resources, 1),
             (RunnerError::Interrupted, 130),
             (RunnerError::ProgramNotFound, 127),

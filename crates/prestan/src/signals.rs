@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use engine::Cancel;
-use runner::console::Guard;
+use runner::console::{Guard, MadeOnServers};
 use runner::{RunnerError, start_thread};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::ExitStatus;
-use terminal::last_words::say_when_aborted;
+use terminal::last_words::{STILL_THERE, say_when_aborted};
 use terminal::output::tell;
 
 /// Number of the last of them that came; 0 before.
@@ -47,20 +47,13 @@ pub(crate) fn end_by_signal() -> ! {
 }
 
 /// Ends what is measured at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at
-/// once, naming `collections`, where there are some: they are then still on the server. From when
-/// on the guard is gone, nothing is being measured, and the first ends the program.
-pub(crate) fn on_interrupt(
-    cancel: Cancel,
-    collections: Option<String>,
-) -> Result<Guard, RunnerError> {
-    let left = collections.map(|collections| format!("; still on the server: {collections}"));
-    let left = left.unwrap_or_default();
+/// once, naming what was `made` on servers: it is then still there. From when on the guard is gone,
+/// nothing is being measured, and the first ends the program.
+pub(crate) fn on_interrupt(cancel: Cancel, made: MadeOnServers) -> Result<Guard, RunnerError> {
     let mut signals = Signals::listen()?;
     let guard = Interruptible(Arc::default());
     let over = Arc::clone(&guard.0);
-    if !left.is_empty() {
-        say_when_aborted(&left, &over);
-    }
+    say_when_aborted(&made, &over);
     let stop = move |left: &str| {
         tell(&format!("\nprestan: stopped at once{left}"));
         end_by_signal();
@@ -73,11 +66,9 @@ pub(crate) fn on_interrupt(
         cancel.cancel();
         tell("\nprestan: interrupted; cleaning up (again to leave at once)");
         signals.wait();
-        stop(if over.load(Ordering::SeqCst) {
-            ""
-        } else {
-            &left
-        });
+        let left = made.get().filter(|_| !over.load(Ordering::SeqCst));
+        let left = left.map_or(String::new(), |made| format!("{STILL_THERE}{made}"));
+        stop(&left);
     };
     start_thread(wait)?;
     Ok(Box::new(guard))

@@ -278,6 +278,7 @@ impl BesideLoads {
         match why {
             RunnerError::Interrupted(what) => RunnerError::Interrupted(what),
             RunnerError::Local(what)
+            | RunnerError::NotSaved(what)
             | RunnerError::Resources(what)
             | RunnerError::ProgramNotFound(what)
             | RunnerError::ProgramNotStarted(what) => RunnerError::Local(said(what)),

@@ -13,7 +13,7 @@ use engine::{Route, RunPlace};
 use suite::CapturePlan;
 
 use crate::error::RunnerError;
-use crate::run::{Companion, EndedRun};
+use crate::run::{Companion, EndedRun, had_no_response};
 use crate::words::number_of;
 
 /// The longest file of a run.
@@ -150,7 +150,11 @@ impl RunCapture {
 
 impl Companion for RunCapture {
     fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
-        run.saved = self.stop();
+        if had_no_response(&run.finished) {
+            self.discard();
+        } else {
+            run.saved = self.stop();
+        }
     }
 
     fn discard(self: Box<Self>) {

@@ -1,7 +1,7 @@
 //! What shows runs while they are made. The library prints nothing itself.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use engine::{Cancel, Drive, Observer, Progress};
 use record::PlanRecord;
@@ -12,6 +12,9 @@ use crate::live::LiveStatistics;
 
 /// Something that ends when it goes.
 pub type Guard = Box<dyn Any + Send>;
+
+/// What is made on servers, in words, once that is known.
+pub type MadeOnServers = Arc<OnceLock<String>>;
 
 /// Shows how far a series is, and tells what is to be told.
 pub trait SeriesConsole: Send + Sync {
@@ -36,7 +39,7 @@ pub trait SeriesConsole: Send + Sync {
     /// # Errors
     ///
     /// Signals cannot be waited for.
-    fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError>;
+    fn on_interrupt(&self, cancel: &Cancel, made: &MadeOnServers) -> Result<Guard, RunnerError>;
 
     /// Whether nothing is said but what matters.
     fn is_quiet(&self) -> bool;

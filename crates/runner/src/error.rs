@@ -19,6 +19,9 @@ pub enum RunnerError {
     /// Something on this machine failed, such as a write to a disk that is full.
     #[error("{0}")]
     Local(String),
+    /// The record of a run could not be written.
+    #[error("{0}")]
+    NotSaved(String),
     /// This machine has not enough threads, open files or memory for such a load.
     #[error("{0}")]
     Resources(String),
@@ -57,6 +60,7 @@ impl RunnerError {
             | RunnerError::Inconclusive(message)
             | RunnerError::Target(message)
             | RunnerError::Local(message)
+            | RunnerError::NotSaved(message)
             | RunnerError::Resources(message)
             | RunnerError::Interrupted(message)
             | RunnerError::ProgramNotFound(message)

@@ -10,7 +10,7 @@ mod step;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use suite::Workspace;
 
 use crate::RunnerError;
 use crate::background::{self, BackgroundShare, BackgroundTask};
-use crate::console::{Guard, SeriesConsole};
+use crate::console::{Guard, MadeOnServers, SeriesConsole};
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::kept::KeptRun;
 use crate::load::guard;
@@ -29,7 +29,7 @@ use crate::series::{MadeStep, Runner, StepFailure};
 use crate::servers::{
     AnonymousServers, RunWays, RunsOfServer, ServerEnd, TestedServer, collections, name_of,
 };
-use crate::state;
+use crate::state::{self, UnusedDirectories};
 
 use step::{first_reason, ran};
 
@@ -44,6 +44,16 @@ pub enum RunStorage {
     Single(Option<PathBuf>),
     /// Runs of a series below this directory; `None`: where all runs are kept.
     Series(Option<PathBuf>),
+}
+
+impl RunStorage {
+    /// The directory that the user named.
+    fn save(&self) -> Option<&Path> {
+        match self {
+            RunStorage::Nowhere => None,
+            RunStorage::Single(save) | RunStorage::Series(save) => save.as_deref(),
+        }
+    }
 }
 
 /// What a series on this machine is made with.
@@ -107,6 +117,9 @@ pub struct LocalRunner<'a> {
     /// What Ctrl-C ends.
     cancel: Cancel,
     begun: Instant,
+    /// The directories of the runs that are kept.
+    kept: Vec<String>,
+    _unused: UnusedDirectories,
     _interruptible: Option<Guard>,
 }
 
@@ -128,16 +141,18 @@ impl<'a> LocalRunner<'a> {
         } else {
             name_of(run_id)?
         };
+        let unused = UnusedDirectories::of(with.storage.save());
         let cancel = Cancel::default();
         let interruptible = if with.is_single() {
-            // It is known later what it makes.
+            // [`LocalRunner::make_single`] does that.
             None
         } else {
             refuse_captures(with.capture.as_deref())?;
             let mut tasks = tasks.into_iter();
             let makes_collections = tasks.any(|task| task.plan.workspace != Workspace::ReadOnly);
             let made = collections(&servers, &name).filter(|_| makes_collections);
-            Some(with.console.on_interrupt(&cancel, made)?)
+            let made = made.map_or_else(OnceLock::new, OnceLock::from);
+            Some(with.console.on_interrupt(&cancel, &Arc::new(made))?)
         };
         let mut running = servers.iter_mut().filter(|server| !server.is_own());
         running.try_for_each(|server| server.find(&with.ways))?;
@@ -148,6 +163,8 @@ impl<'a> LocalRunner<'a> {
             processors: None,
             cancel,
             begun: Instant::now(),
+            kept: Vec::new(),
+            _unused: unused,
             _interruptible: interruptible,
         })
     }
@@ -172,11 +189,19 @@ impl<'a> LocalRunner<'a> {
 
     fn make_single(&mut self, step: &RunStep) -> Result<CompletedRun, RunnerError> {
         let console = self.with.console;
+        let (cancel, made) = (self.cancel.clone(), MadeOnServers::default());
+        let on_interrupt = || console.on_interrupt(&cancel, &made);
+        // A server that is started has to be stopped. Otherwise there is nothing to clean up before the run begins, and a
+        // signal ends the program.
+        let starts = self.servers.iter().any(TestedServer::is_own);
+        let interruptible = starts.then(on_interrupt).transpose()?;
         let planned = self.begin(step)?;
-        let made = planned.runs[0].created_urls();
-        let _interruptible = console.on_interrupt(&self.cancel, made)?;
+        if let Some(urls) = planned.runs[0].created_urls() {
+            made.get_or_init(|| urls);
+        }
+        let _interruptible = interruptible.map_or_else(on_interrupt, Ok)?;
         let run = self.attend(step, planned)?.swap_remove(0);
-        run.make(&self.cancel, (console, 0), None)
+        run.make(&cancel, (console, 0), None)
     }
 
     /// How its servers are known, for what reports say of them.
@@ -196,11 +221,7 @@ impl<'a> LocalRunner<'a> {
         self.servers.iter_mut().for_each(TestedServer::stop);
         for place in order {
             let server = &mut self.servers[*place];
-            server.start(self.processors.as_ref())?;
-            if server.is_own() && self.cancel.is_cancelled() {
-                let why = "interrupted while servers were started";
-                return Err(RunnerError::Interrupted(why.to_owned()));
-            }
+            server.start(self.processors.as_ref(), &self.cancel)?;
             server.find(&self.with.ways)?;
         }
         Ok(())
@@ -404,6 +425,20 @@ impl PlannedStep {
     }
 }
 
+/// Where a run could not be saved, how to see what these runs of its series have measured.
+fn with_kept(why: RunnerError, kept: &[String]) -> RunnerError {
+    match (&why, kept) {
+        (RunnerError::NotSaved(_), [run]) => why.followed_by(&format!(
+            "; another run of the series is complete, and `prestan report {run}` prints it"
+        )),
+        (RunnerError::NotSaved(_), [.., last]) => why.followed_by(&format!(
+            "; {} other runs of the series are complete, and `prestan report {last}` prints the last one",
+            kept.len()
+        )),
+        _ => why,
+    }
+}
+
 /// Refuses a file for the packets of a series where files of another series are.
 fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
     let Some((file, stem)) = file.and_then(|file| Some((file, file.file_stem()?))) else {
@@ -446,7 +481,16 @@ impl Runner for LocalRunner<'_> {
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
         let runs = self.runs(number, step);
         let gone = self.ended_server(&format!("run {number}"), ran(&runs));
-        StepRuns::made(runs, gone)
+        let kept = runs.iter().flatten().flatten();
+        self.kept.extend(kept.map(|run| run.path.clone()));
+        let mut made = StepRuns::made(runs, gone);
+        made.ended = made
+            .ended
+            .map(|StepFailure { why, has_begun }| StepFailure {
+                why: with_kept(why, &self.kept),
+                has_begun,
+            });
+        made
     }
 
     fn elapsed(&self) -> Duration {

@@ -35,8 +35,8 @@ use crate::steering::{AdaptingLoad, BackgroundFeed};
 
 use made::{created_urls, note_target, remove_target};
 
-pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured};
-pub(crate) use ended::{Companion, EndedRun, RunRecorder};
+pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured, with_unsaved};
+pub(crate) use ended::{Companion, EndedRun, RunRecorder, had_no_response};
 
 /// Why a run ends that takes turns with one that ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
@@ -113,9 +113,12 @@ impl PlannedRun {
             let created = RunDir::create(path, &record, &suite_text, &engine::environment());
             created.map_err(|error| not_created(&error, role))
         });
+        let kept = kept.transpose()?;
+        let loads = beside::planned(&task.beside, loads, directory.as_deref());
+        let loads = loads.inspect_err(|_| discard(kept.as_ref()))?;
         Ok(PlannedRun {
-            directory: kept.transpose()?,
-            loads: beside::planned(&task.beside, loads, directory.as_deref())?,
+            directory: kept,
+            loads,
             spec,
             place,
             record,
@@ -164,8 +167,7 @@ impl PlannedRun {
         for companion in self.companions {
             companion.discard();
         }
-        // The reason that is about to be reported is the one that matters.
-        let _ = self.directory.as_ref().map(RunDir::discard);
+        discard(self.directory.as_ref());
     }
 
     /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
@@ -330,6 +332,12 @@ impl PlannedRun {
     }
 }
 
+/// Nothing is kept of a run that does not begin.
+fn discard(directory: Option<&RunDir>) {
+    // The reason that is about to be reported is the one that matters.
+    let _ = directory.map(RunDir::discard);
+}
+
 /// Refuses what a series decides itself.
 fn check_for_series(spec: &RunSpec, asked: u32) -> Result<(), RunnerError> {
     let (suite, users) = (&spec.plan.suite.name, spec.users);
@@ -358,5 +366,5 @@ fn not_created(error: &RunDirError, role: RunRole<'_>) -> RunnerError {
             "; choose another directory with --save DIR, or keep no record with --no-save"
         }
     };
-    RunnerError::Local(format!("{error}{otherwise}"))
+    RunnerError::NotSaved(format!("{error}{otherwise}"))
 }

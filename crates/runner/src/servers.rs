@@ -3,11 +3,11 @@
 use std::slice;
 use std::time::Duration;
 
-use engine::{LONGEST_RUN_ID, RunPlace};
+use engine::{Cancel, LONGEST_RUN_ID, RunPlace};
 use record::{HttpVersion, Processors};
 use report::Incomplete;
 use testbed::RealServer;
-use testbed::real::{EndedServer, Recipe};
+use testbed::real::{EndedServer, Recipe, StartError};
 use wire::auth::{Credentials, Secret};
 use wire::target::Target;
 
@@ -284,7 +284,11 @@ impl TestedServer {
     }
 
     /// Starts it, if it is to be started here; one that runs already is stopped first.
-    pub(crate) fn start(&mut self, processors: Option<&Processors>) -> Result<(), RunnerError> {
+    pub(crate) fn start(
+        &mut self,
+        processors: Option<&Processors>,
+        cancel: &Cancel,
+    ) -> Result<(), RunnerError> {
         // Before the next one starts, which may want the same port.
         self.stop();
         if let ServerOrigin::Own {
@@ -293,8 +297,8 @@ impl TestedServer {
         {
             let processors = processors.map_or(&[][..], |own| &own.server);
             let place = server_place()?;
-            let server = RealServer::start_at(recipe, processors, place.as_ref());
-            let server = server.map_err(|error| RunnerError::Target(error.to_string()))?;
+            let server = RealServer::start_at(recipe, processors, place.as_ref(), cancel);
+            let server = server.map_err(|error| not_started(&error))?;
             *running = Some(Box::new(server));
         }
         Ok(())
@@ -439,6 +443,14 @@ impl TestedServer {
     fn under_way(&self) -> Result<&RealServer, RunnerError> {
         let server = self.own_server();
         server.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
+    }
+}
+
+/// A server could not be started.
+fn not_started(error: &StartError) -> RunnerError {
+    match error {
+        StartError::Cancelled => RunnerError::Interrupted(error.to_string()),
+        _ => RunnerError::Target(error.to_string()),
     }
 }
 

@@ -61,6 +61,27 @@ pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
     Ok(runs_directory()?.join(run_id))
 }
 
+/// Directories that are not there yet. Those of them that are empty when this goes were made for nothing, and are removed.
+pub(crate) struct UnusedDirectories(Vec<PathBuf>);
+
+impl UnusedDirectories {
+    /// This one, and those above it.
+    pub(crate) fn of(directory: Option<&Path>) -> UnusedDirectories {
+        let paths = directory.into_iter().flat_map(Path::ancestors);
+        let absent = paths.take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        UnusedDirectories(absent.map(Path::to_owned).collect())
+    }
+}
+
+impl Drop for UnusedDirectories {
+    fn drop(&mut self) {
+        for directory in &self.0 {
+            // It fails where something is in it, or it was never made.
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
 /// Where a run of a series is kept: below `save`, or where runs are kept.
 pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
     match save {

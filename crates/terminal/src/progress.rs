@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::{Cancel, Observer};
 use record::{Event, EventKind, LeftBehind};
 use runner::RunnerError;
-use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
+use runner::console::{Guard, MadeOnServers, RunDisplay, SeriesConsole, ShownRun};
 use runner::local::RunStep;
 use runner::words::{roughly, still_there};
 
@@ -62,7 +62,7 @@ impl SeriesPace {
 }
 
 /// Has Ctrl-C cancel what is measured as long as the guard is there; see [`SeriesConsole::on_interrupt`].
-pub type OnInterrupt = fn(Cancel, Option<String>) -> Result<Guard, RunnerError>;
+pub type OnInterrupt = fn(Cancel, MadeOnServers) -> Result<Guard, RunnerError>;
 
 /// How far all runs are, on standard error.
 pub struct SeriesProgress {
@@ -186,8 +186,8 @@ impl SeriesConsole for SeriesProgress {
         }
     }
 
-    fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
-        (self.on_interrupt)(cancel.clone(), made)
+    fn on_interrupt(&self, cancel: &Cancel, made: &MadeOnServers) -> Result<Guard, RunnerError> {
+        (self.on_interrupt)(cancel.clone(), Arc::clone(made))
     }
 
     fn is_quiet(&self) -> bool {

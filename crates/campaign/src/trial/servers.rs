@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bare::{RttLogEntry, ServedFiles};
+use engine::Cancel;
 use experiment::TrialSpec;
 use lab::{BareHostReport, BuiltHost, BuiltLab};
 use testbed::RealServer;
-use testbed::real::{Recipe, ServerPlace, in_url};
+use testbed::real::{Recipe, ServerPlace, StartError, in_url};
 use topology::LabNodeKind;
 
 use super::{LOOK, TrialFailure, TrialOutcome};
@@ -48,7 +49,7 @@ impl TrialServers {
     /// A recipe is not known, or its server does not start.
     pub(super) fn start(
         lab: &BuiltLab,
-        trial: &TrialSpec,
+        (trial, cancel): (&TrialSpec, &Cancel),
         result: &mut TrialOutcome,
     ) -> Result<TrialServers, TrialFailure> {
         let mut servers = TrialServers {
@@ -69,9 +70,10 @@ impl TrialServers {
                 address: address.ok_or_else(|| failed("has no such address".to_owned()))?,
                 files: Some(lab.temporary_files().to_owned()),
             };
-            let server = RealServer::start_at(&recipe, &[], Some(&place));
-            let server = server.map_err(|error| {
-                TrialFailure::of(&format_args!("trial.servers.{name}: {error}"))
+            let server = RealServer::start_at(&recipe, &[], Some(&place), cancel);
+            let server = server.map_err(|error| match error {
+                StartError::Cancelled => TrialFailure::Interrupted,
+                error => TrialFailure::of(&format_args!("trial.servers.{name}: {error}")),
             })?;
             furnish(&server)?;
             let version = format!("{} {}", spec.recipe, server.installed().version);

@@ -142,6 +142,8 @@ pub(crate) fn of_command(
              command, or give the URL of the server"
         )));
     }
+    let checked = recipe.check();
+    checked.map_err(|why| RunnerError::Usage(format!("{option}: {why}")))?;
     recipe.is_http2 = connect.http == HttpVersion::Http2;
     Ok(TestedServer::of_recipe(recipe))
 }

@@ -15,9 +15,7 @@ use terminal::document_file;
 use terminal::output::{self, tell};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
-use super::compare::side_by_side::{
-    self, EarlyEnd, Extent, MeasuredSeries, SideBySide, SideSuite,
-};
+use super::compare::side_by_side::{self, EarlyEnd, Extent, MeasuredSeries, SideBySide, SideSuite};
 use super::compare::{MeasuredServer, compared, shown};
 use crate::args::{
     CaptureFileOptions, ClockOptions, LabOptions, MeasuringOptions, RunsOptions, SideOptions,

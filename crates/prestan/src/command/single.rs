@@ -9,11 +9,11 @@ use report::BesideResult;
 use report::page::PageRun;
 use rundir::Recorded;
 use runner::RunnerError;
-use runner::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
+use runner::console::{Guard, MadeOnServers, RunDisplay, SeriesConsole, ShownRun};
 use runner::intake::{Drawn, drawn};
 use runner::kept::KeptRun;
 use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, StepRun};
-use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured};
+use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured, with_unsaved};
 use runner::servers::{RunWays, TestedServer};
 
 use super::gates::{add_gate, without_result};
@@ -131,8 +131,8 @@ impl SeriesConsole for SingleConsole<'_> {
 
     fn tell_left_behind(&self, _: &[String]) {}
 
-    fn on_interrupt(&self, cancel: &Cancel, made: Option<String>) -> Result<Guard, RunnerError> {
-        on_interrupt(cancel.clone(), made)
+    fn on_interrupt(&self, cancel: &Cancel, made: &MadeOnServers) -> Result<Guard, RunnerError> {
+        on_interrupt(cancel.clone(), Arc::clone(made))
     }
 
     fn is_quiet(&self) -> bool {
@@ -164,8 +164,7 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
         broken_off.iter().for_each(warn);
         let kept = path.filter(|_| saved.is_ok());
         let why = not_measured(error, &plan.suite.name, kept.as_deref());
-        let unsaved = saved.err().map(|why| format!("; {why}"));
-        return Err(why.followed_by(&unsaved.unwrap_or_default()));
+        return Err(with_unsaved(why, saved));
     }
     let summary = summary.map_err(|why| {
         broken_off.iter().for_each(warn);

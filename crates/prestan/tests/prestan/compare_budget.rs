@@ -147,11 +147,6 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
             "cannot be used with",
         ),
         (
-            prestan!(compare() => "--start-a '{{{{ port }}}} {{{{ nothing }}}}' --start-b \
-            '{{{{ port }}}} {{{{ nothing }}}}'"),
-            "bad template",
-        ),
-        (
             prestan!(compare() => "--start-a {command} --start-b ./serve"),
             "--start-b: the command has no {{ port }}",
         ),

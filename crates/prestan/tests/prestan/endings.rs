@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
 use crate::support::load::{file, plain, send, until};
@@ -276,6 +276,53 @@ fn a_server_that_was_started_for_runs_and_ended_by_itself_is_named() {
         "out of memory",
     ] {
         assert!(outcome.stderr.contains(said), "{outcome}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_start_of_a_server_at_once() {
+    for (command, signal) in [
+        ("run listing", Signal::INT),
+        ("load OPTIONS /", Signal::TERM),
+        ("webstone --page file1k.html --prepare", Signal::INT),
+        (
+            "webstone --page file1k.html --prepare --children 1,2",
+            Signal::INT,
+        ),
+        ("sweep --vary users=1,2", Signal::INT),
+        (
+            "search OPTIONS / --find users --while 'failures == 0'",
+            Signal::TERM,
+        ),
+        ("diagnose", Signal::INT),
+        ("compare", Signal::INT),
+    ] {
+        let prestan = Prestan::new().words(command);
+        let files = prestan.home().join("temporary");
+        fs::create_dir(&files).unwrap();
+        // It never listens.
+        let start = "echo $$ > number; mv number started; exec sleep 600 # {{ port }}";
+        let prestan = match command {
+            "compare" => prestan!(prestan => "--start-a {start} --start-b {start}"),
+            _ => prestan!(prestan => "--start {start}"),
+        };
+        let running = prestan.env("TMPDIR", &files).spawn();
+        let started = running.home().join("started");
+        until("the server is started", || started.exists());
+        let sent = Instant::now();
+        send(&running, signal);
+        let outcome = running.ends(-signal.as_raw());
+        // It is waited for twice as long.
+        assert!(sent.elapsed() < Duration::from_secs(30), "{outcome}");
+        let said = "prestan: interrupted while servers were started";
+        assert!(outcome.stderr.contains(said), "{outcome}");
+        assert_eq!(names(&files), [""; 0], "{outcome}");
+        let number = fs::read_to_string(started).unwrap();
+        assert!(
+            !Path::new("/proc").join(number.trim()).exists(),
+            "{outcome}"
+        );
+        assert!(outcome.runs().is_empty(), "{outcome}");
     }
 }
 

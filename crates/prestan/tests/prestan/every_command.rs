@@ -61,6 +61,52 @@ fn a_server_is_started_and_measured_with_its_packets_for_a_pull_request() {
 }
 
 #[test]
+fn a_command_with_a_bad_template_is_refused_before_anything_is_started() {
+    let start = "touch started; : {{ port }} {{ nothing }}";
+    let both = format!("--start-b {}", "true");
+    for short in SHORT.into_iter().chain(["compare"]) {
+        let prestan = Prestan::new().words(short);
+        let prestan = match short {
+            "compare" => prestan!(prestan => "--start-a {start}").words(&both),
+            _ => prestan!(prestan => "--start {start}"),
+        };
+        let outcome = prestan.ends(2);
+        assert!(outcome.stderr.contains(": bad template: "), "{outcome}");
+        assert!(!outcome.home().join("started").exists(), "{outcome}");
+    }
+}
+
+/// Commands that measure at an address where nobody listens.
+const NOBODY_LISTENS: [&str; 8] = [
+    "http://127.0.0.1:1/",
+    "load GET http://127.0.0.1:1/",
+    "search http://127.0.0.1:1/ --find users --while 'failures == 0'",
+    "sweep http://127.0.0.1:1/ --vary users=1,2",
+    "compare http://127.0.0.1:1/ http://127.0.0.1:1/x/",
+    "diagnose http://127.0.0.1:1/",
+    "webstone http://127.0.0.1:1/",
+    "webstone http://127.0.0.1:1/ --children 1,2",
+];
+
+#[test]
+fn what_measured_nothing_leaves_nothing() {
+    let captures = need_or(capture::available()).is_some();
+    for command in NOBODY_LISTENS {
+        let mut prestan = prestan!(Prestan::new().words(command) => "--save kept/here");
+        if captures {
+            prestan = prestan.words("--capture x.pcapng");
+        }
+        let outcome = prestan.ends(4);
+        let left = fs::read_dir(outcome.home()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(
+            left.iter().all(|name| name == "state"),
+            "{left:?}: {outcome}"
+        );
+    }
+}
+
+#[test]
 fn a_series_sends_post_where_that_is_allowed() {
     let suite = "suite: posts\nneeds: cgi\ntests:\n  - name: Post\n    loop:\n      - POST: a\n        measure: Post\n";
     for command in [

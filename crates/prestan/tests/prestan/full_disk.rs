@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use testbed::need_or;
 
+use crate::support::load::plain;
+use crate::support::words::words_of;
 use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
 
 /// A run in `run`, and its document.
@@ -57,6 +59,61 @@ fn a_full_disk_keeps_what_it_has() {
         said.contains("fill\nout.json\n") && !said.contains(".part"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_series_saved_before_the_disk_was_full_is_told() {
+    if !can_mount() {
+        return;
+    }
+    let server = plain();
+    let url = server.server.url();
+    let script = "mount -t tmpfs -o size=160k tmpfs disk || exit 9
+                  \"$@\" --save disk/kept 2>said >report; code=$?
+                  told=$(grep 'of the series' said | grep -o 'report disk/kept/[^`]*' | tail -1)
+                  [ -n \"$told\" ] || exit 8
+                  \"$1\" $told | grep -c '^Interrupted\\|killed'; cat said; exit $code";
+    for command in [
+        "sweep --only Get1K --vary users=1,2 --repeat 100 -r 3 --warmup 0",
+        "compare --only Get1K --repeat 100 -r 3 --warmup 0",
+        "search OPTIONS --find users --while 'failures == 0' --duration 50ms",
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("disk")).unwrap();
+        let mut words = words_of(command);
+        words.push(url.clone());
+        if command.starts_with("compare") {
+            words.push(url.clone());
+        }
+        let (code, said) = in_a_shell(home.path(), "unshare -rm sh", script, &words);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("No space left on device"), "{said}");
+        // The report of a run that is complete.
+        assert!(said.starts_with("0\n"), "{said}");
+    }
+}
+
+/// The directory of a run that could not begin would be in the way of the next one.
+#[test]
+fn nothing_is_left_of_a_run_for_which_there_was_no_room() {
+    if !can_mount() {
+        return;
+    }
+    let server = plain();
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("disk")).unwrap();
+    let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 9
+                  dd if=/dev/zero of=disk/fill 2>dd; truncate -s -4096 disk/fill
+                  \"$@\" --save disk/kept; code=$?; ls -A disk; exit $code";
+    let words = [server.server.url()];
+    let (code, said) = in_a_shell(home.path(), "unshare -rm sh", script, &words);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(
+        said.starts_with("fill\n") || said.contains("\nfill\n"),
+        "{said}"
+    );
+    assert!(!said.contains("\nkept\n"), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use record::{CountedSpan, Environment, EventKind, PlanRecord, Run};
 use rundir::{RunDir, Samples};
 use stats::{Completeness, Conclusion, MeasurementWindow, Summary};
 
-use super::ended::EndedRun;
+use super::ended::{EndedRun, had_no_response};
 use crate::RunnerError;
 use crate::intake::{Concluded, Intake};
 use crate::kept::KeptRun;
@@ -83,12 +83,15 @@ impl CompletedRun {
             error,
         } = self.finished;
         let suite = plan.suite.name.clone();
+        let kept = path.as_deref().filter(|_| self.saved.is_ok());
         if let Some(error) = error {
-            return Err(not_measured(error, &suite, path.as_deref()).into());
+            return Err(with_unsaved(not_measured(error, &suite, kept), self.saved).into());
         }
         let summary = self.summary.map_err(RunnerError::Local)?;
-        let cut = cut_short(&summary.complete, &suite, path.as_deref());
-        let why = cut.or(self.saved.err());
+        let why = match cut_short(&summary.complete, &suite, kept) {
+            Some(cut) => Some(with_unsaved(cut, self.saved)),
+            None => self.saved.err(),
+        };
         let is_diagnosed = is_diagnosed && why.is_none();
         let material =
             |samples: Samples| stats::material_from(&plan, &events, &env, || samples.pieces());
@@ -125,6 +128,12 @@ pub fn not_measured(error: RunError, suite: &str, path: Option<&str>) -> RunnerE
         why => why,
     };
     why.followed_by(&record.unwrap_or_default())
+}
+
+/// The same reason, and why the record of the run is not complete, where it is not.
+pub fn with_unsaved(why: RunnerError, saved: Result<(), RunnerError>) -> RunnerError {
+    let unsaved = saved.err().map(|why| format!("; {why}"));
+    why.followed_by(&unsaved.unwrap_or_default())
 }
 
 /// Why a run of this suite did not go through, where it did not, and how to see what is kept of it.
@@ -164,7 +173,7 @@ impl EndedRun<'_> {
     pub(super) fn conclude(self, intake: Intake) -> CompletedRun {
         let mut finished = self.finished;
         let recorded = finished.env.clone();
-        let is_unreachable = was_unreachable(&finished);
+        let is_worthless = had_no_response(&finished);
         report::apply_label(&mut finished.plan, &mut finished.env, &mut finished.events);
         let Concluded {
             written,
@@ -182,9 +191,9 @@ impl EndedRun<'_> {
             counted: counted_spans(&finished.plan, &windows),
             ..recorded
         };
-        let is_worthless = |directory: &&RunDir| is_unreachable && directory.discard().is_ok();
+        let is_discarded = |directory: &&RunDir| is_worthless && directory.discard().is_ok();
         let directory = self.recorder.directory.as_ref();
-        let directory = directory.filter(|directory| !is_worthless(directory));
+        let directory = directory.filter(|directory| !is_discarded(directory));
         let complete = |directory: &RunDir| {
             let completed = directory.complete(recorded, written);
             completed.map_err(|why| not_saved(&why, directory))
@@ -208,11 +217,6 @@ fn counted_spans(plan: &PlanRecord, windows: &[MeasurementWindow]) -> Vec<Counte
     named.collect()
 }
 
-/// Whether the server did not answer at all: then the record has nothing in it.
-fn was_unreachable(finished: &Finished) -> bool {
-    matches!(finished.error, Some(RunError::Unreachable(_))) && finished.env.server.is_none()
-}
-
 /// The record of a run is not complete, for this reason.
 fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
     let saved = if kept.has_samples() {
@@ -221,7 +225,7 @@ fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
     } else {
         "no samples were saved".to_owned()
     };
-    RunnerError::Local(format!(
+    RunnerError::NotSaved(format!(
         "the run is not saved completely: {why}; make room, or choose another disk with --save; {saved}"
     ))
 }

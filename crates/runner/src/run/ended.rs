@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Finished, Observer, RunPlace, RunSpec, Said};
+use engine::{Cancel, Finished, Observer, RunError, RunPlace, RunSpec, Said};
 use record::{Event, EventKind, Nanos};
 use rundir::RunDir;
 
@@ -55,6 +55,17 @@ impl EndedRun<'_> {
         self.recorder.event(&event);
         events.push(event);
     }
+}
+
+/// Whether a run ended before its server had answered: then there is nothing to be kept of it.
+pub(crate) fn had_no_response(finished: &Finished) -> bool {
+    let error = finished.error.as_ref();
+    let before = error.is_some_and(|error| match error {
+        RunError::Unreachable(_) | RunError::Interrupted | RunError::Local(_) => true,
+        // These are about what it answered.
+        RunError::NotWebdav(_) | RunError::Unauthorized(_) | RunError::NoWorkspace(_) => false,
+    });
+    before && finished.env.server.is_none()
 }
 
 /// Writes the events of a run to its directory, and passes everything on to what displays it.

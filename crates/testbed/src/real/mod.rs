@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::Cancel;
 use lab::ScratchDirectory;
 
 pub use place::{ServerPlace, in_url};
@@ -76,16 +77,18 @@ impl RealServer {
 
     /// The same, kept to these processors; to all where none are given.
     pub fn start_on(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
-        RealServer::start_at(recipe, processors, None)
+        RealServer::start_at(recipe, processors, None, &Cancel::default())
     }
 
-    /// The same, in a host of a laboratory; on loopback where none is given.
+    /// The same, in a host of a laboratory; on loopback where none is given. Where it is cancelled meanwhile, nothing is left
+    /// of the server.
     pub fn start_at(
         recipe: &Recipe,
         processors: &[u32],
         place: Option<&ServerPlace>,
+        cancel: &Cancel,
     ) -> Result<RealServer, StartError> {
-        start::start(recipe, processors, place)
+        start::start(recipe, processors, place, cancel)
     }
 
     /// URL of the collection that is measured, with the slash.

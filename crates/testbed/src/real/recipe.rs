@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::start;
+
 /// How to start one server. Its parts are described in `servers/README.md`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -260,10 +262,24 @@ impl Recipe {
 
     /// Whether the URL has a port that the server does not get to know: only the URL has `{{ port }}`.
     pub fn lacks_port(&self) -> bool {
-        let mut texts = self.arguments.iter().chain(self.environment.values());
-        has_port(&self.url)
-            && !texts.any(|text| has_port(text))
-            && !self.files.values().any(|text| has_port(text))
+        has_port(&self.url) && !self.templates().any(|text| has_port(text))
+    }
+
+    /// What is filled in for a server, but for its URL.
+    pub(super) fn templates(&self) -> impl Iterator<Item = &String> {
+        let of_helper = self.helper.iter().flat_map(|helper| &helper.arguments);
+        let words = self.arguments.iter().chain(of_helper);
+        words
+            .chain(self.environment.values())
+            .chain(self.files.values())
+    }
+
+    /// Looks for what is wrong with its templates, wherever it is started.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        start::check(self)
     }
 
     /// A recipe with parameters behind its name, with commas between them: `apache`, or
@@ -283,6 +299,7 @@ impl Recipe {
             )
         })?;
         parts.try_for_each(|part| recipe.set(part))?;
+        recipe.check()?;
         recipe.name = text.to_owned();
         Ok(recipe)
     }
@@ -459,6 +476,7 @@ mod tests {
             ("apache,colour=red", "`colour` is no parameter"),
             ("apache,program", "write NAME=VALUE"),
             ("apache,file.nothing=x", "`nothing` is no file of apache"),
+            ("nginx,env.A={{ nothing }}", "bad template: "),
             (
                 "apache,file.httpd.conf=/nowhere/conf",
                 "reading /nowhere/conf failed",

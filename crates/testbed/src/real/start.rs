@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use engine::Cancel;
 use lab::{ScratchDirectory, user_namespace};
 use template::{Bounds, Never, Template, TemplateError, Value};
 
 use super::place::{self, ServerPlace};
-use super::port::Port;
 use super::process::{ServerProcess, ServerProcesses};
 use super::recipe::{Installed, MissingProgram, Recipe};
 use super::{RealServer, logs};
@@ -34,6 +34,9 @@ const SETTINGS: u8 = 4;
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// It was cancelled.
+    #[error("interrupted while servers were started")]
+    Cancelled,
     /// It is not installed.
     #[error("cannot start {server}: {missing}")]
     Missing {
@@ -52,7 +55,7 @@ pub enum StartError {
         user: String,
     },
     /// A template of the recipe is broken.
-    #[error("cannot start {server}: bad template: {source}")]
+    #[error("cannot start {server}: {}", bad_template(.source))]
     Template {
         /// Name of the recipe.
         server: String,
@@ -60,7 +63,7 @@ pub enum StartError {
         source: TemplateError,
     },
     /// Its URL has no host.
-    #[error("cannot start {server}: its URL has no host, or is no URL")]
+    #[error("cannot start {server}: {}", NO_URL)]
     Url {
         /// Name of the recipe.
         server: String,
@@ -112,6 +115,27 @@ pub enum StartError {
     },
 }
 
+fn bad_template(source: &TemplateError) -> String {
+    format!("bad template: {source}")
+}
+
+const NO_URL: &str = "its URL has no host, or is no URL";
+
+/// Looks for what is wrong with a recipe wherever it is started.
+pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
+    // As good as those that it will have.
+    let templates = RecipeTemplates::of(recipe, Path::new("/"), place::address_of(None), 80);
+    let rendered = |text: &String| {
+        let rendered = templates.rendered(text);
+        rendered.map_err(|source| bad_template(&source))
+    };
+    for text in recipe.templates() {
+        rendered(text)?;
+    }
+    let address = Address::of(&rendered(&recipe.url)?, recipe.is_http2);
+    address.map(drop).ok_or_else(|| NO_URL.to_owned())
+}
+
 /// Says which step of which server failed.
 struct StartStep<'a>(&'a Recipe);
 
@@ -130,6 +154,7 @@ pub(super) fn start(
     recipe: &Recipe,
     processors: &[u32],
     at: Option<&ServerPlace>,
+    cancel: &Cancel,
 ) -> Result<RealServer, StartError> {
     let step = StartStep(recipe);
     engine::raise_open_files();
@@ -145,7 +170,7 @@ pub(super) fn start(
         ScratchDirectory::new(&prefix, files).map_err(step.io("create a temporary directory"))?;
     let listens_at = place::address_of(at);
     let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
-    let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, &port);
+    let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, port.number());
     let url = templates.render(&recipe.url)?;
     let address = Address::of(&url, recipe.is_http2).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
@@ -183,7 +208,7 @@ pub(super) fn start(
         server: spawn(prepared.server)?,
         helper,
     };
-    wait_until_ready(recipe, &mut processes, &address, at, dir.path())?;
+    wait_until_ready(recipe, &mut processes, &address, at, (dir.path(), cancel))?;
     Ok(RealServer {
         processes,
         _port: port,
@@ -210,13 +235,13 @@ struct RecipeTemplates<'a> {
 }
 
 impl RecipeTemplates<'_> {
-    fn of<'a>(recipe: &'a Recipe, dir: &Path, address: IpAddr, port: &Port) -> RecipeTemplates<'a> {
+    fn of<'a>(recipe: &'a Recipe, dir: &Path, address: IpAddr, port: u16) -> RecipeTemplates<'a> {
         RecipeTemplates {
             recipe,
             dir: dir.to_string_lossy().into_owned(),
             storage: dir.join(STORAGE).to_string_lossy().into_owned(),
             address,
-            port: port.number(),
+            port,
         }
     }
 
@@ -233,11 +258,14 @@ impl RecipeTemplates<'_> {
         })
     }
 
-    fn render(&self, text: &str) -> Result<String, StartError> {
+    fn rendered(&self, text: &str) -> Result<String, TemplateError> {
         let template = Template::parse(text);
         let named = |name: &str| self.value(name);
-        let rendered = template.and_then(|own| own.text(&named, &mut BOUNDS.clone()));
-        rendered.map_err(|source| StartError::Template {
+        template.and_then(|own| own.text(&named, &mut BOUNDS.clone()))
+    }
+
+    fn render(&self, text: &str) -> Result<String, StartError> {
+        self.rendered(text).map_err(|source| StartError::Template {
             server: self.recipe.name.clone(),
             source,
         })
@@ -411,13 +439,17 @@ fn wait_until_ready(
     processes: &mut ServerProcesses,
     address: &Address,
     at: Option<&ServerPlace>,
-    dir: &Path,
+    (dir, cancel): (&Path, &Cancel),
 ) -> Result<(), StartError> {
     let started = Instant::now();
     while started.elapsed() < READY_WITHIN {
         // From its own host, so that this program may be anywhere, and links cost no time.
         let answers = place::there(at, || address.answers());
-        if answers.map_err(StartStep(recipe).io("enter its host"))? {
+        let answers = answers.map_err(StartStep(recipe).io("enter its host"))?;
+        if cancel.is_cancelled() {
+            return Err(StartError::Cancelled);
+        }
+        if answers {
             return Ok(());
         }
         // This is the pause between two probes as well.

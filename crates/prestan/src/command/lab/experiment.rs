@@ -7,6 +7,7 @@ use campaign::{AskedCampaign, CampaignRequest, SuiteRequest};
 use engine::Cancel;
 use experiment::{BUILTIN_EXPERIMENTS, BuiltinFile, ExperimentSpec, FileError};
 use runner::RunnerError;
+use runner::console::MadeOnServers;
 use runner::words::number_of;
 
 use super::become_root;
@@ -42,7 +43,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     }
     become_root()?;
     let cancel = Cancel::default();
-    let _interruptible = on_interrupt(cancel.clone(), None)?;
+    let _interruptible = on_interrupt(cancel.clone(), MadeOnServers::default())?;
     let measured = campaign::measure(&asked, &mut CampaignConsole::default(), &cancel)?;
     if measured.is_reported() {
         report_of::print(&measured.kept, documents)?;

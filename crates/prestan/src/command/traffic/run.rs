@@ -9,6 +9,7 @@ use runner::background::{
     BackgroundOptions, BackgroundTask, EndedBackground, LOOK, RunningBackground, TrafficFile,
     UnstableBackground,
 };
+use runner::console::MadeOnServers;
 use runner::state;
 use runner::words::number_of;
 
@@ -36,7 +37,7 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
         args.token_file.as_deref(),
     )?;
     let cancel = Cancel::default();
-    let _interruptible = on_interrupt(cancel.clone(), None)?;
+    let _interruptible = on_interrupt(cancel.clone(), MadeOnServers::default())?;
     let is_cancelled = || cancel.is_cancelled();
     let to_standard_output = |path: &std::path::PathBuf| path.as_os_str() == "-";
     let mut shown = ShownSeconds {
