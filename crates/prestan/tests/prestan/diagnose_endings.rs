@@ -57,36 +57,42 @@ fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
     assert!(!outcome.home().join("j.json").exists());
 }
 
-#[test]
-fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
-    let server = Faulty::new(|builder| builder);
-    let running = prestan!("diagnose {server} --skip {NOT_GET} -r 1000000 --quiet").spawn();
-    until("the server has seen measured requests", || {
-        server.measured("Get1K").len() >= 5
-    });
-    drop(server);
-    let outcome = running.ends(4);
-    let flowed = outcome.stdout.replace('\n', " ");
-    let said = "Incomplete: the diagnosis ended early: ";
-    assert!(flowed.starts_with(said), "{outcome}");
-    assert!(
-        flowed.contains("Not measured: suite listing, suite locks"),
-        "{outcome}"
-    );
-}
-
-#[test]
-fn interrupted_later_it_says_first_what_was_not_measured() {
+/// Its server answers a row of its second suite slowly.
+fn slow_later() -> (Faulty, Prestan) {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).tag("(GetUnchanged)")));
     let prestan = prestan!(
         "diagnose {server} --skip {NOT_GET} --suite prestan,features,listing -r 400 --load-users 8 \
         --quiet --json j.json --html d.html"
     );
+    (server, prestan)
+}
+
+const MISSING: &str = "Not measured: suite features, suite listing, suite prestan with 8 users.";
+
+#[test]
+fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
+    let (server, prestan) = slow_later();
+    let url = server.server.url();
+    let running = prestan.spawn();
+    until("the server has seen measured requests", || {
+        server.measured("GetUnchanged").len() >= 5
+    });
+    drop(server);
+    let outcome = running.ends(4);
+    let flowed = outcome.stdout.replace('\n', " ");
+    let said =
+        format!("Incomplete: the diagnosis ended early: {url} takes no connections after run 2: ");
+    assert!(flowed.starts_with(&said), "{outcome}");
+    assert!(flowed.contains(MISSING), "{outcome}");
+}
+
+#[test]
+fn interrupted_later_it_says_first_what_was_not_measured() {
+    let (server, prestan) = slow_later();
     let outcome = interrupted_at(&server, "GetUnchanged", prestan);
     assert_names_last_run(&outcome, "features");
-    let missing = "the diagnosis was interrupted. Not measured: suite features, suite listing, suite \
-                   prestan with 8 users.";
+    let missing = format!("the diagnosis was interrupted. {MISSING}");
     let first = outcome.stdout.lines().next().unwrap();
     assert_eq!(first, format!("Incomplete: {missing}"), "{outcome}");
 
@@ -99,7 +105,7 @@ fn interrupted_later_it_says_first_what_was_not_measured() {
     let title = format!("<title>Diagnosis of {}</title>", server.server.url());
     assert!(page.contains(&title), "no {title}");
     assert!(
-        page.contains(missing),
+        page.contains(&missing),
         "the page hides that it is incomplete"
     );
 }

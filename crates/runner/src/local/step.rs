@@ -147,8 +147,7 @@ impl StepRuns {
         };
         let count = runs.len();
         let (ran, failed) = together(runs);
-        // What failed after a server had ended says nothing of it.
-        let is_there = gone.is_none() && ran.len() == count;
+        let is_there = ran.len() == count;
         let why = match failed {
             Some(why) => Some(first_reason(why, gone)),
             None => gone,

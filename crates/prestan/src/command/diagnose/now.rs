@@ -94,11 +94,10 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
 
 /// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
 fn without_report(why: RunnerError) -> RunnerError {
-    let and_so =
-        |why| format!("{why}; there is no diagnosis, because no suite was measured to its end");
     match why {
-        RunnerError::Interrupted(why) => RunnerError::Interrupted(and_so(why)),
-        RunnerError::Local(why) => RunnerError::Local(and_so(why)),
+        RunnerError::Interrupted(_) | RunnerError::Local(_) | RunnerError::Target(_) => {
+            why.followed_by("; there is no diagnosis, because no suite was measured to its end")
+        }
         why => why,
     }
 }

@@ -118,13 +118,13 @@ const ENDS: [StepEnd; 13] = [
         "a signal of which a server ends, too",
         |sides| side_by_side(sides, cut_short(EventKind::Interrupted), server_ended()),
         (INTERRUPTED, "the run of suite prestan was interrupted; "),
-        BEGUN,
+        KEPT,
     ),
     (
         "a server ends",
         |sides| side_by_side(sides, aborted("all users failed"), server_ended()),
         (TARGET, "nginx ended during run 1"),
-        BEGUN,
+        KEPT,
     ),
     (
         "a server ends after its runs",
@@ -133,7 +133,7 @@ const ENDS: [StepEnd; 13] = [
             StepRuns::made(Ok(runs.collect()), server_ended())
         },
         (TARGET, "nginx ended during run 1"),
-        BEGUN,
+        KEPT,
     ),
     (
         "a server of somebody else cannot be reached",
@@ -145,7 +145,7 @@ const ENDS: [StepEnd; 13] = [
         BEGUN,
     ),
     (
-        "a server of somebody else ends while it is measured",
+        "a run is given up whose server is still there",
         |sides| side_by_side(sides, aborted("the server cannot be reached"), None),
         (
             LOCAL,
