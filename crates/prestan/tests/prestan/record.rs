@@ -187,7 +187,8 @@ fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
         let directory = prestan.home().join("run");
         fs::create_dir(&directory).unwrap();
         std::os::unix::fs::symlink(&victim, directory.join(name)).unwrap();
-        prestan.ends(1).stderr_has(name);
+        let outcome = prestan.ends(1);
+        outcome.stderr_has(name);
         assert_eq!(fs::read(victim).unwrap(), b"precious");
     }
     assert_eq!(server.server.exchanges().len(), 0);
