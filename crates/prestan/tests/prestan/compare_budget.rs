@@ -59,7 +59,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     let sides: Vec<&str> = log.lines().collect();
     assert_eq!(sides.len(), 6, "{log}");
     assert_eq!(sides[..2], [sides[3], sides[2]], "{log}");
-    assert!(!outcome.stdout.contains("not restarted"), "{outcome}");
+    outcome.stdout_lacks("not restarted");
     let plans = plans(kept.path());
     assert_eq!(plans.len(), 6);
     // Both servers of a block are kept to the same processors, and the next block has others.
@@ -106,18 +106,17 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     let command = serve();
     let outcome = prestan!(compare() => "--start-a {command} --start-b 'echo no such \
         option: {{{{ port }}}}; exit 3'")
-    .run();
-    assert_eq!(outcome.code, 4, "{outcome}");
-    assert!(outcome.stderr.contains("no such option"), "{outcome}");
+    .ends(4);
+    outcome.stderr_has("no such option");
 
     let answers = plain();
     let url = answers.server.url();
     let outcome = prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {url}").ends(4);
-    assert!(outcome.stderr.contains("answers at"), "{outcome}");
+    outcome.stderr_has("answers at");
     let with_password = url.replace("http://", "http://ann:secret@");
     let outcome =
         prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {with_password}").ends(4);
-    assert!(!outcome.stderr.contains("secret"), "{outcome}");
+    outcome.stderr_lacks("secret");
 
     for (prestan, said) in [
         (prestan!(compare() => "--start-a true"), "--start-b"),
@@ -158,7 +157,7 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     ] {
         let outcome = prestan.run();
         assert_ne!(outcome.code, 0, "{outcome}");
-        assert!(outcome.stderr.contains(said), "{said}: {outcome}");
+        outcome.stderr_has(said);
     }
 }
 
@@ -171,7 +170,7 @@ fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
     let refused = prestan!(Prestan::new().words(&arguments) => "--only Get1K,Put1K --warmup 1 --pid {own} --pid \
         4000000").ends(2);
     let runs = prestan!(refused.again() => "runs").run();
-    assert!(!runs.stdout.contains("week"), "{runs}");
+    runs.stdout_lacks("week");
     runs.again().words(&arguments).ends(0);
 }
 
@@ -187,13 +186,12 @@ fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
     let command = serve();
     let outcome =
         prestan!(compare() => "--start-a {command} --start-b {crashes} --repeat 4 -r 300").ends(4);
-    let said = "B ended during run 3 (exit status: 7); its logs end with\n";
-    assert!(outcome.stderr.contains(said), "{outcome}");
-    assert!(outcome.stderr.contains("out of memory"), "{outcome}");
-    assert!(!outcome.stderr.contains("still on the server"), "{outcome}");
+    outcome.stderr_has("B ended during run 3 (exit status: 7); its logs end with\n");
+    outcome.stderr_has("out of memory");
+    outcome.stderr_lacks("still on the server");
     // The runs before it are compared.
-    assert!(outcome.stdout.contains("Get1K"), "{outcome}");
-    assert!(!outcome.stdout.contains("failed"), "{outcome}");
+    outcome.stdout_has("Get1K");
+    outcome.stdout_lacks("failed");
 }
 
 #[test]
@@ -211,7 +209,7 @@ fn blocks_go_on_for_a_while_with_the_rows_that_were_asked_for_and_no_others() {
     assert_eq!(names, ["Lock"], "{document:#}");
     let pairs = document["b"][0]["pairs"].as_u64().unwrap();
     assert!(pairs > 2, "{document:#}");
-    assert!(outcome.stdout.contains("not restarted"), "{outcome}");
+    outcome.stdout_has("not restarted");
     let kept = outcome.home().join("state/prestan/runs");
     assert!(plans(&kept).iter().all(|plan| !plan.fresh_start));
 }
@@ -258,8 +256,7 @@ fn a_recorded_comparison_is_shown_again() {
     let (a, b) = (serve(), format!("true; {}", serve()));
     let measured =
         prestan!(compare() => "--start-a {a} --start-b {b} --repeat 2 -r 3 --run-id week").ends(0);
-    let told = "recorded; `prestan compare week` prints this again";
-    assert!(measured.stderr.contains(told), "{measured}");
+    measured.stderr_has("recorded; `prestan compare week` prints this again");
 
     let again = |arguments: &str| measured.again().words(arguments).run();
     let shown = again("compare week");
@@ -271,26 +268,17 @@ fn a_recorded_comparison_is_shown_again() {
     assert_eq!(again("compare we").stdout, measured.stdout);
     let gated = again("compare week --fail-if 'slower 1000%'");
     assert_ne!(gated.code, 2, "{gated}");
-    let refused = again("compare week --repeat 3");
-    assert_eq!(refused.code, 2, "{refused}");
+    again("compare week --repeat 3").ended(2);
 
     let last = again("report");
-    let told = "one of the runs of a comparison; `prestan compare week`";
-    assert!(last.stderr.contains(told), "{last}");
+    last.stderr_has("one of the runs of a comparison; `prestan compare week`");
 
     // A block counts only if each server has a run of it.
-    let removed = again("runs remove week-b2");
-    assert_eq!(removed.code, 0, "{removed}");
+    again("runs remove week-b2").ended(0);
     let shown = again("compare week");
-    assert!(shown.stdout.contains("one run of each"), "{shown}");
-    let gated = again("compare week --fail-if slower");
-    assert_eq!(gated.code, 2, "{gated}");
-    let removed = again("runs remove week-b1");
-    assert_eq!(removed.code, 0, "{removed}");
-    let nothing = again("compare week");
-    assert_eq!(nothing.code, 2, "{nothing}");
-    assert!(
-        nothing.stderr.contains("ended before each server"),
-        "{nothing}"
-    );
+    shown.stdout_has("one run of each");
+    again("compare week --fail-if slower").ended(2);
+    again("runs remove week-b1").ended(0);
+    let nothing = again("compare week").ended(2);
+    nothing.stderr_has("ended before each server");
 }

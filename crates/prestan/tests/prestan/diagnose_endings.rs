@@ -32,12 +32,9 @@ fn assert_names_last_run(outcome: &Outcome, suite: &str) {
          measured until then",
         run.display()
     );
-    assert!(outcome.stderr.contains(&said), "{said}\n{outcome}");
+    outcome.stderr_has(&said);
     let report = prestan!(outcome.again() => "report {}", run).ends(0);
-    assert!(
-        report.stdout.contains("Interrupted by the user"),
-        "{report}"
-    );
+    report.stdout_has("Interrupted by the user");
 }
 
 #[test]
@@ -46,13 +43,8 @@ fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
     let prestan = prestan!("diagnose {server} --skip {NOT_GET} -r 1000000 --quiet --json j.json");
     let outcome = interrupted_at(&server, "Get1K", prestan);
     assert_names_last_run(&outcome, "prestan");
-    assert!(
-        outcome
-            .stderr
-            .contains("; there is no diagnosis, because no suite was measured"),
-        "{outcome}"
-    );
-    assert!(!outcome.stderr.contains("the report is of"), "{outcome}");
+    outcome.stderr_has("; there is no diagnosis, because no suite was measured");
+    outcome.stderr_lacks("the report is of");
     assert_eq!(outcome.stdout, "");
     assert!(!outcome.home().join("j.json").exists());
 }

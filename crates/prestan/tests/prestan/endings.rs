@@ -39,16 +39,16 @@ fn a_comparison_tells_what_was_done_before_a_server_died() {
     let incomplete = "Incomplete: the comparison ended early: ";
     assert!(outcome.stdout.starts_with(incomplete), "{outcome}");
     let says = "--fail-if has no result, because the measurement ended early";
-    assert!(outcome.stderr.contains(says), "{outcome}");
+    outcome.stderr_has(says);
     // The run of the other server says why it ended.
     let partner = "the run of another server in this block ended early";
-    assert!(!outcome.stderr.contains(partner), "{outcome}");
+    outcome.stderr_lacks(partner);
     let report = |run| prestan!(outcome.again() => "report {}", run).run();
     let reports = outcome.runs().into_iter().map(report);
     let of_partner = reports.filter(|report| report.stdout.contains(partner));
     assert_eq!(of_partner.count(), 1, "{outcome}");
-    assert!(outcome.stdout.contains("\nPut1K"), "{outcome}");
-    assert!(outcome.stdout.contains("did not complete"), "{outcome}");
+    outcome.stdout_has("\nPut1K");
+    outcome.stdout_has("did not complete");
     assert!(outcome.home().join("comparison.json").exists());
     assert_eq!(a.left(), [""; 0]);
 }
@@ -68,8 +68,7 @@ fn a_comparison_tells_what_was_done_before_ctrl_c() {
     };
     assert!(!row("Put1K").contains("not compared"), "{outcome}");
     assert!(row("Get64K").contains("not compared"), "{outcome}");
-    let says = "was interrupted; `prestan report";
-    assert!(outcome.stderr.contains(says), "{outcome}");
+    outcome.stderr_has("was interrupted; `prestan report");
     for server in [&a, &b] {
         assert_eq!(server.left(), [""; 0]);
     }
@@ -85,9 +84,8 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
     if outcome.stderr.contains("stopped at once") {
-        let left = format!("{}PrestanTest-cut-", a.server.url());
-        assert!(outcome.stderr.contains(&left), "{outcome}");
-        assert!(outcome.stderr.contains("`prestan clean`"), "{outcome}");
+        outcome.stderr_has(&format!("{}PrestanTest-cut-", a.server.url()));
+        outcome.stderr_has("`prestan clean`");
     }
 }
 
@@ -130,7 +128,7 @@ fn a_sweep_tells_what_was_done_before_sigterm_and_before_its_server_died() {
         let first = outcome.stdout.lines().next().unwrap();
         assert!(first.starts_with("Incomplete: the sweep "), "{outcome}");
         assert!(first.contains(" in repeat "), "{outcome}");
-        assert!(outcome.stdout.contains("MkCol"), "{outcome}");
+        outcome.stdout_has("MkCol");
     }
 }
 
@@ -146,7 +144,7 @@ fn a_curve_tells_what_was_done_before_ctrl_c_and_before_its_server_died() {
             outcome.stdout.starts_with("Incomplete: the curve "),
             "{outcome}"
         );
-        assert!(outcome.stdout.contains("1 child"), "{outcome}");
+        outcome.stdout_has("1 child");
     }
 }
 
@@ -164,7 +162,7 @@ fn a_search_tells_what_it_tried_before_ctrl_c_and_before_its_server_died() {
             firsts.iter().filter(|first| first.method == "GET").count() > 2
         });
         let outcome = cut(running, server, signal);
-        assert!(outcome.stdout.contains("1 user"), "{outcome}");
+        outcome.stdout_has("1 user");
     }
 }
 
@@ -239,7 +237,7 @@ fn a_name_with_no_room_for_numbers_is_refused() {
     let name = "n".repeat(60);
     let outcome =
         prestan!("compare http://127.0.0.1:1/ http://127.0.0.1:1/ --run-id {name}").ends(2);
-    assert!(outcome.stderr.contains("50 characters"), "{outcome}");
+    outcome.stderr_has("50 characters");
 }
 
 #[test]
@@ -250,7 +248,7 @@ fn options_for_other_servers_are_refused_for_our_own() {
         "diagnose --server nginx",
     ] {
         let outcome = Prestan::new().words(command).arg("--insecure").ends(2);
-        assert!(outcome.stderr.contains("--insecure"), "{outcome}");
+        outcome.stderr_has("--insecure");
     }
 }
 
@@ -275,7 +273,7 @@ fn a_server_that_was_started_for_runs_and_ended_by_itself_is_named() {
         "ended during the run (exit status: 7); its logs",
         "out of memory",
     ] {
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        outcome.stderr_has(said);
     }
 }
 
@@ -314,8 +312,7 @@ fn a_signal_ends_the_start_of_a_server_at_once() {
         let outcome = running.ends(-signal.as_raw());
         // It is waited for twice as long.
         assert!(sent.elapsed() < Duration::from_secs(30), "{outcome}");
-        let said = "prestan: interrupted while servers were started";
-        assert!(outcome.stderr.contains(said), "{outcome}");
+        outcome.stderr_has("prestan: interrupted while servers were started");
         assert_eq!(names(&files), [""; 0], "{outcome}");
         let number = fs::read_to_string(started).unwrap();
         assert!(

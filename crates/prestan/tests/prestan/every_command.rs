@@ -71,7 +71,7 @@ fn a_command_with_a_bad_template_is_refused_before_anything_is_started() {
             _ => prestan!(prestan => "--start {start}"),
         };
         let outcome = prestan.ends(2);
-        assert!(outcome.stderr.contains(": bad template: "), "{outcome}");
+        outcome.stderr_has(": bad template: ");
         assert!(!outcome.home().join("started").exists(), "{outcome}");
     }
 }
@@ -117,7 +117,7 @@ fn a_series_sends_post_where_that_is_allowed() {
         let prestan = Prestan::new().words(command);
         let file = prestan.file("posts.yaml", suite);
         let refused = prestan!(prestan => "--suite {}", file).ends(2);
-        assert!(refused.stderr.contains("give --writes"), "{refused}");
+        refused.stderr_has("give --writes");
         let prestan = Prestan::new().words(command);
         let file = prestan.file("posts.yaml", suite);
         // Nobody listens there.
@@ -139,7 +139,7 @@ fn a_path_on_a_server_that_is_started_is_the_one_that_is_asked_for() {
         "load GET a/b",
     ] {
         let outcome = prestan!(Prestan::new().words(wrong) => "--start {start}").ends(2);
-        assert!(outcome.stderr.contains("write a path on it"), "{outcome}");
+        outcome.stderr_has("write a path on it");
     }
 }
 

@@ -133,8 +133,7 @@ fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
     ] {
         let prestan = Prestan::new();
         prestan.file("out.json", "{}");
-        let outcome = prestan.words(line).run();
-        assert_eq!(outcome.code, code, "{outcome}");
+        let outcome = prestan.words(line).ends(code);
         assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome}");
         let prestan = Prestan::new();
         fs::create_dir(prestan.home().join("figs")).unwrap();
@@ -144,7 +143,7 @@ fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
         let old = "prestan: figs/ecdf-Get1K.svg was there before this run, which did not write it";
         assert_eq!(figures.stderr.matches(old).count(), 1, "{figures}");
         let new = Prestan::new().words(&line).run();
-        assert!(!new.stderr.contains("was there before"), "{new}");
+        new.stderr_lacks("was there before");
     }
 }
 
@@ -156,10 +155,10 @@ fn a_device_is_never_replaced() {
     std::os::unix::fs::symlink("/dev/full", &device).unwrap();
     let report = prestan!(outcome.again() => "report run --json full").ends(1);
     let said = "writing full failed: No space left on device";
-    assert!(report.stderr.contains(said), "{report}");
+    report.stderr_has(said);
     assert!(device.is_symlink());
     let report = prestan!(outcome.again() => "report run --json /dev/stdout").ends(0);
-    assert!(report.stdout.contains("\"schema_version\""), "{report}");
+    report.stdout_has("\"schema_version\"");
     // It is the place of one document, whatever its name.
     let script = "\"$1\" report run --json /dev/stdout > written && cat written";
     let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);

@@ -53,7 +53,7 @@ fn servers_are_shown_side_by_side() {
     let outcome = prestan!("gallery {directory}").words(options).ends(0);
     // What is left of an older gallery goes, and nothing else.
     assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
-    assert!(outcome.stderr.contains("open index.html"), "{outcome}");
+    outcome.stderr_has("open index.html");
 
     let table = fs::read_to_string(site.join("table.md")).unwrap();
     assert!(
@@ -137,8 +137,7 @@ fn what_all_servers_did_before_ctrl_c_is_shown() {
     });
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
-    let told = "is incomplete: it shows ";
-    assert!(outcome.stderr.contains(told), "{outcome}");
+    outcome.stderr_has("is incomplete: it shows ");
     let index = fs::read_to_string(site.join("index.html")).unwrap();
     let said = "the measurement ended early; this is ";
     assert!(
@@ -223,8 +222,8 @@ fn what_makes_no_sense_is_refused() {
     ];
     for (arguments, says) in table {
         let outcome = prestan!("gallery").words(arguments).ends(2);
-        assert!(outcome.stderr.contains(says), "{says}: {outcome}");
-        assert!(!outcome.stderr.contains("was there before"), "{outcome}");
+        outcome.stderr_has(says);
+        outcome.stderr_lacks("was there before");
     }
     assert!(!home.path().join("new").exists());
     let letter = home.path().join("letter.txt");

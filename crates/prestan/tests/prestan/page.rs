@@ -495,7 +495,7 @@ fn figures_are_written_as_files() {
     )
     .ends(0);
     assert!(outcome.stdout.starts_with("<!doctype html>"), "{outcome}");
-    assert!(!outcome.stdout.contains("Rsp ="), "{outcome}");
+    outcome.stdout_lacks("Rsp =");
     let names = |directory: &str| {
         let files = fs::read_dir(outcome.home().join(directory)).unwrap();
         let mut names: Vec<String> = files
@@ -525,7 +525,7 @@ fn figures_are_written_as_files() {
     } else {
         // It says so before anything is measured.
         assert_eq!(pictures.code, 2, "{pictures}");
-        assert!(pictures.stderr.contains("--svg"), "{pictures}");
+        pictures.stderr_has("--svg");
         assert!(!outcome.home().join("png").exists());
     }
 }
@@ -536,10 +536,7 @@ fn recorded_runs_are_drawn_side_by_side() {
     let second = prestan!(first.again() => "demo -r 5 --only Get1K,Put1K --run-id two -q").run();
     assert_eq!((first.code, second.code), (0, 0), "{second}");
     let drawn = prestan!(second.again() => "report one two --html -").ends(0);
-    assert!(
-        drawn.stdout.contains("<section id=\"comparison\">"),
-        "{drawn}"
-    );
+    drawn.stdout_has("<section id=\"comparison\">");
     // The same software twice: told apart by run.
     let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
@@ -548,7 +545,7 @@ fn recorded_runs_are_drawn_side_by_side() {
     assert_ne!(data["runs"][0]["name"], data["runs"][1]["name"]);
 
     let refused = prestan!(second.again() => "report one two --json -").ends(2);
-    assert!(refused.stderr.contains("--html FILE"), "{refused}");
+    refused.stderr_has("--html FILE");
 
     prestan!(second.again() => "compare one two --html page.html -q").ends(0);
     let page = fs::read_to_string(second.home().join("page.html")).unwrap();
