@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use flow::source::FlowPlan;
 use flow::{
-    FlowTransport, SharedToken, SinkLimits, SinkSettings, SourcePlan, TrafficSink, TrafficSource,
+    FlowTransport, SharedToken, SinkLimits, SinkSettings, SourceHandle, SourcePlan, TrafficSink,
+    TrafficSource,
 };
 use wait4::{ResUse, Wait4};
 
@@ -71,6 +72,16 @@ fn main() {
     }
 }
 
+fn started(sink: SocketAddr, flows: Vec<FlowPlan>) -> SourceHandle {
+    let plan = SourcePlan {
+        sink,
+        flows,
+        threads: 1,
+        longest_silence: flow::LONGEST_SILENCE,
+    };
+    TrafficSource::start(plan, token()).unwrap()
+}
+
 /// The far end, as a process of its own; it ends with its standard input.
 fn sink() {
     let sink = TrafficSink::start(SinkSettings {
@@ -86,13 +97,10 @@ fn sink() {
 fn source(address: &str, load: &str, seconds: &str) {
     let load = LOADS[load.parse::<usize>().unwrap()];
     let seconds = Duration::from_secs(seconds.parse().unwrap());
-    let plan = SourcePlan {
-        sink: address.parse::<SocketAddr>().unwrap(),
-        flows: vec![FlowPlan::full(load.transport, load.block_bytes, seconds)],
-        threads: 1,
-        longest_silence: flow::LONGEST_SILENCE,
-    };
-    let source = TrafficSource::start(plan, token()).unwrap();
+    let source = started(
+        address.parse().unwrap(),
+        vec![FlowPlan::full(load.transport, load.block_bytes, seconds)],
+    );
     let totals = source.finish(seconds + Duration::from_secs(20)).unwrap();
     println!("{} {:?}", totals.flows[0].received_bytes, totals.failure);
 }
@@ -271,13 +279,7 @@ fn pacing() {
             let rate = 200 * 1000 / gap_ms;
             FlowPlan::paced(transport, 200, rate, Duration::from_secs(8))
         });
-        let plan = SourcePlan {
-            sink: sink.address(),
-            flows: flows.collect(),
-            threads: 1,
-            longest_silence: flow::LONGEST_SILENCE,
-        };
-        let source = TrafficSource::start(plan, token()).unwrap();
+        let source = started(sink.address(), flows.collect());
         let totals = source.finish(Duration::from_secs(30)).unwrap();
         let sum = |figure: fn(&flow::source::FlowReading) -> u64| -> u64 {
             totals.flows.iter().map(figure).sum()
@@ -313,13 +315,7 @@ fn excess() {
     .unwrap();
     for block_bytes in [32, 200, 1460] {
         let sent = |flow: FlowPlan| {
-            let plan = SourcePlan {
-                sink: sink.address(),
-                flows: vec![flow],
-                threads: 1,
-                longest_silence: flow::LONGEST_SILENCE,
-            };
-            let source = TrafficSource::start(plan, token()).unwrap();
+            let source = started(sink.address(), vec![flow]);
             let totals = source.finish(Duration::from_secs(30)).unwrap();
             totals.flows[0].sent_bytes as f64 * 8e-6 / totals.elapsed.as_secs_f64()
         };

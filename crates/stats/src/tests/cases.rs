@@ -2,6 +2,7 @@
 
 use record::{Clock, Connect, EventKind, LeftBehind, MeasureId, Outcome, Run, Sample, TestId};
 
+use super::op;
 use crate::testing::{self, RunBuilder, US};
 use crate::{
     ClockSummary, Completeness, Conclusion, Note, Status, StatusReason, Summary, TestSummary,
@@ -18,13 +19,6 @@ fn only(run: &Run) -> TestSummary {
     let mut tests = summarise(run).tests;
     assert_eq!(tests.len(), 1);
     tests.remove(0)
-}
-
-/// One expected operation of `user` from `started` to `done`.
-fn op(user: u32, started: u64, done: u64) -> Sample {
-    let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
-    sample.moments = testing::moments(started, started, done, done);
-    sample
 }
 
 #[test]

@@ -1,17 +1,12 @@
 //! Load runs: what counts in a closed loop and in an open one.
 
-use record::{Arrivals, EventKind, MeasureId, Outcome, Pace, Sample, Stage};
+use record::{Arrivals, EventKind, Outcome, Pace, Stage};
 
+use super::op;
 use crate::testing::{self, RunBuilder, US};
 use crate::{
     Conclusion, Detail, Note, Status, StatusReason, Summary, Warning, WarningKind, summarise,
 };
-
-fn op(user: u32, started: u64, done: u64) -> Sample {
-    let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
-    sample.moments = testing::moments(started, started, done, done);
-    sample
-}
 
 fn load(pace: Pace) -> RunBuilder {
     RunBuilder::new(2)

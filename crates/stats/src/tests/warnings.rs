@@ -2,17 +2,12 @@
 
 use record::{AddressResponses, Connect, EventKind, Http, MeasureId, Outcome, RowOrigins, Sample};
 
+use super::op;
 use crate::testing::{self, RunBuilder};
 use crate::{Conclusion, summarise};
 
 fn put(users: u32) -> RunBuilder {
     RunBuilder::new(users).test("Upload", &[("Put1K", "PUT")])
-}
-
-fn op(user: u32, started: u64, done: u64) -> Sample {
-    let mut sample = testing::sample(MeasureId(0), user, Outcome::Ok);
-    sample.moments = testing::moments(started, started, done, done);
-    sample
 }
 
 fn ops(builder: RunBuilder, samples: impl IntoIterator<Item = Sample>) -> RunBuilder {

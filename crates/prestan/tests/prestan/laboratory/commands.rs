@@ -295,10 +295,7 @@ fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
 
 #[test]
 fn a_user_namespace_is_enough_also_for_servers_that_must_not_be_root() {
-    if !can_build() {
-        return;
-    }
-    if !is_installed("apache") {
+    if !can_build() || !is_installed("apache") {
         return;
     }
     let home = tempfile::tempdir().unwrap();
@@ -326,10 +323,7 @@ const PUTS: &str = "run sizes --only Create --param size=8KiB -r 3 --server ngin
 
 #[test]
 fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
-    if !can_build() {
-        return;
-    }
-    if !is_installed("nginx") {
+    if !can_build() || !is_installed("nginx") {
         return;
     }
     let outcome = prestan!("lab link --rate 1mbit -- {PRESTAN}")

@@ -36,10 +36,7 @@ fn a_load_runs_in_the_lab_with_the_files_and_the_exit_status_of_this_command() {
 
 #[test]
 fn the_commands_of_two_builds_are_compared_in_a_lab() {
-    if !can_build() {
-        return;
-    }
-    if !is_installed("rclone") {
+    if !can_build() || !is_installed("rclone") {
         return;
     }
     let command = "exec rclone serve webdav {{ storage }} --config {{ dir }}/rclone.conf --addr {{ host }}:{{ port }} -q";
