@@ -272,34 +272,23 @@ fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
 
 #[test]
 fn command_lines_that_make_no_sense_are_refused_before_anything_is_sent() {
-    let table: [(&str, &str); 9] = [
-        (
-            "load.yaml",
-            "has several loads; name one of busy, voice-only",
-        ),
-        ("load.yaml --load none", "has no load `none`"),
-        ("absent.yaml", "reading absent.yaml failed"),
-        ("load.yaml --load busy --sink 127.0.0.1:7", "share a token"),
-        (
-            "load.yaml --load busy --sink there=127.0.0.1:7 --token-file token",
-            "to host `here`, for which there is no --sink",
-        ),
-        (
-            "load.yaml --load voice-only --sink ther=127.0.0.1:7 --sink 127.0.0.1:7 --token-file token",
-            "no flow of load voice-only goes to a host `ther`; its flows go to there",
-        ),
-        (
-            "versions.yaml --sink 127.0.0.1:7 --token-file token",
-            "component newer is IPv6, and the sink 127.0.0.1:7 has no address of this version; give a second sink \
-             for it: --sink [2001:db8::1]:7000",
-        ),
-        (
-            "versions.yaml --sink there=[::1]:7 --token-file token",
-            "--sink there=192.0.2.1:7000",
-        ),
-        ("load.yaml --load busy --token-file token", "--sink"),
-    ];
-    for (line, expected) in table {
+    let table = "
+        load.yaml => has several loads; name one of busy, voice-only
+        load.yaml --load none => has no load `none`
+        absent.yaml => reading absent.yaml failed
+        load.yaml --load busy --sink 127.0.0.1:7 => share a token
+        load.yaml --load busy --sink there=127.0.0.1:7 --token-file token
+          => to host `here`, for which there is no --sink
+        load.yaml --load voice-only --sink ther=127.0.0.1:7 --sink 127.0.0.1:7 --token-file token
+          => no flow of load voice-only goes to a host `ther`; its flows go to there
+        versions.yaml --sink 127.0.0.1:7 --token-file token
+          => component newer is IPv6, and the sink 127.0.0.1:7 has no address of this version
+        versions.yaml --sink 127.0.0.1:7 --token-file token
+          => of this version; give a second sink for it: --sink [2001:db8::1]:7000
+        versions.yaml --sink there=[::1]:7 --token-file token => --sink there=192.0.2.1:7000
+        load.yaml --load busy --token-file token => --sink
+    ";
+    for [line, expected] in cases::rows(table) {
         let prestan = prestan();
         prestan.file("versions.yaml", VERSIONS);
         let outcome = prestan!(prestan => "traffic run").words(line).run();

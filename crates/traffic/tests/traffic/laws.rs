@@ -196,22 +196,14 @@ fn constants_and_measured_values_are_themselves() {
     // Four standard deviations.
     assert!(tens.abs_diff(7500) < 174, "{tens}");
 
-    for (csv, message) in [
-        ("", "the CSV has no value with a weight above 0"),
-        ("1,0", "the CSV has no value with a weight above 0"),
-        (
-            "1\nx",
-            "line 2 of the CSV: `x` is no number of blocks; write 1 or 2.5",
-        ),
-        (
-            "1,-2",
-            "line 1 of the CSV: `1,-2` has no weight of 0 or more",
-        ),
-        (
-            "1,NaN",
-            "line 1 of the CSV: `1,NaN` has no weight of 0 or more",
-        ),
-    ] {
+    let table = "
+        # => the CSV has no value with a weight above 0
+        1,0 => the CSV has no value with a weight above 0
+        1↵x => line 2 of the CSV: `x` is no number of blocks; write 1 or 2.5
+        1,-2 => line 1 of the CSV: `1,-2` has no weight of 0 or more
+        1,NaN => line 1 of the CSV: `1,NaN` has no weight of 0 or more
+    ";
+    for [csv, message] in cases::rows(table) {
         let error = LawSpec::<BlockCount>::Empirical(csv.into())
             .law()
             .unwrap_err();

@@ -350,21 +350,13 @@ mod tests {
 
     #[test]
     fn challenges_that_cannot_be_answered() {
-        for (parameters, why) in [
-            ("", "it has no nonce"),
-            (
-                ", nonce=\"n\", algorithm=SHA-512-256",
-                "algorithm SHA-512-256 is not supported",
-            ),
-            (
-                ", nonce=\"n\", algorithm=sess",
-                "algorithm sess is not supported",
-            ),
-            (
-                ", nonce=\"n\", qop=\"auth-int\"",
-                "qop auth-int is not supported",
-            ),
-        ] {
+        let table = r#"
+            , opaque=o => it has no nonce
+            , nonce="n", algorithm=SHA-512-256 => algorithm SHA-512-256 is not supported
+            , nonce="n", algorithm=sess => algorithm sess is not supported
+            , nonce="n", qop="auth-int" => qop auth-int is not supported
+        "#;
+        for [parameters, why] in cases::rows(table) {
             let challenge = format!("Digest realm=\"r\"{parameters}");
             let challenge = &parse_challenges(challenge.as_bytes())[0];
             assert_eq!(
