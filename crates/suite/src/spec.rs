@@ -55,13 +55,10 @@ pub struct SuiteSpec {
     #[serde(default)]
     pub constraints: BTreeMap<String, ConstraintSpec>,
     /// How the load changes with what is measured.
-    #[serde(default)]
     pub adapt: Option<Placed<AdaptSpec>>,
     /// Traffic between other programs while the suite is measured (docs/TRAFFIC.md).
-    #[serde(default)]
     pub background: Option<Placed<BackgroundSpec>>,
     /// Whether the packets of the run are kept in its record.
-    #[serde(default)]
     pub capture: Option<CaptureSpec>,
     /// Stop-watches of which more is to be said than where they start and stop, by name.
     #[serde(default)]
@@ -71,7 +68,6 @@ pub struct SuiteSpec {
     #[serde(default)]
     pub targets: BTreeMap<String, Placed<String>>,
     /// How much of the responses of measured steps is verified, unless a test or a step has the key itself.
-    #[serde(default)]
     pub verify: Option<Verify>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
@@ -91,24 +87,19 @@ pub struct TestSpec {
     #[serde(default, deserialize_with = "written")]
     pub title: Option<String>,
     /// What the server must say of itself in its DAV header: `class 2`.
-    #[serde(default)]
     pub needs: Option<Placed<String>>,
     /// A parameter that is a list: the test is made once for each of its values, which then stands
     /// behind an `x` at the end of the names of the test and of what it measures. Where the
     /// parameter has one value only, names stay as they are.
-    #[serde(default)]
     pub each: Option<Placed<String>>,
     /// All users work in one collection instead of one each: this is how contention is measured.
     #[serde(default)]
     pub shared: bool,
     /// How often each user goes through the loop; the parameter `requests` where this is absent.
-    #[serde(default)]
     pub requests: Option<Placed<Scalar>>,
     /// How the loop uses connections.
-    #[serde(default)]
     pub http: Option<Placed<HttpSpec>>,
     /// How much of the responses of measured steps is verified.
-    #[serde(default)]
     pub verify: Option<Verify>,
     /// Steps before the clock starts, never measured.
     #[serde(default)]
@@ -273,13 +264,10 @@ pub struct ChoiceSpec {
 #[serde(deny_unknown_fields)]
 pub struct ThinkSpec {
     /// Always this long.
-    #[serde(default)]
     pub constant: Option<Placed<Scalar>>,
     /// Between these two, each length equally likely.
-    #[serde(default)]
     pub uniform: Option<[Placed<Scalar>; 2]>,
     /// Exponentially distributed with this mean.
-    #[serde(default)]
     pub exponential: Option<Placed<Scalar>>,
 }
 
@@ -288,7 +276,6 @@ pub struct ThinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct BodySpec {
     /// So many bytes.
-    #[serde(default)]
     pub size: Option<Placed<Scalar>>,
     /// What these bytes are.
     #[serde(default)]
@@ -338,16 +325,12 @@ pub struct ExpectSpec {
     #[serde(default)]
     pub status: Vec<Placed<Scalar>>,
     /// The body that must come back: length every time, content on the first answer.
-    #[serde(default)]
     pub body: Option<Placed<BodySpec>>,
     /// How long the body must be, every time; `3KiB` for example.
-    #[serde(default)]
     pub length: Option<Placed<Scalar>>,
     /// How many properties a 207 must give with status 200, in each response.
-    #[serde(default)]
     pub properties: Option<Placed<Scalar>>,
     /// How many responses a 207 must have.
-    #[serde(default)]
     pub responses: Option<Placed<Scalar>>,
     /// What a property that the server does not have means.
     #[serde(default)]

@@ -89,103 +89,20 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     }
 }
 
-/// Ends a series from outside: by a signal, or, where there is none, by the death of its server.
-fn cut(running: Running, server: Faulty, signal: Option<Signal>) -> Outcome {
-    let Some(signal) = signal else {
-        drop(server);
-        return running.ends(4);
-    };
-    send(&running, signal);
-    running.ends(-signal.as_raw())
-}
+/// What is typed, GET requests before the last run, what the report has of the runs before, and how it begins.
+const LAST_RUNS: &str = "
+    run prestan BASE --only Get1K --warmup 0 -r 100 => 0 => Get1K =>
+    load GET BASEfile --total 1000 --max-failures none => 0 => GET =>
+    sweep BASE --only Get1K --warmup 0 -r 50 --vary width=1,2 --repeat 3 => 250 => Get1K => Incomplete: the sweep
+    compare BASE BASE --only Get1K --warmup 0 -r 100 --repeat 2 => 200 => Get1K => Incomplete: the comparison
+    webstone --page /file BASE --repeat 50 --children 1,2 => 50 => 1 child => Incomplete: the curve
+    search BASEfile --find users --while 'failures == 0' --duration 400ms --to 2
+        => 85 => 1 user => Incomplete: the search";
 
-/// Quick answers to requests of a method: in a sweep, two repeats have a hundred, and then a run begins with its own collection
-/// and those in which it measures.
-const QUICK: usize = 105;
-
-/// The demo server behind one that answers these requests slowly after the first ones.
-fn slowing(method: &str) -> Faulty {
-    let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(100)));
-    Faulty::new(|builder| builder.rule(slow.method(method).from(QUICK as u64)))
-}
-
-fn until_slow(server: &Faulty, method: &str) {
-    until("answers come slowly", || {
-        let exchanges = server.server.exchanges();
-        exchanges.iter().filter(|own| own.method == method).count() > QUICK
-    });
-}
-
-#[test]
-fn a_sweep_tells_what_was_done_before_sigterm_and_before_its_server_died() {
-    for signal in [Some(Signal::TERM), None] {
-        let server = slowing("MKCOL");
-        let running =
-            prestan!("sweep {server} --only MkCol -r 2 --warmup 0 --vary width=1,2 --repeat 100")
-                .spawn();
-        until_slow(&server, "MKCOL");
-        let outcome = cut(running, server, signal);
-        let first = outcome.stdout.lines().next().unwrap();
-        assert!(first.starts_with("Incomplete: the sweep "), "{outcome}");
-        assert!(first.contains(" in repeat "), "{outcome}");
-        outcome.stdout_has("MkCol");
-    }
-}
-
-#[test]
-fn a_curve_tells_what_was_done_before_ctrl_c_and_before_its_server_died() {
-    for signal in [Some(Signal::INT), None] {
-        let server = slowing("GET");
-        file(&server, "page");
-        let running = prestan!("webstone --page /page {server} --repeat 90 --children 1,2").spawn();
-        until_slow(&server, "GET");
-        let outcome = cut(running, server, signal);
-        assert!(
-            outcome.stdout.starts_with("Incomplete: the curve "),
-            "{outcome}"
-        );
-        outcome.stdout_has("1 child");
-    }
-}
-
-#[test]
-fn a_search_tells_what_it_tried_before_ctrl_c_and_before_its_server_died() {
-    for signal in [Some(Signal::INT), None] {
-        let server = plain();
-        let url = file(&server, "file");
-        let running =
-            prestan!("search {url} --find users --while 'failures == 0' --duration 200ms --to 2")
-                .spawn();
-        // A user of the first trial and two of the second.
-        until("the second trial", || {
-            let firsts = server.firsts_on_connections();
-            firsts.iter().filter(|first| first.method == "GET").count() > 2
-        });
-        let outcome = cut(running, server, signal);
-        outcome.stdout_has("1 user");
-    }
-}
-
-#[test]
-fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
-    let rows = "--only Get1K --warmup 0 -r 100";
-    // What is typed, and requests before the last run.
-    for (command, before) in [
-        (format!("run prestan BASE {rows}"), 0),
-        (
-            "load GET BASEfile --total 1000 --max-failures none".to_owned(),
-            0,
-        ),
-        (
-            format!("sweep BASE {rows} --vary width=1,2 --repeat 2"),
-            300,
-        ),
-        (format!("compare BASE BASE {rows} --repeat 2"), 200),
-        (
-            "webstone --page /file BASE --repeat 50 --children 1,2".to_owned(),
-            50,
-        ),
-    ] {
+/// Ends each command in its last run, by a signal or else by the death of its server.
+fn ended_in_the_last_run(signal: Option<Signal>) {
+    for [command, before, has, begins] in cases::rows(LAST_RUNS) {
+        let before: usize = before.parse().unwrap();
         let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(5)));
         let server = Faulty::new(|builder| builder.rule(slow.method("GET")));
         file(&server, "file");
@@ -195,11 +112,34 @@ fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
             let exchanges = server.server.exchanges();
             exchanges.iter().filter(|own| own.method == "GET").count() > before + 20
         });
-        drop(server);
-        let outcome = running.ends(4);
-        let says = " takes no connections after ";
-        assert!(outcome.stderr.contains(says), "{command}: {outcome}");
+        let outcome = match signal {
+            Some(signal) => {
+                send(&running, signal);
+                running.ends(-signal.as_raw())
+            }
+            None => {
+                drop(server);
+                running.ends(4)
+            }
+        };
+        outcome.stdout_has(has);
+        if !begins.is_empty() {
+            let end = signal.map_or("ended early", |_| "was interrupted");
+            let first = format!("{begins} {end}");
+            assert!(outcome.stdout.starts_with(&first), "{command}: {outcome}");
+        }
+        outcome.stderr_has(signal.map_or(" takes no connections after ", |_| "was interrupted"));
     }
+}
+
+#[test]
+fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
+    ended_in_the_last_run(None);
+}
+
+#[test]
+fn a_signal_in_the_last_run_ends_every_command_alike() {
+    [Signal::INT, Signal::TERM].map(|signal| ended_in_the_last_run(Some(signal)));
 }
 
 #[test]

@@ -24,17 +24,13 @@ pub enum BackgroundSpec {
 #[serde(deny_unknown_fields)]
 pub struct BackgroundKeys {
     /// A traffic file; its place is relative to the suite.
-    #[serde(default)]
     pub file: Option<Placed<Scalar>>,
     /// In place of a file, what would stand in it.
-    #[serde(default)]
     pub traffic: Option<Placed<TrafficSpec>>,
     /// Name of the load; may be omitted where there is only one.
-    #[serde(default)]
     pub load: Option<Placed<Scalar>>,
     /// How far from its mean each of three seconds may be for a load of constant rates to be stable:
     /// `5%`, which is also the default.
-    #[serde(default)]
     pub stable: Option<Placed<Scalar>>,
     /// How long flows last at most: `3h`.
     #[serde(default, rename = "for")]
@@ -55,10 +51,8 @@ pub enum CaptureSpec {
 #[serde(deny_unknown_fields)]
 pub struct CaptureKeys {
     /// Bytes of each packet that are kept: `128`; default: all.
-    #[serde(default)]
     pub snap: Option<Placed<Scalar>>,
     /// Largest size of the file: `100MiB`; default `1GiB`.
-    #[serde(default)]
     pub size: Option<Placed<Scalar>>,
 }
 

@@ -10,16 +10,13 @@ use super::{Placed, Scalar};
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
     /// Version of HTTP in requests: `"1.0"`, `"1.1"`, or `"2"`, whose requests in a pipeline are streams.
-    #[serde(default)]
     pub version: Option<Placed<Scalar>>,
     /// Connections of each user, for the files of a page.
-    #[serde(default)]
     pub connections: Option<Placed<Scalar>>,
     /// For what a connection is kept.
     #[serde(default)]
     pub keep: KeepSpec,
     /// Requests of a page that may be under way on its connection at a time.
-    #[serde(default)]
     pub pipeline: Option<Placed<Scalar>>,
     /// All files of a page are known when it begins; else its first names the others.
     #[serde(default)]

@@ -11,10 +11,8 @@ use super::{Placed, Scalar, StepSpec, SuiteSpec, TestSpec};
 #[serde(deny_unknown_fields)]
 pub struct RoleSpec {
     /// How many of the users of the test, all roles together, have it; 1 where this is absent.
-    #[serde(default)]
     pub users: Option<Placed<Scalar>>,
     /// Time from the beginning of one iteration to that of the next, at least: `100ms`.
-    #[serde(default)]
     pub pace: Option<Placed<Scalar>>,
     /// Steps that are repeated.
     #[serde(rename = "loop")]
@@ -78,7 +76,6 @@ pub struct StopWatchSpec {
     #[serde(default)]
     pub across: AcrossSpec,
     /// Unit in which reports show its times; without it, one that fits each time.
-    #[serde(default)]
     pub unit: Option<TimeUnit>,
 }
 
