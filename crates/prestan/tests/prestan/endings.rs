@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
 use crate::support::load::{file, plain, send, until};
 use crate::support::real::is_installed;
-use crate::support::{Outcome, Prestan, Running};
+use crate::support::{Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
@@ -139,7 +139,8 @@ fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
 
 #[test]
 fn a_signal_in_the_last_run_ends_every_command_alike() {
-    [Signal::INT, Signal::TERM].map(|signal| ended_in_the_last_run(Some(signal)));
+    ended_in_the_last_run(Some(Signal::INT));
+    ended_in_the_last_run(Some(Signal::TERM));
 }
 
 #[test]
