@@ -1,14 +1,10 @@
 //! Experiments: their files, their plans and their figures.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod builtin;
-#[cfg(test)]
 mod defects;
-#[cfg(test)]
 mod files;
-#[cfg(test)]
 mod simulation;
-#[cfg(test)]
 mod summary;
-#[cfg(test)]
 mod support;

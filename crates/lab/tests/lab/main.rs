@@ -2,5 +2,6 @@
 //!
 //! They need root (or CAP_NET_ADMIN), `/dev/net/tun` and `ip`.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod laboratory;

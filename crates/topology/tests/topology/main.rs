@@ -1,8 +1,7 @@
 //! Networks of laboratories: their files, addresses, queues.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod bare_hosts;
-#[cfg(test)]
 mod files;
-#[cfg(test)]
 mod queues;

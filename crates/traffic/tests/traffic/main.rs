@@ -1,14 +1,10 @@
 //! Background traffic: its files, its random laws, its schedules and what its sinks compute.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod files;
-#[cfg(test)]
 mod generators;
-#[cfg(test)]
 mod hurst;
-#[cfg(test)]
 mod laws;
-#[cfg(test)]
 mod schedules;
-#[cfg(test)]
 mod sinks;
