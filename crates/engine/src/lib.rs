@@ -36,7 +36,8 @@ pub use drive::{Drive, LoadDrive, Pacing, Rounds};
 pub use error::RunError;
 pub use event_loop::cancel::Cancel;
 pub use run::errand::{
-    Presence, connect, find_leftovers, forget_target, look, note_target, remove, remove_leftover,
+    Presence, RefusedTarget, find_leftovers, forget_target, look, note_target, refusal, remove,
+    remove_leftover,
 };
 pub use run::machine::machine;
 pub use run::spec::{ClockChoice, RunPlace, RunSpec, choose_clock};

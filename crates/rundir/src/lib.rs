@@ -117,6 +117,7 @@ impl RunDir {
         suite_text: &str,
         env: &Environment,
     ) -> Result<RunDir, RunDirError> {
+        let plan = read::plan_text(plan, &path.join(PLAN), read::MOST_VALUES)?;
         let is_made = !path.exists();
         // A suite and its parameters may be confidential.
         DirBuilder::new()
@@ -126,8 +127,15 @@ impl RunDir {
             .map_err(|error| writing(path, error))?;
         let folder = Folder::open(path)?;
         refuse_another_run(&folder)?;
-        let written = write_plan(&folder, plan, suite_text, env);
-        let file = written.inspect_err(|_| {
+        // Before the plan, by which a run is known: a run that goes on is locked from the beginning. Another one may have made
+        // this file meanwhile: then nothing of it is removed.
+        let file = folder.create(EVENTS).inspect_err(|_| {
+            let _ = is_made.then(|| std::fs::remove_dir(path));
+        })?;
+        // A file system without locks records all the same.
+        let _ = file.try_lock();
+        let written = write_plan(&folder, &plan, suite_text, env);
+        written.inspect_err(|_| {
             // What could not be written is the reason that is told.
             let _ = kept::discard(&folder, is_made);
         })?;
@@ -234,24 +242,18 @@ impl EventsFile {
 /// Writes what is known before a run, and gives the file for its events.
 fn write_plan(
     folder: &Folder,
-    plan: &PlanRecord,
+    plan: &str,
     suite_text: &str,
     env: &Environment,
-) -> Result<File, RunDirError> {
+) -> Result<(), RunDirError> {
     let path = folder.path();
-    let yaml = read::plan_text(plan, &path.join(PLAN), read::MOST_VALUES)?;
     let write = |name: &str, bytes: &[u8]| {
         let written = folder.create(name)?.write_all(bytes);
         written.map_err(|error| writing(&path.join(name), error))
     };
-    // Before the plan, by which a run is known: a run that goes on is locked from the beginning.
-    let file = folder.create(EVENTS)?;
-    // A file system without locks records all the same.
-    let _ = file.try_lock();
-    write(PLAN, yaml.as_bytes())?;
+    write(PLAN, plan.as_bytes())?;
     write(SUITE, suite_text.as_bytes())?;
-    write(ENV, &env_json(env))?;
-    Ok(file)
+    write(ENV, &env_json(env))
 }
 
 /// A directory may be there already, but nothing of a run in it.

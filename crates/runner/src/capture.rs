@@ -4,6 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use capture::{
     CaptureError, CaptureLimits, PacketSelection, Recording, RecordingEnd, RecordingOptions,
@@ -130,8 +131,9 @@ impl RunCapture {
         })
     }
 
-    /// Ends it, and tells what there is.
-    fn stop(self) -> Result<(), RunnerError> {
+    /// Ends it, and tells what there is; nothing is left of a recording without packets, or of a server that refuses connections,
+    /// where nothing was measured.
+    fn stop(self, is_of_nothing: bool, place: &RunPlace) -> Result<(), RunnerError> {
         let RunCapture {
             recording,
             file,
@@ -140,6 +142,12 @@ impl RunCapture {
         let summary = recording
             .stop()
             .map_err(|error| RunnerError::Local(format!("--capture: {error}")))?;
+        let is_empty = || summary.packets == 0 || engine::refusal(place, Duration::ZERO).is_some();
+        if is_of_nothing && is_empty() {
+            // That it is still there is no second reason.
+            let _ = fs::remove_file(&file);
+            return Ok(());
+        }
         if !is_quiet || summary.end != RecordingEnd::Stopped {
             log::info!("{}", described(&summary, &file));
         }
@@ -150,11 +158,7 @@ impl RunCapture {
 
 impl Companion for RunCapture {
     fn end(self: Box<Self>, run: &mut EndedRun<'_>) {
-        if had_no_response(&run.finished) {
-            self.discard();
-        } else {
-            run.saved = self.stop();
-        }
+        run.saved = self.stop(had_no_response(&run.finished), run.place);
     }
 
     fn discard(self: Box<Self>) {

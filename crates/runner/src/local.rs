@@ -179,11 +179,11 @@ impl<'a> LocalRunner<'a> {
         step: &RunStep,
     ) -> Result<(CompletedRun, Option<RunnerError>), RunnerError> {
         let completed = self.make_single(step).map_err(|why| {
-            let gone = self.ended_server("the run", RunsOfServer::NotBegun);
+            let gone = self.ended_server("the run", |_| RunsOfServer::NotBegun);
             first_reason(why, gone)
         })?;
         let was_interrupted = completed.was_interrupted();
-        let ended = self.ended_server("the run", completed.ran());
+        let ended = self.ended_server("the run", |_| completed.ran());
         Ok((completed, ended.filter(|_| !was_interrupted)))
     }
 
@@ -395,12 +395,18 @@ impl<'a> LocalRunner<'a> {
         )
     }
 
-    /// Why nothing can follow: a server has ended by itself. Of the others, what runs could not remove there is named.
-    fn ended_server(&mut self, during: &str, ran: RunsOfServer) -> Option<RunnerError> {
+    /// Why nothing can follow: a server has ended by itself, whose run was `seen` so. Of the others, what runs could not remove
+    /// there is named.
+    fn ended_server<'r>(
+        &mut self,
+        during: &str,
+        seen: impl Fn(usize) -> RunsOfServer<'r>,
+    ) -> Option<RunnerError> {
         let console = self.with.console;
-        let servers = self.servers.iter_mut();
+        let servers = self.servers.iter_mut().enumerate();
         let are_told = |url: &str| console.has_left_behind(url);
-        let ended = servers.filter_map(|server| server.ended(during, are_told, ran));
+        let ended =
+            servers.filter_map(|(place, server)| server.ended(during, are_told, seen(place)));
         let ended = ended.map(|ServerEnd { why, url }| (url, why));
         let (gone, reasons): (Vec<Option<String>>, Vec<RunnerError>) = ended.unzip();
         let gone: Vec<String> = gone.into_iter().flatten().collect();
@@ -480,7 +486,11 @@ impl Runner for LocalRunner<'_> {
 
     fn run(&mut self, number: usize, step: &RunStep) -> MadeStep<StepRuns> {
         let runs = self.runs(number, step);
-        let gone = self.ended_server(&format!("run {number}"), ran(&runs));
+        let gone = self.ended_server(&format!("run {number}"), |server| {
+            let made = runs.iter().flat_map(|made| step.runs.iter().zip(made));
+            let mut of_it = made.filter(|(run, _)| run.server == server);
+            ran(of_it.next().map(|(_, run)| run))
+        });
         let kept = runs.iter().flatten().flatten();
         self.kept.extend(kept.map(|run| run.path.clone()));
         let mut made = StepRuns::made(runs, gone);

@@ -3,7 +3,7 @@
 use std::slice;
 use std::time::Duration;
 
-use engine::{Cancel, LONGEST_RUN_ID, RunPlace};
+use engine::{Cancel, LONGEST_RUN_ID, RefusedTarget, RunPlace};
 use record::{HttpVersion, Processors};
 use report::Incomplete;
 use testbed::RealServer;
@@ -135,16 +135,19 @@ fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
 /// Longest end that the name of a run gets behind that of its series: `-z1000-traced`, `-999999`.
 const LONGEST_END: usize = 14;
 
-/// What runs of a server were like, for whether it is there still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RunsOfServer {
-    /// All went as it should.
+/// What the run of a server was like, for whether it is there still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunsOfServer<'a> {
+    /// All of it went as it should.
     Well,
-    /// Something in them failed.
-    Failed,
-    /// One did not begin, or was interrupted: what is to be said of it is known.
+    /// Something in it failed; where it is kept, if the reason of a failure is to name that.
+    Failed(Option<&'a str>),
+    /// It did not begin, or was interrupted: what is to be said of it is known.
     NotBegun,
 }
+
+/// Time in which a server that somebody starts again accepts connections.
+const IS_BACK_WITHIN: Duration = Duration::from_secs(1);
 
 /// The end of a server before that of its series.
 pub(crate) struct ServerEnd {
@@ -304,26 +307,31 @@ impl TestedServer {
         Ok(())
     }
 
-    /// Why no more can be measured there: it was started here and has ended by itself, or nobody can connect to it any more.
-    /// With the end of one that was started here goes what runs left there, at that URL.
+    /// Why no more can be measured there: it was started here and has ended by itself, or it refuses connections. With the end of
+    /// one that was started here goes what runs left there, at that URL.
     pub(crate) fn ended(
         &mut self,
         during: &str,
         are_told: impl Fn(&str) -> bool,
-        ran: RunsOfServer,
+        seen: RunsOfServer<'_>,
     ) -> Option<ServerEnd> {
         let url = self.own_server().map(|server| own_target(server, None));
         let url = url.and_then(|own| Some(own.ok()?.url()));
-        let is_doubtful = ran != RunsOfServer::Well || url.as_deref().is_some_and(are_told);
-        let refusal = self.place.as_ref().filter(|_| is_doubtful);
-        let refusal = refusal.and_then(|place| engine::connect(place).err());
+        let place = self.place.as_ref();
         if let ServerOrigin::Own {
             running: Some(server),
             ..
         } = &mut self.origin
         {
             // It refuses connections a little before the system has its exit status.
-            let within = refusal.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
+            let is_doubtful = !matches!(seen, RunsOfServer::Well)
+                || url.as_deref().is_some_and(are_told)
+                    && place.is_some_and(|place| engine::refusal(place, Duration::ZERO).is_some());
+            let within = if is_doubtful {
+                ENDS_WITHIN
+            } else {
+                Duration::ZERO
+            };
             if let Some(ended) = server.ended(within) {
                 return Some(ServerEnd {
                     why: server_ended(&self.name, during, &ended),
@@ -331,13 +339,16 @@ impl TestedServer {
                 });
             }
         }
-        // A run that did not begin has said so itself.
-        let refusal = refusal.filter(|_| ran != RunsOfServer::NotBegun)?;
-        let refusal = report::clean(&refusal.to_string());
+        let RunsOfServer::Failed(kept) = seen else {
+            // A run that did not begin has said so itself.
+            return None;
+        };
+        let RefusedTarget { url, why } = engine::refusal(place?, IS_BACK_WITHIN)?;
+        let kept = kept.map(|path| format!("; `prestan report {path}` prints what it measured"));
+        let kept = kept.unwrap_or_default();
         Some(ServerEnd {
             why: RunnerError::Target(format!(
-                "{} takes no connections after {during}: {refusal}",
-                self.name
+                "{url} refuses connections after {during}: {why}{kept}"
             )),
             url: None,
         })

@@ -3,13 +3,20 @@
 //! A load run may put a resource where nothing was. It looks first, and removes what it made. What
 //! killed runs left is looked for and removed by `prestan clean`.
 
+use std::io;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use suite::Workspace;
 use wire::dav::{XmlLimits, parse_multistatus};
 use wire::response::ResponseHead;
 
 use crate::connection::client::{Client, PlainRequest};
+use crate::connection::dial::plain;
+use crate::connection::route::{Endpoint, Route};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 use crate::run::clients::with_client;
@@ -33,24 +40,61 @@ pub enum Presence {
     Unknown(String),
 }
 
-/// Connects to the target and to the others of that place, and asks for nothing.
-///
-/// # Errors
-/// One of them takes no connection.
-pub fn connect(place: &RunPlace) -> Result<(), RunError> {
-    let others = place.others.iter().map(|endpoint| RunPlace {
-        endpoint: endpoint.clone(),
-        ..place.clone()
-    });
-    std::iter::once(place.clone())
-        .chain(others)
-        .try_for_each(|place| {
-            with_client(&place, &silent(), &Cancel::default(), async |client| {
-                let connected = client.connect().await;
-                connected
-                    .map_err(|failure| RunError::without_response(failure.outcome, &failure.what))
-            })
-        })
+/// A target whose server refuses connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedTarget {
+    /// Its URL.
+    pub url: String,
+    /// What the system says of the last address that was tried.
+    pub why: String,
+}
+
+/// Longest time to the answer of a system that refuses a connection.
+const REFUSES_WITHIN: Duration = Duration::from_millis(300);
+
+/// The first target of a place that refuses connections as often as it is tried for that time. A server that does not answer may
+/// be busy, and does not refuse; nor does it where this machine has no port or no file left.
+pub fn refusal(place: &RunPlace, within: Duration) -> Option<RefusedTarget> {
+    let refused = |endpoint: &Endpoint| {
+        let until = Instant::now() + within;
+        loop {
+            let why = refused(&endpoint.route)?;
+            if Instant::now() >= until {
+                let url = endpoint.target.url();
+                return Some(RefusedTarget { url, why });
+            }
+            thread::sleep(REFUSES_WITHIN / 3);
+        }
+    };
+    place.endpoints().find_map(refused)
+}
+
+/// Why no connection can be made; `None` where one could be, or may be.
+fn refused(route: &Route) -> Option<String> {
+    let refused = |tried: io::Result<()>| {
+        let error = tried.err()?;
+        let is_refused = matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::NotFound
+        );
+        is_refused.then(|| plain(&error))
+    };
+    match route {
+        Route::Unix(path) => {
+            let why = refused(UnixStream::connect(path).map(drop))?;
+            Some(format!("{}: {why}", path.display()))
+        }
+        Route::Tcp(addresses) => {
+            let tried = addresses.iter().map(|address| {
+                let tried = TcpStream::connect_timeout(address, REFUSES_WITHIN);
+                Some(format!("{address}: {}", refused(tried.map(drop))?))
+            });
+            tried.collect::<Option<Vec<_>>>()?.pop()
+        }
+    }
 }
 
 /// Asks whether something is at the target, without touching it.
@@ -197,4 +241,25 @@ fn silent() -> Arc<dyn Observer> {
 
 fn answered(method: &str, head: &ResponseHead) -> String {
     format!("{method} was answered {}", head.status_text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_is_gone_refuses_connections() {
+        // It does not accept them, as one that is busy.
+        let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let busy = busy.local_addr().map(|at| (at, busy)).unwrap();
+        // Nobody else gets its port, and nobody listens.
+        let gone = tokio::net::TcpSocket::new_v4().unwrap();
+        gone.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let gone = gone.local_addr().map(|at| (at, gone)).unwrap();
+        assert_eq!(refused(&Route::Tcp(vec![busy.0])), None);
+        assert_eq!(refused(&Route::Tcp(vec![gone.0, busy.0])), None);
+        let why = refused(&Route::Tcp(vec![gone.0]));
+        assert_eq!(why, Some(format!("{}: connection refused", gone.0)));
+        assert!(refused(&Route::Unix("/nothing/is/here".into())).is_some());
+    }
 }

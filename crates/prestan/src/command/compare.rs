@@ -12,7 +12,7 @@ use report::{Comparisons, Versus};
 use stats::{ComparedBy, Side};
 
 use crate::args::{SideOptions, defaults, is_given, of_command};
-use crate::command::gates::without_result;
+use crate::command::gates;
 use crate::command::report::diagnosed;
 use crate::exit::ExitStatus;
 pub(crate) use args::CompareArgs;
@@ -50,25 +50,25 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
     let checked = |gate| gate::for_rows(gate, &comparisons, &params);
-    let gate = args.fail_if.as_ref().map(checked).transpose()?;
+    let gate = args.fail_if.as_ref().map(checked).transpose();
+    // Of a part of the runs, a gate may be about nothing.
+    let gate = gate.or_else(|why| ended.as_ref().map_or(Err(why), |_| Ok(None)))?;
     // Where not all could be done, what was is told all the same.
-    if ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some()) {
+    let is_worth_it = ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some());
+    let printed = is_worth_it.then(|| {
         let junit = args.cases.junit.as_deref();
-        print(&comparisons, &servers, gate.as_ref(), (&answer, junit))?;
-    }
-    if is_measured && ended.is_none() && args.runs.save.is_none() && !args.runs.quiet {
+        print(&comparisons, &servers, gate.as_ref(), (&answer, junit))
+    });
+    gates::printed(printed.unwrap_or(Ok(())), ended, args.fail_if.is_some())?;
+    if is_measured && args.runs.save.is_none() && !args.runs.quiet {
         tell_name(&servers);
     }
-    match ended {
-        Some(why) => Err(without_result(gate.is_some(), why)),
-        None => gate::judge(&comparisons, gate.as_ref()).map(|fails| {
-            if fails {
-                ExitStatus::TestFailed
-            } else {
-                ExitStatus::Done
-            }
-        }),
-    }
+    let fails = gate::judge(&comparisons, gate.as_ref())?;
+    Ok(if fails {
+        ExitStatus::TestFailed
+    } else {
+        ExitStatus::Done
+    })
 }
 
 /// What to type to see again what was measured now.

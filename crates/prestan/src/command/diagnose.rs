@@ -18,7 +18,7 @@ use stats::{Material, Pooled, Resolution};
 use terminal::output::{self, AnswerRequest};
 
 use super::compare::side_by_side::EarlyEnd;
-use super::gates::without_result;
+use super::gates::printed;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
@@ -102,10 +102,9 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
         .iter()
         .map(|patient| diagnosed(patient, incomplete))
         .collect();
-    print(&patients, &diagnosed, &answer)?;
-    if let Some(end) = early_end {
-        return Err(without_result(args.gate.fail_if.is_some(), end.why));
-    }
+    let answered = print(&patients, &diagnosed, &answer);
+    let is_judged = args.gate.fail_if.is_some();
+    printed(answered, early_end.map(|end| end.why), is_judged)?;
     let constrained = constrained(&patients);
     match judge(&diagnosed) {
         Ok(ExitStatus::Done) => constrained,

@@ -66,7 +66,7 @@ const MARK: &str = "assets/prestan.js";
 /// have done.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     let recipes = chosen(&args.server)?;
-    check(&args.directory)?;
+    let is_new = check(&args.directory)?;
     let names: Vec<String> = recipes.iter().map(|recipe| recipe.name.clone()).collect();
     let measuring = MeasuringOptions {
         clock: args.clock,
@@ -94,7 +94,12 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         write_site(args, &recipes, &servers)?;
         return Ok(ExitStatus::Done);
     };
-    if whole > 0 {
+    if whole > 0 && !is_new {
+        let place = args.directory.display();
+        tell(&format!(
+            "prestan: the gallery that was in {place} stays as it was"
+        ));
+    } else if whole > 0 {
         // Of the last runs, each server may have done something else.
         servers
             .iter_mut()
@@ -140,8 +145,8 @@ fn write_site(
     Ok(())
 }
 
-/// Refuses a directory with something else in it, before anything is measured.
-fn check(directory: &Path) -> Result<(), RunnerError> {
+/// Whether no gallery is in the directory yet; refuses one with something else in it, before anything is measured.
+fn check(directory: &Path) -> Result<bool, RunnerError> {
     let failed = |error: std::io::Error| {
         let place = directory.display();
         RunnerError::Local(format!(
@@ -152,7 +157,8 @@ fn check(directory: &Path) -> Result<(), RunnerError> {
     let is_empty = fs::read_dir(directory).map_err(failed)?.next().is_none();
     if is_empty || directory.join(MARK).is_file() {
         document_file::announce_all(directory, "html");
-        return output::check_place(&directory.join(INDEX));
+        output::check_place(&directory.join(INDEX))?;
+        return Ok(is_empty);
     }
     Err(RunnerError::Usage(format!(
         "{} has something in it that is no gallery; give a new directory, or an empty one",

@@ -8,6 +8,20 @@ use terminal::output::tell;
 
 use crate::args::GateOptions;
 
+/// Whether a report could be printed, or why its measurement ended early, which goes first; it is no result where something was
+/// to be judged.
+pub(crate) fn printed(
+    printed: Result<(), RunnerError>,
+    ended: Option<RunnerError>,
+    is_judged: bool,
+) -> Result<(), RunnerError> {
+    let Some(why) = ended else { return printed };
+    if let Err(unprinted) = printed {
+        tell(&format!("prestan: warning: {unprinted}"));
+    }
+    Err(without_result(is_judged, why))
+}
+
 /// Why a measurement ended early; says that this is no result where something was to be judged.
 pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
     if is_judged {

@@ -21,6 +21,7 @@ use terminal::output;
 use terminal::output::AnswerRequest;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
+use super::gates::printed;
 use crate::args::choices::{FIND, choice};
 use crate::args::{
     AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
@@ -192,22 +193,18 @@ fn made(
     let incomplete = |why| runner.anonymous().incomplete("search", why);
     found.incomplete = ended.as_ref().map(incomplete);
     drop(runner);
-    if ended.is_none() || !ran.is_empty() {
+    let answered = (ended.is_none() || !ran.is_empty()).then(|| {
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, answer)?;
+        print(&found, common, answer)
+    });
+    printed(answered.unwrap_or(Ok(())), ended, false)?;
+    // A gate of CI: the smallest load is too much.
+    if found.answer.holds.is_none() {
+        let answer = report::answer_in_words(&found);
+        output::tell(&format!("prestan: failed: {answer}"));
+        return Ok(ExitStatus::TestFailed);
     }
-    match ended {
-        Some(why) => Err(why),
-        // A gate of CI: the smallest load is too much.
-        None if found.answer.holds.is_none() => {
-            output::tell(&format!(
-                "prestan: failed: {}",
-                report::answer_in_words(&found)
-            ));
-            Ok(ExitStatus::TestFailed)
-        }
-        None => Ok(ExitStatus::Done),
-    }
+    Ok(ExitStatus::Done)
 }
 
 /// Why there are no more trials. Where this machine has no room for the load `under_way`, the limit is its own.

@@ -82,12 +82,11 @@ pub(crate) fn single(
             seed,
         },
     );
-    let is_judged = output.gate.fail_if.is_some();
     let (completed, gone) = runner.single(&step)?;
-    let is_whole = completed.is_whole();
+    let is_judged = output.gate.fail_if.is_some() && completed.was_cut_short();
     let reported = report(completed, &request);
     let Some(gone) = gone else {
-        let without = |why| without_result(is_judged && !is_whole, why);
+        let without = |why| without_result(is_judged, why);
         return reported.map_err(without);
     };
     if let Err(why) = reported {

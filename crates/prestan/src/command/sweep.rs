@@ -11,7 +11,7 @@ use report::{Incomplete, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
-use super::gates::{add_gate, without_result};
+use super::gates::{add_gate, printed, without_result};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
@@ -79,7 +79,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let is_enough = done.len() >= 2 * slots.len() / args.plan.repeat as usize;
     let ended = ended.map(|end| end.why);
     if !is_enough && let Some(why) = ended {
-        return Err(why);
+        return Err(without_result(args.gate.fail_if.is_some(), why));
     }
     let name = &plans[0].task.plan.suite.name;
     let result = Sweep {
@@ -91,10 +91,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         let own = done.iter().filter(|(at, _)| at.server == place);
         Common::of(server, own.map(|(_, ran)| ran.side()))
     });
-    print(&result, common.collect(), &answer)?;
-    if let Some(why) = ended {
-        return Err(without_result(args.gate.fail_if.is_some(), why));
-    }
+    let is_judged = args.gate.fail_if.is_some();
+    printed(print(&result, common.collect(), &answer), ended, is_judged)?;
     let constraints = by_constraints(&at_points(&done, &points, &result));
     if matches!(constraints, Ok(ExitStatus::TestFailed)) {
         return constraints;

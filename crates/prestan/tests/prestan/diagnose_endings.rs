@@ -74,7 +74,7 @@ fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
     let outcome = running.ends(4);
     let flowed = outcome.stdout.replace('\n', " ");
     let said =
-        format!("Incomplete: the diagnosis ended early: {url} takes no connections after run 2: ");
+        format!("Incomplete: the diagnosis ended early: {url} refuses connections after run 2: ");
     assert!(flowed.starts_with(&said), "{outcome}");
     assert!(flowed.contains(MISSING), "{outcome}");
 }

@@ -128,7 +128,7 @@ fn ended_in_the_last_run(signal: Option<Signal>) {
             let first = format!("{begins} {end}");
             assert!(outcome.stdout.starts_with(&first), "{command}: {outcome}");
         }
-        outcome.stderr_has(signal.map_or(" takes no connections after ", |_| "was interrupted"));
+        outcome.stderr_has(signal.map_or(" refuses connections after ", |_| "was interrupted"));
     }
 }
 

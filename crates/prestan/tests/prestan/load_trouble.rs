@@ -58,7 +58,7 @@ fn a_server_that_dies_is_no_end_of_the_program() {
             seen(&server, "GET").len() > 30
         });
         drop(server);
-        let outcome = running.ends(1);
+        let outcome = running.ends(4);
         let (_, run) = counted(&outcome);
         assert!(ended(&run, Ended::Ok) >= 20, "{outcome}");
         let refused = ended(&run, Ended::ConnectFailed);

@@ -57,7 +57,7 @@ fn in_the_middle(users: &str, end: impl FnOnce(&mut Option<Faulty>)) -> (Outcome
 fn a_server_that_dies_in_mid_run() {
     let (outcome, _) = in_the_middle("1", |faulty| drop(faulty.take()));
     let result = checked(&outcome);
-    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(outcome.code, 4, "{outcome}");
     assert_eq!(row(&result, "Put1K")["status"], "ok", "{result:#}");
 
     let get = row(&result, "Get1K");
@@ -93,7 +93,7 @@ fn a_server_that_dies_in_mid_run() {
 fn a_server_that_dies_while_several_users_are_at_work() {
     let (outcome, _) = in_the_middle("5", |faulty| drop(faulty.take()));
     let result = checked(&outcome);
-    assert_eq!(outcome.code, 1, "{outcome}");
+    assert_eq!(outcome.code, 4, "{outcome}");
     // Nobody waits for the others for ever.
     assert_eq!(result["complete"]["state"], "aborted");
     assert_eq!(row(&result, "Get1K")["status"], "failed");

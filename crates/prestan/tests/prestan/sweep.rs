@@ -225,7 +225,7 @@ fn ctrl_c_shows_what_is_known_and_cleans_up() {
     });
     send(&running, Signal::INT);
     let outcome = running.ends(-Signal::INT.as_raw());
-    outcome.stdout_has(": it was interrupted\n");
+    outcome.stdout_has("Incomplete: the sweep was interrupted in repeat ");
     outcome.stdout_has("grows with k");
     assert_eq!(server.left(), [""; 0]);
     no_secret_in(&outcome, &[PASSWORD]);

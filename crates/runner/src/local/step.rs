@@ -163,23 +163,19 @@ impl StepRuns {
     }
 }
 
-/// What runs side by side were like.
-pub(super) fn ran(runs: &Result<Vec<Result<KeptRun, IncompleteRun>>, StepFailure>) -> RunsOfServer {
-    let Ok(runs) = runs else {
-        return RunsOfServer::NotBegun;
-    };
-    let ran = |run: &Result<KeptRun, IncompleteRun>| match run {
-        Ok(whole) if whole.summary.conclusion() == Conclusion::Pass => RunsOfServer::Well,
-        Err(
-            IncompleteRun {
-                why: RunnerError::Interrupted(_),
-                ..
-            }
-            | IncompleteRun { run: None, .. },
-        ) => RunsOfServer::NotBegun,
-        _ => RunsOfServer::Failed,
-    };
-    runs.iter().map(ran).max().unwrap_or(RunsOfServer::NotBegun)
+/// What the run of a server was like; `None` of one that was not made.
+pub(super) fn ran(run: Option<&Result<KeptRun, IncompleteRun>>) -> RunsOfServer<'_> {
+    match run {
+        Some(Ok(whole)) if whole.summary.conclusion() == Conclusion::Pass => RunsOfServer::Well,
+        Some(Ok(kept)) => RunsOfServer::Failed(Some(&kept.path)),
+        Some(Err(IncompleteRun {
+            why,
+            run: Some(part),
+        })) if !matches!(why, RunnerError::Interrupted(_)) => {
+            RunsOfServer::Failed(Some(&part.path))
+        }
+        Some(Err(_)) | None => RunsOfServer::NotBegun,
+    }
 }
 
 /// What there is of runs side by side, and why one of them did not go through: its own reason goes before what that did

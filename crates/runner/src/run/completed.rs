@@ -45,20 +45,21 @@ impl From<RunnerError> for IncompleteRun {
 
 impl CompletedRun {
     /// What it was like, for its server.
-    pub(crate) fn ran(&self) -> RunsOfServer {
+    pub(crate) fn ran(&self) -> RunsOfServer<'static> {
         let conclusion = self.summary.as_ref().map(Summary::conclusion);
         match &self.finished.error {
             None if conclusion == Ok(Conclusion::Pass) => RunsOfServer::Well,
-            None if !self.was_interrupted() => RunsOfServer::Failed,
+            // Its report shows what it measured.
+            None if !self.was_interrupted() => RunsOfServer::Failed(None),
             _ => RunsOfServer::NotBegun,
         }
     }
 
-    /// Whether it went through to its end.
-    pub fn is_whole(&self) -> bool {
+    /// Whether it began, and did not go through to its end.
+    pub fn was_cut_short(&self) -> bool {
         let summary = self.summary.as_ref().ok();
         self.finished.error.is_none()
-            && summary.is_some_and(|own| own.complete == Completeness::Complete)
+            && summary.is_none_or(|own| own.complete != Completeness::Complete)
     }
 
     /// Whether somebody ended it.

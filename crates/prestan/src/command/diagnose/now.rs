@@ -95,7 +95,10 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
 /// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
 fn without_report(why: RunnerError) -> RunnerError {
     match why {
-        RunnerError::Interrupted(_) | RunnerError::Local(_) | RunnerError::Target(_) => {
+        RunnerError::Interrupted(_)
+        | RunnerError::Local(_)
+        | RunnerError::NotSaved(_)
+        | RunnerError::Target(_) => {
             why.followed_by("; there is no diagnosis, because no suite was measured to its end")
         }
         why => why,

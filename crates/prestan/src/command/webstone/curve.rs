@@ -8,7 +8,7 @@ use stats::Conclusion;
 
 use super::Loads;
 use crate::args::{MeasuringOptions, OutputOptions};
-use crate::command::gates::{add_gate, without_result};
+use crate::command::gates::{add_gate, printed};
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
@@ -65,26 +65,27 @@ pub(super) fn curve(
     let series = series::perform(&mut steps, &mut runner);
     shown.end();
     let ran: Vec<&KeptRun> = whole(&series.history).collect();
-    let ended = series.ended.as_ref().map(|end| &end.why);
+    let ended = series.ended.map(|end| end.why);
     let made = loads.children.iter().zip(&ran);
     let made: Vec<Tried> = made
         .map(|(children, one)| tried(f64::from(*children), true, &one.summary))
         .collect();
-    if !made.is_empty() {
+    let answered = (!made.is_empty()).then(|| {
         let target = runner.reported_names().swap_remove(0);
         let mut found = SearchResult {
             counted: CountedUnit::Pages,
             what: format!("{}: {}", task.plan.suite.name, task.plan.suite.title),
-            incomplete: ended.map(|why| runner.anonymous().incomplete("curve", why)),
+            incomplete: ended
+                .as_ref()
+                .map(|why| runner.anonymous().incomplete("curve", why)),
             ..found(Find::Users, target, (made, seed), &ran)
         };
         found.caveats.extend(inconclusive(&ran));
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, &answer)?;
-    }
-    if let Some(end) = series.ended {
-        return Err(without_result(options.gate.fail_if.is_some(), end.why));
-    }
+        print(&found, common, &answer)
+    });
+    let is_judged = options.gate.fail_if.is_some() && answered.is_some();
+    printed(answered.unwrap_or(Ok(())), ended, is_judged)?;
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
     let by_constraints = by_constraints(&points);
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();

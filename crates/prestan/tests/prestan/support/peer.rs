@@ -1,8 +1,8 @@
 //! A server of HTTP/2 that follows a script.
 
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -138,20 +138,20 @@ impl Peer {
 
     /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end.
     fn is_read(&self) {
-        let port = |address: SocketAddr| format!(":{:04X}", address.port());
+        let port = |address: SocketAddr| format!(":{}", address.port());
         let own = port(self.socket.local_addr().unwrap());
         let client = port(self.socket.peer_addr().unwrap());
+        let of_it = format!("( sport = {own} or dport = {own} )");
         until("the client has read a response", || {
-            let table = fs::read_to_string("/proc/net/tcp").unwrap();
-            // Other tests leave ten thousand connections behind, and taking their lines apart takes longer than a pause.
-            let mut lines = table.lines().filter(|line| line.contains(&own));
-            lines.all(|line| {
+            // Other tests leave ten thousand connections behind, and to read all of them takes longer than a pause.
+            let mut ss = Command::new("ss");
+            ss.args(["-tnH", "state", "established", &of_it]);
+            let table = String::from_utf8(ss.output().unwrap().stdout).unwrap();
+            table.lines().all(|line| {
                 let fields: Vec<&str> = line.split_whitespace().collect();
-                let (sent, received) = fields[4].split_once(':').unwrap_or_default();
                 let is =
-                    |from: &str, to: &str| fields[1].ends_with(from) && fields[2].ends_with(to);
-                let is_left = |count: &str| !count.trim_matches('0').is_empty();
-                !(is(&own, &client) && is_left(sent) || is(&client, &own) && is_left(received))
+                    |from: &str, to: &str| fields[2].ends_with(from) && fields[3].ends_with(to);
+                !(is(&own, &client) && fields[1] != "0" || is(&client, &own) && fields[0] != "0")
             })
         });
     }
