@@ -35,6 +35,7 @@ use crate::steering::{AdaptingLoad, BackgroundFeed};
 
 use made::{created_urls, note_target, remove_target};
 
+pub(crate) use completed::is_cleaned_up;
 pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured, with_unsaved};
 pub(crate) use ended::{Companion, EndedRun, RunRecorder, had_no_response};
 

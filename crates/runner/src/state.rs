@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
 use crate::error::RunnerError;
-use record::{Event, EventKind, Run};
+use crate::run::is_cleaned_up;
+use record::Run;
 use rundir::RunFolder;
 use wire::shown::redacted_target;
 
@@ -206,8 +207,7 @@ fn was_in(run: &Run, target: &str) -> bool {
 }
 
 fn may_have_left(run: &Run) -> bool {
-    let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
-    run.env.ended_at.is_none() || run.events.iter().any(has_left)
+    run.env.ended_at.is_none() || !is_cleaned_up(&run.events)
 }
 
 /// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.

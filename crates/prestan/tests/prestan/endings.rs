@@ -138,6 +138,21 @@ fn a_server_that_dies_in_the_last_run_ends_every_command_alike() {
 }
 
 #[test]
+fn a_server_that_dies_in_a_clean_up_is_noticed_as_well() {
+    let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
+    let server = Faulty::new(|builder| builder.rule(stuck));
+    let running = prestan!("run prestan {server} --only Get1K --warmup 0 -r 5").spawn();
+    until("the run cleans up", || {
+        let exchanges = server.server.exchanges();
+        exchanges.iter().any(|own| own.method == "DELETE")
+    });
+    drop(server);
+    let outcome = running.ends(4);
+    outcome.stdout_has("Get1K");
+    outcome.stderr_has(" refuses connections after the run: ");
+}
+
+#[test]
 fn a_signal_in_the_last_run_ends_every_command_alike() {
     ended_in_the_last_run(Some(Signal::INT));
     ended_in_the_last_run(Some(Signal::TERM));

@@ -323,7 +323,7 @@ fn a_connection_that_dies_in_a_page_costs_that_page() {
             .nth(2);
         let server = Faulty::new(|builder| builder.rule(rule));
         let outcome =
-            prestan!(run(&server.server.url()) => "--only {case} --warmup 1 --timeout 1s").run();
+            prestan!(run(&server.server.url()) => "--only {case} --warmup 1 --timeout 4s").run();
         let page = &pages(&outcome)[case];
         let ended = |what: &str| page[what].as_u64().unwrap();
         assert_eq!(

@@ -1,7 +1,7 @@
 //! A run that is over.
 
 use engine::{Finished, RunError};
-use record::{CountedSpan, Environment, EventKind, PlanRecord, Run};
+use record::{CountedSpan, Environment, Event, EventKind, PlanRecord, Run};
 use rundir::{RunDir, Samples};
 use stats::{Completeness, Conclusion, MeasurementWindow, Summary};
 
@@ -48,7 +48,9 @@ impl CompletedRun {
     pub(crate) fn ran(&self) -> RunsOfServer<'static> {
         let conclusion = self.summary.as_ref().map(Summary::conclusion);
         match &self.finished.error {
-            None if conclusion == Ok(Conclusion::Pass) => RunsOfServer::Well,
+            None if conclusion == Ok(Conclusion::Pass) && is_cleaned_up(&self.finished.events) => {
+                RunsOfServer::Well
+            }
             // Its report shows what it measured.
             None if !self.was_interrupted() => RunsOfServer::Failed(None),
             _ => RunsOfServer::NotBegun,
@@ -117,6 +119,12 @@ impl CompletedRun {
             }),
         }
     }
+}
+
+/// Whether a run with these events left nothing of its own on the server.
+pub(crate) fn is_cleaned_up(events: &[Event]) -> bool {
+    let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
+    !events.iter().any(has_left)
 }
 
 /// Why nothing was measured by a run of this suite, and where its record is.

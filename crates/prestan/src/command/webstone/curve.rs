@@ -87,6 +87,11 @@ pub(super) fn curve(
     let is_judged = options.gate.fail_if.is_some() && answered.is_some();
     printed(answered.unwrap_or(Ok(())), ended, is_judged)?;
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
+    for RunAtPoint { point, summary } in &points {
+        if let Some(rows) = report::failed_rows(summary) {
+            output::tell(&format!("prestan: failed: {rows} with {point}"));
+        }
+    }
     let by_constraints = by_constraints(&points);
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();
     match (worst, inconclusive(&ran)) {
