@@ -6,10 +6,11 @@ use stats::{Status, TestSummary};
 use super::words;
 use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
 use crate::analysis::figures::number_of;
+use crate::incomplete::HEADING;
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
-use crate::page::markup::{Frame, boxed, document, list, mean, wide};
+use crate::page::markup::{Frame, boxed, document, incomplete, list, mean, wide};
 use crate::page::measured::{alike, explained};
 use crate::page::site::{STYLE, links, style};
 use crate::ranking::{heat, mean_of};
@@ -69,9 +70,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
             p.what { (servers) " servers, measured on " (gallery.day) }
         }
         main #main {
-            @if let Some(words) = words::incomplete(gallery) {
-                div.box.bad { p { strong { "Incomplete:" } " " (words) "." } }
-            }
+            @if let Some(sentence) = words::incomplete(gallery) { (incomplete(&sentence)) }
             (content)
         }
         footer { p { "Made by " code { "prestan gallery" } "." } }
@@ -313,8 +312,8 @@ pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> String
         versions.join("; ")
     ));
     markdown += &format!("\n{measured}\n");
-    if let Some(words) = words::incomplete(gallery) {
-        markdown += &format!("\nIncomplete: {}.\n", text_of(&words));
+    if let Some(sentence) = words::incomplete(gallery) {
+        markdown += &format!("\n{HEADING} {}\n", text_of(&sentence));
     }
     for warning in words::disqualified(gallery) {
         markdown += &format!("\nWarning: {}.\n", text_of(&warning));

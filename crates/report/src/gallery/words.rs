@@ -37,11 +37,11 @@ pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     }
 }
 
-/// That the measurement ended early, where it did.
+/// That the measurement ended early, where it did: a sentence.
 pub(super) fn incomplete(gallery: &Gallery<'_>) -> Option<String> {
     let Gallery { runs, planned, .. } = gallery;
     (runs < planned).then(|| {
-        format!("the measurement ended early; this is {runs} of {planned} runs of each server")
+        format!("the measurement ended early; this is {runs} of {planned} runs of each server.")
     })
 }
 
