@@ -323,11 +323,10 @@ impl TestedServer {
             ..
         } = &mut self.origin
         {
+            let is_doubtful = seen != RunsOfServer::Well || url.as_deref().is_some_and(are_told);
+            let refuses = |place| engine::refusal(place, Duration::ZERO).is_some();
             // It refuses connections a little before the system has its exit status.
-            let is_doubtful = !matches!(seen, RunsOfServer::Well)
-                || url.as_deref().is_some_and(are_told)
-                    && place.is_some_and(|place| engine::refusal(place, Duration::ZERO).is_some());
-            let within = if is_doubtful {
+            let within = if is_doubtful && place.is_none_or(refuses) {
                 ENDS_WITHIN
             } else {
                 Duration::ZERO

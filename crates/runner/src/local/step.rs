@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Drive;
-use stats::{Completeness, Conclusion};
+use stats::Completeness;
 use suite::Plan;
 
 use crate::RunnerError;
@@ -11,7 +11,7 @@ use crate::background::{AskedBackground, BackgroundRequest};
 use crate::beside::BesideTask;
 use crate::kept::KeptRun;
 use crate::load::guard::Permission;
-use crate::run::{IncompleteRun, PARTNER_ENDED, is_cleaned_up};
+use crate::run::{IncompleteRun, PARTNER_ENDED, is_well};
 use crate::series::{MadeStep, SeriesHistory, StepFailure};
 use crate::servers::RunsOfServer;
 
@@ -166,12 +166,7 @@ impl StepRuns {
 /// What the run of a server was like; `None` of one that was not made.
 pub(super) fn ran(run: Option<&Result<KeptRun, IncompleteRun>>) -> RunsOfServer<'_> {
     match run {
-        Some(Ok(whole))
-            if whole.summary.conclusion() == Conclusion::Pass
-                && is_cleaned_up(&whole.run.events) =>
-        {
-            RunsOfServer::Well
-        }
+        Some(Ok(whole)) if is_well(&whole.summary, &whole.run.events) => RunsOfServer::Well,
         Some(Ok(kept)) => RunsOfServer::Failed(Some(&kept.path)),
         Some(Err(IncompleteRun {
             why,

@@ -46,9 +46,9 @@ impl From<RunnerError> for IncompleteRun {
 impl CompletedRun {
     /// What it was like, for its server.
     pub(crate) fn ran(&self) -> RunsOfServer<'static> {
-        let conclusion = self.summary.as_ref().map(Summary::conclusion);
+        let summary = self.summary.as_ref();
         match &self.finished.error {
-            None if conclusion == Ok(Conclusion::Pass) && is_cleaned_up(&self.finished.events) => {
+            None if summary.is_ok_and(|own| is_well(own, &self.finished.events)) => {
                 RunsOfServer::Well
             }
             // Its report shows what it measured.
@@ -119,6 +119,11 @@ impl CompletedRun {
             }),
         }
     }
+}
+
+/// Whether all of a run with these results and events went as it should.
+pub(crate) fn is_well(summary: &Summary, events: &[Event]) -> bool {
+    summary.conclusion() == Conclusion::Pass && is_cleaned_up(events)
 }
 
 /// Whether a run with these events left nothing of its own on the server.
