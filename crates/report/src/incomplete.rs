@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clean;
+use crate::document::{Block, Tone, Words};
 
 /// Why a report rests on fewer runs than were planned, and which runs are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,11 @@ enum Reason {
 pub(crate) const HEADING: &str = "Incomplete:";
 
 impl Incomplete {
+    /// The first paragraph of a report.
+    pub(crate) fn alert(&self) -> Block {
+        alert(&self.sentence())
+    }
+
     /// What follows the heading: how the series ended, and what is missing.
     pub(crate) fn sentence(&self) -> String {
         let series = self.series;
@@ -88,6 +94,12 @@ impl From<&Incomplete> for IncompleteJson {
             not_measured: of.not_measured.clone(),
         }
     }
+}
+
+/// The first paragraph of a report that lacks what this sentence says.
+pub(crate) fn alert(sentence: &str) -> Block {
+    let words = Words::default().strong(HEADING);
+    Block::Alert(Tone::Bad, words.plain(format!(" {sentence}")))
 }
 
 fn named(missing: &NotMeasured) -> String {

@@ -28,6 +28,7 @@ mod conclusion;
 mod constraints;
 mod csv;
 mod diagnose;
+mod document;
 mod figure;
 mod file_names;
 pub mod gallery;

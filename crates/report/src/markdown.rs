@@ -19,9 +19,14 @@ const HASH: std::ops::RangeInclusive<usize> = 7..=40;
 
 /// `text` as part of a paragraph, a list item or a cell of a table, with control characters visible.
 pub(crate) fn markdown(text: &str) -> String {
-    let text = clean(text.trim());
+    escaped("", text.trim())
+}
+
+/// `text` behind what stands `before` it in the same paragraph.
+pub(crate) fn escaped(before: &str, text: &str) -> String {
+    let (begin, text) = (before.len(), format!("{before}{}", clean(text)));
     let mut escaped = String::with_capacity(text.len());
-    for (place, c) in text.char_indices() {
+    for (place, c) in text.char_indices().filter(|(place, _)| *place >= begin) {
         let (before, after) = (&text[..place], &text[place + c.len_utf8()..]);
         let before_digit = after.starts_with(|c: char| c.is_ascii_digit());
         let before_word = after.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -121,7 +121,7 @@ const BETWEEN: &str = "  ";
 /// Columns as wide as their widest cell.
 pub(crate) struct Columns {
     widths: Vec<usize>,
-    texts: &'static [usize],
+    texts: Vec<usize>,
 }
 
 impl Columns {
@@ -129,7 +129,7 @@ impl Columns {
     /// the right.
     pub(crate) fn of<'a>(
         rows: impl IntoIterator<Item = &'a Vec<String>>,
-        texts: &'static [usize],
+        texts: &[usize],
     ) -> Columns {
         let mut widths = Vec::new();
         for row in rows {
@@ -138,14 +138,17 @@ impl Columns {
                 *width = display_width(cell).max(*width);
             }
         }
-        Columns { widths, texts }
+        Columns {
+            widths,
+            texts: texts.to_vec(),
+        }
     }
 
     /// The lines of a table whose first line are the headers.
     pub(crate) fn lines(
         headers: Vec<String>,
         rows: impl IntoIterator<Item = Vec<String>>,
-        texts: &'static [usize],
+        texts: &[usize],
     ) -> Vec<String> {
         let rows: Vec<Vec<String>> = std::iter::once(headers).chain(rows).collect();
         let columns = Columns::of(&rows, texts);
@@ -158,7 +161,7 @@ impl Columns {
         width: usize,
         headers: Vec<String>,
         rows: impl IntoIterator<Item = Vec<String>>,
-        texts: &'static [usize],
+        texts: &[usize],
     ) -> Option<Vec<String>> {
         let rows = std::iter::once(headers).chain(rows);
         let rows: Vec<(Vec<String>, String)> = rows

@@ -6,11 +6,11 @@ use stats::{Status, TestSummary};
 use super::words;
 use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
 use crate::analysis::figures::number_of;
-use crate::incomplete::HEADING;
+use crate::incomplete::{HEADING, alert};
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;
-use crate::page::markup::{Frame, boxed, document, incomplete, list, mean, wide};
+use crate::page::markup::{Frame, boxed, document, list, mean, wide};
 use crate::page::measured::{alike, explained};
 use crate::page::site::{STYLE, links, style};
 use crate::ranking::{heat, mean_of};
@@ -70,7 +70,7 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
             p.what { (servers) " servers, measured on " (gallery.day) }
         }
         main #main {
-            @if let Some(sentence) = words::incomplete(gallery) { (incomplete(&sentence)) }
+            @if let Some(sentence) = words::incomplete(gallery) { (alert(&sentence)) }
             (content)
         }
         footer { p { "Made by " code { "prestan gallery" } "." } }

@@ -4,7 +4,7 @@ use maud::{Markup, Render, html};
 use record::{Pace, PlanRecord, TimeUnit};
 use stats::{Distribution, TestSummary};
 
-use super::markup::{heading, incomplete, list, percentile, rate, wide};
+use super::markup::{heading, list, percentile, rate, wide};
 use super::tables::test_names;
 use super::{PageRun, ReportPage, answers, pages, sections};
 use crate::ranking::{heat, ranking};
@@ -51,7 +51,7 @@ impl Subject {
 /// The numbers of a page, and which of them are none.
 pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
     html! {
-        @if let Some(own) = page.incomplete() { (incomplete(&own.sentence())) }
+        @if let Some(own) = page.incomplete() { (own.alert()) }
         (list("counts", pages::in_short(page, names)))
         (answers::in_short(page))
         @match subject {

@@ -4,7 +4,6 @@
 use maud::{Markup, PreEscaped, Render, html};
 use record::{Nanos, TimeUnit};
 
-use crate::incomplete::HEADING;
 use crate::units::{human_in, human_range_in};
 use crate::{clean, figure};
 
@@ -54,11 +53,6 @@ pub(crate) fn list<R: Render>(class: &str, items: impl IntoIterator<Item = R>) -
             ul class=(class) { @for item in items { li { (item) } } }
         }
     }
-}
-
-/// What is not there, in a box that nobody may overlook.
-pub(crate) fn incomplete(sentence: &str) -> Markup {
-    html! { div.box.bad { p { strong { (HEADING) } " " (sentence) } } }
 }
 
 /// A list below its heading, in a box; nothing for no items.

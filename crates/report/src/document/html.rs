@@ -1,0 +1,197 @@
+//! A document as a part of a page.
+
+use maud::{Markup, Render, html};
+
+use super::{
+    Block, ColumnKind, List, ListItem, ListLook, Mark, ReportTable, TableCell, TableColumn,
+    TableRow, Tone, Words,
+};
+use crate::page::markup::{heading, meanings, wide_below};
+
+/// Blocks as HTML.
+pub(crate) fn html_of(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (block) } }
+}
+
+impl Tone {
+    /// Its class in the style of pages.
+    fn class(self) -> Option<&'static str> {
+        match self {
+            Tone::Good => Some("ok"),
+            Tone::Bad => Some("bad"),
+            Tone::Doubtful => Some("doubt"),
+            Tone::Same => Some("same"),
+            Tone::Plain => None,
+        }
+    }
+}
+
+impl Render for Words {
+    fn render(&self) -> Markup {
+        let is_aside = |mark: &Mark| *mark == Mark::Aside;
+        let asides = self.0.iter().filter(|(mark, _)| is_aside(mark));
+        let asides: Vec<&str> = asides.map(|(_, text)| text.as_str()).collect();
+        html! {
+            @for (mark, text) in self.0.iter().filter(|(mark, _)| !is_aside(mark)) {
+                @match mark {
+                    Mark::Plain | Mark::Aside => (text),
+                    Mark::Strong => strong { (text) },
+                    Mark::Name => bdi { (text) },
+                    Mark::Code => code { (text) },
+                    Mark::Toned(tone) => span class=[tone.class()] { (text) },
+                }
+            }
+            @if !asides.is_empty() { " " small { (asides.join("; ")) } }
+        }
+    }
+}
+
+impl Render for Block {
+    fn render(&self) -> Markup {
+        match self {
+            Block::Alert(tone, words) => {
+                html! { div class={ "box " (tone.class().unwrap_or("plain")) } { p { (words) } } }
+            }
+            Block::Facts(facts) => html! {
+                dl { @for (name, value) in facts { dt { (name) } dd { (value) } } }
+            },
+            Block::Paragraph(words) => html! { p { (words) } },
+            Block::Note(words) => html! { p.note { (words) } },
+            Block::List(list) => list.render(),
+            Block::Table(table) => table.render(),
+            Block::Section(id, heading, blocks) => {
+                html! { section id=(id) { h2 { (heading) } (html_of(blocks)) } }
+            }
+            Block::Page(markup) => markup.clone(),
+            Block::Terminal(_) => Markup::default(),
+        }
+    }
+}
+
+impl Render for List {
+    fn render(&self) -> Markup {
+        if self.items.is_empty() {
+            return Markup::default();
+        }
+        let items = html! { @for item in &self.items { li { (item) } } };
+        let head = html! { @if !self.heading.is_empty() { h3 { (self.heading) } } };
+        match self.look {
+            ListLook::Bullets => html! { (head) ul.items { (items) } },
+            ListLook::Numbers => html! { (head) ol.findings { (items) } },
+            ListLook::Bare => html! {
+                @if !self.heading.is_empty() { p { (self.heading) ":" } }
+                ul.counts { (items) }
+            },
+            ListLook::Boxed(tone) => {
+                let class = tone.class().unwrap_or("note");
+                html! { div class={ "box " (class) } { (head) ul.items { (items) } } }
+            }
+            ListLook::Folded => html! {
+                details { summary { (self.heading) ": " (self.items.len()) } ul.items { (items) } }
+            },
+        }
+    }
+}
+
+impl Render for ListItem {
+    fn render(&self) -> Markup {
+        let words = match self.tone.class() {
+            Some(class) => html! { span class=(class) { (self.words) } },
+            None => self.words.render(),
+        };
+        html! {
+            @if self.below.is_empty() { (words) } @else { h3 { (words) } (html_of(&self.below)) }
+        }
+    }
+}
+
+impl Render for ReportTable {
+    fn render(&self) -> Markup {
+        let shown: Vec<(usize, &TableColumn)> = (0..)
+            .zip(&self.columns)
+            .filter(|(_, column)| column.kind != ColumnKind::NumberOfText)
+            .collect();
+        let head = html! {
+            @if !self.groups.is_empty() {
+                tr.groups {
+                    @for (name, columns) in &self.groups {
+                        @if name.is_empty() { td {} }
+                        @else { th scope="colgroup" colspan=(columns) { (name) } }
+                    }
+                }
+            }
+            tr { @for (_, column) in &shown { (heading(&column.name, column.meaning, class_of(column))) } }
+        };
+        let body = html! {
+            @for (number, row) in self.rows.iter().enumerate() { (self.row(number, row, &shown)) }
+        };
+        let class = Some(self.class).filter(|class| !class.is_empty());
+        let told = self
+            .columns
+            .iter()
+            .map(|column| (&*column.name, column.meaning));
+        html! {
+            @if self.is_titled { h3 { (self.name) } }
+            (wide_below(&self.name, class, &head, &body))
+            (meanings(told))
+        }
+    }
+}
+
+impl ReportTable {
+    fn row(&self, number: usize, row: &TableRow, shown: &[(usize, &TableColumn)]) -> Markup {
+        let is_sorted = self.class.contains("sorts");
+        let has_heat = row.cells.iter().any(|cell| cell.heat.is_some());
+        let last = shown.last().map(|(place, _)| *place);
+        let cells = shown
+            .iter()
+            .filter_map(|(place, column)| Some((*place, *column, row.cells.get(*place)?)));
+        html! {
+            tr {
+                @for (place, column, cell) in cells {
+                    @if place == 0 {
+                        th scope="row" data-sort=[is_sorted.then_some(number)] { (cell.words) }
+                    } @else {
+                        (td(column, cell, is_sorted, row.tone, Some(place) == last && !has_heat))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn td(
+    column: &TableColumn,
+    cell: &TableCell,
+    is_sorted: bool,
+    tone: Tone,
+    is_toned: bool,
+) -> Markup {
+    let is_number = column.kind == ColumnKind::Number;
+    let sort = (is_sorted && is_number).then(|| cell.sort.map_or(String::new(), rounded));
+    let classes = [
+        cell.heat.map(|heat| format!("heat{heat}")),
+        (is_number && !is_sorted).then(|| "number".to_owned()),
+    ];
+    let classes: Vec<String> = classes.into_iter().flatten().collect();
+    let class = (!classes.is_empty()).then(|| classes.join(" "));
+    let tone = tone.class().filter(|_| is_toned);
+    html! {
+        td class=[class] data-sort=[sort] {
+            @if let Some(tone) = tone { span class=(tone) { (cell.words) } } @else { (cell.words) }
+        }
+    }
+}
+
+/// The class of a column.
+fn class_of(column: &TableColumn) -> &'static str {
+    match column.kind {
+        ColumnKind::Number | ColumnKind::NumberOfText => "number",
+        ColumnKind::Text | ColumnKind::Sentence => "text",
+    }
+}
+
+/// Finer than any difference that is shown.
+fn rounded(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
+}
