@@ -203,24 +203,18 @@ fn compare(prestan: &Prestan, other: &str, options: &[&str]) -> Result<Vec<Diffe
                 });
             }
         };
-        let processor = &inside["processor"];
-        add(
-            "cpu",
-            processor["ratio"].as_f64().map(|ratio| ratio - 1.0),
-            processor,
-            false,
-        );
-        for call in inside["calls"].as_array().into_iter().flatten() {
-            let more = call["b"]
-                .as_f64()
-                .zip(call["a"].as_f64())
-                .map(|(b, a)| b - a);
-            add(
-                call["call"].as_str().unwrap_or_default(),
-                more,
-                call,
-                call["is_fact"] == true,
-            );
+        for cost in inside["costs"].as_array().into_iter().flatten() {
+            let (what, more) = match cost["cost"].as_str().unwrap_or_default() {
+                "processor" => {
+                    let ratio = cost["compared"]["ratio"].as_f64();
+                    ("cpu", ratio.map(|ratio| ratio - 1.0))
+                }
+                call => {
+                    let both = cost["b"].as_f64().zip(cost["a"].as_f64());
+                    (call, both.map(|(b, a)| b - a))
+                }
+            };
+            add(what, more, cost, cost["is_fact"] == true);
         }
     }
     Ok(differences)

@@ -1,31 +1,27 @@
 //! A comparison of servers, for people, for pull requests and for programs.
 
 mod caveats;
-pub(crate) mod inside;
+pub(crate) mod document;
+mod inside;
 mod inside_wire;
 pub(crate) mod wire;
 pub(crate) mod words;
 
 use record::NoteRecord;
-use stats::{Compared, Comparison, CostVerdict};
+use stats::{Compared, Comparison};
 
-use crate::clean;
+use crate::document::markdown_of;
 use crate::figure::percent;
-use crate::incomplete::{HEADING, Incomplete};
+use crate::incomplete::Incomplete;
 use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
-use crate::markdown::{code, line, markdown};
-use crate::notes;
-use crate::terminal::{Columns, TextReport, wrap};
+use crate::terminal::TextReport;
 
-use words::COLUMNS;
-
-pub(crate) use caveats::caveat;
 pub use caveats::difference;
-pub use inside::calls_that_differ;
+pub use document::compared_in_words;
+pub use inside::cost_in_words;
 pub(crate) use words::times_since;
-pub(crate) use words::{cells, processor_cells};
 
 /// One server, as it is called, beside the one that all are compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,40 +55,16 @@ pub struct Comparisons {
     pub incomplete: Option<Incomplete>,
 }
 
-/// The columns of every table.
-const HEADERS: [&str; COLUMNS] = ["", "A", "B", "B / A", "95 % interval", "p (Holm)", ""];
-
 /// The comparison for people. Ends with a newline.
 pub fn compare_text(all: &Comparisons, color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
-    report.incomplete(all.incomplete.as_ref());
-    for versus in &all.versus {
-        let comparison = &versus.comparison;
-        let (a, b) = (clean(&all.name), clean(&versus.name));
-        let is_of_both = all.notes == versus.notes;
-        report.wrapped("A: ", "   ", &a);
-        if !is_of_both {
-            report.user_notes("   ", &all.notes);
-        }
-        report.wrapped("B: ", "   ", &b);
-        let indent = if is_of_both { "" } else { "   " };
-        report.user_notes(indent, &versus.notes);
-        report.line("");
-        let rows: Vec<[String; COLUMNS]> = comparison.rows.iter().map(cells).collect();
-        let tone = |row: &Compared| tone(row.verdict.is_worse(), row.verdict.is_better());
-        table(&mut report, &rows, comparison.rows.iter().map(tone));
-        insides(&mut report, comparison);
-        report.line("");
-        report.wrapped("", "", &legend(comparison));
-        if !comparison.caveats.is_empty() {
-            report.line("\nWarnings:");
-        }
-        for caveat in &comparison.caveats {
-            report.wrapped("- ", "  ", &clean(&caveats::caveat(caveat)));
-        }
-        report.line("");
-    }
+    report.blocks(&document::document(all));
     report.finish()
+}
+
+/// The comparison for a pull request. Ends with a newline.
+pub fn compare_markdown(all: &Comparisons) -> String {
+    markdown_of(&document::document(all)) + "\n"
 }
 
 pub(crate) fn legend(comparison: &Comparison) -> String {
@@ -144,184 +116,6 @@ fn without_times(comparison: &Comparison) -> &'static str {
         " Pairs in which one run has no times of the row have no ratio."
     } else {
         ""
-    }
-}
-
-/// How a line looks.
-#[derive(Clone, Copy)]
-enum Tone {
-    Bad,
-    Good,
-    Plain,
-}
-
-fn tone(is_worse: bool, is_better: bool) -> Tone {
-    match (is_worse, is_better) {
-        (true, _) => Tone::Bad,
-        (_, true) => Tone::Good,
-        _ => Tone::Plain,
-    }
-}
-
-fn tone_of_cost(verdict: CostVerdict) -> Tone {
-    tone(verdict == CostVerdict::More, verdict == CostVerdict::Less)
-}
-
-impl TextReport {
-    fn toned(&self, line: &str, tone: Tone) -> String {
-        match tone {
-            Tone::Bad => self.paint.bad(line),
-            Tone::Good => self.paint.good(line),
-            Tone::Plain => line.to_owned(),
-        }
-    }
-}
-
-/// A line for each row. Where the columns do not fit, it becomes a sentence.
-fn table(report: &mut TextReport, rows: &[[String; COLUMNS]], tones: impl Iterator<Item = Tone>) {
-    let headers = HEADERS.map(str::to_owned);
-    let all = rows.iter().map(|row| row.to_vec());
-    let aligned = Columns::lines_with_words(report.width, headers.to_vec(), all, &[0]);
-    let in_words = || {
-        let row = |row| wrap(report.width, "", "  ", &sentence(row));
-        rows.iter().map(row).collect()
-    };
-    let mut lines: Vec<String> = aligned.unwrap_or_else(in_words);
-    if lines.len() > rows.len() {
-        report.line(&lines.remove(0));
-    }
-    for (line, tone) in lines.into_iter().zip(tones) {
-        let line = report.toned(&line, tone);
-        report.line(&line);
-    }
-}
-
-/// What was found inside of both servers.
-fn insides(report: &mut TextReport, comparison: &Comparison) {
-    let processors = inside::processors(comparison);
-    if !processors.is_empty() {
-        report.line(&format!("\n{}:", inside::HEADING));
-        let rows = processors.iter();
-        let rows: Vec<[String; COLUMNS]> =
-            rows.map(|(name, of)| processor_cells(name, of)).collect();
-        let tones = processors.iter().map(|(_, of)| tone_of_cost(of.verdict()));
-        table(report, &rows, tones);
-    }
-    let Some(calls) = inside::calls_in_words(comparison) else {
-        return;
-    };
-    report.line("");
-    report.wrapped("", "  ", &calls.heading);
-    for (verdict, says) in &calls.differences {
-        let line = wrap(report.width, "  ", "    ", says);
-        let line = report.toned(&line, tone_of_cost(*verdict));
-        report.line(&line);
-    }
-    for remark in &calls.remarks {
-        report.wrapped("", "", remark);
-    }
-}
-
-/// A row in words, as text: `Put1K: slower; A 1.00 ms, B 2.00 ms, B / A 2.0`.
-pub fn compared_in_words(row: &Compared) -> String {
-    sentence(&cells(row))
-}
-
-/// The same, of its cells.
-fn sentence(row: &[String; COLUMNS]) -> String {
-    let figures = HEADERS.iter().zip(row).take(COLUMNS - 1).skip(1);
-    let figures = figures.filter(|(_, cell)| !cell.is_empty());
-    let figures: Vec<String> = figures
-        .map(|(name, cell)| format!("{name} {cell}"))
-        .collect();
-    format!("{}: {}; {}", row[0], row[COLUMNS - 1], figures.join(", "))
-}
-
-/// The comparison for a pull request. Ends with a newline.
-pub fn compare_markdown(all: &Comparisons) -> String {
-    let incomplete = all.incomplete.iter();
-    let incomplete =
-        incomplete.map(|own| format!("**{HEADING}** {}\n\n", markdown(&own.sentence())));
-    let mut text: String = incomplete.collect();
-    for versus in &all.versus {
-        let comparison = &versus.comparison;
-        text += &format!(
-            "**A** {}, **B** {}\n\n",
-            code(&all.name),
-            code(&versus.name)
-        );
-        text += &markdown_notes(all, versus);
-        text += &line(&HEADERS);
-        text += &line(&["---", "---:", "---:", "---:", "---:", "---:", "---"]);
-        for row in &comparison.rows {
-            let mut cells = cells(row).map(|text| markdown(&text));
-            if row.verdict.is_worse() {
-                cells[6] = format!("**{}**", cells[6]);
-            }
-            text += &line(&cells);
-        }
-        text += &markdown_inside(comparison);
-        text += &format!("\n{}\n", legend(comparison));
-        for caveat in &comparison.caveats {
-            text += &format!("\n- {}", markdown(&caveats::caveat(caveat)));
-        }
-        text.push('\n');
-    }
-    text.trim_end().to_owned() + "\n"
-}
-
-/// What was found inside of both servers, for a pull request.
-fn markdown_inside(comparison: &Comparison) -> String {
-    let mut text = String::new();
-    let processors = inside::processors(comparison);
-    if !processors.is_empty() {
-        text += &format!("\n{}:\n\n", inside::HEADING);
-        text += &line(&HEADERS);
-        text += &line(&["---", "---:", "---:", "---:", "---:", "---:", "---"]);
-        for (name, of) in processors {
-            let mut cells = processor_cells(name, of).map(|text| markdown(&text));
-            if of.verdict() == CostVerdict::More {
-                cells[6] = format!("**{}**", cells[6]);
-            }
-            text += &line(&cells);
-        }
-    }
-    let Some(calls) = inside::calls_in_words(comparison) else {
-        return text;
-    };
-    text += &format!("\n{}\n", markdown(&calls.heading));
-    let differences = calls.differences.iter().map(|(verdict, says)| {
-        let says = markdown(says);
-        match verdict {
-            CostVerdict::More => format!("\n- **{says}**"),
-            _ => format!("\n- {says}"),
-        }
-    });
-    text += &differences.collect::<String>();
-    for remark in &calls.remarks {
-        text += &format!("\n\n{}", markdown(remark));
-    }
-    text + "\n"
-}
-
-/// The notes of both, for a pull request.
-fn markdown_notes(all: &Comparisons, versus: &Versus) -> String {
-    let list = |side: &str, notes: &[NoteRecord]| -> String {
-        let line = |note: &NoteRecord| {
-            let (heading, text) = (markdown(&notes::heading(note)), markdown(&note.text));
-            format!("- {heading}{side}: {text}\n")
-        };
-        notes.iter().map(line).collect()
-    };
-    let lines = if all.notes == versus.notes {
-        list("", &all.notes)
-    } else {
-        list(" (A)", &all.notes) + &list(" (B)", &versus.notes)
-    };
-    if lines.is_empty() {
-        lines
-    } else {
-        lines + "\n"
     }
 }
 

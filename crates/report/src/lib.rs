@@ -86,8 +86,8 @@ pub use campaign::{
     campaign_text, campaign_trials_csv,
 };
 pub use compare::{
-    Comparisons, Versus, calls_that_differ, compare_json, compare_markdown, compare_text,
-    compared_in_words, difference,
+    Comparisons, Versus, compare_json, compare_markdown, compare_text, compared_in_words,
+    cost_in_words, difference,
 };
 pub use conclusion::{inconclusive, inconclusive_briefly};
 pub use constraints::{constraint_in_words, failed_constraints, failed_rows};

@@ -14,7 +14,6 @@
 mod answers;
 mod background;
 mod charts;
-mod comparison;
 mod data;
 mod details;
 mod diagnosis;
@@ -42,7 +41,8 @@ use maud::{Markup, html};
 use record::Run;
 use stats::{Details, Side, Summary};
 
-use crate::{Comparisons, Diagnosed, Incomplete, SearchResult, Sweep};
+use crate::document::html_of;
+use crate::{Comparisons, Diagnosed, Incomplete, SearchResult, Sweep, compare};
 use charts::Charts;
 use figure_parts::FigurePart;
 use headline::Subject;
@@ -181,7 +181,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             @if subject == Subject::Diagnosis { (sections::findings(page, names)) }
             (sections::overview(page, names, subject))
             @if subject != Subject::Diagnosis { (sections::findings(page, names)) }
-            @if let Some(all) = page.comparison { (comparison::table(all)) }
+            @if let Some(all) = page.comparison { (html_of(&compare::document::sections(all))) }
             (pages::tables(page, names, &charts, subject))
             @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(&charts, subject)) }
             (tables::rows(page, names))

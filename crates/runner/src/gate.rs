@@ -6,8 +6,8 @@ use constraint::{
     CheckedConstraint, ComparedCharacteristic, Constraint, ConstraintSubject, RowTruth, Scope,
     Statistic,
 };
-use report::{CaseEnd, Comparisons, Versus, calls_that_differ, compared_in_words};
-use stats::{Compared, ComparedBy, Comparison, CostVerdict, LEAST_STARTS, Verdict};
+use report::{CaseEnd, Comparisons, Versus, compared_in_words, cost_in_words};
+use stats::{Compared, ComparedBy, ComparedCost, Comparison, InsideCost, LEAST_STARTS, Verdict};
 use suite::Plan;
 
 use crate::RunnerError;
@@ -263,18 +263,20 @@ fn shown(
 fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
     let mut reasons = Vec::new();
     for of in condition.characteristics() {
-        let inside = row.inside.as_ref();
-        let reason = match of.statistic {
-            Statistic::Compared(ComparedCharacteristic::Processor) => inside
-                .and_then(|own| own.processor.as_ref())
-                .map(|own| own.verdict())
-                .filter(|verdict| matches!(verdict, CostVerdict::More | CostVerdict::Less))
-                .map(|verdict| format!("cpu {}", verdict.name())),
-            Statistic::Compared(ComparedCharacteristic::Calls(kind)) => inside
-                .and_then(|own| own.calls.iter().find(|own| own.call == kind))
-                .filter(|own| own.a != own.b)
-                .map(calls_that_differ),
-            _ => Some(row.verdict.name().to_owned()),
+        let cost = match of.statistic {
+            Statistic::Compared(ComparedCharacteristic::Processor) => Some(InsideCost::Processor),
+            Statistic::Compared(ComparedCharacteristic::Calls(kind)) => {
+                Some(InsideCost::Calls(kind))
+            }
+            _ => None,
+        };
+        let reason = match cost {
+            Some(cost) => {
+                let inside = row.inside.as_ref();
+                let cost = inside.and_then(|own| own.cost(cost));
+                cost.and_then(difference)
+            }
+            None => Some(row.verdict.name().to_owned()),
         };
         reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
     }
@@ -282,6 +284,17 @@ fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
         reasons.push(row.verdict.name().to_owned());
     }
     reasons
+}
+
+/// How a cost differs: `cpu more`, `fsync 0 -> 1`.
+fn difference(cost: &ComparedCost) -> Option<String> {
+    match (cost.cost, cost.verdict()) {
+        (InsideCost::Processor, verdict @ (Verdict::Slower | Verdict::Faster)) => {
+            Some(format!("cpu {}", verdict.name_of_cost()))
+        }
+        (InsideCost::Processor, _) => None,
+        (InsideCost::Calls(_), _) => (cost.a != cost.b).then(|| cost_in_words(cost)),
+    }
 }
 
 /// Rows whose times have no verdict, because the load generator may have changed them.

@@ -47,9 +47,7 @@ pub use condition::{compared_names, is_finer};
 pub use failing::{Failing, LEAST_TOTAL};
 pub use holm::holm;
 pub use inference::{EARLY, Early, Inference, infer};
-pub use inside::{
-    CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, CostVerdict, LEAST_STARTS,
-};
+pub use inside::{ComparedCost, ComparedInside, CostCertainty, InsideCost, LEAST_STARTS};
 pub use ratio::{Certainty, Direction, Observations, Ratio, WORTH_DETECTING};
 pub use rows::RowKind;
 pub use total_times::TotalTimes;
@@ -217,6 +215,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Those on times and on costs.
+    pub const OF_RATIOS: [Verdict; 4] = [
+        Verdict::Slower,
+        Verdict::Faster,
+        Verdict::Same,
+        Verdict::Inconclusive,
+    ];
+
     /// All of them.
     pub const ALL: [Verdict; 9] = [
         Verdict::Faster,
@@ -252,6 +258,15 @@ impl Verdict {
             Verdict::Inconclusive => 6,
             Verdict::Same => 7,
             Verdict::NotCompared => 8,
+        }
+    }
+
+    /// The name of a verdict on a cost: `more`, `less`, or that of all verdicts.
+    pub fn name_of_cost(self) -> &'static str {
+        match self {
+            Verdict::Slower => "more",
+            Verdict::Faster => "less",
+            verdict => verdict.name(),
         }
     }
 

@@ -93,11 +93,10 @@ pub use background::{
 pub use bias::Bias;
 pub use bins::Sum as Batch;
 pub use compare::{
-    ALPHA, CallsCertainty, Caveat, Certainty, Compared, ComparedBy, ComparedCalls, ComparedInside,
-    ComparedProcessor, ComparedTimes, Comparison, CostVerdict, Difference, Direction, EARLY, Early,
-    Estimate, Failing, Inference, LEAST_STARTS, LEAST_TOTAL, Observations, Ratio, RowKind, Setting,
-    Side, TotalTimes, Verdict, WORTH_DETECTING, compare, compare_by, compared_names, holm, infer,
-    is_finer,
+    ALPHA, Caveat, Certainty, Compared, ComparedBy, ComparedCost, ComparedInside, ComparedTimes,
+    Comparison, CostCertainty, Difference, Direction, EARLY, Early, Estimate, Failing, Inference,
+    InsideCost, LEAST_STARTS, LEAST_TOTAL, Observations, Ratio, RowKind, Setting, Side, TotalTimes,
+    Verdict, WORTH_DETECTING, compare, compare_by, compared_names, holm, infer, is_finer,
 };
 pub use conclusion::Conclusion;
 pub use constraint::PartOfRun;

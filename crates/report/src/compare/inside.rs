@@ -1,148 +1,148 @@
-//! What operations cost inside of two servers: processor time as a table, calls on their storage as sentences.
+//! Costs of operations inside of two servers: processor time as a table, calls on their storage as sentences.
 
 use stats::{
-    CallsCertainty, Compared, ComparedCalls, ComparedInside, ComparedProcessor, Comparison,
-    CostVerdict, LEAST_STARTS,
+    Compared, ComparedCost, ComparedInside, Comparison, CostCertainty, InsideCost, LEAST_STARTS,
+    Verdict,
 };
 
-use super::words::ratio;
-use crate::clean;
+use super::words::{ratio, tone};
+use crate::document::{Block, List, ListItem, ListLook};
 use crate::inside::{count, name_of, unknown_calls};
 
 /// Targets of a difference that are named.
 const MOST_TARGETS: usize = 3;
 
-/// What heads the table of processor times.
-pub(crate) const HEADING: &str = "Processor time of the servers, per operation";
-
-/// The rows that were looked into, with what was found.
+/// The rows that were looked into, with their costs.
 fn looked_into(comparison: &Comparison) -> impl Iterator<Item = (&Compared, &ComparedInside)> {
     let rows = comparison.rows.iter();
     rows.filter_map(|row| Some((row, row.inside.as_ref()?)))
 }
 
 /// Rows with processor time of both servers.
-pub(crate) fn processors(comparison: &Comparison) -> Vec<(&str, &ComparedProcessor)> {
-    let all = looked_into(comparison);
-    all.filter_map(|(row, inside)| Some((row.name.as_str(), inside.processor.as_ref()?)))
+pub(crate) fn processors(comparison: &Comparison) -> Vec<(&str, &ComparedCost)> {
+    let rows = looked_into(comparison);
+    let rows = rows.map(|(row, inside)| (row.name.as_str(), inside.cost(InsideCost::Processor)));
+    rows.filter_map(|(name, cost)| Some((name, cost?)))
         .collect()
 }
 
-/// What is said of the calls of all rows: a heading, and a sentence for each difference.
-pub(crate) struct CallsInWords {
-    pub(crate) heading: String,
-    /// What B does more, what it does less, and what is not certain, each with its verdict.
-    pub(crate) differences: Vec<(CostVerdict, String)>,
-    /// What else there is to know.
-    pub(crate) remarks: Vec<String>,
-}
-
-/// Nothing where no server was looked into.
-pub(crate) fn calls_in_words(comparison: &Comparison) -> Option<CallsInWords> {
-    let rows: Vec<(&Compared, &ComparedInside)> = looked_into(comparison).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let traced: Vec<usize> = rows.iter().map(|(_, own)| own.traced).collect();
-    let (least, most) = (traced.iter().min()?, traced.iter().max()?);
-    if *most == 0 {
-        let why = match rows.iter().find_map(|(_, own)| own.unseen) {
-            Some(by) => format!("Calls on the storage: {}.", unknown_calls(by)),
-            None => "System calls were not counted; `prestan report RUN` says why.".to_owned(),
-        };
-        return Some(CallsInWords {
-            heading: String::new(),
-            differences: Vec::new(),
-            remarks: vec![why],
-        });
-    }
-    let mut differences = Vec::new();
-    let mut varying = Vec::new();
-    for (row, inside) in &rows {
-        for own in &inside.calls {
-            match own.verdict() {
-                CostVerdict::Same => {}
-                CostVerdict::Inconclusive if own.certainty != CallsCertainty::FewStarts => {
-                    varying.push(clean(&format!("{} {}", row.name, calls_that_differ(own))));
-                }
-                CostVerdict::Inconclusive if own.a == own.b => {}
-                verdict => {
-                    let says = sentence(&row.name, own, inside.traced);
-                    differences.push((verdict, says));
-                }
-            }
-        }
-    }
-    let order = |verdict: &CostVerdict| match verdict {
-        CostVerdict::More => 0,
-        CostVerdict::Less => 1,
-        _ => 2,
+/// Calls of all rows: a sentence for each difference, those that B makes more often first. Nothing where no server was
+/// looked into.
+pub(crate) fn calls(comparison: &Comparison) -> Vec<Block> {
+    let traced = || looked_into(comparison).map(|(_, inside)| inside.traced);
+    let (Some(least), Some(most)) = (traced().min(), traced().max()) else {
+        return Vec::new();
     };
-    differences.sort_by_key(|(verdict, _)| order(verdict));
+    if most == 0 {
+        let unseen = looked_into(comparison).find_map(|(_, inside)| inside.unseen);
+        return vec![Block::Note(match unseen {
+            Some(by) => format!("Calls on the storage: {}.", unknown_calls(by)).into(),
+            None => "System calls were not counted; `prestan report RUN` says why.".into(),
+        })];
+    }
+    let (differences, varying) = differences(comparison);
     let runs = if least == most {
         format!("{most} runs of each")
     } else {
         format!("{least} to {most} runs of each")
     };
-    let heading = if differences.is_empty() {
-        format!("Calls on the storage, per operation: no difference ({runs}).")
+    let mut blocks = Vec::new();
+    if differences.is_empty() {
+        let none = format!("Calls on the storage, per operation: no difference ({runs}).");
+        blocks.push(Block::Paragraph(none.into()));
     } else {
-        format!("Calls on the storage that differ, per operation, with A and with B ({runs}):")
-    };
-    let mut remarks = Vec::new();
+        let heading =
+            format!("Calls on the storage that differ, per operation, with A and with B ({runs})");
+        blocks.push(List::new(heading, ListLook::Bare, differences));
+    }
     if !varying.is_empty() {
-        remarks.push(format!(
-            "Inconclusive, as these numbers vary from run to run: {}.",
-            varying.join(", ")
+        blocks.push(Block::Note(
+            format!(
+                "Inconclusive, as these numbers vary from run to run: {}.",
+                varying.join(", ")
+            )
+            .into(),
         ));
     }
-    if *least < LEAST_STARTS {
-        remarks.push(format!(
-            "Numbers that never vary are facts from {LEAST_STARTS} runs of each server on; fewer are inconclusive. Measure for \
-             longer (--for), or fewer tests (--only)."
+    if least < LEAST_STARTS {
+        blocks.push(Block::Note(
+            format!(
+                "Numbers that never vary are facts from {LEAST_STARTS} runs of each server on; fewer are \
+                 inconclusive. Measure for longer (--for), or fewer tests (--only)."
+            )
+            .into(),
         ));
     }
-    Some(CallsInWords {
-        heading,
-        differences,
-        remarks,
-    })
+    blocks
+}
+
+/// A sentence for each difference, the worst first, and the numbers that vary from run to run.
+fn differences(comparison: &Comparison) -> (Vec<ListItem>, Vec<String>) {
+    let (mut differing, mut varying) = (Vec::new(), Vec::new());
+    for (row, inside) in looked_into(comparison) {
+        let calls = inside.costs.iter();
+        for cost in calls.filter(|cost| cost.cost != InsideCost::Processor) {
+            match (cost.verdict(), cost.certainty) {
+                (Verdict::Same, _) => {}
+                (Verdict::Inconclusive, CostCertainty::FewStarts) if cost.a == cost.b => {}
+                (Verdict::Inconclusive, certainty) if certainty != CostCertainty::FewStarts => {
+                    varying.push(format!("{} {}", row.name, cost_in_words(cost)));
+                }
+                (verdict, _) => {
+                    let item = ListItem {
+                        tone: tone(verdict),
+                        ..sentence(&row.name, cost, inside.traced).into()
+                    };
+                    differing.push((verdict, item));
+                }
+            }
+        }
+    }
+    differing.sort_by_key(|(verdict, _)| match verdict {
+        Verdict::Slower => 0,
+        Verdict::Faster => 1,
+        _ => 2,
+    });
+    (
+        differing.into_iter().map(|(_, item)| item).collect(),
+        varying,
+    )
 }
 
 /// `Put1K: fsync 2 -> 3 (collection: fdatasync 0 -> 1)`.
-fn sentence(row: &str, own: &ComparedCalls, runs: usize) -> String {
-    let targets = own.differing.iter().take(MOST_TARGETS);
+fn sentence(row: &str, cost: &ComparedCost, runs: usize) -> String {
+    let targets = cost.differing.iter().take(MOST_TARGETS);
     let mut targets: Vec<String> = targets
         .map(|(call, target, a, b)| {
             format!("{}: {call} {} -> {}", name_of(target), count(*a), count(*b))
         })
         .collect();
-    match own.differing.len().saturating_sub(MOST_TARGETS) {
+    match cost.differing.len().saturating_sub(MOST_TARGETS) {
         0 => {}
         more => targets.push(format!("{more} more")),
     }
-    let certainty = match own.certainty {
-        CallsCertainty::Varying {
-            ratio: of,
-            added: 0.0,
-        } => {
+    let certainty = match (cost.certainty, cost.ratio()) {
+        (CostCertainty::FewStarts, _) => format!("; inconclusive after {runs} runs"),
+        (_, Some(of)) => {
             let (value, range) = ratio(of.value, of.evidence.map(|found| found.ci95()));
             let range = range.map_or(String::new(), |range| format!(", 95 % interval {range}"));
             format!("; B / A {value}{range}")
         }
-        CallsCertainty::FewStarts => format!("; inconclusive after {runs} runs"),
-        CallsCertainty::Constant | CallsCertainty::Varying { .. } | CallsCertainty::Unknown => {
-            String::new()
-        }
+        _ => String::new(),
     };
-    clean(&format!(
+    format!(
         "{row}: {} ({}){certainty}",
-        calls_that_differ(own),
+        cost_in_words(cost),
         targets.join("; ")
-    ))
+    )
 }
 
 /// `fsync 2 -> 3`.
-pub fn calls_that_differ(own: &ComparedCalls) -> String {
-    format!("{} {} -> {}", own.call.name(), count(own.a), count(own.b))
+pub fn cost_in_words(cost: &ComparedCost) -> String {
+    format!(
+        "{} {} -> {}",
+        cost.cost.name(),
+        count(cost.a),
+        count(cost.b)
+    )
 }

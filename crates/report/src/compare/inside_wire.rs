@@ -1,46 +1,53 @@
-//! What operations cost inside of two servers, as JSON.
+//! Costs of operations inside of two servers, as JSON.
 
 use record::{AsyncInterface, CallTarget};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{CallsCertainty, ComparedCalls, ComparedInside, ComparedProcessor, Ratio};
+use stats::{ComparedCost, ComparedInside, InsideCost, Ratio};
 
 use crate::inside::target;
 use crate::json::{KnownDigits, thousandths, us};
 
-/// What an operation costs inside of both servers.
+/// Costs of an operation inside of both servers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ComparedInside", deny_unknown_fields)]
 pub(super) struct ComparedInsideJson {
-    /// Processor time; null where no pair of runs has that of both.
-    processor: Option<ComparedProcessorJson>,
     /// Pairs of runs in which the calls of both were counted.
     traced_pairs: usize,
     /// An interface by which one of both servers makes calls that are not seen; null where none was found.
     unseen_calls: Option<&'static str>,
-    /// Kinds of system calls on the storage that one of both makes.
-    calls: Vec<ComparedCallsJson>,
+    /// Processor time, where some pair of runs has that of both, and kinds of system calls on the storage that one of
+    /// both makes.
+    costs: Vec<ComparedCostJson>,
 }
 
-/// Processor time of both servers.
+/// A cost of an operation.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ComparedProcessor", deny_unknown_fields)]
-struct ComparedProcessorJson {
-    /// Mean with A in microseconds, over all operations of all runs. It has no interval: that of the ratio says what is known.
-    a_us: f64,
-    /// Mean with B.
-    b_us: f64,
-    /// B over A.
-    #[serde(flatten)]
-    compared: CostRatio,
+#[schemars(rename = "ComparedCost", deny_unknown_fields)]
+struct ComparedCostJson {
+    /// processor, or the kind of system calls: fsync (`fdatasync` and its like, too), open, stat and so on, as in
+    /// conditions.
+    cost: &'static str,
+    /// Mean with A: microseconds of processor time, or number of calls. There is no interval: with `is_fact` it is a
+    /// fact, else that of the ratio says what is known.
+    a: f64,
+    /// With B. There is no interval.
+    b: f64,
+    /// Both numbers were the same in each of at least five runs.
+    is_fact: bool,
+    /// B over A, where the numbers varied.
+    compared: Option<CostRatio>,
     /// more, less, same, inconclusive.
-    #[schemars(extend("enum" = stats::CostVerdict::ALL.map(stats::CostVerdict::name)))]
+    #[schemars(extend("enum" = stats::Verdict::OF_RATIOS.map(stats::Verdict::name_of_cost)))]
     verdict: &'static str,
+    /// Calls and targets whose means differ; absent where none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differing: Vec<DifferingCallJson>,
 }
 
 /// B over A, pair by pair.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CostRatio")]
+#[schemars(rename = "CostRatio", deny_unknown_fields)]
 struct CostRatio {
     /// B over A.
     ratio: f64,
@@ -52,27 +59,6 @@ struct CostRatio {
     p_holm: Option<f64>,
     /// The smallest difference in percent that would have been called one with a chance of 80 %; null with the interval.
     detectable_percent: Option<f64>,
-}
-
-/// System calls of a kind on the storage.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ComparedCalls", deny_unknown_fields)]
-struct ComparedCallsJson {
-    /// The kind: fsync (`fdatasync` and its like, too), open, stat and so on, as in conditions.
-    call: &'static str,
-    /// Calls per operation with A. There is no interval: with `is_fact` it is a fact, else that of the ratio says what is known.
-    a: f64,
-    /// With B. There is no interval.
-    b: f64,
-    /// Both numbers were the same in each of at least five runs.
-    is_fact: bool,
-    /// B over A, where the numbers varied.
-    compared: Option<CostRatio>,
-    /// more, less, same, inconclusive.
-    #[schemars(extend("enum" = stats::CostVerdict::ALL.map(stats::CostVerdict::name)))]
-    verdict: &'static str,
-    /// Calls and targets whose means differ.
-    differing: Vec<DifferingCallJson>,
 }
 
 /// A system call on a target that one server makes more often.
@@ -95,56 +81,41 @@ struct DifferingCallJson {
 impl From<&ComparedInside> for ComparedInsideJson {
     fn from(inside: &ComparedInside) -> ComparedInsideJson {
         ComparedInsideJson {
-            processor: inside.processor.as_ref().map(ComparedProcessorJson::from),
             traced_pairs: inside.traced,
             unseen_calls: inside.unseen.map(AsyncInterface::name),
-            calls: inside.calls.iter().map(ComparedCallsJson::from).collect(),
+            costs: inside.costs.iter().map(compared_cost).collect(),
         }
     }
 }
 
-impl From<&ComparedProcessor> for ComparedProcessorJson {
-    fn from(processor: &ComparedProcessor) -> ComparedProcessorJson {
-        ComparedProcessorJson {
-            a_us: us(processor.a).known(),
-            b_us: us(processor.b).known(),
-            compared: CostRatio::from(&processor.ratio),
-            verdict: processor.verdict().name(),
-        }
+fn compared_cost(cost: &ComparedCost) -> ComparedCostJson {
+    let [a, b] = [cost.a, cost.b].map(|mean| match cost.cost {
+        InsideCost::Processor => us(mean).known(),
+        InsideCost::Calls(_) => thousandths(mean),
+    });
+    ComparedCostJson {
+        cost: cost.cost.name(),
+        a,
+        b,
+        is_fact: cost.is_fact(),
+        compared: cost.ratio().map(cost_ratio),
+        verdict: cost.verdict().name_of_cost(),
+        differing: cost.differing.iter().map(differing_call).collect(),
     }
 }
 
-impl From<&Ratio> for CostRatio {
-    fn from(ratio: &Ratio) -> CostRatio {
-        let evidence = ratio.evidence.as_ref();
-        CostRatio {
-            ratio: ratio.value.known(),
-            ci95: evidence.map(|found| found.ci95()).known(),
-            p: evidence.map(|found| found.p).known(),
-            p_holm: evidence.map(|found| found.p_holm).known(),
-            detectable_percent: evidence.map(|found| found.detectable * 100.0).known(),
-        }
+fn cost_ratio(ratio: &Ratio) -> CostRatio {
+    let evidence = ratio.evidence.as_ref();
+    CostRatio {
+        ratio: ratio.value.known(),
+        ci95: evidence.map(|found| found.ci95()).known(),
+        p: evidence.map(|found| found.p).known(),
+        p_holm: evidence.map(|found| found.p_holm).known(),
+        detectable_percent: evidence.map(|found| found.detectable * 100.0).known(),
     }
 }
 
-impl From<&ComparedCalls> for ComparedCallsJson {
-    fn from(calls: &ComparedCalls) -> ComparedCallsJson {
-        ComparedCallsJson {
-            call: calls.call.name(),
-            a: thousandths(calls.a),
-            b: thousandths(calls.b),
-            is_fact: calls.is_fact(),
-            compared: match &calls.certainty {
-                CallsCertainty::Varying { ratio, added: 0.0 } => Some(CostRatio::from(ratio)),
-                _ => None,
-            },
-            verdict: calls.verdict().name(),
-            differing: calls.differing.iter().map(of_call).collect(),
-        }
-    }
-}
-
-fn of_call((call, of, a, b): &(String, CallTarget, f64, f64)) -> DifferingCallJson {
+fn differing_call((call, of, a, b): &(String, CallTarget, f64, f64)) -> DifferingCallJson {
     let (target, name) = target(of);
     DifferingCallJson {
         call: call.clone(),

@@ -8,6 +8,7 @@ use stats::{Compared, Estimate, Failing, RowKind};
 #[cfg(feature = "schema")]
 use stats::{Direction, Verdict};
 
+use super::caveats::caveat;
 use super::inside_wire::ComparedInsideJson;
 use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
@@ -15,7 +16,7 @@ use crate::incomplete::IncompleteJson;
 use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 4;
 
 /// A comparison of one server (A) with others (B).
 #[derive(Debug, Serialize, JsonSchema)]
@@ -225,7 +226,7 @@ impl From<&Versus> for ComparedServer {
             pairs: comparison.pairs,
             same_within_percent: (comparison.same_within * 100.0).known(),
             since: comparison.since.name(),
-            caveats: comparison.caveats.iter().map(super::caveat).collect(),
+            caveats: comparison.caveats.iter().map(caveat).collect(),
         }
     }
 }

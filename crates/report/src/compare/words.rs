@@ -1,12 +1,13 @@
 //! A row of a comparison in words and figures, each rounded to what is known.
 
 use stats::{
-    Certainty, Compared, ComparedProcessor, CostVerdict, Direction, Estimate, Failing, Ratio,
-    RowKind, Since, Verdict, WORTH_DETECTING,
+    Certainty, Compared, ComparedCost, Direction, Estimate, Failing, Ratio, RowKind, Since,
+    Verdict, WORTH_DETECTING,
 };
 
-use crate::clean;
+use crate::document::{TableCell, Tone, Words};
 use crate::figure::{fold, percent};
+use crate::json::us;
 use crate::units::human;
 
 /// What times are called: `mean {...}`.
@@ -20,55 +21,118 @@ pub(crate) fn times_since(since: Since) -> &'static str {
     }
 }
 
-/// Number of columns.
-pub(crate) const COLUMNS: usize = 7;
-
 /// Nanoseconds of a minute.
 pub(super) const MINUTE: f64 = 60e9;
 
 /// Ratios beyond which, and below the inverse of which, none is printed.
 const MOST: f64 = 100.0;
 
-/// The cells of a row: name, A, B, ratio, interval, p-value, verdict.
-pub(crate) fn cells(row: &Compared) -> [String; COLUMNS] {
-    let interval = row.evidence().map(|found| shown(row.kind, found.ci95()));
-    let (ratio, range) = row
-        .ratio
-        .map(|of| ratio(as_shown(row.kind, of.value), interval))
-        .unwrap_or_default();
-    [
-        clean(&row.name),
-        mean(row.kind, &row.a),
-        mean(row.kind, &row.b),
-        ratio,
-        range.unwrap_or_default(),
-        p_holm(row).map_or(String::new(), probability),
-        verdict(row),
-    ]
+/// A figure of a row with both servers: the cells of its table.
+pub(crate) struct ComparedCells {
+    pub(crate) a: TableCell,
+    /// B, B / A, 95 % interval, p (Holm), verdict.
+    pub(crate) b: [TableCell; 5],
+    pub(crate) tone: Tone,
 }
 
-/// The cells of processor time of a row of this name, in the same order.
-pub(crate) fn processor_cells(name: &str, of: &ComparedProcessor) -> [String; COLUMNS] {
-    let evidence = of.ratio.evidence;
-    let (ratio, range) = ratio(of.ratio.value, evidence.map(|found| found.ci95()));
-    let says = match (of.verdict(), evidence) {
-        (CostVerdict::Same, _) => "same".to_owned(),
-        (CostVerdict::More, _) => by_how_much("more", of.ratio.value),
-        (CostVerdict::Less, _) => by_how_much("less", of.ratio.value),
-        (CostVerdict::Inconclusive, Some(found)) => {
-            format!("inconclusive ({})", detectable(&found))
-        }
-        (CostVerdict::Inconclusive, None) => "inconclusive".to_owned(),
+/// Times of a row, or pages a minute.
+pub(crate) fn times_of(row: &Compared) -> ComparedCells {
+    let kind = row.kind;
+    let mean = |of: &Estimate| {
+        let value = of.mean.filter(|_| kind != RowKind::Number);
+        TableCell::figure(mean(kind, of), value.map(us))
     };
-    [
-        clean(name),
-        human(of.a),
-        human(of.b),
+    let interval = row.evidence().map(|found| shown(kind, found.ci95()));
+    let ratio = row.ratio.map(|of| (as_shown(kind, of.value), of.value));
+    compared_cells(
+        [mean(&row.a), mean(&row.b)],
         ratio,
-        range.unwrap_or_default(),
-        evidence.map_or(String::new(), |found| probability(found.p_holm)),
-        says,
-    ]
+        interval,
+        p_holm(row),
+        row.verdict,
+        verdict(row),
+    )
+}
+
+/// A cost of a row.
+pub(crate) fn cost_of(cost: &ComparedCost) -> ComparedCells {
+    let mean = |ns: f64| TableCell::figure(human(ns), Some(us(ns)));
+    let evidence = cost.ratio().and_then(|ratio| ratio.evidence);
+    let ratio = cost.ratio().map(|ratio| (ratio.value, ratio.value));
+    let word = cost.verdict().name_of_cost();
+    let verdict = match (cost.verdict(), ratio, evidence) {
+        (Verdict::Slower | Verdict::Faster, Some((ratio, _)), _) => by_how_much(word, ratio).into(),
+        (Verdict::Inconclusive, _, Some(found)) => Words::from(word).aside(detectable(&found)),
+        _ => word.into(),
+    };
+    compared_cells(
+        [mean(cost.a), mean(cost.b)],
+        ratio,
+        evidence.map(|found| found.ci95()),
+        evidence.map(|found| found.p_holm),
+        cost.verdict(),
+        verdict,
+    )
+}
+
+/// Of a ratio as it is shown, and of B's time over A's.
+fn compared_cells(
+    [a, b]: [TableCell; 2],
+    ratios: Option<(f64, f64)>,
+    interval: Option<(f64, f64)>,
+    p: Option<f64>,
+    verdict: Verdict,
+    says: Words,
+) -> ComparedCells {
+    let (shown, range) = match ratios {
+        Some((of, _)) => ratio(of, interval),
+        None => (String::new(), None),
+    };
+    let ratio = TableCell {
+        heat: Some(heat(verdict, ratios.map_or(1.0, |(_, times)| times))),
+        ..TableCell::figure(shown, ratios.map(|(_, times)| times))
+    };
+    let width = interval.map(|(low, high)| high - low);
+    ComparedCells {
+        a,
+        b: [
+            b,
+            ratio,
+            TableCell::figure(range.unwrap_or_default(), width),
+            p.map_or(String::new(), probability).into(),
+            says.into(),
+        ],
+        tone: tone(verdict),
+    }
+}
+
+pub(super) fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        verdict if verdict.is_worse() => Tone::Bad,
+        verdict if verdict.is_better() => Tone::Good,
+        _ => Tone::Plain,
+    }
+}
+
+/// The heat of the times of a row.
+pub(crate) fn heat_of(row: &Compared) -> i8 {
+    heat(row.verdict, row.ratio.map_or(1.0, |ratio| ratio.value))
+}
+
+/// Minus three (much faster) to three (much slower): from blue by grey to orange, whose full colour is a factor of two.
+fn heat(verdict: Verdict, ratio: f64) -> i8 {
+    let step = match ratio.log2().abs() {
+        size if size >= 1.0 => 3,
+        size if size >= 0.3 => 2,
+        _ => 1,
+    };
+    match verdict {
+        Verdict::Broken | Verdict::Lost => 3,
+        Verdict::Repaired | Verdict::Gained => -3,
+        verdict if verdict.is_worse() => step,
+        verdict if verdict.is_better() => -step,
+        _ => 0,
+    }
 }
 
 fn probability(p: f64) -> String {
@@ -149,59 +213,59 @@ fn p_holm(row: &Compared) -> Option<f64> {
 }
 
 /// Both verdicts of a row, that about failures first.
-fn verdict(row: &Compared) -> String {
+fn verdict(row: &Compared) -> Words {
     match row.verdict {
-        Verdict::Lost => return "only A can do it".to_owned(),
-        Verdict::Gained => return "only B can do it".to_owned(),
+        Verdict::Lost => return "only A can do it".into(),
+        Verdict::Gained => return "only B can do it".into(),
         _ => {}
     }
-    let failures = row.failing.map(|failing| failures(row, &failing));
-    let failures = failures.or_else(|| doubtful(row));
-    let times = if row.is_disqualified() {
-        Some(disqualified(row))
-    } else {
-        row.ratio.map(|ratio| times(row.kind, &ratio, row.reached))
+    let failures = match row.failing {
+        Some(failing) => failures(row, &failing),
+        None => doubtful(row),
     };
-    let said: Vec<String> = failures.into_iter().chain(times).collect();
-    if said.is_empty() {
-        "not compared".to_owned()
+    let times = match row.ratio {
+        _ if row.is_disqualified() => disqualified(row),
+        Some(ratio) => times(row.kind, &ratio, row.reached),
+        None => Words::default(),
+    };
+    let both = failures.then("; ", times);
+    if both.is_empty() {
+        "not compared".into()
     } else {
-        said.join("; ")
+        both
     }
 }
 
 /// There is no verdict about failures.
-fn doubtful(row: &Compared) -> Option<String> {
-    let Compared {
-        doubtful, reached, ..
-    } = row;
-    (*doubtful > 0).then(|| {
-        format!(
-            "failures inconclusive (the load generator may have caused those of {doubtful} of {reached} \
-             pairs)"
-        )
-    })
+fn doubtful(row: &Compared) -> Words {
+    match row.doubtful {
+        0 => Words::default(),
+        doubtful => Words::from("failures inconclusive").aside(format!(
+            "the load generator may have caused those of {doubtful} of {} pairs",
+            row.reached
+        )),
+    }
 }
 
 /// There is no verdict about times.
-fn disqualified(row: &Compared) -> String {
-    format!(
-        "inconclusive (the load generator may have changed the times of {} of {} pairs)",
+fn disqualified(row: &Compared) -> Words {
+    Words::from("inconclusive").aside(format!(
+        "the load generator may have changed the times of {} of {} pairs",
         row.disqualified, row.reached
-    )
+    ))
 }
 
 /// The verdict about times, of a row that so many pairs of runs reached.
-fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> String {
-    let said = match (ratio.verdict, &ratio.evidence) {
-        (Verdict::Same, _) => "same".to_owned(),
-        (Verdict::Slower | Verdict::Faster, _) => difference(kind, ratio.value),
-        (_, Some(found)) => format!("inconclusive ({})", why(ratio, found)),
-        (_, None) => "inconclusive".to_owned(),
+fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> Words {
+    let says = match (ratio.verdict, &ratio.evidence) {
+        (Verdict::Same, _) => "same".into(),
+        (Verdict::Slower | Verdict::Faster, _) => difference(kind, ratio.value).into(),
+        (_, Some(found)) => Words::from("inconclusive").aside(why(ratio, found)),
+        (_, None) => "inconclusive".into(),
     };
     match pairs.saturating_sub(ratio.pairs) {
-        0 => said,
-        _ => format!("{said} (times of {} of {pairs} pairs)", ratio.pairs),
+        0 => says,
+        _ => says.aside(format!("times of {} of {pairs} pairs", ratio.pairs)),
     }
 }
 
@@ -299,20 +363,20 @@ fn rounded(count: u64) -> u64 {
 }
 
 /// The verdict about failures.
-fn failures(row: &Compared, failing: &Failing) -> String {
+fn failures(row: &Compared, failing: &Failing) -> Words {
     match failing.verdict {
-        Verdict::Broken => fails_with("B", (&row.b, &row.a)),
-        Verdict::Repaired => fails_with("A", (&row.a, &row.b)),
-        Verdict::NotCompared => "fails with both".to_owned(),
+        Verdict::Broken => fails_with("B", (&row.b, &row.a)).into(),
+        Verdict::Repaired => fails_with("A", (&row.a, &row.b)).into(),
+        Verdict::NotCompared => "fails with both".into(),
         _ => {
             let needed = failing.pairs_needed.map_or(String::new(), |pairs| {
                 format!("; at least {pairs} runs of each are needed")
             });
-            format!(
-                "failures inconclusive ({} failed with A, {} with B{needed})",
+            Words::from("failures inconclusive").aside(format!(
+                "{} failed with A, {} with B{needed}",
                 share(&row.a),
                 share(&row.b)
-            )
+            ))
         }
     }
 }

@@ -3,14 +3,15 @@
 use maud::{Markup, html};
 
 use super::ReportPage;
-use super::comparison;
 use super::markup::{boxed, list};
-use crate::{Sweep, search, sweep};
+use super::names::shortened;
+use crate::document::html_of;
+use crate::{Sweep, compare, search, sweep};
 
 /// In short: what was asked, answered.
 pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
     html! {
-        @if let Some(compared) = page.comparison { (comparison::in_short(compared)) }
+        @if let Some(compared) = page.comparison { (compare::document::in_short(compared, shortened)) }
         @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
         @if let Some(found) = page.search { p { (search::answer_in_words(found)) } }
     }
@@ -19,7 +20,7 @@ pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
 /// What to know before believing the answers, and how they were found.
 pub(super) fn warnings(page: &ReportPage<'_>) -> Markup {
     html! {
-        @if let Some(compared) = page.comparison { (comparison::warnings(compared)) }
+        @if let Some(compared) = page.comparison { (html_of(&compare::document::all_warnings(compared))) }
         @if let Some(sweep) = page.sweep {
             (boxed("Warnings", "doubt", &sweep.caveats))
             p { (sweep::how(sweep)) }

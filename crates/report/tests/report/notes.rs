@@ -40,14 +40,15 @@ fn a_comparison_has_the_notes_of_each_server() {
     let of_one = text(&all);
     assert!(
         of_one.starts_with(
-            "A: http://127.0.0.1:1/\n   Note disk: NVMe *fast*\n   Note os: Debian\nB: "
+            "A: http://127.0.0.1:1/\nNote disk (A): NVMe *fast*\nNote os (A): Debian\nB: "
         ),
         "{of_one}"
     );
     assert_eq!(document(&report::compare_json(&all))["a"]["notes"], told());
     let markdown = report::compare_markdown(&all);
     assert!(
-        markdown.contains("\n\n- Note disk (A): NVMe \\*fast\\*\n- Note os (A): Debian\n\n"),
+        markdown
+            .contains("\n- **Note disk (A)**: NVMe \\*fast\\*\n- **Note os (A)**: Debian\n- **B**"),
         "{markdown}"
     );
     // Of runs that were made together, they are told once.
@@ -59,7 +60,7 @@ fn a_comparison_has_the_notes_of_each_server() {
         document(&report::compare_json(&all))["b"][0]["notes"],
         told()
     );
-    assert!(report::compare_markdown(&all).contains("\n- Note os: Debian\n"));
+    assert!(report::compare_markdown(&all).contains("\n- **Note os**: Debian\n"));
 }
 
 #[test]

@@ -18,7 +18,9 @@ use constraint::{
 use record::{MeasureRecord, PageRecord};
 
 use super::rows::{NUMBER, page_row};
-use super::{CallsCertainty, Compared, Comparison, LEAST_STARTS, Ratio, Verdict};
+use super::{
+    Compared, ComparedCost, Comparison, CostCertainty, InsideCost, LEAST_STARTS, Ratio, Verdict,
+};
 
 /// The least difference that is one, for the language: more than nothing.
 const LEAST: f64 = f64::MIN_POSITIVE;
@@ -124,8 +126,9 @@ fn span(row: &Compared, of: ComparedCharacteristic, same_within: f64) -> (f64, f
 const UNKNOWN: (f64, f64) = (0.0, f64::INFINITY);
 
 fn more_processor(row: &Compared, same_within: f64) -> (f64, f64) {
-    let processor = row.inside.as_ref().and_then(|own| own.processor.as_ref());
-    let Some(ratio) = processor.map(|own| &own.ratio) else {
+    let inside = row.inside.as_ref();
+    let processor = inside.and_then(|own| own.cost(InsideCost::Processor));
+    let Some(ratio) = processor.and_then(ComparedCost::ratio) else {
         return UNKNOWN;
     };
     let most = ratio.evidence.map_or(f64::INFINITY, |found| found.most());
@@ -136,15 +139,15 @@ fn more_calls(row: &Compared, call: StorageCall) -> (f64, f64) {
     let Some(inside) = row.inside.as_ref().filter(|own| own.traced > 0) else {
         return UNKNOWN;
     };
-    let Some(own) = inside.calls.iter().find(|own| own.call == call) else {
+    let Some(own) = inside.cost(InsideCost::Calls(call)) else {
         // Neither made one in any run.
         let is_certain = inside.traced >= LEAST_STARTS;
         return if is_certain { (0.0, 0.0) } else { UNKNOWN };
     };
     let more = (own.b - own.a).max(0.0);
     match own.certainty {
-        CallsCertainty::Constant => (more, more),
-        CallsCertainty::Varying { ratio, added } => {
+        CostCertainty::Constant => (more, more),
+        CostCertainty::Varying { ratio, added } => {
             let most = ratio.evidence.map_or(f64::INFINITY, |found| found.most());
             let low = match ratio.verdict {
                 Verdict::Same => return (0.0, 0.0),
@@ -153,7 +156,7 @@ fn more_calls(row: &Compared, call: StorageCall) -> (f64, f64) {
             };
             (low, ((most - 1.0) * (own.a + added)).max(low))
         }
-        CallsCertainty::FewStarts | CallsCertainty::Unknown => UNKNOWN,
+        CostCertainty::FewStarts | CostCertainty::Unknown => UNKNOWN,
     }
 }
 

@@ -24,35 +24,42 @@ use crate::inside::{InsideFigure, InsideRow};
 /// Runs of each server, each after a start of its own, from which on a number of calls that never varied is a fact.
 pub const LEAST_STARTS: usize = 5;
 
-/// What an operation of a row costs inside of both servers.
+/// Costs of an operation of a row inside of both servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedInside {
-    /// Processor time; `None` where no pair of runs has that of both.
-    pub processor: Option<ComparedProcessor>,
-    /// Calls on the storage, by kind: those that one of both makes.
-    pub calls: Vec<ComparedCalls>,
+    /// Processor time, where some pair of runs has that of both, and calls on the storage by kind:
+    /// those that one of both makes.
+    pub costs: Vec<ComparedCost>,
     /// Pairs of runs in which the calls of both were counted.
     pub traced: usize,
-    /// By which interface one of both makes calls that are not seen, in any run.
+    /// The interface by which one of both makes calls that are not seen, in any run.
     pub unseen: Option<AsyncInterface>,
 }
 
-/// Processor time of an operation with both servers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ComparedProcessor {
-    /// Mean with A in nanoseconds, over all operations of all runs.
-    pub a: f64,
-    /// Mean with B.
-    pub b: f64,
-    /// B over A: *slower* is more processor time.
-    pub ratio: Ratio,
+/// Kinds of costs of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InsideCost {
+    /// Processor time in nanoseconds.
+    Processor,
+    /// Number of system calls of a kind on the storage.
+    Calls(StorageCall),
 }
 
-/// System calls of a kind on the storage, per operation.
+impl InsideCost {
+    /// The name used in files: `processor`, `fsync`.
+    pub fn name(self) -> &'static str {
+        match self {
+            InsideCost::Processor => "processor",
+            InsideCost::Calls(call) => call.name(),
+        }
+    }
+}
+
+/// A cost of an operation with both servers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ComparedCalls {
+pub struct ComparedCost {
     /// The kind.
-    pub call: StorageCall,
+    pub cost: InsideCost,
     /// Mean with A.
     pub a: f64,
     /// Mean with B.
@@ -60,71 +67,29 @@ pub struct ComparedCalls {
     /// Calls and targets of which the means differ: the system call, its target, the means with A and with B.
     pub differing: Vec<(String, CallTarget, f64, f64)>,
     /// How certain the difference is.
-    pub certainty: CallsCertainty,
+    pub certainty: CostCertainty,
 }
 
-/// How certain it is that numbers of calls differ.
+/// How certain it is that a cost differs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "a row has a few of them, and a box would take the copy away"
 )]
-pub enum CallsCertainty {
+pub enum CostCertainty {
     /// The number was the same in each run of A, and in each of B.
     Constant,
-    /// As [`Constant`](CallsCertainty::Constant), in fewer than [`LEAST_STARTS`] runs of each.
+    /// As [`Constant`](CostCertainty::Constant), in fewer than [`LEAST_STARTS`] runs of each.
     FewStarts,
-    /// It varied from run to run.
+    /// Varied from run to run.
     Varying {
-        /// B over A, of numbers to which this was added.
+        /// B over A, of numbers to which `added` was added: *slower* is more.
         ratio: Ratio,
         /// 0, or 1 where some run had none.
         added: f64,
     },
-    /// It varied, and there was one pair of runs only.
+    /// Varied, and there was one pair of runs only.
     Unknown,
-}
-
-/// What a comparison says of a cost inside of the servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CostVerdict {
-    /// B needs more.
-    More,
-    /// B needs less.
-    Less,
-    /// The same, or a difference that is too small to count.
-    Same,
-    /// None of these is certain.
-    Inconclusive,
-}
-
-impl CostVerdict {
-    /// All of them.
-    pub const ALL: [CostVerdict; 4] = [
-        CostVerdict::More,
-        CostVerdict::Less,
-        CostVerdict::Same,
-        CostVerdict::Inconclusive,
-    ];
-
-    fn of(ratio: &Ratio) -> CostVerdict {
-        match ratio.verdict {
-            Verdict::Slower => CostVerdict::More,
-            Verdict::Faster => CostVerdict::Less,
-            Verdict::Same => CostVerdict::Same,
-            _ => CostVerdict::Inconclusive,
-        }
-    }
-
-    /// The name used in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            CostVerdict::More => "more",
-            CostVerdict::Less => "less",
-            CostVerdict::Same => "same",
-            CostVerdict::Inconclusive => "inconclusive",
-        }
-    }
 }
 
 /// A row inside of both servers, in one pair of runs.
@@ -141,46 +106,55 @@ impl ComparedInside {
     }
 
     pub(super) fn of_pairs(pairs: &[PairInside<'_>]) -> Option<ComparedInside> {
-        let processor = ComparedProcessor::of(pairs);
         let traced: Vec<(CallsInRun, CallsInRun)> = pairs
             .iter()
             .filter_map(|(a, b)| CallsInRun::of(a).zip(CallsInRun::of(b)))
             .collect();
+        let processor = ComparedCost::processor(pairs).into_iter();
+        let costs: Vec<ComparedCost> = processor.chain(ComparedCost::calls(&traced)).collect();
         let unseen = pairs.iter().find_map(|(a, b)| a.unseen.or(b.unseen));
-        if processor.is_none() && traced.is_empty() && unseen.is_none() {
-            return None;
-        }
-        Some(ComparedInside {
-            processor,
-            calls: ComparedCalls::of(&traced),
+        let is_known = !costs.is_empty() || !traced.is_empty() || unseen.is_some();
+        is_known.then_some(ComparedInside {
+            costs,
             traced: traced.len(),
             unseen,
         })
     }
 
+    /// A cost of this kind, where one of both has it.
+    pub fn cost(&self, cost: InsideCost) -> Option<&ComparedCost> {
+        self.costs.iter().find(|own| own.cost == cost)
+    }
+
     /// The ratios in it that have p-values.
     pub(super) fn ratios(&mut self) -> impl Iterator<Item = &mut Ratio> {
-        let processor = self.processor.iter_mut().map(|own| &mut own.ratio);
-        let calls = self
-            .calls
-            .iter_mut()
-            .filter_map(|own| match &mut own.certainty {
-                CallsCertainty::Varying { ratio, .. } => Some(ratio),
-                _ => None,
-            });
-        processor.chain(calls)
+        let costs = self.costs.iter_mut();
+        costs.filter_map(|cost| match &mut cost.certainty {
+            CostCertainty::Varying { ratio, .. } => Some(ratio),
+            _ => None,
+        })
     }
 
     /// Whether more pairs may change what it says, beside so many tests in all.
     pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
-        let processor = self.processor.as_ref();
+        let processor = self.cost(InsideCost::Processor);
+        let processor = processor.and_then(ComparedCost::ratio);
         let is_uncounted = self.traced > 0 && self.traced < LEAST_STARTS;
-        is_uncounted || processor.is_some_and(|own| own.ratio.is_open(same_within, tests))
+        is_uncounted || processor.is_some_and(|ratio| ratio.is_open(same_within, tests))
     }
 }
 
-impl ComparedProcessor {
-    fn of(pairs: &[PairInside<'_>]) -> Option<ComparedProcessor> {
+/// The ratio of these log ratios of pairs, where all together have such means.
+fn ratio_of(means: Vec<f64>, (a, b): (f64, f64)) -> Option<Ratio> {
+    Ratio::new(&Observations {
+        medians: means.clone(),
+        means,
+        pooled: b.ln() - a.ln(),
+    })
+}
+
+impl ComparedCost {
+    fn processor(pairs: &[PairInside<'_>]) -> Option<ComparedCost> {
         let mut sums = [(0.0, 0.0), (0.0, 0.0)];
         let mut means = Vec::new();
         for (a, b) in pairs {
@@ -197,67 +171,64 @@ impl ComparedProcessor {
         }
         let [a, b] = sums.map(|(processor, operations)| processor / operations);
         let ratio = ratio_of(means, (a, b))?;
-        Some(ComparedProcessor { a, b, ratio })
+        Some(ComparedCost {
+            cost: InsideCost::Processor,
+            a,
+            b,
+            differing: Vec::new(),
+            certainty: CostCertainty::Varying { ratio, added: 0.0 },
+        })
     }
 
-    /// What is said of it.
-    pub fn verdict(&self) -> CostVerdict {
-        CostVerdict::of(&self.ratio)
-    }
-}
-
-/// The ratio of these log ratios of pairs, where all together have such means.
-fn ratio_of(means: Vec<f64>, (a, b): (f64, f64)) -> Option<Ratio> {
-    Ratio::new(&Observations {
-        medians: means.clone(),
-        means,
-        pooled: b.ln() - a.ln(),
-    })
-}
-
-impl ComparedCalls {
-    fn of(traced: &[(CallsInRun, CallsInRun)]) -> Vec<ComparedCalls> {
+    fn calls(traced: &[(CallsInRun, CallsInRun)]) -> impl Iterator<Item = ComparedCost> {
         let kinds: BTreeSet<StorageCall> =
             keys(traced).into_iter().map(|(kind, ..)| *kind).collect();
-        let of_kind = |kind: StorageCall| {
+        kinds.into_iter().map(|kind| {
             let numbers = numbers(traced, |(of, ..)| *of == kind);
             let (a, b) = means(&numbers);
-            ComparedCalls {
-                call: kind,
+            ComparedCost {
+                cost: InsideCost::Calls(kind),
                 a,
                 b,
                 differing: differing(traced, kind),
-                certainty: CallsCertainty::of(&numbers),
+                certainty: CostCertainty::of(&numbers),
             }
-        };
-        kinds.into_iter().map(of_kind).collect()
+        })
     }
 
-    /// What is said of it.
-    pub fn verdict(&self) -> CostVerdict {
+    /// The verdict on it: *slower* is more.
+    pub fn verdict(&self) -> Verdict {
         match self.certainty {
-            _ if self.is_fact() && self.a < self.b => CostVerdict::More,
-            _ if self.is_fact() && self.a > self.b => CostVerdict::Less,
-            CallsCertainty::Constant => CostVerdict::Same,
-            CallsCertainty::Varying { ratio, .. } => CostVerdict::of(&ratio),
-            CallsCertainty::FewStarts | CallsCertainty::Unknown => CostVerdict::Inconclusive,
+            _ if self.is_fact() && self.a < self.b => Verdict::Slower,
+            _ if self.is_fact() && self.a > self.b => Verdict::Faster,
+            CostCertainty::Constant => Verdict::Same,
+            CostCertainty::Varying { ratio, .. } => ratio.verdict,
+            CostCertainty::FewStarts | CostCertainty::Unknown => Verdict::Inconclusive,
+        }
+    }
+
+    /// B over A, where the numbers of all runs have one.
+    pub fn ratio(&self) -> Option<&Ratio> {
+        match &self.certainty {
+            CostCertainty::Varying { ratio, added: 0.0 } => Some(ratio),
+            _ => None,
         }
     }
 
     /// Both numbers are facts.
     pub fn is_fact(&self) -> bool {
-        self.certainty == CallsCertainty::Constant
+        self.certainty == CostCertainty::Constant
     }
 }
 
-impl CallsCertainty {
+impl CostCertainty {
     /// Of the numbers of all pairs of runs.
-    fn of(numbers: &[(f64, f64)]) -> CallsCertainty {
+    fn of(numbers: &[(f64, f64)]) -> CostCertainty {
         if numbers.iter().all(|pair| pair == &numbers[0]) {
             return if numbers.len() < LEAST_STARTS {
-                CallsCertainty::FewStarts
+                CostCertainty::FewStarts
             } else {
-                CallsCertainty::Constant
+                CostCertainty::Constant
             };
         }
         let have_all_some = numbers.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
@@ -266,7 +237,7 @@ impl CallsCertainty {
         let (a, b) = means(numbers);
         let ratio = ratio_of(numbers.iter().map(log).collect(), (a + added, b + added));
         let Some(mut ratio) = ratio else {
-            return CallsCertainty::Unknown;
+            return CostCertainty::Unknown;
         };
         if let Some(found) = &mut ratio.evidence
             && numbers.len() < signed_rank::LEAST
@@ -274,7 +245,7 @@ impl CallsCertainty {
             let (a, b): (Vec<f64>, Vec<f64>) = numbers.iter().copied().unzip();
             found.p = found.p.max(rank_sum::p_value(&a, &b));
         }
-        CallsCertainty::Varying { ratio, added }
+        CostCertainty::Varying { ratio, added }
     }
 }
 

@@ -7,9 +7,8 @@ use figures::{
 use stats::{Compared, Since, Verdict};
 
 use super::words;
-use crate::compare::words::{as_shown, shown};
+use crate::compare::words::{as_shown, heat_of, shown};
 use crate::lists::distinct;
-use crate::page::comparison::heat;
 use crate::{Comparisons, Versus};
 
 /// Ratios beyond which, and below the inverse of which, nothing is drawn.
@@ -236,7 +235,7 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             within: Some(within),
         };
         [
-            FigureMark::new(cell, MarkLook::toned(MarkTone::Heat(heat(row)))).with_row(told),
+            FigureMark::new(cell, MarkLook::toned(MarkTone::Heat(heat_of(row)))).with_row(told),
             FigureMark::new(words, MarkLook::toned(MarkTone::Ink)),
         ]
     });

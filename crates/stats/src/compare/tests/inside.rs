@@ -9,7 +9,7 @@
 use constraint::{Constraint, ConstraintSubject, Scope, StorageCall};
 use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
 
-use super::super::inside::{CallsCertainty, ComparedInside, CostVerdict, LEAST_STARTS};
+use super::super::inside::{ComparedCost, ComparedInside, CostCertainty, InsideCost, LEAST_STARTS};
 use super::super::*;
 use super::simulated::{Stream, judged, row};
 use crate::inside::{InsideFigure, InsideMean, InsideRow};
@@ -73,9 +73,9 @@ fn constant(pairs: usize, a: &[(&str, u64)], b: &[(&str, u64)]) -> Compared {
     compared_rows(&(0..pairs).map(pair).collect::<Vec<_>>())
 }
 
-fn verdict_on(row: &Compared, call: StorageCall) -> Option<CostVerdict> {
-    let calls = &row.inside.as_ref()?.calls;
-    Some(calls.iter().find(|own| own.call == call)?.verdict())
+fn verdict_on(row: &Compared, call: StorageCall) -> Option<Verdict> {
+    let inside = row.inside.as_ref()?;
+    Some(inside.cost(InsideCost::Calls(call))?.verdict())
 }
 
 /// Whether a condition is true of a single row.
@@ -110,7 +110,8 @@ fn calls_that_are_not_seen_are_unknown() {
         let row = compared_rows(&vec![pair; LEAST_STARTS]);
         let inside = row.inside.as_ref().unwrap();
         assert_eq!(inside.unseen, Some(AsyncInterface::IoUring));
-        assert!(inside.processor.is_some() && inside.calls.is_empty());
+        let costs: Vec<InsideCost> = inside.costs.iter().map(|own| own.cost).collect();
+        assert_eq!(costs, [InsideCost::Processor]);
         assert_eq!(truth("fsync > 0", row.clone()), None);
         assert_eq!(truth("open > 0", row), None);
     }
@@ -125,7 +126,7 @@ fn a_number_of_calls_that_never_varies_is_a_fact() {
     let few = constant(LEAST_STARTS - 1, &a, &b);
     assert_eq!(
         verdict_on(&few, StorageCall::Fsync),
-        Some(CostVerdict::Inconclusive)
+        Some(Verdict::Inconclusive)
     );
     assert!(judged(vec![few.clone()])[0].is_open);
     assert_eq!(truth("fsync > 0", few), None);
@@ -133,13 +134,10 @@ fn a_number_of_calls_that_never_varies_is_a_fact() {
     let enough = constant(LEAST_STARTS, &a, &b);
     assert_eq!(
         verdict_on(&enough, StorageCall::Fsync),
-        Some(CostVerdict::More)
+        Some(Verdict::Slower)
     );
-    assert_eq!(
-        verdict_on(&enough, StorageCall::Open),
-        Some(CostVerdict::Same)
-    );
-    let differing = &enough.inside.as_ref().unwrap().calls[0].differing;
+    assert_eq!(verdict_on(&enough, StorageCall::Open), Some(Verdict::Same));
+    let differing = &enough.inside.as_ref().unwrap().costs[1].differing;
     let of = CallTarget::Collection;
     assert_eq!(
         *differing,
@@ -162,7 +160,7 @@ fn a_number_of_calls_that_never_varies_is_a_fact() {
     let fewer = constant(LEAST_STARTS, &b, &a);
     assert_eq!(
         verdict_on(&fewer, StorageCall::Fsync),
-        Some(CostVerdict::Less)
+        Some(Verdict::Faster)
     );
     assert_eq!(truth("fsync > 0", fewer), Some(false));
 }
@@ -196,12 +194,12 @@ fn a_number_of_calls_that_varies_has_an_interval() {
     };
     let verdict = |more| {
         let rows = judged(vec![compared_rows(&pairs(more))]);
-        let certainty = rows[0].inside.as_ref().unwrap().calls[0].certainty;
-        assert!(matches!(certainty, CallsCertainty::Varying { .. }));
+        let certainty = rows[0].inside.as_ref().unwrap().costs[1].certainty;
+        assert!(matches!(certainty, CostCertainty::Varying { .. }));
         verdict_on(&rows[0], StorageCall::Stat)
     };
-    assert_eq!(verdict(0), Some(CostVerdict::Inconclusive));
-    assert_eq!(verdict(10), Some(CostVerdict::More));
+    assert_eq!(verdict(0), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(10), Some(Verdict::Slower));
     assert_eq!(truth("stat > 5", compared_rows(&pairs(10))), Some(true));
     // Where some runs have none at all.
     let fsync = |of_runs: &[(u64, u64)]| {
@@ -218,11 +216,11 @@ fn a_number_of_calls_that_varies_has_an_interval() {
     };
     // One stray call beside one more for each operation.
     let stray = [(0, 10), (0, 10), (0, 11), (0, 10), (0, 10)];
-    assert_eq!(fsync(&stray), (Some(CostVerdict::More), Some(true)));
+    assert_eq!(fsync(&stray), (Some(Verdict::Slower), Some(true)));
     let by_chance = [(0, 0), (0, 0), (0, 3), (0, 0), (0, 0)];
-    assert_eq!(fsync(&by_chance), (Some(CostVerdict::Inconclusive), None));
+    assert_eq!(fsync(&by_chance), (Some(Verdict::Inconclusive), None));
     let seldom = [(0, 1), (1, 0), (0, 1), (1, 1), (0, 0)];
-    assert_eq!(fsync(&seldom), (Some(CostVerdict::Inconclusive), None));
+    assert_eq!(fsync(&seldom), (Some(Verdict::Inconclusive), None));
 }
 
 /// Rows of a comparison.
@@ -265,11 +263,9 @@ fn comparison(more: f64, has_modes: bool, rng: &mut Stream) -> Vec<Compared> {
 
 fn has_difference(row: &Compared) -> bool {
     let inside = row.inside.as_ref().unwrap();
-    let processor = inside.processor.as_ref().unwrap().verdict();
-    let calls = inside.calls.iter().map(|own| own.verdict());
-    let mut inside = calls.chain([processor]);
-    inside.any(|verdict| matches!(verdict, CostVerdict::More | CostVerdict::Less))
-        || matches!(row.verdict, Verdict::Slower | Verdict::Faster)
+    let costs = inside.costs.iter().map(ComparedCost::verdict);
+    let mut all = costs.chain([row.verdict]);
+    all.any(|verdict| matches!(verdict, Verdict::Slower | Verdict::Faster))
 }
 
 /// At most 5 % of so many comparisons of a server with itself have a difference.
@@ -302,10 +298,7 @@ fn a_server_that_decides_at_each_start_is_seldom_taken_for_another() {
             .map(|_| (in_run(1e5, &calls()), in_run(1e5, &calls())))
             .collect();
         let verdict = verdict_on(&compared_rows(&pairs), StorageCall::Open);
-        wrong += usize::from(matches!(
-            verdict,
-            Some(CostVerdict::More | CostVerdict::Less)
-        ));
+        wrong += usize::from(matches!(verdict, Some(Verdict::Slower | Verdict::Faster)));
     }
     // 2 in (10 choose 5) is the bound, whatever the probability; with one half it is 2 in 1024.
     assert!(wrong <= 20_000 * 2 / 252, "{wrong}");
@@ -316,8 +309,8 @@ fn three_percent_of_processor_time_are_found() {
     let rng = &mut Stream::new(22);
     let is_found = |_: &i32| {
         let rows = comparison(0.03, false, rng);
-        let processor = rows[0].inside.as_ref().unwrap().processor.as_ref();
-        processor.unwrap().verdict() == CostVerdict::More
+        let inside = rows[0].inside.as_ref().unwrap();
+        inside.cost(InsideCost::Processor).unwrap().verdict() == Verdict::Slower
     };
     let found = (0..400).filter(is_found).count();
     assert!(found >= 380, "{found} of 400");
