@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{
-    BUILTIN_EXPERIMENTS, CampaignRecord, ExperimentSpec, RecordedTrials, beside, planned_trials,
-    summarise,
+    CampaignRecord, ExperimentSpec, RecordedTrials, beside, planned_trials, summarise,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -17,7 +16,7 @@ fuzz_target!(|text: &str| {
     let (yaml, jsonl) = text.split_once(BETWEEN).unwrap_or((text, ""));
     let recorded = RecordedTrials::read(jsonl.as_bytes()).unwrap_or_default();
     assert!(recorded.whole_bytes <= jsonl.len());
-    let built_in = BUILTIN_EXPERIMENTS.first().map_or("", |own| own.text);
+    let built_in = builtin::EXPERIMENTS.first().map_or("", |own| own.text);
     let spec = match ExperimentSpec::read("fuzz", yaml) {
         Ok(spec) => spec,
         // The trials are those of a right one, then.

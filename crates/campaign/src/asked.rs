@@ -5,8 +5,7 @@ use std::fs;
 
 use engine::Cancel;
 use experiment::{
-    BUILTIN_EXPERIMENTS, CampaignRecord, ChosenSuite, ExperimentSpec, FileError, LevelCombination,
-    TrialSetup, TrialSpec,
+    CampaignRecord, ChosenSuite, ExperimentSpec, FileError, LevelCombination, TrialSetup, TrialSpec,
 };
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, state, text_file};
@@ -213,7 +212,7 @@ impl AskedCampaign {
 /// There is none, or it is not valid.
 pub fn find_experiment(name: &str) -> Result<ExperimentSpec, RunnerError> {
     let kind = ("experiment", "experiments");
-    let text = text_file::builtin_or_read(name, BUILTIN_EXPERIMENTS, kind)?;
+    let text = text_file::builtin_or_read(name, builtin::EXPERIMENTS, kind)?;
     ExperimentSpec::read(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 

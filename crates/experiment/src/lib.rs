@@ -9,7 +9,6 @@
 //! Nothing here touches the system. The language of the file is described in `docs/EXPERIMENTS.md`.
 
 mod beside;
-mod builtin;
 mod cells;
 mod changing;
 mod check;
@@ -37,7 +36,6 @@ mod trial_check;
 mod trial_figures;
 
 pub use beside::{BesideSummary, OutsideFigure, beside};
-pub use builtin::BUILTIN_EXPERIMENTS;
 pub use file::{
     ChartSpec, ColumnSpec, ExperimentSpec, FactorSpec, FigureSpec, FindingSpec, LabChoice,
     LevelSpec, OneOrMore, Relation, ShownUnit, TableSpec, Where,
@@ -54,7 +52,7 @@ pub use summary::{
     FindingPart, FindingSummary, OrderingCount, PairVerdict, TableSummary,
 };
 pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
-pub use yaml::{BuiltinFile, FileError};
+pub use yaml::FileError;
 
 /// The JSON schema of experiment files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/experiment.schema.json");

@@ -1,7 +1,7 @@
 //! From the text of an experiment file to an experiment that is checked.
 
-use topology::{BUILTIN_LABS, LabSpec};
-use yaml::BuiltinFile;
+use builtin::{BuiltinFile, LABS};
+use topology::LabSpec;
 
 use crate::FileError;
 use crate::check;
@@ -44,8 +44,8 @@ impl LabChoice {
         match self {
             LabChoice::Described(spec) => Ok((**spec).clone()),
             LabChoice::Named(name) => {
-                let Some(lab) = BuiltinFile::find(BUILTIN_LABS, name) else {
-                    let known = BUILTIN_LABS.iter().map(|lab| lab.name);
+                let Some(lab) = BuiltinFile::find(LABS, name) else {
+                    let known = LABS.iter().map(|lab| lab.name);
                     return Err(FileError::unknown(place, "laboratory", name, known));
                 };
                 Ok(LabSpec::read(lab.name, lab.text)?)

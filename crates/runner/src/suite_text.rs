@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use builtin::{BuiltinFile, SUITES};
 use suite::spec::SuiteSpec;
-use suite::{BUILTIN, BackgroundPlan, BuiltinFile, Overrides, Plan, TrafficOrigin};
+use suite::{BackgroundPlan, Overrides, Plan, TrafficOrigin};
 use wire::shown::redacted_target;
 
 use crate::error::RunnerError;
@@ -21,7 +22,7 @@ pub struct SuiteText {
 impl SuiteText {
     /// A built-in suite of that name, or else a file.
     pub fn find(name: &str) -> Result<SuiteText, RunnerError> {
-        if let Some(builtin) = BuiltinFile::find(BUILTIN, name) {
+        if let Some(builtin) = BuiltinFile::find(SUITES, name) {
             return Ok(SuiteText {
                 name: format!("suite {name}"),
                 text: builtin.text.to_owned(),
@@ -32,7 +33,7 @@ impl SuiteText {
             if name.contains(['/', '.']) || error.kind() != io::ErrorKind::NotFound {
                 return RunnerError::Usage(format!("reading {shown} failed: {error}"));
             }
-            let names = BUILTIN.iter().map(|builtin| builtin.name);
+            let names = SUITES.iter().map(|builtin| builtin.name);
             let hint = nearest::hint(name, names, "built in are");
             RunnerError::Usage(format!("no suite and no file is called `{shown}`; {hint}"))
         })?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use topology::BuiltinFile;
+use builtin::BuiltinFile;
 
 use crate::error::RunnerError;
 
@@ -134,8 +134,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_mistyped_is_corrected() {
-        let labs = topology::BUILTIN_LABS;
-        let error = builtin_or_read("congstion", labs, ("lab", "list")).unwrap_err();
+        let error = builtin_or_read("congstion", builtin::LABS, ("lab", "list")).unwrap_err();
         let said = "no lab is called `congstion`; did you mean `congestion`?";
         assert_eq!(error.to_string(), said);
     }

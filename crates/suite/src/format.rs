@@ -126,7 +126,7 @@ tests:
 
     #[test]
     fn built_in_suites_are_formatted() {
-        for builtin in crate::BUILTIN {
+        for builtin in builtin::SUITES {
             assert_eq!(formatted(builtin.name, builtin.text).unwrap(), builtin.text);
         }
     }

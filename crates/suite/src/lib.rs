@@ -9,7 +9,6 @@
 //! The language itself is described in `docs/SUITES.md`.
 
 mod arithmetic;
-mod builtin;
 mod bytes;
 mod error;
 mod fill;
@@ -28,7 +27,6 @@ mod template;
 mod user_work;
 
 pub use arithmetic::Arithmetic;
-pub use builtin::BUILTIN;
 pub use error::SuiteError;
 pub use fill::{Fill, filled, mixed, random_part};
 pub use format::formatted;
@@ -46,7 +44,6 @@ pub use resolve::{
 pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use user_work::UserWork;
-pub use yaml::BuiltinFile;
 
 /// The JSON schema of suite files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/suite.schema.json");

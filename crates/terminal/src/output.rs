@@ -369,6 +369,15 @@ pub fn print_list(
     print_text(&lines.collect::<String>())
 }
 
+/// Prints names and what each is, in two columns.
+pub fn print_named(items: &[(&str, String)]) -> Result<(), RunnerError> {
+    let width = items.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = items
+        .iter()
+        .map(|(name, text)| format!("{name:width$} {text}"));
+    print_list(lines, &" ".repeat(width + 1))
+}
+
 /// Prints a text for people, which has its own line breaks.
 pub fn print_described(text: &str) -> Result<(), RunnerError> {
     print_text(&Screen::Output.shown(text))

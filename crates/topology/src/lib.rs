@@ -10,7 +10,6 @@
 //! described in `docs/LABS.md`.
 
 mod bare_host;
-mod builtin;
 mod document;
 mod file;
 mod judge;
@@ -24,7 +23,6 @@ pub use bare_host::{
     BareCongestionName, BareHostSpec, BarePreset, PaperWeightsName, PlannedBareHost, SamplingName,
     TimeoutResendName,
 };
-pub use builtin::BUILTIN_LABS;
 pub use document::measured_json;
 #[cfg(feature = "schema")]
 pub use document::measured_schema;
@@ -41,7 +39,7 @@ pub use plan::{
 pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
 pub use text::{described, measured_table, wire_text};
 pub use wire::PlannedWire;
-pub use yaml::{BuiltinFile, FileError};
+pub use yaml::FileError;
 
 /// The JSON schema of lab files, for editors. A test compares it with the types that read them.
 pub const SCHEMA: &str = include_str!("../../../docs/lab.schema.json");

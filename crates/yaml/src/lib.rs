@@ -7,7 +7,6 @@
 //! `1.10` as it is written, and a truth value is `yes`, too. Files are bounded in their nodes and their depth, aliases
 //! counted as often as they stand for something, and keys as often as `<<` looks at them.
 
-mod builtin;
 mod error;
 mod file_error;
 mod place;
@@ -20,7 +19,6 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
-pub use builtin::BuiltinFile;
 pub use error::YamlError;
 pub use file_error::{FileError, read_file};
 pub use place::{Place, placed};

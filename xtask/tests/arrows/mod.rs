@@ -9,6 +9,7 @@ use crate::root;
 
 /// The crates without clock, socket, file or printing, and whom of us each may know.
 pub(crate) const PURE: &[(&str, &[&str])] = &[
+    ("builtin", &[]),
     ("cases", &[]),
     ("nearest", &[]),
     ("yaml", &["nearest"]),
@@ -46,7 +47,7 @@ pub(crate) const PURE: &[(&str, &[&str])] = &[
     (
         "experiment",
         &[
-            "bare", "nearest", "stats", "template", "topology", "traffic", "yaml",
+            "bare", "builtin", "nearest", "stats", "template", "topology", "traffic", "yaml",
         ],
     ),
 ];
@@ -58,6 +59,7 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
         "campaign",
         &[
             "bare",
+            "builtin",
             "capture",
             "engine",
             "experiment",

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use builtin::{BuiltinFile, SUITES};
 use experiment::MeasuredSpec;
 use rundir::{Recorded, RunDirError};
 use stats::{Completeness, Distribution, Status, Summary};
-use suite::{BUILTIN, BuiltinFile};
 
 use super::programs::prestan;
 use super::{RunningMeasurement, TrialFailure, TrialOutcome};
@@ -20,7 +20,7 @@ pub(super) fn command(
     run: &Path,
 ) -> Result<Command, TrialFailure> {
     // The program has another working directory. What lies here under the name of a built-in suite is not meant.
-    let is_built_in = BuiltinFile::find(BUILTIN, suite).is_some();
+    let is_built_in = BuiltinFile::find(SUITES, suite).is_some();
     let path = fs::canonicalize(suite).ok().filter(|_| !is_built_in);
     let file = path.unwrap_or_else(|| suite.into());
     let mut command = prestan("run")?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use builtin::{BuiltinFile, EXPERIMENTS};
 use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinFile, ChosenSuite, ExperimentSpec, FileError, LevelCombination,
-    PublishedFigures, RecordedTrials, ShownUnit, TableSpec, TrialRecord, TrialSetup,
-    planned_trials, summarise,
+    ChosenSuite, ExperimentSpec, FileError, LevelCombination, PublishedFigures, RecordedTrials,
+    ShownUnit, TableSpec, TrialRecord, TrialSetup, planned_trials, summarise,
 };
 use proptest::prelude::*;
 
@@ -146,11 +146,10 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
         let title = |table: &TableSpec| format!("{}: {}", table.name, table.title);
         spec.tables.iter().map(title).collect::<Vec<_>>()
     };
-    let congestion = BUILTIN_EXPERIMENTS[0].text;
-    let built_in = ExperimentSpec::read("congestion", congestion).unwrap();
+    let congestion = built_in("congestion");
     let with_servers = |servers: &[&str]| {
         let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
-        built_in.with_servers(&servers).unwrap()
+        congestion.with_servers(&servers).unwrap()
     };
     let nginx = with_servers(&["nginx"]);
     assert!(titles(&nginx).contains(&"Table 8: C1, nginx and nginx".to_owned()));
@@ -251,9 +250,7 @@ fn a_suite_is_not_measured_at_servers_that_store_nothing() {
         names,
         ["Suite prestan, request1", "Suite prestan, request2"]
     );
-    let timers = BuiltinFile::find(BUILTIN_EXPERIMENTS, "timers")
-        .unwrap()
-        .text;
+    let timers = BuiltinFile::find(EXPERIMENTS, "timers").unwrap().text;
     let text = timers.replacen("to: server, path: /320k}", "to: server, suite: prestan}", 9);
     let error = ExperimentSpec::read("x", &text).unwrap_err().to_string();
     assert!(error.contains("stores nothing"), "{error}");
@@ -367,7 +364,7 @@ fn published_figures_are_found_by_the_cells_that_they_are_about() {
 
 #[test]
 fn built_in_experiments_are_right_in_all_cells() {
-    for BuiltinFile { name, text } in BUILTIN_EXPERIMENTS {
+    for BuiltinFile { name, text } in EXPERIMENTS {
         let spec = ExperimentSpec::read(name, text).unwrap_or_else(|error| panic!("{error}"));
         let again = serde_json::to_string(&spec).unwrap();
         let again: ExperimentSpec = serde_json::from_str(&again).unwrap();

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{
-    BUILTIN_EXPERIMENTS, BuiltinFile, CampaignRecord, ExperimentSpec, LevelCombination, TrialRecord,
-};
+use builtin::{BuiltinFile, EXPERIMENTS};
+use experiment::{CampaignRecord, ExperimentSpec, LevelCombination, TrialRecord};
 
 /// The text of a right file.
 pub(crate) const RIGHT: &str = include_str!("right.yaml");
@@ -14,7 +13,7 @@ pub(crate) fn right() -> ExperimentSpec {
 }
 
 pub(crate) fn built_in(name: &str) -> ExperimentSpec {
-    let own = BuiltinFile::find(BUILTIN_EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
+    let own = BuiltinFile::find(EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
     ExperimentSpec::read(own.name, own.text).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 
+use builtin::{BuiltinFile, LABS};
 use lab::{BuiltLab, user_namespace};
 use runner::{RunnerError, laboratory, text_file};
-use topology::{BUILTIN_LABS, BuiltinFile, LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
+use topology::{LabHostSpec, LabLinkSpec, LabNetwork, LabSpec};
 
 use crate::args::LabOptions;
 use crate::exit::ExitStatus;
@@ -20,7 +21,7 @@ pub(crate) use args::{
     LabShellArgs, WhichLab,
 };
 use terminal::document_file;
-use terminal::output::{check_place, print_described, print_list, print_text, tell};
+use terminal::output::{check_place, print_described, print_named, print_text, tell};
 
 /// Runs this command, without the options of its lab, inside of that.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {
@@ -29,7 +30,7 @@ pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError
 
 pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
     match &args.action {
-        LabAction::List => print_list(list()?, &" ".repeat(13))?,
+        LabAction::List => print_named(&list()?)?,
         LabAction::Show { lab, svg } => show(lab, svg.as_deref())?,
         LabAction::Check { lab, json } => return check::check(lab, &find(lab)?, json),
         LabAction::Shell(args) => return program::shell(args),
@@ -47,12 +48,12 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-fn list() -> Result<Vec<String>, RunnerError> {
+fn list() -> Result<Vec<(&'static str, String)>, RunnerError> {
     let item = |lab: &BuiltinFile| {
         let network = LabNetwork::parse(lab.name, lab.text).map_err(usage)?;
-        Ok(format!("{:12} {}", lab.name, network.title))
+        Ok((lab.name, network.title))
     };
-    BUILTIN_LABS.iter().map(item).collect()
+    LABS.iter().map(item).collect()
 }
 
 fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
@@ -66,7 +67,7 @@ fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
 
 /// A built-in lab by its name, or a file.
 fn find(name: &str) -> Result<LabNetwork, RunnerError> {
-    let text = text_file::builtin_or_read(name, BUILTIN_LABS, ("lab", "list"))?;
+    let text = text_file::builtin_or_read(name, LABS, ("lab", "list"))?;
     LabNetwork::parse(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 

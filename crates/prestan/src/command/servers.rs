@@ -2,7 +2,7 @@
 
 use clap::Args;
 use runner::RunnerError;
-use terminal::output::print_list;
+use terminal::output::print_named;
 use testbed::real::{Recipe, recipes};
 
 use crate::exit::ExitStatus;
@@ -11,22 +11,18 @@ use crate::exit::ExitStatus;
 pub(crate) struct ServersArgs {}
 
 pub(crate) fn servers(_: &ServersArgs) -> Result<ExitStatus, RunnerError> {
-    let width = recipes()
-        .iter()
-        .map(|recipe| recipe.name.len())
-        .max()
-        .unwrap_or(0);
-    let item = |recipe: &Recipe| {
+    let item = |recipe: &'static Recipe| {
         let state = match recipe.installed() {
             Ok(installed) => format!("installed: {}", installed.version),
             Err(missing) => format!("not installed: {} ({})", missing.what, missing.how),
         };
-        let item = format!("{:width$}  {}; {state}", recipe.name, recipe.title);
-        match recipe.limits.as_str() {
+        let item = format!("{}; {state}", recipe.title);
+        let item = match recipe.limits.as_str() {
             "" => item,
             limits => format!("{item}. {limits}"),
-        }
+        };
+        (&*recipe.name, item)
     };
-    print_list(recipes().iter().map(item), &" ".repeat(width + 2))?;
+    print_named(&recipes().iter().map(item).collect::<Vec<_>>())?;
     Ok(ExitStatus::Done)
 }

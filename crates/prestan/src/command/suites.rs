@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use builtin::{BuiltinFile, SUITES};
 use clap::{Args, Subcommand};
 use runner::RunnerError;
 use runner::background::{AskedBackground, BackgroundRequest};
@@ -9,9 +10,9 @@ use runner::fitting::check_background;
 use runner::suite_text::SuiteText;
 use runner::text_file;
 use runner::words::number_of;
-use suite::{BUILTIN, BuiltinFile, OperationKind, Plan};
+use suite::{OperationKind, Plan};
 use terminal::document_file;
-use terminal::output::{print_list, print_text, tell};
+use terminal::output::{print_list, print_named, print_text, tell};
 
 use crate::exit::ExitStatus;
 
@@ -49,10 +50,10 @@ pub(crate) enum SuitesAction {
 
 pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     match args.action.as_ref().unwrap_or(&SuitesAction::List) {
-        SuitesAction::List => print_list(list()?, &" ".repeat(13))?,
+        SuitesAction::List => print_named(&list()?)?,
         SuitesAction::Show { name } => {
-            let builtin = BuiltinFile::find(BUILTIN, name).ok_or_else(|| {
-                let names = BUILTIN.iter().map(|builtin| builtin.name);
+            let builtin = BuiltinFile::find(SUITES, name).ok_or_else(|| {
+                let names = SUITES.iter().map(|builtin| builtin.name);
                 let hint = nearest::hint(name, names, "built in are");
                 RunnerError::Usage(format!("no suite is called `{name}`; {hint}"))
             })?;
@@ -85,13 +86,13 @@ fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-fn list() -> Result<Vec<String>, RunnerError> {
+fn list() -> Result<Vec<(&'static str, String)>, RunnerError> {
     let item = |builtin: &BuiltinFile| {
         let spec = suite::parse(builtin.name, builtin.text)
             .map_err(|error| RunnerError::Local(error.to_string()))?;
-        Ok(format!("{:12} {}", builtin.name, spec.title))
+        Ok((builtin.name, spec.title))
     };
-    BUILTIN.iter().map(item).collect()
+    SUITES.iter().map(item).collect()
 }
 
 fn check(file: &str) -> Result<String, RunnerError> {

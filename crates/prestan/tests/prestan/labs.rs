@@ -66,15 +66,8 @@ pub(crate) fn with_lab() -> Prestan {
 #[test]
 fn labs_are_listed_and_shown() {
     let list = prestan!("lab list").run();
-    for name in [
-        "link",
-        "congestion",
-        "competing",
-        "ipv6",
-        "one-segment",
-        "segments",
-    ] {
-        list.stdout_has(&format!("{name} "));
+    for lab in builtin::LABS {
+        list.stdout_has(&format!("{} ", lab.name));
     }
     let prestan = Prestan::new();
     let picture = prestan.home().join("lab.svg");

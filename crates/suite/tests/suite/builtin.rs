@@ -1,6 +1,7 @@
 //! The built-in suites resolve, and the main one measures the 23 names in their order.
 
-use suite::{BUILTIN, Body, BuiltinFile, Overrides, Piece, Plan, Step, Variable, parse, resolve};
+use builtin::{BuiltinFile, SUITES};
+use suite::{Body, Overrides, Piece, Plan, Step, Variable, parse, resolve};
 
 const NAMES: [&str; 23] = [
     "ProppatchMult",
@@ -30,7 +31,7 @@ const NAMES: [&str; 23] = [
 
 #[test]
 fn every_built_in_suite_resolves_with_its_defaults() {
-    for builtin in BUILTIN {
+    for builtin in SUITES {
         let spec = parse(builtin.name, builtin.text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(spec.suite.value, builtin.name);
         let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default())
@@ -43,7 +44,7 @@ fn every_built_in_suite_resolves_with_its_defaults() {
 
 /// Tests and rows of a built-in suite, with parameters as the command line sets them.
 fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
-    let builtin = BuiltinFile::find(BUILTIN, suite).unwrap();
+    let builtin = BuiltinFile::find(SUITES, suite).unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
     let params = params.iter();
     let params = params.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -123,7 +124,7 @@ fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
 /// Content-Length of the requests that Xu prints (2004, sections 5.1, 5.2 and 5.4).
 #[test]
 fn bodies_have_the_lengths_that_were_printed_in_2004() {
-    let builtin = BuiltinFile::find(BUILTIN, "prestan").unwrap();
+    let builtin = BuiltinFile::find(SUITES, "prestan").unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
     let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
     // Ours has `-N` behind the value of each property.
@@ -153,7 +154,7 @@ fn bodies_have_the_lengths_that_were_printed_in_2004() {
 
 #[test]
 fn prestan_measures_the_23_names_of_2004_in_their_order() {
-    let builtin = BuiltinFile::find(BUILTIN, "prestan").unwrap();
+    let builtin = BuiltinFile::find(SUITES, "prestan").unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
     let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
     let names: Vec<&str> = plan
@@ -166,7 +167,7 @@ fn prestan_measures_the_23_names_of_2004_in_their_order() {
 
 #[test]
 fn the_sites_of_the_versions_have_the_sizes_of_the_paper() {
-    let builtin = BuiltinFile::find(BUILTIN, "http-versions").unwrap();
+    let builtin = BuiltinFile::find(SUITES, "http-versions").unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
     let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
     let sites: Vec<(usize, u64)> = plan

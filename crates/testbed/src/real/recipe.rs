@@ -8,6 +8,7 @@ use std::path::{self, Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use builtin::{BuiltinFile, SERVERS};
 use serde::Deserialize;
 
 use super::start;
@@ -185,15 +186,13 @@ pub struct MissingProgram {
 
 /// All recipes, variants included, in the order of their files' names.
 pub fn recipes() -> &'static [Recipe] {
-    static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| FILES.iter().flat_map(read).collect());
+    static RECIPES: LazyLock<Vec<Recipe>> =
+        LazyLock::new(|| SERVERS.iter().flat_map(read).collect());
     &RECIPES
 }
 
-/// The name of each file of `servers/`, and its text.
-const FILES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
-
-fn read((name, yaml): &(&str, &str)) -> Vec<Recipe> {
-    let mut recipe: Recipe = match yaml::read(yaml) {
+fn read(BuiltinFile { name, text }: &BuiltinFile) -> Vec<Recipe> {
+    let mut recipe: Recipe = match yaml::read(text) {
         Ok(recipe) => recipe,
         // A file of the source tree, and the first thing any test of this module reads.
         Err(error) => panic!("servers/{name}.yaml: {error}"),

@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use builtin::{BuiltinFile, LABS};
 use lab::{BuiltLab, ForwarderSettings, LabError};
-use topology::{BUILTIN_LABS, BuiltinFile, LabNetwork, judge};
+use topology::{LabNetwork, judge};
 
 use super::support::{DEADLINE, can_build, wait_until};
 
@@ -16,7 +17,7 @@ fn build(text: &str) -> BuiltLab {
 }
 
 fn built_in(name: &str) -> BuiltLab {
-    build(BuiltinFile::find(BUILTIN_LABS, name).unwrap().text)
+    build(BuiltinFile::find(LABS, name).unwrap().text)
 }
 
 fn listen(lab: &BuiltLab, host: &str, is_ipv6: bool) -> TcpListener {
@@ -47,7 +48,7 @@ fn every_built_in_lab_is_built_and_its_hosts_reach_each_other() {
     if !can_build() {
         return;
     }
-    for BuiltinFile { name, .. } in BUILTIN_LABS {
+    for BuiltinFile { name, .. } in LABS {
         let start = Instant::now();
         let lab = built_in(name);
         let took = start.elapsed();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use builtin::{BuiltinFile, SUITES};
 use record::{Pace, PlanRecord};
 use report::ListedGroup;
 use runner::RunnerError;
@@ -11,7 +12,7 @@ use runner::listing;
 use runner::state;
 use runner::suite_text::SuiteText;
 use stats::Completeness;
-use suite::{BUILTIN, BuiltinFile, Overrides};
+use suite::Overrides;
 
 use super::MeasuredServer;
 use runner::kept::{KeptRun, RecordReading};
@@ -166,7 +167,7 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     if plan.load.pace != Pace::Rounds {
         return None;
     }
-    let suite = match BuiltinFile::find(BUILTIN, &plan.suite.name) {
+    let suite = match BuiltinFile::find(SUITES, &plan.suite.name) {
         Some(_) => plan.suite.name.clone(),
         None => path.join("suite.yaml").display().to_string(),
     };

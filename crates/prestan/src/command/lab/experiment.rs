@@ -3,9 +3,10 @@
 mod progress;
 mod report_of;
 
+use builtin::{BuiltinFile, EXPERIMENTS};
 use campaign::{AskedCampaign, CampaignRequest, SuiteRequest};
 use engine::Cancel;
-use experiment::{BUILTIN_EXPERIMENTS, BuiltinFile, ExperimentSpec, FileError};
+use experiment::{ExperimentSpec, FileError};
 use runner::RunnerError;
 use runner::console::MadeOnServers;
 use runner::words::number_of;
@@ -15,7 +16,7 @@ use crate::command::lab::LabRunArgs;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use runner::words::roughly;
-use terminal::output::{check_documents, print_described, print_list};
+use terminal::output::{check_documents, print_described, print_named};
 
 use progress::CampaignConsole;
 
@@ -23,14 +24,12 @@ pub(super) use report_of::report;
 
 /// Lists the built-in experiments.
 pub(super) fn list() -> Result<(), RunnerError> {
-    let lengths = BUILTIN_EXPERIMENTS.iter().map(|own| own.name.len());
-    let width = lengths.max().unwrap_or(0);
     let item = |own: &BuiltinFile| {
         let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
-        Ok(format!("{:width$} {}", own.name, spec.title))
+        Ok((own.name, spec.title))
     };
-    let items: Result<Vec<String>, RunnerError> = BUILTIN_EXPERIMENTS.iter().map(item).collect();
-    print_list(items?, &" ".repeat(width + 1))
+    let items: Result<Vec<_>, RunnerError> = EXPERIMENTS.iter().map(item).collect();
+    print_named(&items?)
 }
 
 /// Measures an experiment.

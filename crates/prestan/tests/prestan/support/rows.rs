@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use builtin::{BuiltinFile, SUITES};
 use serde_json::Value;
-use suite::{BUILTIN, BuiltinFile, Overrides};
+use suite::Overrides;
 
 /// The rows of the suite `prestan`, in the order of the report. The tests of `suite` know which these are.
 pub(crate) fn of_prestan() -> Vec<String> {
-    let text = BuiltinFile::find(BUILTIN, "prestan").unwrap().text;
+    let text = BuiltinFile::find(SUITES, "prestan").unwrap().text;
     let spec = suite::parse("prestan", text).unwrap();
     let plan = suite::resolve("prestan", text, &spec, &Overrides::default()).unwrap();
     plan.measures.into_iter().map(|own| own.name).collect()
