@@ -172,12 +172,12 @@ fn links_lead_somewhere(directory: &Path, least: usize) {
     // Without the page of which most is known.
     let linked = pages
         .iter()
-        .find(|page| page.ends_with("docs/METHODOLOGY.md"));
+        .find(|page| page.ends_with("docs/methodology/README.md"));
     fs::remove_file(linked.unwrap()).unwrap();
     let readme = pages
         .iter()
         .find(|page| page.ends_with("README.md") && page.with_file_name("docs").is_dir());
-    assert!(broken_links(readme.unwrap()).contains(&"docs/METHODOLOGY.md".to_owned()));
+    assert!(broken_links(readme.unwrap()).contains(&"docs/methodology/README.md".to_owned()));
 }
 
 /// As an installer checks it: all files but the list have their checksums in it, and the program may be run.

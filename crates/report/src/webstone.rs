@@ -2,7 +2,8 @@
 //! of its later versions, and what neither had.
 //!
 //! Every line of the old report is there, under its old name and in its old order, with one word
-//! spelt right, and counted as in 1995. What each means is in docs/METHODOLOGY.md.
+//! spelt right, and counted as in 1995. Their definitions are in
+//! `docs/methodology/pages.md`, "The lines of 1995".
 
 mod classic;
 mod run_lines;

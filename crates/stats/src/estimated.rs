@@ -11,8 +11,8 @@
 //! A constraint passes or fails where the whole interval lies on one side of its bound, so each side of
 //! an interval of `1 - miss` may lie on the wrong side of the truth in `miss / 2` of all runs. The 95 %
 //! intervals of reports, made longer, do not keep that: the mean and the spread of skewed values depend on
-//! each other. These intervals are wider, not symmetrical, and sometimes infinite at one end. What they
-//! miss in truth is in `docs/METHODOLOGY.md`, "Verdicts of constraints".
+//! each other. These intervals are wider, not symmetrical, and sometimes infinite at one end. `docs/SIMULATIONS.md`,
+//! "Verdicts of constraints", has their true error rates.
 
 mod dependence;
 mod mean;

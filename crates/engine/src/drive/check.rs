@@ -1,6 +1,6 @@
 //! Whether a response is what the plan expects: status, body, and the inside of a 207.
 //!
-//! docs/METHODOLOGY.md, "Outcomes", has the table of faults and their words.
+//! `docs/methodology/quantities.md`, "Outcomes", has the table of faults and their results.
 
 mod multistatus;
 

@@ -205,7 +205,7 @@ mod tests {
         interval(&own, &all).is_none_or(|(low, high)| (low..=high).contains(&p))
     }
 
-    /// What they contain is in METHODOLOGY, "Inside the server".
+    /// `docs/SIMULATIONS.md`, "Shares of samples", has the figures.
     #[test]
     fn intervals_contain_shares_of_dependent_samples() {
         let mut rng = ChaCha8Rng::seed_from_u64(20);

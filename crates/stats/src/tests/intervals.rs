@@ -1,7 +1,7 @@
 //! What the intervals that are printed cover in truth, for good servers and for bad ones: the mean
 //! and the percentiles of one row. Seeded: the figures are the same on every machine.
 //!
-//! The table in `docs/METHODOLOGY.md`, "Statistics", is printed by
+//! The table in `docs/SIMULATIONS.md`, "Intervals of one run", is printed by
 //!
 //! ```text
 //! cargo test -p prestan-stats -- --ignored --nocapture intervals_at_length

@@ -376,7 +376,7 @@ fn batches_of_operations_would_not_cover() {
 }
 
 #[test]
-#[ignore = "prints figures of METHODOLOGY; run by `cargo xtask nightly`"]
+#[ignore = "prints figures of docs/SIMULATIONS.md; run by `cargo xtask nightly`"]
 fn figures_of_pooled_runs() {
     println!("runs  operations  between  within  rho   mean   p50   p90");
     for (server, [mean, p50, p90]) in coverages(5_000) {

@@ -3,7 +3,7 @@
 //!
 //! The figures of the long test (share of 5000 intervals that contain the true rate, nominal 95 %;
 //! the width beside that of an interval that knows the variance; the share that is marked) stand in
-//! `docs/METHODOLOGY.md`.
+//! `docs/SIMULATIONS.md`, "Interval of throughput".
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -208,7 +208,8 @@ const CASES: [(RateServer, f64, f64, f64); 22] = {
         (in_step(8, 0.0097), 10.0, 99.0, 100.0),
         (in_step(8, 0.397), 10.0, 99.0, 100.0),
         (in_step(8, 1.3), 10.0, 99.0, 100.0),
-        // Named in METHODOLOGY: the window is short beside what wanders, or what wanders is rare.
+        // As the bold rows of `docs/SIMULATIONS.md`, "Interval of throughput": the window is short compared with the
+        // variations of the capacity, or these are rare.
         (wandering(1.0, 0.4), 10.0, 89.0, 93.0),
         (wandering(3.0, 0.4), 30.0, 89.0, 93.0),
         (wandering(3.0, 0.4), 10.0, 77.0, 85.0),

@@ -40,7 +40,7 @@ fn what_is_to_be_cited_has_the_version_of_the_program() {
     let version = env!("CARGO_PKG_VERSION");
     let citation = include_str!("../../../../CITATION.cff");
     assert!(citation.contains(&format!("\nversion: {version}\n")));
-    let methodology = include_str!("../../../../docs/METHODOLOGY.md");
+    let methodology = include_str!("../../../../docs/methodology/README.md");
     assert!(methodology.contains(&format!(", of Prestan {version}.")));
 }
 

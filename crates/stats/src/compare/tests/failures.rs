@@ -131,8 +131,8 @@ fn what_always_fails_is_broken_and_what_fails_once_is_not() {
 }
 
 #[test]
-#[ignore = "nightly: prints the tables of METHODOLOGY"]
-fn figures_of_methodology() {
+#[ignore = "nightly: prints tables of docs/SIMULATIONS.md"]
+fn figures_of_simulations() {
     const TIMES: u64 = 5_000;
     for (name, operations, fails) in ALIKE {
         let wrong = [2, 5, 10, 20].map(|pairs| falsely_broken(pairs, operations, fails, TIMES));

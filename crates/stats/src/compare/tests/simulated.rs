@@ -1,6 +1,6 @@
 //! What comparisons say of servers of which the truth is known. Seeded: the figures are the same on
-//! every machine. The tests here are small; `figures_of_methodology` makes the tables of
-//! METHODOLOGY.
+//! every machine. The tests here are small; `figures_of_simulations` makes the figures of
+//! `docs/SIMULATIONS.md`, "Comparisons".
 
 use super::super::*;
 use crate::interval::mean;
@@ -309,7 +309,7 @@ fn found(experiment: Experiment, both: [ServerModel; 2], wanted: Verdict, times:
     percent((0..times).filter(is_found).count(), times)
 }
 
-/// The cases of METHODOLOGY.
+/// The cases of `docs/SIMULATIONS.md`, "Comparisons".
 fn cases() -> Vec<(&'static str, Experiment, ServerModel)> {
     let restarted = |share: f64| ServerModel {
         restarts: share,
@@ -562,8 +562,8 @@ fn exchanging_both_changes_the_sign_and_nothing_else() {
 }
 
 #[test]
-#[ignore = "nightly: prints the tables of METHODOLOGY"]
-fn figures_of_methodology() {
+#[ignore = "nightly: prints tables of docs/SIMULATIONS.md"]
+fn figures_of_simulations() {
     const TIMES: u64 = 5_000;
     for (name, experiment, server) in cases() {
         let found = beside_itself(experiment, server, 2 * TIMES);

@@ -1,5 +1,4 @@
-//! How often the rules say something of a server of which there is nothing to say: the figures stand in
-//! METHODOLOGY.
+//! False findings of the rules on servers without a fault. `docs/SIMULATIONS.md`, "Diagnosis", has the figures.
 //!
 //! All four suites in one run, measured twice: findings are what both show, and what the first shows
 //! alone is *seen once*. No rule may err in more than 2 % of the runs.

@@ -175,11 +175,11 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
     let rules: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
     for rule in &rules {
         assert!(cases.contains(rule), "no case of {rule}");
-        let document = include_str!("../../../../../docs/METHODOLOGY.md");
+        let document = include_str!("../../../../../docs/methodology/diagnosis.md");
         let line = document
             .lines()
             .find(|line| line.starts_with(&format!("| {rule} |")));
-        let line = line.unwrap_or_else(|| panic!("{rule} is not in METHODOLOGY.md"));
+        let line = line.unwrap_or_else(|| panic!("{rule} is not in diagnosis.md"));
         let threshold = RULES.iter().find(|own| own.name == *rule).unwrap().at_least;
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         assert_eq!(cells[3].parse(), Ok(threshold), "{line}");

@@ -1,7 +1,7 @@
 //! What verdicts miss in truth: constraints whose bound is the true value of a known server. Seeded: the
 //! figures are the same on every machine.
 //!
-//! The tables in `docs/METHODOLOGY.md`, "Verdicts of constraints", are printed by
+//! The tables in `docs/SIMULATIONS.md`, "Verdicts of constraints", are printed by
 //!
 //! ```text
 //! cargo test -p prestan-stats --lib -- --ignored --nocapture --test-threads 1 estimated
