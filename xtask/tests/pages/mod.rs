@@ -1,4 +1,4 @@
-//! What pages name is there: files, headings, and paths of this project, which also comments name.
+//! References of pages and comments: files, headings, and paths of this project exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,17 +32,32 @@ fn file_is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// What headings of a page are called in links to them.
-fn anchors(text: &str) -> BTreeSet<String> {
-    let headings = text.lines().filter(|line| line.starts_with('#'));
-    let anchor = |line: &str| {
-        let title = line.trim_start_matches('#').trim().to_lowercase();
-        let kept = title
-            .chars()
-            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        kept.collect::<String>().replace(' ', "-")
+/// Titles of a page, without lines of code that begin like one.
+fn titles(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    let is_heading = move |line: &&str| {
+        is_code ^= line.starts_with("```");
+        !is_code && line.starts_with('#')
     };
-    headings.map(anchor).collect()
+    let headings = text.lines().filter(is_heading);
+    headings.map(|line| line.trim_start_matches('#').trim())
+}
+
+/// Anchors of a page, as GitHub makes them of its titles: a title that stands again gets a number.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for title in titles(text) {
+        let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+        let kept: String = title.to_lowercase().chars().filter(is_kept).collect();
+        let anchor = kept.replace(' ', "-");
+        let mut free = (0..).map(|again| match again {
+            0 => anchor.clone(),
+            _ => format!("{anchor}-{again}"),
+        });
+        let free = free.find(|anchor| !anchors.contains(anchor));
+        anchors.extend(free);
+    }
+    anchors
 }
 
 #[test]
@@ -56,10 +71,11 @@ fn links_between_pages_lead_somewhere() {
         .len(),
         3
     );
-    for page in files(&root(), &[".md"]) {
-        let text = fs::read_to_string(&page).unwrap();
-        assert_none(&broken_links(&page, &text));
-    }
+    let anchors = anchors("# A b\n```sh\n# code\n```\n## It's `c` \n## A b\n");
+    assert_eq!(Vec::from_iter(anchors), ["a-b", "a-b-1", "its-c"]);
+    let pages = files(&root(), &[".md"]).into_iter();
+    let broken = pages.flat_map(|page| broken_links(&page, &fs::read_to_string(&page).unwrap()));
+    assert_none(&broken.collect::<Vec<_>>());
 }
 
 /// Directories that are made, and not in the repository.
@@ -91,10 +107,55 @@ fn missing_paths(text: &str) -> Vec<String> {
     missing.map(|span| format!("{span} is not there")).collect()
 }
 
+/// Lines of comments in Rust and YAML, without their marks.
 fn comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_start);
-    let comments: Vec<&str> = lines.filter(|line| line.starts_with("//")).collect();
-    comments.join("\n")
+    let comments = lines.filter(|line| line.starts_with("//") || line.starts_with("# "));
+    let texts: Vec<&str> = comments
+        .map(|line| line.trim_start_matches(['/', '!', '#']).trim())
+        .collect();
+    texts.join("\n")
+}
+
+/// Documents that comments cite, and sections of them (the page, a comma, the title in quotation marks), that are not
+/// there.
+fn missing_sections(comments: &str) -> Vec<String> {
+    let text = comments.replace('\n', " ");
+    let cited = text.match_indices("docs/").filter_map(|(at, _)| {
+        let (path, rest) = text[at..].split_once(".md")?;
+        let is_path = path
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "/_-".contains(c));
+        let section = rest.trim_start_matches('`').strip_prefix(", \"");
+        let section = section.and_then(|rest| rest.split_once('"'));
+        is_path.then(|| (format!("{path}.md"), section.map(|(title, _)| title)))
+    });
+    let is_missing = |(path, section): &(String, Option<&str>)| {
+        let page = fs::read_to_string(root().join(path));
+        let has = |page: &str| section.is_none_or(|section| titles(page).any(|it| it == section));
+        !page.is_ok_and(|page| has(&page))
+    };
+    let missing = cited.filter(is_missing);
+    missing
+        .map(|(path, section)| format!("{path} {section:?} is not there"))
+        .collect()
+}
+
+#[test]
+fn documents_and_sections_that_comments_cite_are_there() {
+    let code = "/// As `docs/SUITES.md`, \"Pages of\n/// tests\" and docs/LABS.md, \"No such\".\nlet x = \"docs/a.md\";";
+    let yaml =
+        "\n# docs/none.md says so; docs/STABILITY.md, \"What stays the same\"; target/docs/src";
+    assert_eq!(
+        missing_sections(&comments(&(code.to_owned() + yaml))),
+        [
+            "docs/SUITES.md Some(\"Pages of tests\") is not there",
+            "docs/LABS.md Some(\"No such\") is not there",
+            "docs/none.md None is not there"
+        ]
+    );
+    let sources = files(&root(), &[".rs", ".yaml", ".yml", ".toml"]);
+    assert_none(&check(sources, |text| missing_sections(&comments(text))));
 }
 
 #[test]
@@ -109,10 +170,7 @@ fn paths_of_the_project_lead_somewhere() {
             "docs/none is not there"
         ]
     );
-    assert_eq!(
-        comments("  /// a\nlet b = \"`docs/none`\";\n//! c"),
-        "/// a\n//! c"
-    );
+    assert_eq!(comments("  /// a\nlet b = \"`docs/none`\";\n//! c"), "a\nc");
     assert_none(&check(files(&root(), &[".md"]), missing_paths));
     let sources = files(&root(), &[".rs"]);
     assert_none(&check(sources, |text| missing_paths(&comments(text))));
