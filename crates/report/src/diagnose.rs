@@ -7,7 +7,7 @@ pub(crate) mod words;
 use record::{NoteRecord, PlanRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Diagnosis, Finding, LeftOut, MANY, Material, RULES, WhyLeftOut};
+use stats::{Diagnosis, Finding, LeftOut, MANY, Material, WhyLeftOut, all_rules};
 
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
@@ -217,7 +217,7 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
             };
             format!(
                 "Findings: none ({} checks of {looked_at}{of} rows).{}",
-                RULES.len(),
+                all_rules().count(),
                 too_few(diagnosed.diagnosis.few)
             )
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! samples --> material (summary, course of each measure) --> case (rows that can be believed)
 //!                                                              |
-//!                                     RULES, one by one -------+--> findings, the dearest first
+//!                                     all rules, one by one ---+--> findings, the dearest first
 //! ```
 //!
 //! A rule looks at some rows of the suites `prestan`, `listing`, `locks` and `features`, or at all rows of
@@ -34,7 +34,7 @@ pub(crate) use course::Course;
 pub(crate) use facts::ServerFacts;
 pub use figure::{Evidence, NamedQuantity, Quantity, ResponsePart};
 pub use material::{Material, material_from};
-pub use rules::{DiagnosisRule, RULES};
+pub use rules::{DiagnosisRule, all_rules};
 
 use record::PlanRecord;
 
@@ -112,7 +112,7 @@ pub enum WhyLeftOut {
 /// first is looked at; a further run of the same suite confirms what it shows, or does not.
 pub fn diagnose(runs: &[Material]) -> Diagnosis {
     let case = Case::of(runs);
-    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule.look(&case)).collect();
+    let mut findings: Vec<Finding> = all_rules().filter_map(|rule| rule.look(&case)).collect();
     findings.sort_by(|one, other| {
         let is_first = |finding: &Finding| finding.rule == rules::FIRST;
         let by_weight = other.weight.total_cmp(&one.weight);

@@ -106,7 +106,7 @@ pub use details::{
 };
 pub use diagnose::{
     Diagnosis, DiagnosisRule, Evidence, Finding, LeftOut, MANY, Material, NamedQuantity, Quantity,
-    RULES, ResponsePart, WhyLeftOut, diagnose, diagnose_pooled, does_the_same, material_from,
+    ResponsePart, WhyLeftOut, all_rules, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
 pub use estimated::{

@@ -23,7 +23,7 @@ pub(crate) fn words(finding: &Finding) -> &'static RuleWords {
 /// What the floor is, where two rows are beside each other.
 const FLOOR: &str = "Every request takes at least {floor}, round trip included.";
 
-/// All rules in words, in the order of [`RULES`](stats::RULES).
+/// All rules in words, in the order of [`all_rules`](stats::all_rules).
 pub(super) const WORDS: &[RuleWords] = &[
     RuleWords {
         rule: "put-against-get",

@@ -3,26 +3,55 @@
 //! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove it
 //! first: what a DELETE takes is subtracted, and the floor with it, which both contain.
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, LEAST_WORK, Mean, NOTICEABLE};
 use crate::diagnose::figure::{count, ratio, share, text, time};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "copy-of-collection",
+        // of the work of a single COPY, for each member, and 500 µs at least: nothing is saved
+        // by one request, and a file system copies a file in less.
+        at_least: 0.8,
+        figures: &[
+            "method", "members", "all", "each", "one", "share", "removal",
+        ],
+        find: Detector::Once(copy),
+    },
+    DiagnosisRule {
+        name: "move-of-collection",
+        // times the work of the MOVE of a single resource, which takes as long where moving is
+        // renaming.
+        at_least: 5.0,
+        figures: &["members", "own", "one", "ratio", "each"],
+        find: Detector::Once(move_),
+    },
+    DiagnosisRule {
+        name: "delete-of-collection",
+        // of the work of a single DELETE, for each member, and 500 µs at least: a file system
+        // unlinks a file in less.
+        at_least: 0.5,
+        figures: &["method", "members", "all", "each", "one", "share"],
+        find: Detector::Once(delete),
+    },
+];
 
 /// Nanoseconds that a member may cost, whatever a single request takes: a file is copied or unlinked, and on a
 /// busy machine that takes 0.3 ms.
 const MEMBER: f64 = 500e3;
 
-pub(super) fn copy(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn copy(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let removal = case.response("DeleteCol")?;
     let rows = ("COPY", "CopyCol", "Copy");
     per_member(case, rows, Some(&removal), (at_least, MEMBER))
 }
 
-pub(super) fn delete(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn delete(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = ("DELETE", "DeleteCol", "Delete");
     per_member(case, rows, None, (at_least, MEMBER))
 }
 
-pub(super) fn move_(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn move_(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (members, all, one) = both(case, "MoveCol", "Move")?;
     let removal = case.response("DeleteCol")?;
     let own = all.mean - removal.mean;

@@ -2,12 +2,65 @@
 
 use std::collections::BTreeMap;
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::Distribution;
 use crate::diagnose::case::{Case, NOTICEABLE, SoundRow};
 use crate::diagnose::facts::ClosedAfter;
 use crate::diagnose::figure::{Evidence, count, share, text, time};
 use crate::diagnose::material::Material;
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "connection-close",
+        // of all operations are in rows of which nine of ten operations opened a connection,
+        // 0.1 ms each at least, although the client keeps connections.
+        at_least: 0.02,
+        figures: &["opened", "operations", "each", "rows"],
+        find: Detector::Once(closed_each_time),
+    },
+    DiagnosisRule {
+        name: "keep-alive-limit",
+        // of the operations opened a connection, fewer than 50 requests for each, and 0.1 ms
+        // each at least; of 100 requests and more, as servers come, a connection costs each
+        // little.
+        at_least: 0.02,
+        figures: &[
+            "opened",
+            "operations",
+            "share",
+            "each",
+            "limit",
+            "same_distances",
+            "distances",
+        ],
+        find: Detector::Once(keep_alive),
+    },
+    DiagnosisRule {
+        name: "asked-twice",
+        // of the operations were answered 401 first, although the client had credentials and
+        // had sent them before.
+        at_least: 0.1,
+        figures: &["challenged", "operations", "share"],
+        find: Detector::Once(asked_twice),
+    },
+    DiagnosisRule {
+        name: "closes-silently",
+        // connections, and one for each user, were closed within 0.1 s after a response
+        // that did not announce it; a server that is started anew closes one for each user.
+        at_least: 5.0,
+        figures: &["closes", "statuses", "lost"],
+        find: Detector::Once(closes_silently),
+    },
+    DiagnosisRule {
+        name: "tls-not-resumed",
+        // of the TLS handshakes, of five and one for each user at the least, were full ones,
+        // 0.1 ms longer than a TCP handshake, although the client would resume sessions; a server
+        // that resumes them does so each time.
+        at_least: 0.5,
+        figures: &["full", "handshakes", "share", "tls", "tcp"],
+        find: Detector::Once(full_handshakes),
+    },
+];
 
 /// The format of runs from which on samples tell full handshakes from resumed ones.
 const TELLS_RESUMED: u32 = 4;
@@ -48,7 +101,7 @@ fn opened(rows: &[SoundRow<'_>]) -> (u64, u64, f64) {
     (opened, operations, connecting as f64 / opened.max(1) as f64)
 }
 
-pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = kept(case, true);
     let (opened, operations, each) = opened(&rows);
     let users = rows.iter().map(|row| u64::from(row.plan().load.users));
@@ -70,7 +123,7 @@ pub(super) fn closed_each_time(case: &Case<'_>, at_least: f64) -> Option<Detecti
     Some(found)
 }
 
-pub(super) fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn keep_alive(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = kept(case, false);
     let (opened, operations, each) = opened(&rows);
     let users = rows.iter().map(|row| u64::from(row.plan().load.users));
@@ -128,7 +181,7 @@ fn first_runs<'a>(case: &Case<'a>) -> impl Iterator<Item = (usize, &'a Material)
     runs.iter().enumerate().filter(is_first)
 }
 
-pub(super) fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn closes_silently(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut after: BTreeMap<u16, ClosedAfter> = BTreeMap::new();
     for closed in first_runs(case).flat_map(|(_, run)| &run.facts.closed) {
         let all = after.entry(closed.status).or_insert(ClosedAfter {
@@ -201,7 +254,7 @@ impl Handshakes {
     }
 }
 
-pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_told = |row: &SoundRow<'_>| {
         let plan = row.plan();
         plan.format >= TELLS_RESUMED && !plan.load.http.full_handshakes
@@ -230,7 +283,7 @@ pub(super) fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detectio
     })
 }
 
-pub(super) fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     // In a pipeline, all that waits behind a lost request is sent once more, and no 401 was there.
     let is_alone = |row: &SoundRow<'_>| row.summary.http.pipeline <= 1;
     let rows: Vec<SoundRow<'_>> = case.rows().filter(is_alone).collect();

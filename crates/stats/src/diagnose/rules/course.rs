@@ -8,7 +8,7 @@
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, SoundRow};
 use crate::diagnose::course::{Course, CoursePart};
 use crate::diagnose::figure::{
@@ -19,6 +19,60 @@ use crate::diagnose::path::{is_of_others, is_spread};
 use crate::diagnose::period::{Period, period};
 use crate::diagnose::{drift, rules::DiagnosisRule};
 use crate::times::Times;
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "grows-over-the-run",
+        // of the first work, by the trend through all of them, and a tenth of the first time;
+        // the speed of a machine changes by less.
+        at_least: 0.3,
+        figures: &["rows", "row"],
+        find: Detector::Once(grows),
+    },
+    DiagnosisRule {
+        name: "delayed-ack",
+        // of the operations take 40 ms (39 to 46) more than the quick ones of the same row,
+        // and hardly any take somewhat less or more; it is the time after which Linux acknowledges
+        // what it has nothing to answer to. Or nearly all take it between first and last byte of a
+        // small answer.
+        at_least: 0.05,
+        figures: &["rows", "row"],
+        find: Detector::Once(delayed_ack),
+    },
+    DiagnosisRule {
+        name: "two-modes",
+        // of the work would be saved if all were of the quick kind; each kind has 5 % of the
+        // operations, they are mixed in time, other rows do not have the like, and the slow one
+        // has half as much work again at least.
+        at_least: 0.1,
+        figures: &["rows", "row"],
+        find: Detector::Once(two_modes),
+    },
+    DiagnosisRule {
+        name: "long-tail",
+        // times the work of the median, by the lower end of the interval of p99, where nothing
+        // else explains it and other rows do not have the like.
+        at_least: 10.0,
+        figures: &["rows", "row"],
+        find: Detector::Once(tail),
+    },
+    DiagnosisRule {
+        name: "slow-at-intervals",
+        // of the work is lost in operations of three times the work of the median and more, 70
+        // % of them at equal distances.
+        at_least: 0.02,
+        figures: &["rows", "row"],
+        find: Detector::Once(at_intervals),
+    },
+    DiagnosisRule {
+        name: "cold-start",
+        // times the work of the median, in half of the tests at least; the first request also
+        // finds caches of the processor cold, which costs less.
+        at_least: 4.0,
+        figures: &["ratio", "row", "first", "median"],
+        find: Detector::Once(cold_start),
+    },
+];
 
 /// Seconds that a row must go on for its trend to be that of the server.
 const LONG_ENOUGH: f64 = 1.0;
@@ -141,7 +195,7 @@ fn over_time<'a>(
     })
 }
 
-pub(super) fn grows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn grows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_long = |row: &SoundRow<'_>| row.course.seconds.is_some_and(|s| s >= LONG_ENOUGH);
     let rows: Vec<SoundRow<'_>> = case.courses().filter(is_long).collect();
     // Bonferroni: any of the rows may grow by chance.
@@ -245,7 +299,7 @@ fn between(times: &Times, [from, to]: [Nanos; 2]) -> u64 {
     count
 }
 
-pub(super) fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let seen = |row: SoundRow<'_>| {
         let delayed = Delayed::of(case, &row, at_least)?;
         let Delayed {
@@ -302,7 +356,7 @@ fn two_kinds(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode, f64)> {
     is_own.then_some((quick, slow, slow.share * more))
 }
 
-pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = case.courses().filter(|row| !is_explained(case, row));
     over_time(case, rows, |row| {
         let (quick, slow, lost) = two_kinds(case, row).filter(|_| row.has_course())?;
@@ -321,7 +375,7 @@ pub(super) fn two_modes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = case
         .courses()
         .filter(|row| !is_explained(case, row) && two_kinds(case, row).is_none());
@@ -358,9 +412,7 @@ pub(super) fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 
 /// Threshold of another rule, so that what it explains is not told twice.
 fn threshold(name: &str) -> f64 {
-    let rule = super::RULES
-        .iter()
-        .find(|rule: &&DiagnosisRule| rule.name == name);
+    let rule = RULES.iter().find(|rule: &&DiagnosisRule| rule.name == name);
     rule.map_or(f64::INFINITY, |rule| rule.at_least)
 }
 
@@ -408,7 +460,7 @@ fn slow_spells(row: &SoundRow<'_>, slow: f64) -> Vec<(f64, f64)> {
     spells
 }
 
-pub(super) fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn at_intervals(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     over_time(case, case.courses(), |row| {
         let (period, slow, saved) = intervals(case, row, at_least).filter(|_| row.has_course())?;
         let times = row.summary.response?;
@@ -464,7 +516,7 @@ impl<'a> First<'a> {
 
 /// The ranks of first requests among all are evenly spread where nothing is special about them; many
 /// are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
-pub(super) fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut firsts: Vec<First<'_>> = {
         let first = |row| First::of(case, row);
         case.courses().filter_map(first).collect()

@@ -3,12 +3,62 @@
 
 use record::{Cause, MeasureId, Outcome};
 
-use super::Detection;
 use super::listing::{bytes_of, nanos_per_byte};
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, family_of};
 use crate::diagnose::figure::{Evidence, bytes, count, ratio, reason, text};
 use crate::diagnose::material::Material;
 use crate::{Status, TestSummary};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "no-etag",
+        // row in which a GET of a file is answered without ETag: RFC 9110 (section 8.8.3)
+        // wants one wherever it can be had.
+        at_least: 1.0,
+        figures: &["row"],
+        find: Detector::Once(no_etag),
+    },
+    DiagnosisRule {
+        name: "etag-ignored",
+        // row in which If-None-Match with the ETag of the response just before is answered 200
+        // and not 304 (RFC 9110, section 13.1.2).
+        at_least: 1.0,
+        figures: &["row"],
+        find: Detector::Once(etag_ignored),
+    },
+    DiagnosisRule {
+        name: "uncompressed-listing",
+        // of the bytes come back where the client offers gzip, of a listing of 64 KiB and
+        // more; gzip leaves 1 to 10 % of a listing.
+        at_least: 0.5,
+        figures: &["plain", "offered", "ratio"],
+        find: Detector::Once(uncompressed),
+    },
+    DiagnosisRule {
+        name: "infinity-unbounded",
+        // s for one request and a tree of 1,000 members at least, beside what its bytes take
+        // on the network: two of them a second keep a processor busy.
+        at_least: 0.5,
+        figures: &["members", "whole", "bytes"],
+        find: Detector::Once(infinity_unbounded),
+    },
+    DiagnosisRule {
+        name: "infinity-cut-short",
+        // row in which all responses are 207 without the members of members.
+        at_least: 1.0,
+        figures: &["row", "depth"],
+        find: Detector::Once(infinity_cut_short),
+    },
+    DiagnosisRule {
+        name: "infinity-declined-otherwise",
+        // row in which PROPFIND with Depth: infinity, and no other, is declined otherwise than
+        // by 403 with propfind-finite-depth in its body (RFC 4918, section 9.1.1).
+        at_least: 1.0,
+        figures: &["status"],
+        find: Detector::Once(infinity_declined),
+    },
+];
 
 /// Bytes of a listing from which on compressing it is worth a word.
 const LARGE: f64 = 65_536.0;
@@ -72,7 +122,7 @@ fn found(rows: &[UnsupportedRow<'_>]) -> Detection {
     }
 }
 
-pub(super) fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let lacks =
         |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Header { name } if name == "ETag");
     let mut rows = unsupported(case, "GetUnchanged");
@@ -84,7 +134,7 @@ pub(super) fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-pub(super) fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_whole =
         |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Status { status: 200, .. });
     let mut rows = unsupported(case, "GetUnchanged");
@@ -96,7 +146,7 @@ pub(super) fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Detection> 
     })
 }
 
-pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (plain, offered) = (case.row("ListPlain")?, case.row("ListGzip")?);
     let (all, left) = (bytes_of(&plain), bytes_of(&offered));
     if all < LARGE || left < at_least * all {
@@ -125,7 +175,7 @@ pub(super) fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> 
     })
 }
 
-pub(super) fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_unnamed = |told: &UnsupportedRow<'_>| {
         // A server that has no other PROPFIND either declines no depth.
         let rows = &case.runs()[told.run].summary.tests;
@@ -171,7 +221,7 @@ fn cut_short<'a>(case: &Case<'a>) -> Vec<UnsupportedRow<'a>> {
     first_run(runs.flat_map(of_run).collect())
 }
 
-pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = cut_short(case);
     let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
     let Cause::Depth { depth } = first.cause else {
@@ -186,7 +236,7 @@ pub(super) fn infinity_cut_short(case: &Case<'_>, at_least: f64) -> Option<Detec
     })
 }
 
-pub(super) fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let family = case.family("Infinity");
     let (members, row) = family.last().filter(|(members, _)| *members >= MANY)?;
     let (whole, size) = (row.whole()?, bytes_of(row));

@@ -9,12 +9,69 @@ use std::collections::BTreeMap;
 use constraint::StorageCall;
 use record::{CallTarget, TracedCall, TracedRow};
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, SizeUnit, SoundRow, families};
 use crate::diagnose::figure::{Evidence, NamedQuantity};
 use crate::diagnose::figure::{bytes, count, share, text, time};
 use crate::inside::storage::{is_flush, storage_kind, storage_kinds};
 use crate::inside::{slowed, tells_shares};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "waits-for-disk",
+        // of the time of an operation, while traced: where it is less, a faster disk changes little.
+        at_least: 0.3,
+        figures: &["row", "calls", "each", "share"],
+        find: Detector::Once(waits_for_disk),
+    },
+    DiagnosisRule {
+        name: "waits-for-locks",
+        // of the time of an operation of a single user, while traced: a thread that hands an operation to
+        // another one waits for a small part of it.
+        at_least: 0.5,
+        figures: &["row", "calls", "each", "share"],
+        find: Detector::Once(waits_for_locks),
+    },
+    DiagnosisRule {
+        name: "waits-for-others",
+        // responses of another process for one operation; a database needs one for a query and one for a
+        // transaction around it.
+        at_least: 4.0,
+        figures: &["row", "calls", "peer", "bytes", "share"],
+        find: Detector::Once(waits_for_others),
+    },
+    DiagnosisRule {
+        name: "calls-per-member",
+        // calls on the storage for each member of a collection that is listed; one stat has the properties
+        // of a file.
+        at_least: 2.0,
+        figures: &["row", "calls", "members"],
+        find: Detector::Once(calls_per_member),
+    },
+    DiagnosisRule {
+        name: "whole-file",
+        // bytes of a file of the server's own that an operation reads and writes, and some of both; an entry of
+        // a database needs a few pages of 4 KiB.
+        at_least: 262_144.0,
+        figures: &["row", "file", "read", "written"],
+        find: Detector::Once(whole_file),
+    },
+    DiagnosisRule {
+        name: "moves-by-copying",
+        // names that a MOVE removes while it renames none.
+        at_least: 1.0,
+        figures: &["row", "removed", "written"],
+        find: Detector::Once(moves_by_copying),
+    },
+    DiagnosisRule {
+        name: "opens-again",
+        // times that an operation opens the same file of the server's own; once to read and once to write is
+        // usual.
+        at_least: 4.0,
+        figures: &["row", "file", "calls"],
+        find: Detector::Once(opens_again),
+    },
+];
 
 /// Calls that receive something.
 const RECEIVES: [&str; 8] = [
@@ -141,15 +198,15 @@ fn spends(
     detection(shown)
 }
 
-pub(super) fn waits_for_disk(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn waits_for_disk(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     spends(case, at_least, is_flush)
 }
 
-pub(super) fn waits_for_locks(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn waits_for_locks(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     spends(case, at_least, |own| own.for_lock)
 }
 
-pub(super) fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
         let mut peers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for call in &own.traced.calls {
@@ -181,7 +238,7 @@ pub(super) fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detecti
     detection(shown)
 }
 
-pub(super) fn calls_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn calls_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let shown = families(SizeUnit::Listed).filter_map(|family| {
         let mut sizes = case.family(family).into_iter();
         let (fewest, first) = sizes.next()?;
@@ -210,7 +267,7 @@ pub(super) fn calls_per_member(case: &Case<'_>, at_least: f64) -> Option<Detecti
     detection(shown)
 }
 
-pub(super) fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
         let mut files: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         for call in &own.traced.calls {
@@ -241,7 +298,7 @@ pub(super) fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     detection(shown)
 }
 
-pub(super) fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let moves = CountedCalls::all(case)
         .into_iter()
         .filter(|own| own.row.summary.method == "MOVE");
@@ -268,7 +325,7 @@ pub(super) fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detecti
     detection(shown)
 }
 
-pub(super) fn opens_again(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn opens_again(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
         let opens = own
             .traced

@@ -1,10 +1,69 @@
 //! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
 //! there: a server that streams has sent its first byte long before.
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, Mean, NOTICEABLE, SizeUnit, SoundRow, families};
 use crate::diagnose::figure::{Evidence, NamedQuantity, bytes, count, ratio, share, text, time};
 use crate::diagnose::line::{FittedLine, line};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "cost-per-member",
+        // µs for each member, beside what its bytes take on the network; a directory entry is
+        // read and written as XML in 5 to 30 µs, and by a script in less than 100.
+        at_least: 100.0,
+        figures: &["listing", "each", "members", "whole"],
+        find: Detector::Once(per_member),
+    },
+    DiagnosisRule {
+        name: "bytes-per-member",
+        // bytes of the answer to five named properties for each member; most servers write 300
+        // to 900.
+        at_least: 2000.0,
+        figures: &["bytes", "members", "whole"],
+        find: Detector::Once(bytes_per_member),
+    },
+    DiagnosisRule {
+        name: "listing-outgrows-members",
+        // times the work for each member in the largest collection as in the next one; sizes
+        // that fit no cache make 1.1 to 1.3.
+        at_least: 1.5,
+        figures: &["members", "whole", "fewer", "whole_of_fewer", "ratio"],
+        find: Detector::EachTime(outgrows),
+    },
+    DiagnosisRule {
+        name: "depth-zero-counts-members",
+        // times the work for the largest collection as for the smallest, and 0.5 ms more; no
+        // member is asked for.
+        at_least: 2.0,
+        figures: &["members", "response", "fewest", "response_of_fewest"],
+        find: Detector::Once(depth_zero),
+    },
+    DiagnosisRule {
+        name: "allprop-against-named",
+        // times as long for each member, and 50 µs at least; what allprop gives beyond these
+        // five is a few short texts.
+        at_least: 2.0,
+        figures: &["each", "each_beside", "ratio"],
+        find: Detector::Once(allprop),
+    },
+    DiagnosisRule {
+        name: "collections-against-files",
+        // times as long for each member, and 50 µs at least; both are an entry of the
+        // collection.
+        at_least: 2.0,
+        figures: &["each", "each_beside", "ratio"],
+        find: Detector::Once(collections),
+    },
+    DiagnosisRule {
+        name: "buffered-listing",
+        // of the time of the whole answer passes before its first byte, of an answer of 1 MiB
+        // and after 1 s at least; most servers make smaller ones whole, and nobody notices.
+        at_least: 0.9,
+        figures: &["row", "bytes", "first_byte", "share"],
+        find: Detector::Once(buffered),
+    },
+];
 
 /// Members below which times for each member say little.
 const MANY: u32 = 100;
@@ -117,7 +176,7 @@ pub(super) fn nanos_per_byte(case: &Case<'_>) -> f64 {
     }
 }
 
-pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let per_byte = nanos_per_byte(case);
     let normal = |growth: &ListingCost| at_least * 1e3 + growth.bytes * per_byte;
     let growths = families(SizeUnit::Listed).filter_map(|name| ListingCost::of(case, name));
@@ -147,7 +206,7 @@ pub(super) fn per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     Some(found)
 }
 
-pub(super) fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let growth = ListingCost::of(case, "Depth1")?;
     let (size, _) = growth.rows.last().filter(|(size, _)| *size >= MANY)?;
     if growth.bytes < at_least {
@@ -182,7 +241,7 @@ struct Outgrown {
     normal: f64,
 }
 
-pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let outgrown = |name| {
         let rows = case.family(name).into_iter();
         let rows: Vec<(u32, Mean)> = rows
@@ -221,7 +280,7 @@ pub(super) fn outgrows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     Some(found)
 }
 
-pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let family = case.family("Depth0");
     let ((few, smallest), (many, largest)) = (family.first()?, family.last()?);
     let (small, large) = (smallest.response()?, largest.response()?);
@@ -241,11 +300,11 @@ pub(super) fn depth_zero(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-pub(super) fn allprop(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn allprop(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     beside(case, "Allprop", "Depth1", at_least)
 }
 
-pub(super) fn collections(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn collections(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     beside(case, "Collections", "Depth1", at_least)
 }
 
@@ -275,7 +334,7 @@ fn beside(
     })
 }
 
-pub(super) fn buffered(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn buffered(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut found = Detection::default();
     let mut longest = 0.0;
     for row in case.rows().filter(|row| row.summary.method == "PROPFIND") {

@@ -2,10 +2,45 @@
 
 use record::Outcome;
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::TestSummary;
 use crate::diagnose::case::{Case, is_good};
 use crate::diagnose::figure::{Evidence, count, rate, ratio, reason, text};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "fails-under-load",
+        // operations, and 1 % of the row, are answered wrongly with several users, and none
+        // with fewer.
+        at_least: 2.0,
+        figures: &[
+            "users",
+            "fewer_users",
+            "row",
+            "failed",
+            "operations",
+            "answer",
+        ],
+        find: Detector::Once(fails),
+    },
+    DiagnosisRule {
+        name: "does-not-scale",
+        // of the throughput with all users is reached with fewer already, while that of
+        // another row grows to 2.5 times.
+        at_least: 0.8,
+        figures: &[
+            "fewer_users",
+            "users",
+            "row",
+            "rate_alone",
+            "rate",
+            "growth",
+            "best_row",
+            "best_growth",
+        ],
+        find: Detector::Once(does_not_scale),
+    },
+];
 
 /// Outcomes that a load generator does not cause, however busy it is.
 const SERVERS: [Outcome; 5] = [
@@ -65,7 +100,7 @@ fn failed(row: &TestSummary) -> (u64, u64) {
     (failed, outcomes.total())
 }
 
-pub(super) fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let is_broken = |pair: &Pair<'_>| {
         let (failed, of) = failed(pair.loaded);
         is_good(pair.alone) && failed as f64 >= at_least && failed as f64 >= 0.01 * of as f64
@@ -129,7 +164,7 @@ fn growth(pair: &Pair<'_>) -> Option<f64> {
     (is_whole && alone > 0.0).then_some(loaded / alone)
 }
 
-pub(super) fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = pairs(case).into_iter().filter(|pair| pair.is_sound);
     let grown = pairs.filter_map(|pair| Some((growth(&pair)?, pair)));
     let mut grown: Vec<(f64, Pair<'_>)> = grown.collect();

@@ -1,11 +1,57 @@
 //! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
 
 use super::pairs::{beside, slower};
-use super::{Detection, collections};
+use super::{Detection, Detector, DiagnosisRule, collections};
 use crate::diagnose::case::{Case, Mean, SizeUnit, SoundRow, families};
 use crate::diagnose::figure::{count, ratio, text, time};
 
-pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "lock-against-unlock",
+        // times the work, whichever is the longer: both change one entry of one store.
+        at_least: 3.0,
+        figures: &[
+            "slow",
+            "quick",
+            "floor",
+            "ratio",
+            "slow_method",
+            "quick_method",
+        ],
+        find: Detector::Once(lock_against_unlock),
+    },
+    DiagnosisRule {
+        name: "lock-of-collection",
+        // times the work of the LOCK of a single resource; a lock with Depth: infinity is one
+        // entry, and looking for conflicting locks below it needs one search by path.
+        at_least: 2.5,
+        figures: &["method", "members", "whole", "single", "ratio", "each"],
+        find: Detector::Once(lock_of_collection),
+    },
+    DiagnosisRule {
+        name: "locks-held",
+        // times the work with the most locks held as with the fewest.
+        at_least: 2.0,
+        figures: &[
+            "request",
+            "locks",
+            "with_most",
+            "fewest",
+            "with_fewest",
+            "each",
+        ],
+        find: Detector::EachTime(held),
+    },
+    DiagnosisRule {
+        name: "contended-lock",
+        // times the work of the LOCK of a resource of one's own, with as many users at work.
+        at_least: 3.0,
+        figures: &["slow", "quick", "floor", "ratio", "users"],
+        find: Detector::Once(contended),
+    },
+];
+
+fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = [("Lock", "UnLock"), ("UnLock", "Lock")];
     let (slow, quick, normal) = pairs
         .into_iter()
@@ -19,7 +65,7 @@ pub(super) fn lock_against_unlock(case: &Case<'_>, at_least: f64) -> Option<Dete
     Some(found)
 }
 
-pub(super) fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut all: Option<Detection> = None;
     for (whole, single) in [("LockCol", "Lock"), ("UnLockCol", "UnLock")] {
         let Some((members, whole, single)) = collections::both(case, whole, single) else {
@@ -58,7 +104,7 @@ struct LocksHeld {
     normal: f64,
 }
 
-pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn held(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let grown = |family| {
         let rows = case.family(family);
         let (fewest, most) = (beside_locks(rows.first()?)?, beside_locks(rows.last()?)?);
@@ -97,7 +143,7 @@ pub(super) fn held(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     Some(found)
 }
 
-pub(super) fn contended(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn contended(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let contended = case.busiest("ContendedLock")?;
     let alone = case.busiest("LockHeldx0")?;
     let users = contended.plan().load.users;

@@ -1,8 +1,42 @@
 //! Two rows beside each other.
 
-use super::Detection;
+use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, Mean, NOTICEABLE};
 use crate::diagnose::figure::{ratio, share, text, time};
+
+pub(super) const RULES: &[DiagnosisRule] = &[
+    DiagnosisRule {
+        name: "put-against-get",
+        // times the work; making a file and its entry takes 3 to 6 times the work of reading
+        // one on servers that do no more than that.
+        at_least: 10.0,
+        figures: &["slow", "quick", "floor", "ratio", "size"],
+        find: Detector::Once(put_against_get),
+    },
+    DiagnosisRule {
+        name: "buffered-get",
+        // of what 1 MiB takes longer than 1 KiB passes before the first byte, 5 ms at least:
+        // nothing is sent while it is read.
+        at_least: 0.5,
+        figures: &["more", "first_large", "first_small", "share"],
+        find: Detector::Once(buffered_get),
+    },
+    DiagnosisRule {
+        name: "proppatch-against-propfind",
+        // times the work; writing a property and reading it use the same store.
+        at_least: 8.0,
+        figures: &["slow", "quick", "floor", "ratio"],
+        find: Detector::Once(proppatch_against_propfind),
+    },
+    DiagnosisRule {
+        name: "cost-per-property",
+        // of the work with one property, for each further one, and 100 µs at least: a request
+        // with ten then has five times the work of one with one.
+        at_least: 0.4,
+        figures: &["row", "each", "one", "share"],
+        find: Detector::Once(cost_per_property),
+    },
+];
 
 /// Nanoseconds that a further property may cost: what a query of its own takes a database.
 const PER_PROPERTY: f64 = 100e3;
@@ -31,7 +65,7 @@ pub(super) fn beside(case: &Case<'_>, slow: &Mean, quick: &Mean) -> Detection {
     }
 }
 
-pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let sizes = [
         ("Put1K", "Get1K", "1 KiB"),
         ("Put64K", "Get64K", "64 KiB"),
@@ -62,7 +96,7 @@ pub(super) fn put_against_get(case: &Case<'_>, at_least: f64) -> Option<Detectio
 /// Nanoseconds by which the first byte of a large resource may come later than that of a small one.
 const READ: f64 = 5e6;
 
-pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (small, large) = (case.row("Get1K")?, case.row("Get1024K")?);
     let (first_small, first_large) = (small.response()?, large.response()?);
     let more = first_large.mean - first_small.mean;
@@ -83,7 +117,7 @@ pub(super) fn buffered_get(case: &Case<'_>, at_least: f64) -> Option<Detection> 
     })
 }
 
-pub(super) fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pair = ("ProppatchSingle", "PropfindDeadSingle");
     let (patch, find, normal) = slower(case, pair, at_least)?;
     Some(Detection {
@@ -92,7 +126,7 @@ pub(super) fn proppatch_against_propfind(case: &Case<'_>, at_least: f64) -> Opti
     })
 }
 
-pub(super) fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let pairs = [
         ("ProppatchMult", "ProppatchSingle"),
         ("PropfindDeadMult", "PropfindDeadSingle"),
