@@ -5,17 +5,17 @@
 //! ```
 //!
 //! Extensions and trailers are read and dropped; both are bounded. A line of the framing ends with
-//! CR LF and nothing less: a decoder that takes a bare LF sees other chunks than one that does not,
-//! and then nobody knows what was measured. Trailer lines may end with a bare LF, as lines of a
-//! head may (RFC 9112, section 2.2).
+//! CR LF and nothing less: decoders that accept a bare LF and decoders that do not would see
+//! different chunks. Trailer lines may end with a bare LF, as lines of a head may (RFC 9112,
+//! section 2.2).
 
 use thiserror::Error;
 
 use crate::excerpt;
 
-/// Bytes that all extensions of a body may take together, with the blanks around them.
+/// Bytes that all extensions of a body may occupy together, with the blanks around them.
 const EXTENSION_BYTES: usize = 16 * 1024;
-/// Hexadecimal digits a size may have; leading zeros are legal, endless ones are not.
+/// Hexadecimal digits that a size may have: leading zeros are legal, but must end.
 const SIZE_DIGITS: usize = 64;
 
 /// Decodes one chunked body.
@@ -33,7 +33,7 @@ pub struct ChunkedDecoder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkState {
-    /// Within the digits of a size; so many have come.
+    /// Within the digits of a size, of which this many have arrived.
     Size(usize),
     /// After the digits: blanks only, until a semicolon opens the extension.
     Blanks,
@@ -46,10 +46,10 @@ enum ChunkState {
     Done,
 }
 
-/// What a step found.
+/// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChunkEvent<'a> {
-    /// All input was taken, and the body goes on.
+    /// All input was consumed, and the body continues.
     NeedMore,
     /// Bytes of the body.
     Data(&'a [u8]),
@@ -57,28 +57,28 @@ pub enum ChunkEvent<'a> {
     End,
 }
 
-/// A broken framing.
+/// Why a chunked body is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChunkError {
-    /// Something else where a hexadecimal digit has to be.
+    /// Another character in the place of a hexadecimal digit.
     #[error("a chunk size has \"{0}\" in it (RFC 9112, section 7.1)")]
     Size(String),
-    /// A size beyond 64 bits, or endless zeros.
+    /// A size beyond 64 bits, or too many zeros.
     #[error("a chunk size has too many digits (RFC 9112, section 7.1)")]
     SizeTooLong,
-    /// Extensions are bounded over the whole body.
+    /// Extensions beyond their limit, which holds for the whole body.
     #[error("the chunk extensions are longer than {EXTENSION_BYTES} bytes")]
     ExtensionTooLong,
-    /// A line that ends otherwise.
+    /// A line that does not end with CR LF.
     #[error("\"{0}\" stands where a chunk needs its CR LF (RFC 9112, section 7.1)")]
     LineEnd(String),
-    /// The bound was given to [`ChunkedDecoder::new`].
+    /// Trailers beyond the limit given to [`ChunkedDecoder::new`].
     #[error("the trailers are longer than {0} bytes")]
     TrailerTooLong(usize),
 }
 
 impl ChunkedDecoder {
-    /// A decoder at the beginning of a body, for trailers of at most so many bytes.
+    /// A decoder at the beginning of a body, for trailers of at most `trailer_bytes`.
     pub fn new(trailer_bytes: usize) -> ChunkedDecoder {
         ChunkedDecoder {
             state: ChunkState::Size(0),
@@ -90,10 +90,10 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Takes bytes up to the next event, and says how many.
+    /// Consumes bytes up to the next event, and returns their number.
     ///
-    /// Framing is taken as it comes, so `NeedMore` always means that all of `input` was taken;
-    /// data is handed on as it comes, so a chunk may be several events.
+    /// Framing is consumed as it arrives, so `NeedMore` always means that all of `input` was
+    /// consumed; data is passed on as it arrives, so a chunk may be several events.
     pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<(usize, ChunkEvent<'a>), ChunkError> {
         let mut at = 0;
         while self.state != ChunkState::Done {
@@ -117,7 +117,7 @@ impl ChunkedDecoder {
         Ok((at, ChunkEvent::End))
     }
 
-    /// Data bytes in all chunks whose size line has been read, whether they have come or not.
+    /// Data bytes in all chunks whose size line has been read, received or not.
     pub fn announced(&self) -> u64 {
         self.announced
     }
@@ -204,7 +204,7 @@ pub(crate) struct LineScanner {
     pub(crate) scanned: usize,
     /// Lines seen, the empty one included.
     pub(crate) lines: usize,
-    /// What the current line consists of so far.
+    /// The kind of the current line so far.
     line: TrailerLine,
 }
 
@@ -217,7 +217,7 @@ enum TrailerLine {
 }
 
 pub(crate) enum ScanResult {
-    /// The empty line ends with this many bytes of the piece.
+    /// The empty line ends after this many bytes of the piece.
     End(usize),
     Open,
     TooLong,

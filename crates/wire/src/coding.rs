@@ -1,5 +1,5 @@
-//! Content codings (RFC 9110, section 8.4): what a server made of a body that a client would take
-//! compressed.
+//! Content codings (RFC 9110, section 8.4): how a server compresses a body for a client that
+//! accepts it.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -9,25 +9,24 @@ use thiserror::Error;
 
 use crate::excerpt;
 
-/// Why a body cannot be read. Text of the server in it is cut and escaped.
+/// Why a body cannot be decoded. Text of the server in it is cut and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CodingError {
-    /// Another coding than gzip, the only one that is offered.
+    /// A coding other than gzip, the only one that is offered.
     #[error("its Content-Encoding is \"{0}\", and only gzip was offered")]
     Unknown(String),
-    /// Not what the header says.
+    /// The body is not in the coding that the header names.
     #[error("the body is not gzip, unlike its Content-Encoding: {0}")]
     Broken(String),
-    /// More than the limit, of which a small body can be the beginning.
+    /// More bytes than the limit: a small body can decode to a very large one.
     #[error("it is longer than {0} bytes when it is unpacked")]
     TooLong(usize),
 }
 
-/// The body without its content coding, which is the value of the header `Content-Encoding`; at
-/// most so many bytes of it.
+/// Decodes a body by the value of its header `Content-Encoding`; at most `limit` bytes.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The body cannot be decoded.
 pub fn decoded<'a>(
     coding: Option<&str>,
     body: &'a [u8],
@@ -46,11 +45,11 @@ pub fn decoded<'a>(
     }
 }
 
-/// At most so many bytes from the beginning of such a body, of which only the beginning may be here; and whether
-/// there is more of it.
+/// Decodes at most `limit` bytes from the beginning of a body, which may be incomplete; and whether
+/// more follow.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The body cannot be decoded.
 pub fn beginning<'a>(
     coding: Option<&str>,
     body: &'a [u8],
@@ -159,7 +158,7 @@ mod tests {
         };
         assert_eq!(read(&packed, true, 6), Ok((b"<html>".to_vec(), false)));
         assert_eq!(read(&packed, true, 5), Ok((b"<html".to_vec(), true)));
-        // Noise is not made shorter, so a part of it is still a part when it is unpacked.
+        // Noise does not compress, so a part of it is still a part after it is unpacked.
         let noise: Vec<u8> = (0..9_000_u32)
             .map(|n| (n.wrapping_mul(n) >> 7) as u8)
             .collect();

@@ -1,4 +1,4 @@
-//! Text of a server, made fit for a message: short, on one line, nothing a terminal would obey.
+//! Text of a server, shortened and escaped for a message: on one line, without control sequences.
 
 /// Bytes of the original that are shown at most.
 const SHOWN: usize = 60;

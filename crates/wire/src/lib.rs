@@ -1,4 +1,4 @@
-//! The protocols Prestan speaks, as pure functions and state machines: bytes in, events out.
+//! The protocols that Prestan speaks, as pure functions and state machines: bytes in, events out.
 //!
 //! ```text
 //! Target ----> RequestHead --write_head--> bytes ~~~~ network ~~~~> bytes --ResponseReader--> events
@@ -7,12 +7,12 @@
 //!             Authenticator <----------------------- 401 --------------------------------------|
 //! ```
 //!
-//! Nothing here opens a socket, reads a clock, draws a random number, prints or touches a file;
-//! whoever has those hands in what comes of them. That makes every path of it testable with a
-//! table of bytes, and lets the engine decide alone when a moment is a moment.
+//! Nothing here opens a socket, reads a clock, draws a random number, prints or touches a file; the
+//! caller passes in the results of such calls. Therefore every path is testable with a table of
+//! bytes, and the engine alone decides when a moment is measured.
 //!
-//! What a server sent is never trusted: everything has a bound, and text of the server that gets
-//! into a message is cut and escaped first.
+//! Input of a server is never trusted: everything has a bound, and text of the server is cut and
+//! escaped before it gets into a message.
 
 pub mod auth;
 pub mod chunked;

@@ -1,7 +1,7 @@
 //! Request heads: the bytes of a request up to its body.
 //!
-//! Nothing is added (no `Host`, no `User-Agent`), because what is sent is part of what is
-//! measured; nothing is sent that would let one part of a head become another.
+//! Nothing is added (no `Host`, no `User-Agent`), because the bytes sent are part of the
+//! measurement; values that would let one part of a head become another are refused.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use crate::response::Version;
 pub struct RequestHead<'a> {
     /// The method, `PROPFIND` for example.
     pub method: &'a str,
-    /// What stands in the request line: a path, an absolute URL, or `*`.
+    /// Target of the request line: a path, an absolute URL, or `*`.
     pub target: &'a str,
     /// Version of HTTP the request claims.
     pub version: Version,
@@ -24,17 +24,17 @@ pub struct RequestHead<'a> {
 /// Why a request head cannot be written. Header values are not shown: one may be a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// Not a token.
+    /// A method that is not a token.
     #[error(
         "\"{0}\" is no method: letters, digits and !#$%&'*+-.^_`|~ only (RFC 9110, section 9.1)"
     )]
     Method(String),
-    /// Empty, or with characters that would end the request line or have to be encoded.
+    /// A target that is empty, or has characters that end the request line or have to be encoded.
     #[error(
         "the request target \"{0}\" has to be visible ASCII, else percent-encoded (RFC 9112, section 3.2)"
     )]
     Target(String),
-    /// Not a token.
+    /// A header name that is not a token.
     #[error(
         "\"{0}\" is no header name: letters, digits and !#$%&'*+-.^_`|~ only (RFC 9110, section 5.1)"
     )]
@@ -49,7 +49,7 @@ pub enum RequestError {
 
 /// Appends the bytes of `head` to `out`, with the empty line that ends them.
 ///
-/// On an error `out` is as it was.
+/// After an error `out` is unchanged.
 pub fn write_head(out: &mut Vec<u8>, head: &RequestHead<'_>) -> Result<(), RequestError> {
     check(head)?;
     let mut put = |parts: &[&str]| {
@@ -92,7 +92,7 @@ fn check(head: &RequestHead<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// RFC 9110, section 5.6.2.
+/// True for a token (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
@@ -102,10 +102,11 @@ pub(crate) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Doing it twice is like doing it once, so a request whose connection died may be sent again.
+/// True if sending a request twice has the effect of sending it once, so that it may be sent again
+/// when its connection died.
 ///
-/// The methods that IANA's registry (RFC 9110, section 16.1) calls idempotent; names are case
-/// sensitive, and an unknown method is taken for one that is not.
+/// The methods that IANA's registry (RFC 9110, section 16.1) calls idempotent; names are
+/// case-sensitive, and an unknown method is not idempotent.
 pub fn is_idempotent(method: &str) -> bool {
     const CHANGING: &[&str] = &[
         "ACL",
@@ -139,7 +140,7 @@ pub fn is_idempotent(method: &str) -> bool {
     is_safe(method) || CHANGING.contains(&method)
 }
 
-/// The client asks for no change of state (RFC 9110, section 9.2.1; IANA's registry).
+/// The method requests no change of state (RFC 9110, section 9.2.1; IANA's registry).
 pub fn is_safe(method: &str) -> bool {
     [
         "GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH", "TRACE",

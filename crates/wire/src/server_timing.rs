@@ -1,10 +1,10 @@
-//! Server-Timing, in which a server says how long it took (W3C Server Timing, section 3.1).
+//! Server-Timing, in which a server reports its times (W3C Server Timing, section 3.1).
 //!
 //! ```text
 //! Server-Timing: db;dur=12.3;desc="users, groups", cache;desc=hit
 //! ```
 
-/// Longest duration that is taken for one: a day, in milliseconds.
+/// Longest duration that is accepted: a day, in milliseconds.
 const LONGEST: f64 = 86_400_000.0;
 
 /// A metric of a response.
@@ -12,11 +12,11 @@ const LONGEST: f64 = 86_400_000.0;
 pub struct TimingMetric<'a> {
     /// Its name, a token.
     pub name: &'a str,
-    /// How long that took, in nanoseconds; `None` where it says nothing, or nothing that is a time.
+    /// Duration in nanoseconds; `None` where it is missing or not a number.
     pub duration: Option<u64>,
 }
 
-/// The metrics of one field, in order. What is no metric is left out.
+/// The metrics of one field, in order. Malformed ones are skipped.
 pub fn server_timing(value: &str) -> impl Iterator<Item = TimingMetric<'_>> {
     elements(value, b',').filter_map(metric)
 }
@@ -61,7 +61,7 @@ fn elements(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Milliseconds, as a token or in quotes.
+/// Nanoseconds of a number of milliseconds, a token or in quotes.
 fn nanoseconds(value: &str) -> Option<u64> {
     let inner = value.strip_prefix('"');
     let value = inner.map_or(Some(value), |inner| inner.strip_suffix('"'))?;
@@ -71,7 +71,7 @@ fn nanoseconds(value: &str) -> Option<u64> {
         .then(|| (number * 1e6).round() as u64)
 }
 
-/// RFC 9110, section 5.6.2.
+/// True for a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_allowed)

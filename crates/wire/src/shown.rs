@@ -1,7 +1,7 @@
-//! Heads as people may see them: without what lets somebody in.
+//! Redaction: heads, URLs and commands without their credentials.
 //!
-//! Which fields are secret is told by their names, and rather too many are hidden than too few: a
-//! head that was shown ends up in a bug report.
+//! Secret fields are recognised by their names, and in doubt a value is hidden: a head that was
+//! shown ends up in a bug report.
 
 mod arguments;
 mod lines;
@@ -13,7 +13,7 @@ pub use lines::{names_secret, redacted_line};
 
 use crate::response::ResponseHead;
 
-/// Stands where something was left out.
+/// Replaces a secret value.
 pub const HIDDEN: &str = "(not shown)";
 
 /// Parts of the names of fields and parameters whose values are secret.
@@ -56,7 +56,7 @@ const SECRET_PARAMETERS: [&str; 20] = [
     "x-amz-security-token",
     "x-amz-signature",
 ];
-/// Names that sound like it, and whose values say how to get in, not who may.
+/// Names that sound secret, whose values describe how to authenticate, and no identity.
 const HARMLESS: [&str; 5] = [
     "lock-token",
     "ms-author-via",
@@ -64,7 +64,7 @@ const HARMLESS: [&str; 5] = [
     "user-agent",
     "www-authenticate",
 ];
-/// Schemes of authentication, which stand in front of a secret wherever they stand.
+/// Schemes of authentication, after which a secret follows wherever they occur.
 const SCHEMES: [&str; 7] = [
     "apikey",
     "basic",
@@ -75,8 +75,7 @@ const SCHEMES: [&str; 7] = [
     "token",
 ];
 
-/// The lines of a request head, as it was written. The values of some more fields, by their names,
-/// are not shown either.
+/// The lines of a request head, redacted; `private` names further fields whose values are hidden.
 pub fn request_head(head: &[u8], private: &[String]) -> Vec<String> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split("\r\n");
@@ -94,7 +93,7 @@ pub fn request_head(head: &[u8], private: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The lines of a response head.
+/// The lines of a response head, redacted.
 pub fn response_head(head: &ResponseHead) -> Vec<String> {
     let ResponseHead {
         version,
@@ -112,7 +111,7 @@ fn field(name: &str, value: &str) -> String {
     let is_harmless = HARMLESS.contains(&name.to_ascii_lowercase().as_str());
     let shown = match value.split_once(' ') {
         _ if is_harmless => value.to_owned(),
-        // Of who asks, the scheme may be known.
+        // The scheme of the credentials may be shown.
         Some((scheme, _)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
             format!("{scheme} {HIDDEN}")
         }
@@ -127,11 +126,11 @@ fn is_secret(name: &str) -> bool {
     SECRET.iter().any(|part| name.contains(part)) && !HARMLESS.contains(&name.as_str())
 }
 
-/// A text in which nothing secret is left of URLs: no user, and no parameter like `?token=...`,
+/// A text without the secrets of its URLs: no user, and no parameter like `?token=...`,
 /// `;jsessionid=...` or `#access_token=...`.
 fn without_secret_parameters(text: &str) -> String {
     let words = text.split(' ').map(|word| {
-        // A value that has one of these signs in it must not be taken for several.
+        // A value with one of these separators in it must not be taken for several.
         let word = without_secret_values(word);
         let mut parts = word.split_inclusive(['?', '&', ';', '#']);
         let path = parts.next().unwrap_or_default();
@@ -152,7 +151,7 @@ fn parameter(parameter: &str) -> String {
     }
 }
 
-/// A line that is no field, cut where a secret may begin.
+/// A line that is not a field, cut where a secret may begin.
 pub(crate) fn malformed(line: &[u8]) -> &[u8] {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let name = line.iter().take_while(|byte| is_of_name(byte)).count();
@@ -163,15 +162,15 @@ pub(crate) fn malformed(line: &[u8]) -> &[u8] {
     }
 }
 
-/// A URL as it may be shown: without the user information in front of its host, and without the
-/// values of parameters of its query whose names are those of secrets (`token`, `sig`, `password`...).
+/// A URL, redacted: without the user information before its host, and without the values of
+/// parameters of its query whose names are those of secrets (`token`, `sig`, `password`...).
 pub fn redacted_url(url: &str) -> String {
     without_secret_values(&without_user_info(url))
 }
 
-/// A URL that a server names, as it may be shown: as [`redacted_url`], and without the values of all parameters, of
-/// paths and fragments as well, whose names sound like that of a secret (`;jsessionid=...`). The server that made them
-/// knows what they are good for, and the user does not.
+/// A URL that a server names, redacted: as [`redacted_url`], and without the values of all
+/// parameters, in paths and fragments as well, whose names sound like that of a secret
+/// (`;jsessionid=...`). The user cannot judge parameters that the server made.
 pub fn redacted_link(url: &str) -> String {
     without_secret_parameters(url)
 }
@@ -181,9 +180,8 @@ const SECRET_OPTIONS: [&str; 2] = ["--user", "-u"];
 /// Options that are followed by a header.
 const HEADER_OPTIONS: [&str; 2] = ["--header", "-H"];
 
-/// A command line as it may be shown, quoted for a shell: the program without the directories in front of it,
-/// and without user, password, values of headers and what is secret in URLs. Rather too much is hidden than too
-/// little.
+/// A command line, redacted and quoted for a shell: the program without its directories, and
+/// without user, password, values of headers and secrets in URLs. In doubt a value is hidden.
 pub fn redacted_command(arguments: impl IntoIterator<Item = String>) -> String {
     let mut arguments = arguments.into_iter();
     let program = arguments.next().unwrap_or_default();
@@ -196,7 +194,7 @@ pub fn redacted_command(arguments: impl IntoIterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// An argument that follows another one.
+/// An argument, redacted by the one before it.
 fn redacted_argument(before: &str, argument: &str) -> String {
     if SECRET_OPTIONS.contains(&before) {
         return HIDDEN.to_owned();
@@ -223,11 +221,11 @@ fn redacted_argument(before: &str, argument: &str) -> String {
     redacted_target(argument)
 }
 
-/// A URL as somebody typed it, which may lack its scheme, as it may be shown: without user information and
-/// without the values of secret parameters of its query. Anything else that was typed in its place, too.
+/// A URL as a user typed it, perhaps without its scheme, redacted: without user information and
+/// without the values of secret parameters of its query. Works for any other text as well.
 pub fn redacted_target(typed: &str) -> String {
     let end = end_of_authority(typed);
-    // A scheme ends with `:`, and may stand behind the name of a target or an option (`a=http://h/`). A
+    // A scheme ends with `:`, and may follow the name of a target or an option (`a=http://h/`). A
     // "://" further on belongs to a path, or to a password.
     let scheme = typed[..end]
         .strip_suffix(':')
@@ -240,14 +238,14 @@ pub fn redacted_target(typed: &str) -> String {
     redacted_url(&shown)
 }
 
-/// Whether a URL can begin with it, and `://` follow (RFC 3986, section 3.1). A password cannot stand in it: that
-/// begins with `:`.
+/// True if a URL can begin with the text, followed by `://` (RFC 3986, section 3.1). No part of it
+/// can be a password, which follows a `:`.
 fn is_scheme(text: &str) -> bool {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_of_scheme)
 }
 
-/// Where an authority that a text begins with ends.
+/// The end of the authority that a text begins with.
 fn end_of_authority(text: &str) -> usize {
     text.find(['/', '?', '#']).unwrap_or(text.len())
 }
@@ -260,7 +258,7 @@ fn redacted_header(header: &str) -> String {
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -280,8 +278,8 @@ pub(crate) fn without_secret_values(url: &str) -> String {
     format!("{path}?{}{fragment}", pairs.join("&"))
 }
 
-/// What stands between two `&` of a query. Some servers take `;` for a separator as well, others for
-/// a part of the value: from the first secret name on, nothing of it is shown.
+/// A part of a query between two `&`, without secrets. Some servers take `;` for a separator as
+/// well, others for a part of the value: from the first secret name on, nothing of it is shown.
 fn without_secret_value(pair: &str) -> String {
     let mut start = 0;
     for parameter in pair.split_inclusive(';') {
@@ -295,15 +293,14 @@ fn without_secret_value(pair: &str) -> String {
     pair.to_owned()
 }
 
-/// Whether a name in a query, which may be percent-encoded, is that of a secret.
+/// True if a name in a query, which may be percent-encoded, is that of a secret.
 fn is_secret_parameter(name: &str) -> bool {
     let name = percent_decode_str(name).decode_utf8_lossy();
     let mut known = SECRET_PARAMETERS.iter();
     known.any(|known| known.eq_ignore_ascii_case(&name))
 }
 
-/// A URL without the user and password that may stand in front of its host, nor in front of that of a URL that is
-/// a part of it.
+/// A URL without the user and password before its host, and before the host of a URL within it.
 fn without_user_info(url: &str) -> String {
     const SEPARATOR: &str = "://";
     let mut out = String::with_capacity(url.len());
@@ -520,7 +517,8 @@ mod tests {
     }
 
     proptest! {
-        /// What the parser of targets takes for a password is never shown, whatever stands around it.
+        /// A part that the parser of targets takes for a password is never shown, whatever
+        /// surrounds it.
         #[test]
         fn no_password_is_shown(
             option in "(--target=)?([a-z]{1,3}=)?",
@@ -529,7 +527,7 @@ mod tests {
             password in "[A-Za-z0-9:@=%&+.,;!$~_-]{0,8}",
             path in "(/[a-z@:/.-]{0,12}(\\?[a-z@:/=&]{0,12})?)?",
         ) {
-            // It occurs nowhere else.
+            // A password that occurs nowhere else.
             let password = format!("{password}SECRET9");
             let url = format!("{scheme}{user}:{password}@h.example{path}");
             let parsed = crate::target::Target::resource(&url);

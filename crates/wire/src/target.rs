@@ -1,7 +1,7 @@
 //! Where to measure: the URL of a collection, parsed once into a type that cannot be wrong.
 //!
-//! People type what browsers take (`host/path`, `host:81/basic`), so the scheme may be missing.
-//! What cannot be meant is refused instead of guessed: a query, a fragment, another scheme.
+//! People type what browsers accept (`host/path`, `host:81/basic`), so the scheme may be missing. A
+//! query, a fragment or another scheme is refused: a collection has none.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Scheme {
     Https,
 }
 
-/// Names in a query by which frameworks take a request for one with another method.
+/// Names of query parameters by which frameworks replace the method of a request.
 const METHOD_PARAMETERS: [&str; 4] = [
     "_method",
     "x-http-method",
@@ -37,7 +37,7 @@ impl Scheme {
         }
     }
 
-    /// The port that goes without saying.
+    /// The default port.
     pub fn default_port(self) -> u16 {
         match self {
             Scheme::Http => 80,
@@ -54,25 +54,25 @@ impl fmt::Display for Scheme {
 
 /// The URL of a collection.
 ///
-/// `Debug` and `Display` show its [`url`](Target::url), which has no secrets in it.
+/// `Debug` and `Display` show its [`url`](Target::url), which contains no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     scheme: Scheme,
     host: String,
-    /// Of a link-local IPv6 address: the interface of this machine on whose link it is.
+    /// The zone of a link-local IPv6 address: the interface of this machine on whose link it is.
     zone: Option<String>,
     port: u16,
     path: String,
     user_info: Option<(String, Option<String>)>,
 }
 
-/// Why a text is not a [`Target`]. Never quotes the text, because a password may be in it.
+/// Why a text is not a [`Target`]. Never quotes the text, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TargetError {
-    /// Nothing was given.
+    /// An empty text.
     #[error("the URL is empty")]
     Empty,
-    /// A character that is in no URL.
+    /// A character that no URL may have.
     #[error("{0:?} cannot stand in a URL; write it percent-encoded")]
     Character(char),
     /// `ftp://` and the like.
@@ -95,7 +95,7 @@ pub enum TargetError {
     /// `http:///path`.
     #[error("the URL names no host")]
     NoHost,
-    /// What the URL parser says.
+    /// An error of the URL parser.
     #[error("the URL is malformed: {0}")]
     Malformed(#[from] url::ParseError),
 }
@@ -144,7 +144,7 @@ impl Target {
         })
     }
 
-    /// Whether the query names another method, which some frameworks take for that of the request.
+    /// True if the query names another method, which some frameworks take for that of the request.
     pub fn names_a_method(&self) -> bool {
         let query = self.path.split_once('?').map_or("", |(_, query)| query);
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
@@ -177,8 +177,8 @@ impl Target {
         }
     }
 
-    /// Host and port as in the `Host` header: IPv6 in brackets, the default port left out. A zone is of no meaning to
-    /// servers (RFC 6874, section 4).
+    /// Host and port as in the `Host` header: IPv6 in brackets, the default port omitted. A zone
+    /// has no meaning for servers (RFC 6874, section 4).
     pub fn authority(&self) -> String {
         self.authority_of(&self.host)
     }
@@ -202,13 +202,14 @@ impl Target {
         &self.path
     }
 
-    /// The whole URL as it may be shown: without user information, and without the values of secret
+    /// The whole URL, redacted: without user information, and without the values of secret
     /// parameters of its query.
     pub fn url(&self) -> String {
         self.absolute(&without_secret_values(&self.path))
     }
 
-    /// The URL of another path on the same server, as people write it. `path` begins with a slash and is encoded.
+    /// The URL of another path on the same server, as people write it. `path` begins with a slash
+    /// and is encoded.
     pub fn absolute(&self, path: &str) -> String {
         let zone = self.zone.iter();
         let zone: String = zone.map(|zone| format!("%25{zone}")).collect();
@@ -216,17 +217,17 @@ impl Target {
         format!("{}://{authority}{path}", self.scheme)
     }
 
-    /// The same as a server knows it: for a `Destination`.
+    /// The same URL for the server itself: the value of a `Destination`.
     pub fn absolute_at_server(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.authority())
     }
 
-    /// Whether another target is on the same server.
+    /// True if another target is on the same server.
     pub fn shares_server(&self, other: &Target) -> bool {
         self.absolute("") == other.absolute("")
     }
 
-    /// User and password that were part of the URL, decoded. They are gone from it afterwards.
+    /// Removes user and password from the URL, and returns them decoded.
     pub fn take_user_info(&mut self) -> Option<(String, Option<String>)> {
         self.user_info.take()
     }
@@ -249,7 +250,7 @@ fn split_scheme(text: &str) -> Result<(Scheme, &str), TargetError> {
     if text.is_empty() {
         return Err(TargetError::Empty);
     }
-    // The URL parser would drop or turn these silently, and measure a place nobody named.
+    // The URL parser would silently drop or convert these, and another URL would be measured.
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     if let Some(c) = text.chars().find(|&c| odd(c)) {
         return Err(TargetError::Character(c));
@@ -268,8 +269,8 @@ fn split_scheme(text: &str) -> Result<(Scheme, &str), TargetError> {
     }
 }
 
-/// What stands in a URL behind its scheme without the zone of an IPv6 address, and that zone: `[fe80::1%25eth0]`
-/// (RFC 6874), or as people write it, `[fe80::1%eth0]`.
+/// The part of a URL after its scheme without the zone of an IPv6 address, and that zone:
+/// `[fe80::1%25eth0]` (RFC 6874), or as people write it, `[fe80::1%eth0]`.
 fn split_zone(rest: &str) -> Result<(String, Option<String>), TargetError> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let address = authority

@@ -1,4 +1,4 @@
-//! A reader that is restarted uses its memory again.
+//! A restarted reader reuses its memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -107,7 +107,7 @@ fn the_memory_of_a_large_head_is_given_back() {
         "r".repeat(20_000),
         "x".repeat(40_000)
     );
-    // Larger than what is kept when it grew, so it is cut down once and fits from then on.
+    // Larger than the memory that is kept, so it is cut down once and fits from then on.
     let large = format!("HTTP/1.1 204 \r\nX: {}\r\n\r\n", "x".repeat(12_000));
     let start = BYTES_IN_USE.get();
     let mut reader = ResponseReader::new(false, Limits::default());

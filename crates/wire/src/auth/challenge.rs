@@ -1,8 +1,8 @@
 //! The lists in `WWW-Authenticate` and `Authentication-Info` (RFC 9110, section 11).
 //!
-//! A comma separates parameters as well as challenges, and may stand in a quoted string, so a
-//! list cannot be split at commas. What is neither a scheme nor a parameter is skipped up to the
-//! next comma: a server whose third challenge is broken has still made two.
+//! A comma separates parameters as well as challenges, and may occur in a quoted string, so a list
+//! cannot be split at commas. Text that is neither a scheme nor a parameter is skipped up to the
+//! next comma: a broken third challenge does not affect the first two.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,8 @@ pub struct Challenge {
     pub scheme: String,
     /// The blob that some schemes have in place of parameters (`Negotiate oRQwEqA=`).
     pub token68: Option<String>,
-    /// Names, and the bytes of their values, unquoted: a digest is one of bytes (RFC 7616, section 3.4.2).
+    /// Names, and the bytes of their values, unquoted: a digest is one of bytes (RFC 7616, section
+    /// 3.4.2).
     pub params: Vec<(String, Vec<u8>)>,
 }
 
@@ -25,7 +26,7 @@ impl Challenge {
         param(&self.params, name)
     }
 
-    /// The same as text: UTF-8, or ISO 8859-1 where it is not.
+    /// The same value as text: UTF-8, or ISO 8859-1 where it is not UTF-8.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         let value = self.param(name)?;
         Some(match str::from_utf8(value) {
@@ -34,7 +35,7 @@ impl Challenge {
         })
     }
 
-    /// The scheme, in any case.
+    /// True if the scheme is `scheme`, in any case.
     pub fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
@@ -48,7 +49,7 @@ pub(super) fn param<'a>(params: &'a [(String, Vec<u8>)], name: &str) -> Option<&
     found.map(|(_, value)| value.as_slice())
 }
 
-/// A character for each byte.
+/// Decodes ISO 8859-1: one character for each byte.
 fn latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
@@ -60,7 +61,7 @@ pub fn parse_challenges(value: &[u8]) -> Vec<Challenge> {
     let mut cursor = Cursor { rest: &value };
     while cursor.skip_separators() {
         if let Some(param) = cursor.parameter() {
-            // Before the first scheme it belongs to nothing.
+            // A parameter before the first scheme belongs to no challenge.
             if let Some(challenge) = challenges.last_mut() {
                 challenge.params.push(param);
             }
@@ -93,12 +94,12 @@ pub(super) fn parse_params(value: &[u8]) -> Vec<(String, Vec<u8>)> {
 }
 
 struct Cursor<'a> {
-    /// A character for each byte.
+    /// The input as ISO 8859-1: a character for each byte.
     rest: &'a str,
 }
 
 impl Cursor<'_> {
-    /// Skips commas and blanks; says whether anything is left.
+    /// Skips commas and blanks; true if anything is left.
     fn skip_separators(&mut self) -> bool {
         self.rest = self.rest.trim_start_matches([',', ' ', '\t']);
         !self.rest.is_empty()
@@ -121,7 +122,7 @@ impl Cursor<'_> {
         (!token.is_empty()).then(|| token.to_owned())
     }
 
-    /// `name = value`; takes nothing when that is not what stands here.
+    /// Reads `name = value`; consumes nothing if the input does not begin with one.
     fn parameter(&mut self) -> Option<(String, Vec<u8>)> {
         let mut ahead = Cursor { rest: self.rest };
         let name = ahead.token()?;
@@ -139,7 +140,7 @@ impl Cursor<'_> {
         Some((name, value.chars().map(|c| c as u8).collect()))
     }
 
-    /// What follows an opening quote. A missing closing one is at the end.
+    /// Reads a quoted string after its opening quote; the end of the input closes it as well.
     fn quoted(&mut self) -> String {
         let mut value = String::new();
         let mut chars = self.rest.chars();
@@ -165,7 +166,7 @@ impl Cursor<'_> {
         value.to_owned()
     }
 
-    /// The blob after a scheme; takes nothing when parameters or the next challenge follow.
+    /// The blob after a scheme; consumes nothing if parameters or the next challenge follow.
     fn token68(&mut self) -> Option<String> {
         let ahead = self.rest.trim_start_matches([' ', '\t']);
         if ahead.len() == self.rest.len() {

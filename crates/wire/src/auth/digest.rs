@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::challenge::Challenge;
 use crate::excerpt;
 
-/// The hash functions we know, weakest first.
+/// The supported hash functions, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Algorithm {
     Md5,
@@ -16,7 +16,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// Of parts with colons between them.
+    /// Hash of the parts, joined with colons.
     fn hash(self, parts: &[&[u8]]) -> String {
         let bytes = parts.join(&b':');
         match self {
@@ -26,14 +26,14 @@ impl Algorithm {
     }
 }
 
-/// A Digest challenge that we can answer, and what was made of it so far. What the server wrote is hashed and sent
-/// back as the bytes that they were.
+/// A supported Digest challenge, and the state derived from it. Values of the server are hashed and
+/// sent back byte by byte.
 #[derive(Clone)]
 pub(super) struct Digest {
     pub(super) algorithm: Algorithm,
-    /// The algorithm's name as the server wrote it; `None` where it left that out.
+    /// The algorithm's name as the server wrote it; `None` where the server omitted it.
     algorithm_name: Option<String>,
-    /// `-sess`: the key hangs on the first nonce and cnonce.
+    /// `-sess`: the key depends on the first nonce and cnonce.
     session: bool,
     pub(super) realm: Vec<u8>,
     pub(super) nonce: Vec<u8>,
@@ -54,7 +54,7 @@ struct Key {
 }
 
 impl Digest {
-    /// The error is what is not supported of it, or what it does not have.
+    /// Fails with the part of the challenge that is missing or not supported.
     pub(super) fn from_challenge(challenge: &Challenge) -> Result<Digest, String> {
         let name = challenge.text("algorithm");
         let lower = name.as_deref().unwrap_or("MD5").to_ascii_lowercase();
@@ -97,9 +97,8 @@ impl Digest {
         })
     }
 
-    /// The nonce of `Authentication-Info` takes the place of the old one.
-    ///
-    /// The key of a `-sess` algorithm outlives it (RFC 7616, section 3.4.2).
+    /// Replaces the nonce by that of `Authentication-Info`. The key of a `-sess` algorithm stays
+    /// (RFC 7616, section 3.4.2).
     pub(super) fn next_nonce(&mut self, nonce: &[u8]) {
         if nonce != self.nonce {
             self.nonce = nonce.to_owned();
@@ -156,8 +155,8 @@ impl Digest {
             hash(&[first, &self.nonce, request])
         };
 
-        // Some servers take exactly this for granted: quotes where RFC 7616, section 3.4, has
-        // them, and none around algorithm, qop and nc.
+        // Some servers accept exactly this form only: quotes where RFC 7616, section 3.4, has them,
+        // and none around algorithm, qop and nc.
         let mut value = b"Digest username=".to_vec();
         push_quoted(&mut value, user.as_bytes());
         value.extend(b", realm=");
@@ -246,7 +245,8 @@ mod tests {
         }
     }
 
-    /// Worked out with md5sum: MD5(MD5(u:gr\374n:p):n:MD5(GET:/)), and the same of the bytes of UTF-8.
+    /// Worked out with md5sum: MD5(MD5(u:gr\374n:p):n:MD5(GET:/)), and the same of the bytes of
+    /// UTF-8.
     #[test]
     fn a_realm_is_hashed_and_sent_back_byte_by_byte() {
         let cases: [(&[u8], &str); 2] = [
@@ -278,7 +278,8 @@ mod tests {
         }
     }
 
-    /// RFC 7616, section 3.4.1; worked out with md5sum as below. Whoever puts `qop` first means the same.
+    /// RFC 7616, section 3.4.1; worked out with md5sum as below. A challenge with `qop` first means the
+    /// same.
     #[test]
     fn names_and_passwords_are_utf_8() {
         let mut digest =

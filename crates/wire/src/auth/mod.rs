@@ -1,4 +1,4 @@
-//! Who the user is: Basic (RFC 7617), Digest (RFC 7616), Bearer (RFC 6750).
+//! Authentication of a user: Basic (RFC 7617), Digest (RFC 7616), Bearer (RFC 6750).
 //!
 //! ```text
 //!               authorization()          no Authorization header yet, or the one the server wants
@@ -7,10 +7,10 @@
 //!      v             challenged() | TryAgain: same request, once more
 //!   401 ----------> Authenticator |
 //!   other --------->              ' GiveUp: the reason, for the user
-//!         answered()
+//!         accepted()
 //! ```
 //!
-//! The random `cnonce` is drawn by the caller. No message here holds a password or a token.
+//! The caller draws the random `cnonce`. No message here contains a password or a token.
 
 mod challenge;
 mod digest;
@@ -30,11 +30,11 @@ use crate::excerpt;
 use crate::response::Headers;
 use digest::Digest;
 
-/// Challenges that may follow one another, each with a reason to try again (a stale nonce, another
-/// realm, another scheme), before it is called a refusal.
+/// Challenges that may follow one another, each with a reason to send the request again (a stale
+/// nonce, another realm, another scheme), before the request counts as refused.
 const CHALLENGES_IN_A_ROW: u32 = 4;
 
-/// Something that must not be shown. `Debug` writes `***`, and there is no `Display`.
+/// Text that must not be shown. `Debug` writes `***`, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -44,7 +44,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself, to be sent and nothing else.
+    /// The text itself, for sending only.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -56,7 +56,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What the user has to show.
+/// Credentials of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// For Basic and Digest.
@@ -70,7 +70,7 @@ pub enum Credentials {
     Bearer(Secret),
 }
 
-/// Which scheme may be used.
+/// Schemes that may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum AuthScheme {
     /// The strongest the server offers.
@@ -95,19 +95,19 @@ impl fmt::Display for AuthScheme {
     }
 }
 
-/// What to do about a 401.
+/// Reaction to a 401.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthDecision {
     /// Send the request again, with a new [`Authenticator::authorization`].
     TryAgain,
-    /// Sending it again would be answered in the same way.
+    /// The same request would be challenged again.
     GiveUp(AuthError),
 }
 
-/// Why the server cannot be satisfied. Text of the server in it is cut and escaped.
+/// Why authentication failed. Text of the server in it is cut and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AuthError {
-    /// Nobody said who the user is.
+    /// No credentials were given.
     #[error("no credentials were given and the server asks for {offered}")]
     NoCredentials {
         /// The challenges.
@@ -118,7 +118,7 @@ pub enum AuthError {
     Refused {
         /// Name of the user.
         user: String,
-        /// What the server calls the protected space.
+        /// The server's name for the protected space.
         realm: String,
     },
     /// The token was sent and not accepted.
@@ -127,22 +127,22 @@ pub enum AuthError {
         /// The challenges.
         offered: String,
     },
-    /// What the server asked for was sent, and it asked for something else (a new nonce, another realm or scheme), more
-    /// than once.
+    /// The request was sent with the required credentials, and challenged differently (a new nonce,
+    /// another realm or scheme), more than once.
     #[error("each answer to a challenge of the server was challenged anew; it asks for {offered}")]
     Unending {
         /// The challenges.
         offered: String,
     },
-    /// Nothing on offer can be used.
+    /// No offered scheme can be used.
     #[error("the server asks for {offered} only, and {usable} could be used")]
     NoCommonScheme {
         /// The challenges.
         offered: String,
-        /// What the credentials are good for.
+        /// The scheme for which the credentials can be used.
         usable: AuthScheme,
     },
-    /// A 401 that says nothing.
+    /// A 401 without a challenge.
     #[error("the server answered 401 without a challenge (RFC 9110, section 11.6.1)")]
     NoChallenge,
     /// Basic cannot carry the user's name.
@@ -154,8 +154,8 @@ pub enum AuthError {
 
 /// Keeps the state of authentication for the requests of one user, which come one after the other.
 ///
-/// Clones go their own ways: each connection that sends concurrently needs one, because servers
-/// may insist that the counter of a nonce only grows.
+/// Clones are independent: each connection that sends concurrently needs one, because servers may
+/// insist that the counter of a nonce only grows.
 #[derive(Debug, Clone)]
 pub struct Authenticator {
     credentials: Option<Credentials>,
@@ -163,7 +163,7 @@ pub struct Authenticator {
     state: AuthState,
     /// The last request carried credentials.
     sent: bool,
-    /// They have been accepted since the last refusal.
+    /// The credentials have been accepted since the last refusal.
     worked: bool,
     /// Challenges in a row without an accepted request between them.
     challenges: u32,
@@ -196,8 +196,8 @@ impl Authenticator {
     /// A user before the first request.
     ///
     /// With `send_unasked` the first request already carries the token, or the password by Basic
-    /// unless `scheme` excludes that. It saves a round trip, and reveals the secret to whoever
-    /// responds and to everyone on the way.
+    /// unless `scheme` excludes that. This saves a round trip, and reveals the secret to every host
+    /// on the path.
     pub fn new(
         credentials: Option<Credentials>,
         scheme: AuthScheme,
@@ -250,13 +250,13 @@ impl Authenticator {
         value
     }
 
-    /// There are no credentials, so no request will ever have an `Authorization` header and a head
-    /// may be written once for many.
+    /// True without credentials: no request will have an `Authorization` header, so a head can be
+    /// written once for many requests.
     pub fn is_anonymous(&self) -> bool {
         self.credentials.is_none()
     }
 
-    /// The server has asked for credentials and we know how to give them.
+    /// The server has sent a challenge that can be met.
     pub fn is_needed(&self) -> bool {
         match self.state {
             AuthState::Unasked => false,
@@ -265,11 +265,11 @@ impl Authenticator {
         }
     }
 
-    /// Reads the head of a 401: can sending the request again succeed?
+    /// Reads the head of a 401: can the request succeed if it is sent again?
     ///
-    /// It cannot when the credentials that were sent were wrong. A nonce that went stale is
-    /// replaced (`stale=true`); so is, once, one that had worked before, because not every server
-    /// says that it forgot its nonces.
+    /// Fails if the credentials that were sent were wrong. A stale nonce is replaced
+    /// (`stale=true`); so is, once, one that had worked before, because not every server announces
+    /// that it discarded its nonces.
     pub fn challenged(&mut self, headers: &Headers) -> AuthDecision {
         match self.next_state(&challenges_in(headers)) {
             Ok(state) => {
@@ -282,14 +282,14 @@ impl Authenticator {
         }
     }
 
-    /// Why a request that was challenged like this, after it was sent again and again, is given up.
+    /// The error for a request that is still challenged after it was sent again several times.
     pub fn unending(headers: &Headers) -> AuthError {
         AuthError::Unending {
             offered: describe(&challenges_in(headers)),
         }
     }
 
-    /// Reads the head of an answer that is no 401: the next nonce may be in it.
+    /// Reads the head of a response other than a 401, which may contain the next nonce.
     pub fn answered(&mut self, headers: &Headers) {
         self.worked = self.sent;
         self.challenges = 0;
@@ -381,7 +381,7 @@ impl Authenticator {
             let Ok(digest) = Digest::from_challenge(challenge) else {
                 continue;
             };
-            // The first of equals: servers list what they prefer first.
+            // The first of equals: servers list their preferred challenge first.
             if best
                 .as_ref()
                 .is_none_or(|(best, _)| digest.algorithm > best.algorithm)
@@ -392,7 +392,7 @@ impl Authenticator {
         best
     }
 
-    /// The last request answered such a challenge, so a new one means no (RFC 7616, section 3.3).
+    /// The last request met such a challenge, so a new one is a refusal (RFC 7616, section 3.3).
     fn digest_was_refused(&self, new: &Digest, challenge: &Challenge) -> bool {
         let AuthState::Digest(old) = &self.state else {
             return false;
@@ -402,7 +402,7 @@ impl Authenticator {
         }
         let stale = challenge.param("stale").unwrap_or_default();
         let stale = stale.eq_ignore_ascii_case(b"true");
-        // Another realm is another door, and no refusal at this one.
+        // A challenge for another realm does not refuse the credentials for this one.
         let forgotten = self.worked && new.nonce != old.nonce;
         !stale && !forgotten && new.realm == old.realm
     }
@@ -438,7 +438,7 @@ fn challenges_in(headers: &Headers) -> Vec<Challenge> {
         .collect()
 }
 
-/// `Basic realm "x", Negotiate`: what the server asks for, in words.
+/// The challenges of a server as text: `Basic realm "x", Negotiate`.
 fn describe(challenges: &[Challenge]) -> String {
     let describe_one = |challenge: &Challenge| {
         let scheme = excerpt::of_text(&challenge.scheme);

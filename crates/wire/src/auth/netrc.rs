@@ -1,8 +1,8 @@
 //! User and password from a netrc file, as ftp(1) and curl read it.
 
-/// Login and password of the entry for `host`, or of `default`. Words are separated by white
-/// space, `macdef` runs to the next empty line, and a line that begins with `#` is a comment; quoted
-/// words, which curl knows, are not.
+/// Login and password of the entry for `host`, or of `default`. Words are separated by white space,
+/// `macdef` runs to the next empty line, and a line that begins with `#` is a comment; quoted
+/// words, which curl supports, are not.
 pub fn netrc_entry<'a>(text: &'a str, host: &str) -> Option<(&'a str, &'a str)> {
     let mut words = words(text).into_iter();
     let (mut is_ours, mut login, mut password) = (false, None, None);

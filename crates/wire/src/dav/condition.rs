@@ -5,9 +5,9 @@ use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 /// Characters of a code at most; those of RFC 4918, RFC 3253 and RFC 3744 have 40.
 const LONGEST: usize = 64;
 
-/// The first code of WebDAV's own in the body of a response: `propfind-finite-depth`, for example.
-/// `None` as well where the body is no such XML. The end of the body may be missing. What is longer
-/// than any code, or has other characters, is none.
+/// The first code of the namespace `DAV:` in the body of a response: `propfind-finite-depth`, for
+/// example. `None` as well where the body is not such XML. The end of the body may be missing.
+/// Longer names and names with other characters are not codes.
 pub fn condition(body: &[u8]) -> Option<String> {
     first(body).ok().flatten()
 }

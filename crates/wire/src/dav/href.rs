@@ -1,4 +1,4 @@
-//! Paths in URLs: comparing what servers write with what we asked for.
+//! Paths in URLs: compares those that servers write with those of the request.
 //!
 //! The same member is `/a%2fb%20c` to one server, `/a%2Fb c/` to another, and
 //! `http://host/a%2Fb%20c` to a third, so hrefs are compared decoded, segment by segment.
@@ -15,37 +15,39 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// The path of an href (absolute URI, absolute path or relative), decoded, without query and
-/// fragment. Bytes that are not UTF-8 are replaced, so it is for showing; to compare hrefs use
-/// [`same_resource`].
+/// fragment. Bytes that are not UTF-8 are replaced, so the result is for display; to compare hrefs
+/// use [`same_resource`].
 pub fn href_path(href: &str) -> String {
     percent_decode_str(path_of(href))
         .decode_utf8_lossy()
         .into_owned()
 }
 
-/// Two hrefs name the same resource, as far as their paths tell.
+/// True if the paths of two hrefs name the same resource.
 ///
-/// Decoded, so the case of `%2f` and what is escaped at all make no difference; a slash at the
-/// end makes none either, because not every server writes it after a collection. An escaped slash
-/// is not a separator. Scheme, host and query are not looked at.
+/// Paths are compared decoded, so the case of `%2f` and unnecessary escapes make no difference; a
+/// slash at the end makes none either, because not every server writes it after a collection. An
+/// escaped slash is not a separator. Scheme, host and query are ignored.
 pub fn same_resource(a: &str, b: &str) -> bool {
     segments(a).eq(segments(b))
 }
 
-/// Whether `href` names `collection` or something in it.
+/// True if `href` names `collection` or a resource within it.
 ///
-/// Compared like [`same_resource`]. A path that climbs (`.`, `..`, however often they are escaped) is in nothing.
+/// Compared like [`same_resource`]. A path with `.` or `..`, however often they are escaped, is
+/// within nothing.
 pub fn stands_within(href: &str, collection: &str) -> bool {
     let mut inner = segments(href);
     !segments(href).any(climbs)
         && segments(collection).all(|outer| inner.next().as_ref() == Some(&outer))
 }
 
-/// Times that a segment is decoded once more: no server of ours is behind so many others.
+/// Times that a segment is decoded once more: servers are not chained more deeply than that.
 const DECODED_AGAIN: u32 = 3;
 
-/// Whether a server, or one behind it, may take a decoded segment for a way up: it decodes once more, takes `\` for `/`,
-/// leaves out what follows `;` (RFC 3986, section 3.3), or reads a dot of two bytes (overlong UTF-8).
+/// True if a server, or one behind it, may take a decoded segment for `.` or `..`: it decodes once
+/// more, takes `\` for `/`, drops what follows `;` (RFC 3986, section 3.3), or reads a dot of two
+/// bytes (overlong UTF-8).
 fn climbs(mut segment: Vec<u8>) -> bool {
     let is_up = |part: &[u8]| {
         let name = part.split(|byte| *byte == b';').next();
@@ -65,7 +67,7 @@ fn climbs(mut segment: Vec<u8>) -> bool {
     true
 }
 
-/// The last segment of an href's path, decoded; `None` where it is empty or no UTF-8.
+/// The last segment of an href's path, decoded; `None` where it is empty or not UTF-8.
 pub fn last_segment(href: &str) -> Option<String> {
     let segment = segments(href).last()?;
     String::from_utf8(segment)
@@ -75,12 +77,12 @@ pub fn last_segment(href: &str) -> Option<String> {
 
 /// One segment of a path, percent-encoded; `name` is not a path, so a slash is encoded too.
 ///
-/// `.` and `..` stay what they are, since no encoding makes them names (RFC 3986, section 6.2.2.2).
+/// `.` and `..` stay as they are, since no encoding makes them names (RFC 3986, section 6.2.2.2).
 pub fn encode_segment(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()
 }
 
-/// How many segments the path of an href has: 0 for the root. A slash at the end makes no
+/// Number of segments in the path of an href: 0 for the root. A slash at the end makes no
 /// difference.
 pub fn level(href: &str) -> usize {
     segments(href).filter(|segment| !segment.is_empty()).count()
@@ -93,8 +95,8 @@ fn segments(href: &str) -> impl Iterator<Item = Vec<u8>> {
         .map(|segment| percent_decode_str(segment).collect())
 }
 
-/// The path of an href as it is written, without scheme, authority, query and fragment: `/` where
-/// a URI has none.
+/// The path of an href as written, without scheme, authority, query and fragment: `/` where a URI
+/// has none.
 pub fn path_of(href: &str) -> &str {
     let end = href.find(['?', '#']).unwrap_or(href.len());
     let href = href[..end].trim();

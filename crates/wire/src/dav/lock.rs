@@ -1,11 +1,11 @@
-//! Lock tokens. They are opaque: URNs by the book, bare digits in life.
+//! Lock tokens. They are opaque: URNs in the RFC, bare digits from some servers.
 
 use std::time::Duration;
 
 use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 
-/// The first token in the body of an answer to LOCK:
-/// `prop/lockdiscovery/activelock/locktoken/href`. `None` as well where the body is no such XML.
+/// The first token in the body of a response to LOCK:
+/// `prop/lockdiscovery/activelock/locktoken/href`. `None` as well where the body is not such XML.
 pub fn lock_token_from_body(body: &[u8]) -> Option<String> {
     first_token(body).ok().flatten()
 }
@@ -20,7 +20,7 @@ pub fn lock_token_from_header(value: &str) -> Option<String> {
     is_token(token).then(|| token.to_owned())
 }
 
-/// Nothing in it would break out of the brackets of an `If` header.
+/// True if the text contains nothing that would end the brackets of an `If` header.
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -53,15 +53,15 @@ pub struct ActiveLock {
     /// Its token, without brackets; `None` where the server does not show it (RFC 4918, section
     /// 15.8).
     pub token: Option<String>,
-    /// What was locked: perhaps a collection above the resource that was asked (RFC 4918, section
-    /// 14.12). `None` from servers of before that RFC.
+    /// The locked resource: possibly a collection above the requested resource (RFC 4918, section
+    /// 14.12). `None` from servers older than that RFC.
     pub root: Option<String>,
-    /// How long it lasts unless it is refreshed (RFC 4918, section 10.7); `None` where that is
-    /// infinite, or not said.
+    /// Time to expiry unless the lock is refreshed (RFC 4918, section 10.7); `None` where it is
+    /// infinite or missing.
     pub timeout: Option<Duration>,
 }
 
-/// Reads the inside of a `lockdiscovery`.
+/// Reads the content of a `lockdiscovery`.
 pub(super) fn active_locks(
     walker: &mut Walker<'_>,
     locks: &mut Vec<ActiveLock>,

@@ -1,4 +1,4 @@
-//! WebDAV (RFC 4918): bodies, lock tokens, hrefs, and the headers that are WebDAV's own.
+//! WebDAV (RFC 4918): bodies, lock tokens, hrefs, and the headers that WebDAV defines.
 
 mod condition;
 mod href;
@@ -20,7 +20,7 @@ use crate::response::Headers;
 
 /// The compliance classes and extensions a server claims (RFC 4918, section 10.1).
 ///
-/// Servers send several `DAV` headers and repeat themselves; each token is here once, in order.
+/// Servers send several `DAV` headers and repeat tokens; each token is listed once, in order.
 pub fn dav_tokens(headers: &Headers) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     for token in headers.list("DAV") {

@@ -7,9 +7,9 @@
 //!     propstat         prop and a status
 //! ```
 //!
-//! The order of elements is not insisted upon, unknown elements are passed over
-//! (RFC 4918, section 17), and values of properties are not kept but for the two that a
-//! measurement needs: is it a collection, which locks are on it, and can it have any.
+//! Elements may be in any order, unknown elements are skipped (RFC 4918, section 17), and values of
+//! properties are dropped but for those that a measurement needs: `resourcetype`, `lockdiscovery`
+//! and `supportedlock`.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use super::lock::{ActiveLock, active_locks};
 use super::xml::{Node, Walker, XmlError, XmlLimits, xml_text};
 use crate::excerpt;
 
-/// A multistatus: many answers in one.
+/// A multistatus: the statuses of several resources in one response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Multistatus {
     /// One for each href, in the server's order, which is arbitrary.
@@ -25,28 +25,28 @@ pub struct Multistatus {
 }
 
 impl Multistatus {
-    /// Nothing of what it is about is there: what most servers say with a status of 404.
+    /// The only resource is missing: the form in which most servers send a 404.
     pub fn is_of_nothing(&self) -> bool {
         !self.responses.is_empty() && self.responses.iter().all(ResourceResponse::is_missing)
     }
 }
 
-/// What became of one resource.
+/// Status and properties of one resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceResponse {
     /// The resource, as the server wrote it. See [`same_resource`](super::same_resource).
     pub href: String,
-    /// How it went with the resource as a whole; `None` where the propstats tell.
+    /// Status of the resource as a whole; `None` where the propstats have it.
     pub status: Option<u16>,
-    /// How it went with its properties.
+    /// Statuses of its properties.
     pub propstats: Vec<Propstat>,
-    /// Its `resourcetype` says collection.
+    /// Its `resourcetype` contains `collection`.
     pub is_collection: bool,
     /// The locks in its `lockdiscovery`.
     pub locks: Vec<ActiveLock>,
     /// Its `supportedlock` names a kind of lock.
     pub can_be_locked: bool,
-    /// What the server has to say about it, to people.
+    /// The server's description of the status, for people.
     pub description: Option<String>,
 }
 
@@ -58,8 +58,9 @@ impl ResourceResponse {
             .chain(self.propstats.iter().map(|propstat| propstat.status))
     }
 
-    /// The resource is not there: it has the status 404 or, from nginx-dav-ext before version 2, nothing but 404 for no
-    /// property by name. A 404 for named properties is about these.
+    /// The resource does not exist: it has the status 404 or, from nginx-dav-ext before version 2,
+    /// nothing but 404 for a property without a name. A 404 for named properties applies to these
+    /// only.
     pub fn is_missing(&self) -> bool {
         let names_nothing =
             |propstat: &Propstat| propstat.status == 404 && propstat.props.is_empty();
@@ -70,10 +71,10 @@ impl ResourceResponse {
     }
 }
 
-/// Properties with which it went the same way.
+/// Properties with the same status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Propstat {
-    /// How it went.
+    /// Their status.
     pub status: u16,
     /// The properties.
     pub props: Vec<PropName>,
@@ -82,14 +83,14 @@ pub struct Propstat {
 /// Name of a property.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropName {
-    /// Namespace; empty for none. Of an undeclared prefix, the prefix.
+    /// Namespace; empty for none. For an undeclared prefix, the prefix.
     pub namespace: String,
     /// Name within the namespace.
     pub name: String,
 }
 
 impl fmt::Display for PropName {
-    /// Writes `getetag` for a property of WebDAV itself, `{namespace}name` for others.
+    /// Writes `getetag` for a property of WebDAV, `{namespace}name` for others.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace.as_str() {
             "DAV:" => f.write_str(&self.name),
@@ -133,7 +134,7 @@ impl From<Node> for PropName {
     }
 }
 
-/// What the inside of a `prop` says.
+/// Content of a `prop`.
 #[derive(Default)]
 struct Prop {
     names: Vec<PropName>,
@@ -149,7 +150,7 @@ struct MultistatusReader<'a, 'b> {
 }
 
 impl MultistatusReader<'_, '_> {
-    /// The inside of a `response`; several hrefs share what it says.
+    /// Reads the content of a `response`; several hrefs share it.
     fn response(&mut self, responses: &mut Vec<ResourceResponse>) -> Result<(), XmlError> {
         let first = responses.len();
         let mut shared = ResourceResponse::default();
@@ -191,7 +192,7 @@ impl MultistatusReader<'_, '_> {
         }
     }
 
-    /// The inside of a `propstat`.
+    /// Reads the content of a `propstat`.
     fn propstat(&mut self, response: &mut ResourceResponse) -> Result<(), XmlError> {
         let mut prop = Prop::default();
         let mut status = None;
@@ -220,7 +221,7 @@ impl MultistatusReader<'_, '_> {
         Ok(())
     }
 
-    /// The inside of a `prop`.
+    /// Reads the content of a `prop`.
     fn prop(&mut self, prop: &mut Prop) -> Result<(), XmlError> {
         while let Some(child) = self.walker.child()? {
             if self.properties == self.limits.properties {
@@ -248,7 +249,7 @@ impl MultistatusReader<'_, '_> {
     }
 }
 
-/// `HTTP/1.1 207 Multi-Status`, `HTTP/1.1 207 `, `HTTP/1.1 409 (status)`.
+/// Reads the status of `HTTP/1.1 207 Multi-Status`, `HTTP/1.1 207 `, `HTTP/1.1 409 (status)`.
 fn parse_status(line: &str) -> Result<u16, XmlError> {
     let wrong = || XmlError::Status(excerpt::of_text(line));
     let mut words = line.split_ascii_whitespace();

@@ -1,14 +1,14 @@
-//! The properties that a request names: the body of a PROPFIND or a PROPPATCH, read back
-//! (RFC 4918, sections 14.19 and 14.20).
+//! The properties that a request names, read from the body of a PROPFIND or a PROPPATCH (RFC 4918,
+//! sections 14.19 and 14.20).
 
 use super::multistatus::PropName;
 use super::xml::{Walker, XmlError, XmlLimits, xml_text};
 
-/// The properties that the body of a PROPFIND asks for by name, or that of a PROPPATCH sets or
+/// The properties that the body of a PROPFIND requests by name, or that of a PROPPATCH sets or
 /// removes: each once, in order.
 ///
-/// Some servers answer a property that they do not have with 404, others leave it out, and some
-/// acknowledge other properties than those of the request, so an answer is compared with the
+/// For a property that they do not have, some servers send 404, others omit it, and some
+/// acknowledge other properties than those of the request, so a response is compared with the
 /// request. Empty for `allprop`, `propname`, and any other body.
 pub fn requested_properties(body: &[u8]) -> Vec<PropName> {
     named(body).unwrap_or_default()
@@ -34,7 +34,7 @@ fn named(body: &[u8]) -> Result<Vec<PropName>, XmlError> {
     Ok(names)
 }
 
-/// The names inside the `prop` elements of the current element, which is left.
+/// Reads the names inside the `prop` elements of the current element, and leaves it.
 fn props_of(walker: &mut Walker<'_>, names: &mut Vec<PropName>) -> Result<(), XmlError> {
     while let Some(child) = walker.child()? {
         if !child.is_dav("prop") {

@@ -1,8 +1,8 @@
-//! A walk through an XML document that a stranger wrote.
+//! A bounded walk through an untrusted XML document.
 //!
-//! [`Walker`] hides the events of the parser behind three questions (the next child, the text, the
-//! end of this element), and stops at the first thing that goes beyond its [limits](XmlLimits).
-//! There are no entities but the five of XML, because there is no DOCTYPE: it is refused.
+//! [`Walker`] reduces the events of the parser to three methods (next child, text, end of this
+//! element), and fails at the first thing beyond its [limits](XmlLimits). The only entities are the
+//! five of XML, because a DOCTYPE is refused.
 
 use std::borrow::Cow;
 
@@ -16,17 +16,17 @@ use crate::excerpt;
 /// The namespace of WebDAV.
 const DAV: &str = "DAV:";
 
-/// An XML declaration is no longer than that, with room for blanks.
+/// Length of the longest XML declaration, with room for blanks.
 const LONGEST_DECLARATION: usize = 200;
 
-/// How much of a body is read before it is called an error.
+/// Limits of a body, beyond which it is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XmlLimits {
     /// Bytes of the body.
     pub bytes: usize,
     /// Elements within one another.
     pub depth: usize,
-    /// `response` elements, or rather the hrefs in them.
+    /// Hrefs in all `response` elements.
     pub responses: usize,
     /// Properties in all responses together.
     pub properties: usize,
@@ -50,37 +50,37 @@ pub enum XmlError {
     /// No element at all.
     #[error("the body is not XML: it begins with \"{0}\"")]
     NotXml(String),
-    /// Another document.
+    /// The root is another element.
     #[error("the body's root element is {0}, not multistatus (RFC 4918, section 13)")]
     NotMultistatus(String),
-    /// What the parser says.
+    /// XML that the parser rejects.
     #[error("the body is not well-formed XML, at byte {at}: {problem}")]
     Malformed {
-        /// Where.
+        /// Byte offset.
         at: u64,
-        /// What.
+        /// Message of the parser.
         problem: String,
     },
     /// The body ended within an element.
     #[error("the XML ends before its root element does")]
     Truncated,
-    /// Only comments, instructions and blanks may stand there.
+    /// Content after the root element, where only comments, instructions and blanks may stand.
     #[error("the XML has \"{0}\" behind its root element (XML 1.0, section 2.1)")]
     Behind(String),
-    /// Not in the character encoding that it is said to be in.
+    /// Bytes that are invalid in the declared character encoding.
     #[error("the XML is not {encoding}, from byte {at} on{declared}")]
     Encoding {
         /// UTF-8 or UTF-16.
         encoding: &'static str,
-        /// Where.
+        /// Byte offset.
         at: usize,
-        /// What it declares, where that is neither of the two.
+        /// The declared encoding, where it is neither of the two.
         declared: String,
     },
-    /// Definitions of entities could follow.
+    /// A DOCTYPE, which could define entities.
     #[error("the XML has a DOCTYPE, which WebDAV has no use for (RFC 4918, section 20.6)")]
     Doctype,
-    /// Not one of the five, and there is nothing to define another.
+    /// An entity that is not one of the five of XML.
     #[error("the XML has the undefined entity \"&{0};\"")]
     Entity(String),
     /// More than [`XmlLimits::bytes`].
@@ -95,13 +95,13 @@ pub enum XmlError {
     /// More than [`XmlLimits::properties`].
     #[error("the multistatus has more than {0} properties")]
     TooManyProperties(usize),
-    /// Nobody knows which resource it is about.
+    /// A response without the resource that it describes.
     #[error("a response in the multistatus has no href (RFC 4918, section 14.24)")]
     NoHref,
-    /// Nobody knows how it went.
+    /// A response without a status.
     #[error("a propstat has no status (RFC 4918, section 14.22)")]
     NoStatus,
-    /// No status line.
+    /// A status that is not a status line.
     #[error("\"{0}\" in the multistatus is not a status line (RFC 4918, section 14.28)")]
     Status(String),
 }
@@ -119,17 +119,17 @@ impl Node {
     }
 }
 
-/// Where we are in a document. Each element that [`child`](Walker::child) entered is left by a
-/// `child` that answers `None`, by [`text`](Walker::text) or by [`skip`](Walker::skip).
+/// Position in a document. Each element that [`child`](Walker::child) entered is left by a `child`
+/// that returns `None`, by [`text`](Walker::text) or by [`skip`](Walker::skip).
 pub(super) struct Walker<'a> {
     reader: NsReader<&'a [u8]>,
-    /// Bytes before the reader's text.
+    /// Bytes dropped before the reader's text.
     trimmed: u64,
     depth: usize,
     max_depth: usize,
 }
 
-/// What is of interest among the parser's events.
+/// The events of the parser that matter.
 enum Token {
     Open(Node),
     Text(String),
@@ -137,10 +137,11 @@ enum Token {
     End,
 }
 
-/// The text of a body: UTF-8 or UTF-16, which every processor must read (RFC 4918, section 19), or ISO 8859-1 where it
-/// is declared.
+/// The text of a body: UTF-8 or UTF-16, which every processor must read (RFC 4918, section 19), or
+/// ISO 8859-1 where it is declared.
 ///
-/// UTF-16 is told by how the body begins (XML 1.0, appendix F), so that what declares it and is UTF-8 is read, too.
+/// UTF-16 is recognised by the first bytes (XML 1.0, appendix F), so a body that declares UTF-16
+/// and is UTF-8 is read, too.
 ///
 /// # Errors
 /// The body is in none of these encodings, or it or its text is longer than the limit.
@@ -210,7 +211,7 @@ fn declared_encoding(body: &[u8]) -> Option<&str> {
 }
 
 impl<'a> Walker<'a> {
-    /// Of a body as [`xml_text`] gives it.
+    /// A walker through a body that [`xml_text`] returned.
     pub(super) fn new(body: &'a str, limits: &XmlLimits) -> Result<Walker<'a>, XmlError> {
         // Blanks before the declaration are not well-formed, and some servers send them.
         let text = body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
@@ -241,7 +242,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Enters the next child of the current element, passing over text, or leaves the element.
+    /// Enters the next child of the current element, skipping text, or leaves the element.
     pub(super) fn child(&mut self) -> Result<Option<Node>, XmlError> {
         loop {
             match self.token()? {
@@ -278,7 +279,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Passes over what may stand behind the root element, once that is left.
+    /// Skips what may follow the root element, after that is left.
     pub(super) fn end(&mut self) -> Result<(), XmlError> {
         loop {
             let behind = match self.token()? {
@@ -308,7 +309,7 @@ impl<'a> Walker<'a> {
                     }
                     Token::Open(resolve(&self.reader, &start))
                 }
-                // Cannot be, as empty elements are expanded into a start and an end.
+                // Unreachable, as empty elements are expanded into a start and an end.
                 Event::Empty(_) => continue,
                 Event::End(_) => {
                     self.depth = self.depth.saturating_sub(1);
@@ -325,10 +326,11 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// An undeclared prefix stands for itself, except that `DAV` means what lighttpd means by it.
+/// Resolves a name. An undeclared prefix stands for itself, except that `DAV` is taken for the
+/// namespace of WebDAV:
 ///
-/// lighttpd 1.4.69 answers a refused PROPPATCH with `<DAV:getetag/>` and no declaration, which no
-/// namespace-aware reader has to take, and every client has to live with.
+/// lighttpd 1.4.69 responds to a refused PROPPATCH with `<DAV:getetag/>` and no declaration, which
+/// is malformed for a namespace-aware reader.
 fn resolve(reader: &NsReader<&[u8]>, start: &BytesStart<'_>) -> Node {
     let (namespace, local) = reader.resolver().resolve_element(start.name());
     let namespace = match namespace {

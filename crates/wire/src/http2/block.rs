@@ -6,7 +6,7 @@ use super::FrameError;
 use super::table::DynamicTable;
 use crate::response::{Limits, ProtocolError, ResponseHead, Version};
 
-/// Fields that belong to a connection, which has other means in HTTP/2 (RFC 9113, section 8.2.2).
+/// Connection-specific fields, which HTTP/2 replaces by other means (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&[u8]; 5] = [
     b"connection",
     b"keep-alive",
@@ -15,21 +15,21 @@ const OF_CONNECTIONS: [&[u8]; 5] = [
     b"upgrade",
 ];
 
-/// Decodes the header blocks of a connection, which must come to it in their order, and all of them.
+/// Decodes the header blocks of a connection: all of them, in their order.
 #[derive(Debug, Default)]
 pub struct HeaderDecoder {
     table: DynamicTable,
-    /// Strings that are not in the block as they are.
+    /// Buffers for strings that are encoded in the block.
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl HeaderDecoder {
-    /// Puts the fields of a response into `head`, in the place of those that it had. The inner result is about
-    /// this response alone.
+    /// Replaces the fields of `head` by those of a response. The inner result concerns this
+    /// response alone.
     ///
     /// # Errors
-    /// The block cannot be decoded, and none after it.
+    /// The block cannot be decoded; later blocks cannot either.
     pub fn response(
         &mut self,
         block: &[u8],
@@ -52,10 +52,10 @@ impl HeaderDecoder {
         Ok(wrong.or(status).map_or(Ok(()), Err))
     }
 
-    /// Reads the fields behind a body, of which nothing is kept.
+    /// Reads the trailer fields after a body, and drops them.
     ///
     /// # Errors
-    /// The block cannot be decoded, and none after it.
+    /// The block cannot be decoded; later blocks cannot either.
     pub fn trailers(&mut self, block: &[u8]) -> Result<(), FrameError> {
         self.fields(block, |_, _| ())
     }
@@ -63,7 +63,7 @@ impl HeaderDecoder {
     /// Calls `each` with every field, of a request or of a response, pseudo-fields included.
     ///
     /// # Errors
-    /// The block cannot be decoded, and none after it.
+    /// The block cannot be decoded; later blocks cannot either.
     pub fn fields(
         &mut self,
         mut block: &[u8],
@@ -96,7 +96,7 @@ impl HeaderDecoder {
                     }
                 };
                 if is_kept {
-                    // The entry that has the name may have to go for the new one.
+                    // The insertion may evict the entry that has the name.
                     let name = name.to_vec();
                     let value = string(&mut block, &mut self.value)?;
                     each(&name, value);
@@ -114,7 +114,7 @@ impl HeaderDecoder {
 const NO_ENTRY: &str = "an index has no entry";
 const CUT_OFF: &str = "it ends within a field";
 
-/// An integer whose first byte has so many bits of it (RFC 7541, section 5.1).
+/// Reads an integer of which the first byte has `bits` bits (RFC 7541, section 5.1).
 fn integer(block: &mut &[u8], bits: u32) -> Result<usize, FrameError> {
     let mut next = || {
         let (&byte, rest) = block.split_first().ok_or(FrameError::Block(CUT_OFF))?;
@@ -126,7 +126,7 @@ fn integer(block: &mut &[u8], bits: u32) -> Result<usize, FrameError> {
     if value < mask {
         return Ok(value);
     }
-    // Nothing is as long as four bytes of seven bits can say.
+    // Four bytes of seven bits suffice for every legitimate length.
     for shift in [0, 7, 14, 21] {
         let byte = next()?;
         value += (byte & 0x7f) << shift;
@@ -137,7 +137,7 @@ fn integer(block: &mut &[u8], bits: u32) -> Result<usize, FrameError> {
     Err(FrameError::Block("an integer is too large"))
 }
 
-/// A string (RFC 7541, section 5.2), decoded into `buffer` if it is coded.
+/// Reads a string (RFC 7541, section 5.2), decoded into `buffer` if it is coded.
 fn string<'b, 'a: 'b>(
     block: &mut &'a [u8],
     buffer: &'b mut Vec<u8>,

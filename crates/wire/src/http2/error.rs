@@ -1,4 +1,4 @@
-//! What can be wrong with what a peer sends.
+//! Errors of a peer.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct ErrorCode(pub u32);
 impl ErrorCode {
     /// Nothing is wrong.
     pub const NO_ERROR: ErrorCode = ErrorCode(0);
-    /// A rule was broken that has no code of its own.
+    /// A violation that has no code of its own.
     pub const PROTOCOL_ERROR: ErrorCode = ErrorCode(1);
     /// More was sent than a window allows, or a window is too large.
     pub const FLOW_CONTROL_ERROR: ErrorCode = ErrorCode(3);
@@ -23,7 +23,7 @@ impl ErrorCode {
     pub const CANCEL: ErrorCode = ErrorCode(8);
     /// A header block cannot be decoded.
     pub const COMPRESSION_ERROR: ErrorCode = ErrorCode(9);
-    /// More than one should have to bear.
+    /// Excessive load.
     pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(11);
 
     const NAMES: [&str; 14] = [
@@ -57,42 +57,42 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A peer broke HTTP/2, or one of our bounds. The connection cannot go on.
+/// A peer violated HTTP/2, or exceeded one of the bounds here. The connection cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// Larger than anybody allowed.
+    /// Larger than the permitted frame size.
     #[error("a frame of {0} bytes came, and 16384 are allowed (RFC 9113, section 4.2)")]
     TooLarge(usize),
-    /// A frame of fixed length has another one.
+    /// A frame of fixed length has a different length.
     #[error("a {kind} frame came with {length} bytes of payload (RFC 9113, section {section})")]
     Length {
         /// Name of its type.
         kind: &'static str,
         /// Bytes of payload.
         length: usize,
-        /// Which section states the length.
+        /// Section that defines the length.
         section: &'static str,
     },
-    /// A frame of the connection came on a stream, or the other way round.
+    /// A frame of the connection arrived on a stream, or the other way round.
     #[error("a {kind} frame came on stream {stream} (RFC 9113, section {section})")]
     WrongStream {
         /// Name of its type.
         kind: &'static str,
         /// Number of the stream.
         stream: u32,
-        /// Which section forbids that.
+        /// Section that forbids it.
         section: &'static str,
     },
     /// The padding is longer than the frame.
     #[error("a {0} frame has more padding than payload (RFC 9113, section 6.1)")]
     Padding(&'static str),
-    /// A header block was interrupted, or goes on that has not begun.
+    /// A header block was interrupted, or a continuation has no beginning.
     #[error("a header block is not continued as it must be (RFC 9113, section 6.10)")]
     Continuation,
     /// More than [`Limits::head_bytes`](crate::response::Limits::head_bytes).
     #[error("the header block of a response is longer than {0} bytes")]
     BlockTooLong(usize),
-    /// We do not allow pushes.
+    /// A push, which is disabled.
     #[error(
         "the server pushes (PUSH_PROMISE), which SETTINGS_ENABLE_PUSH=0 forbids (RFC 9113, section 8.4)"
     )]
@@ -105,7 +105,7 @@ pub enum FrameError {
         /// Its value.
         value: u32,
     },
-    /// A window is larger than one may be, or is enlarged by nothing.
+    /// A window grows by nothing, or beyond the largest size.
     #[error(
         "a window is enlarged by {0} to more than 2^31-1, or by nothing (RFC 9113, section 6.9)"
     )]
@@ -113,13 +113,13 @@ pub enum FrameError {
     /// A header block cannot be decoded.
     #[error("a header block cannot be decoded: {0}")]
     Block(&'static str),
-    /// A frame came on a stream that nobody opened.
+    /// A frame arrived on a stream that was never opened.
     #[error("a frame came on stream {0}, which was never opened (RFC 9113, section 5.1)")]
     IdleStream(u32),
 }
 
 impl FrameError {
-    /// What the peer is told.
+    /// The error code that is sent to the peer.
     pub fn code(self) -> ErrorCode {
         match self {
             FrameError::TooLarge(_) | FrameError::Length { .. } => ErrorCode::FRAME_SIZE_ERROR,

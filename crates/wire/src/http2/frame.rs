@@ -2,7 +2,7 @@
 
 use super::{ErrorCode, FrameError, LARGEST_FRAME, LARGEST_WINDOW};
 
-/// What a client sends before its first frame (RFC 9113, section 3.4).
+/// Bytes that a client sends before its first frame (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(super) const DATA: u8 = 0;
@@ -16,9 +16,9 @@ pub(super) const GOAWAY: u8 = 7;
 pub(super) const WINDOW_UPDATE: u8 = 8;
 pub(super) const CONTINUATION: u8 = 9;
 
-/// Of DATA and HEADERS.
+/// Flag of DATA and HEADERS.
 pub(super) const END_STREAM: u8 = 0x1;
-/// Of SETTINGS and PING.
+/// Flag of SETTINGS and PING.
 pub(super) const ACK: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;
@@ -36,10 +36,10 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// How long it is.
+    /// Length of a frame header.
     pub const BYTES: usize = 9;
 
-    /// Every value of these bytes is a header; whether it means anything is not looked at.
+    /// Every value of these bytes is a header; its meaning is not checked.
     pub fn parse([a, b, c, kind, flags, stream @ ..]: [u8; FrameHeader::BYTES]) -> FrameHeader {
         FrameHeader {
             kind,
@@ -49,7 +49,7 @@ impl FrameHeader {
         }
     }
 
-    /// A request, a response or trailers begin.
+    /// A HEADERS frame: the beginning of a request, a response or trailers.
     pub fn is_headers(self) -> bool {
         self.kind == HEADERS
     }
@@ -64,12 +64,12 @@ impl FrameHeader {
         self.kind == CONTINUATION
     }
 
-    /// With the frame, a header block is complete.
+    /// The frame completes a header block.
     pub fn ends_block(self) -> bool {
         matches!(self.kind, HEADERS | CONTINUATION) && self.flags & END_HEADERS != 0
     }
 
-    /// Its sender sends no more on the stream, but for the rest of a header block.
+    /// The sender ends the stream with this frame, but for the rest of a header block.
     pub fn ends_stream(self) -> bool {
         matches!(self.kind, HEADERS | DATA) && self.flags & END_STREAM != 0
     }
@@ -77,7 +77,7 @@ impl FrameHeader {
     /// The part of a header block in the payload of HEADERS, without padding and priority.
     ///
     /// # Errors
-    /// There is less payload than padding and priority need.
+    /// The payload is shorter than padding and priority.
     pub fn fragment(self, mut payload: &[u8]) -> Result<&[u8], FrameError> {
         let mut padding = 0;
         if self.flags & PADDED != 0 {
@@ -101,12 +101,12 @@ impl FrameHeader {
     }
 }
 
-/// What a peer may be told of the connection (RFC 9113, section 6.5.2).
+/// A setting that a peer receives (RFC 9113, section 6.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerSetting {
-    /// Bytes of the table with which header blocks are encoded.
+    /// Bytes of the table for decoding header blocks.
     HeaderTableSize(u32),
-    /// Whether a server may push.
+    /// Permission to push.
     EnablePush(bool),
     /// Streams that may be open at a time.
     MaxConcurrentStreams(u32),
@@ -136,7 +136,7 @@ impl PeerSetting {
         }
     }
 
-    /// Identifier and value; `None` of those that have none of their own.
+    /// Identifier and value; `None` for settings without an identifier.
     fn written(self) -> Option<(u16, u32)> {
         match self {
             PeerSetting::HeaderTableSize(value) => Some((1, value)),
@@ -184,13 +184,13 @@ pub fn append_settings_ack(out: &mut Vec<u8>) {
     append_header(out, 0, SETTINGS, ACK, 0);
 }
 
-/// Appends the answer to a PING.
+/// Appends the reply to a PING.
 pub fn append_ping_ack(out: &mut Vec<u8>, payload: [u8; 8]) {
     append_header(out, payload.len(), PING, ACK, 0);
     out.extend_from_slice(&payload);
 }
 
-/// Appends WINDOW_UPDATE, of the connection on stream 0.
+/// Appends WINDOW_UPDATE; stream 0 stands for the connection.
 pub fn append_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     append_header(out, 4, WINDOW_UPDATE, 0, stream);
     out.extend_from_slice(&increment.to_be_bytes());
@@ -202,15 +202,15 @@ pub fn append_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends GOAWAY of a client that nobody has pushed to.
+/// Appends GOAWAY of a client without pushed streams.
 pub fn append_goaway(out: &mut Vec<u8>, code: ErrorCode) {
     append_header(out, 8, GOAWAY, 0, 0);
     out.extend_from_slice(&0_u32.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends a header block as HEADERS, and as CONTINUATION what is more than a frame may have. `is_end`: no
-/// body follows.
+/// Appends a header block as HEADERS, and as CONTINUATION the part beyond the largest frame.
+/// `is_end`: no body follows.
 pub fn append_headers(out: &mut Vec<u8>, stream: u32, block: &[u8], largest: usize, is_end: bool) {
     let end = if is_end { END_STREAM } else { 0 };
     let mut pieces = block.chunks(largest).peekable();
@@ -232,7 +232,7 @@ pub fn append_headers(out: &mut Vec<u8>, stream: u32, block: &[u8], largest: usi
     }
 }
 
-/// Appends the header of a DATA frame, behind which so many bytes of a body follow.
+/// Appends the header of a DATA frame, after which `length` bytes of a body follow.
 pub fn append_data_header(out: &mut Vec<u8>, stream: u32, length: usize, is_end: bool) {
     append_header(
         out,

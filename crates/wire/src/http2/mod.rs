@@ -1,14 +1,14 @@
-//! HTTP/2 (RFC 9113) as bytes: frames and header blocks. Streams, windows and what follows from a frame are
-//! the business of the connection.
+//! HTTP/2 (RFC 9113) as bytes: frames and header blocks. Streams, windows and reactions to frames
+//! are implemented by the connection.
 //!
 //! ```text
 //! bytes ----> FrameReader ----> FrameEvent ---- block ----> HeaderDecoder ----> ResponseHead, as of HTTP/1
 //! head of a request, as of HTTP/1 ----> append_request_block ----> append_headers, append_data ----> bytes
 //! ```
 //!
-//! The coding of header fields (HPACK, RFC 7541) keeps its tables and bounds here, because the crates that
-//! have all of it panic at what a hostile server may send, or build a hash table for each string. The
-//! Huffman code is a crate's.
+//! The coding of header fields (HPACK, RFC 7541) has its tables and bounds here, because the
+//! existing crates panic at some input of a hostile server, or build a hash table for each string.
+//! The Huffman code comes from a crate.
 
 mod block;
 mod error;
@@ -27,11 +27,11 @@ pub use frame::{
 pub use reader::{FrameEvent, FrameReader};
 pub use request::append_request_block;
 
-/// Largest frame that a peer may send without being allowed more, in bytes of payload (RFC 9113, section
-/// 6.5.2); nobody is allowed more here.
+/// Largest frame that a peer may send by default, in bytes of payload (RFC 9113, section 6.5.2); a
+/// larger one is never permitted here.
 pub const LARGEST_FRAME: usize = 16 * 1024;
 
-/// Windows before anything was said of them, in bytes (RFC 9113, section 6.9.2).
+/// Default size of windows, in bytes (RFC 9113, section 6.9.2).
 pub const USUAL_WINDOW: u32 = 65_535;
 
 /// Largest window, in bytes (RFC 9113, section 6.9.1).

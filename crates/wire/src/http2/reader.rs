@@ -8,38 +8,39 @@ use super::{ErrorCode, FrameError, FrameHeader, LARGEST_FRAME};
 
 const HEADER: usize = FrameHeader::BYTES;
 
-/// Reads frames, incrementally: bodies are handed on as they come, everything else when it is complete.
+/// Reads frames, incrementally: bodies are passed on as they arrive, everything else when it is
+/// complete.
 #[derive(Debug)]
 pub struct FrameReader {
     header: [u8; HEADER],
-    /// Bytes of `header` that have come.
+    /// Bytes of `header` that have arrived.
     have: usize,
     frame: Option<FrameUnderWay>,
-    /// Of a frame that came in several pieces.
+    /// Payload of a frame that arrived in several pieces.
     payload: Vec<u8>,
-    /// A header block that came in several frames.
+    /// A header block that arrived in several frames.
     block: Vec<u8>,
-    /// The stream of that block, and whether no body follows it.
+    /// The stream of that block, and whether it ends the stream.
     continued: Option<(u32, bool)>,
     largest_block: usize,
 }
 
-/// A frame whose header has come.
+/// A frame whose header has arrived.
 #[derive(Debug, Clone, Copy)]
 struct FrameUnderWay {
     header: FrameHeader,
-    /// Bytes of payload that have not been taken.
+    /// Bytes of payload that have not been consumed.
     left: usize,
     /// Of them, padding of DATA at the end; `None` until it is known.
     padding: Option<usize>,
 }
 
-/// What a step found.
+/// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameEvent<'a> {
-    /// All of the input is taken, and nothing more can be said.
+    /// All of the input is consumed, and no event is complete.
     NeedMore,
-    /// A frame of headers begins: its first byte was the first of the nine that were taken last.
+    /// A HEADERS frame begins: its first byte was the first of the nine that were consumed last.
     HeadersBegin {
         /// Number of the stream.
         stream: u32,
@@ -59,12 +60,12 @@ pub enum FrameEvent<'a> {
         stream: u32,
         /// The bytes, without padding.
         data: &'a [u8],
-        /// So many bytes count against the windows.
+        /// Bytes that count against the windows.
         counted: u32,
-        /// This was the last of the body.
+        /// The body ends here.
         is_end: bool,
     },
-    /// The peer gives up a stream.
+    /// The peer aborts a stream.
     Reset {
         /// Number of the stream.
         stream: u32,
@@ -73,35 +74,36 @@ pub enum FrameEvent<'a> {
     },
     /// Settings, to be acknowledged.
     Settings(SettingsPayload<'a>),
-    /// Our settings are acknowledged.
+    /// The acknowledgement of the settings that were sent.
     SettingsAck,
-    /// To be answered with the same bytes.
+    /// A PING, to be replied to with the same bytes.
     Ping([u8; 8]),
-    /// The peer takes no streams above this one.
+    /// The peer processes no streams above this one.
     GoAway {
         /// Number of the last stream that it has processed or may process.
         last_stream: u32,
         /// Why.
         code: ErrorCode,
-        /// Anything else that it says, which nobody has checked.
+        /// Debug data of the peer, unchecked.
         debug: &'a [u8],
     },
-    /// More may be sent.
+    /// More bytes may be sent.
     WindowUpdate {
         /// Number of the stream, 0 for the connection.
         stream: u32,
-        /// So many bytes; never 0.
+        /// Number of bytes; never 0.
         increment: u32,
     },
-    /// A frame that means nothing to us.
+    /// A frame without meaning here.
     Ignored,
 }
 
-/// What a frame was, its bytes taken.
+/// Bytes consumed, and the event.
 type Stepped<'a> = (usize, FrameEvent<'a>);
 
 impl FrameReader {
-    /// A reader at the beginning of a connection, for header blocks of so many bytes.
+    /// A reader at the beginning of a connection, for header blocks of at most `largest_block`
+    /// bytes.
     pub fn new(largest_block: usize) -> FrameReader {
         FrameReader {
             header: [0; HEADER],
@@ -114,8 +116,8 @@ impl FrameReader {
         }
     }
 
-    /// Bytes to the end of the frame's header, or of the frame: who reads no more than these has nothing of
-    /// another frame.
+    /// Bytes to the end of the frame's header, or of the frame: a caller that reads no more than
+    /// these gets nothing of another frame.
     pub fn missing(&self) -> usize {
         match &self.frame {
             None => HEADER - self.have,
@@ -123,25 +125,25 @@ impl FrameReader {
         }
     }
 
-    /// Whether the header of a frame has begun and is not complete.
+    /// The header of a frame has begun and is not complete.
     pub fn is_within_header(&self) -> bool {
         self.have > 0
     }
 
-    /// The stream of the frame whose header was complete last.
+    /// The stream of the frame whose header was completed last.
     pub fn stream(&self) -> u32 {
         FrameHeader::parse(self.header).stream
     }
 
-    /// Whether nothing of a frame or a header block is under way.
+    /// No frame or header block is incomplete.
     pub fn is_between_frames(&self) -> bool {
         self.have == 0 && self.frame.is_none() && self.continued.is_none()
     }
 
-    /// Takes what it can from `input`, up to and including one event; returns how many bytes these were.
+    /// Consumes bytes of `input`, up to and including one event; returns their number.
     ///
     /// # Errors
-    /// What breaks RFC 9113. The reader is of no use afterwards.
+    /// The input violates RFC 9113. The reader is of no use afterwards.
     pub fn step<'a>(&'a mut self, input: &'a [u8]) -> Result<Stepped<'a>, FrameError> {
         let Some(frame) = self.frame else {
             return self.step_header(input);
@@ -272,7 +274,7 @@ fn data(frame: FrameHeader, data: &[u8], counted: usize, is_end: bool) -> FrameE
     }
 }
 
-/// What a header alone must not be.
+/// Checks a header alone.
 fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), FrameError> {
     let FrameHeader { length, stream, .. } = frame;
     if length > LARGEST_FRAME {
@@ -324,7 +326,7 @@ fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), Frame
     Ok(())
 }
 
-/// A whole frame but DATA.
+/// The event of a whole frame other than DATA.
 fn event<'a>(
     frame: FrameHeader,
     payload: &'a [u8],
@@ -360,7 +362,7 @@ fn event<'a>(
                     is_end,
                 });
             }
-            // Frames without anything could go on for ever.
+            // A sequence of empty frames could be endless.
             if part.is_empty() && !is_complete {
                 return Err(FrameError::Continuation);
             }

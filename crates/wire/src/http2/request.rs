@@ -1,11 +1,11 @@
-//! Requests: the head as HTTP/1 has it becomes a header block.
+//! Requests: converts the head of HTTP/1 to a header block.
 //!
-//! No field is put into the table of the peer: a request has the same length whenever it is sent, and none
+//! No field enters the dynamic table of the peer: a request always has the same length, and none
 //! depends on those before it.
 
 use super::table::index_of_name;
 
-/// Fields that HTTP/2 has other means for (RFC 9113, section 8.2.2), `Host` among them.
+/// Fields that HTTP/2 replaces by other means (RFC 9113, section 8.2.2), `Host` among them.
 const LEFT_OUT: [&[u8]; 6] = [
     b"host",
     b"connection",
@@ -19,8 +19,8 @@ const AUTHORITY: u8 = 1;
 const METHOD: u8 = 2;
 const PATH: u8 = 4;
 
-/// Appends the header block of a request whose head is `head`, the empty line included or not. Fields are
-/// taken as [`write_head`](crate::request::write_head) writes them.
+/// Appends the header block of a request whose head is `head`, the empty line included or not.
+/// Fields are taken as [`write_head`](crate::request::write_head) writes them.
 pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
     let mut lines = head
         .split(|&byte| byte == b'\n')
@@ -52,7 +52,7 @@ pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
         out.push(0);
         append_string(out, name);
         out[start + 1..].make_ascii_lowercase();
-        // Names are shorter than what one byte says, where they have an index.
+        // Names that have an index are short enough for one byte of length.
         if let Some(index) = index_of_name(&out[start + 2..]) {
             out.truncate(start);
             append_integer(
@@ -70,11 +70,12 @@ pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
     }
 }
 
-/// Credentials are not to get into the table of anybody on the way (RFC 7541, section 7.1.3).
+/// Index of `authorization`: intermediaries must not store credentials in their tables (RFC 7541,
+/// section 7.1.3).
 const AUTHORIZATION: u8 = 23;
 const NEVER_INDEXED: u8 = 0x10;
 
-/// A field whose name is in the static table, not to be put into the dynamic one.
+/// Appends a field whose name is in the static table, not to be added to the dynamic one.
 fn append_indexed(out: &mut Vec<u8>, name: u8, value: &[u8]) {
     append_integer(out, name.into(), 4, 0);
     append_string(out, value);
@@ -85,7 +86,8 @@ fn append_string(out: &mut Vec<u8>, string: &[u8]) {
     out.extend_from_slice(string);
 }
 
-/// An integer whose first byte has so many bits of it, behind those of `leading` (RFC 7541, section 5.1).
+/// Appends an integer of which the first byte has `bits` bits, after those of `leading` (RFC 7541,
+/// section 5.1).
 fn append_integer(out: &mut Vec<u8>, value: usize, bits: u32, leading: u8) {
     let mask = (1 << bits) - 1;
     if value < mask {

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-/// What an entry costs beside its bytes (RFC 7541, section 4.1).
+/// Bytes that an entry costs in addition to its text (RFC 7541, section 4.1).
 const OVERHEAD: usize = 32;
-/// Bytes of the dynamic table that a peer may use unless it is told otherwise, and it is not.
+/// Bytes of the dynamic table that a peer may use by default; the default is never changed.
 pub(super) const LARGEST: usize = 4096;
 
-/// The dynamic table, the latest entry first. Memory of entries that had to go is used again.
+/// The dynamic table, the latest entry first. Memory of evicted entries is reused.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     entries: VecDeque<TableEntry>,
@@ -63,7 +63,7 @@ impl DynamicTable {
         self.entries.push_front(entry);
     }
 
-    /// The peer uses so many bytes from now on; false where that is more than it may.
+    /// Changes the size that the peer uses; false where that is more than permitted.
     pub(super) fn resize(&mut self, largest: usize) -> bool {
         if largest > LARGEST {
             return false;
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((table.field(0), table.field(64)), (None, None));
         assert!(table.resize(40) && !table.resize(LARGEST + 1));
         assert_eq!((table.field(63), table.field(62).is_some()), (None, true));
-        // Larger than the table: it empties it (RFC 7541, section 4.4).
+        // An entry larger than the table empties it (RFC 7541, section 4.4).
         table.insert(&[b'x'; 40], b"");
         assert_eq!((table.field(62), table.size), (None, 0));
     }

@@ -1,22 +1,23 @@
-//! What responses say of caches and proxies between a client and the server.
+//! Headers of caches and proxies between a client and the server.
 //!
 //! | header | served by a cache |
 //! |---|---|
 //! | Cache-Status (RFC 9211) | a member has the parameter `hit` |
 //! | X-Cache, X-Cache-Status, X-Proxy-Cache, CF-Cache-Status | an element has a word that ends in `hit`, or `STALE` or `UPDATING` |
 //! | X-Varnish | it has two numbers: of this request, and of the one that filled the cache |
-//! | Age (RFC 9111, section 5.1) | it is above 0, or 0 and no header above says that the cache had nothing |
+//! | Age (RFC 9111, section 5.1) | above 0, or 0 and no header above reports a miss |
 //!
-//! Varnish sends `Age: 0` with responses that it has just fetched, therefore the last line. Each cache on the way adds its
-//! member or element behind those of the caches before it: one hit is enough, because nothing behind that cache was asked.
+//! Varnish sends `Age: 0` with responses that it has just fetched, therefore the last line. Each
+//! cache on the path adds its member or element after those of the caches before it: one hit is
+//! enough, because that cache sent no request to those behind it.
 
 use super::Headers;
 
 /// Longest name of an intermediary, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a response says that it comes from a cache. Without such headers it costs a look at the lengths of header
-/// names.
+/// True if a response comes from a cache. Without such headers this costs a look at the lengths of
+/// header names.
 pub fn is_cached(headers: &Headers) -> bool {
     let (mut is_aged, mut is_new) = (None, false);
     for (name, value) in headers.with_name_length(|length| matches!(length, 3 | 7 | 9 | 12..=15)) {
@@ -33,7 +34,7 @@ pub fn is_cached(headers: &Headers) -> bool {
     is_aged.is_some_and(|is_aged| is_aged || !is_new)
 }
 
-/// Whether a header of a cache says that the cache had the response; `None` of all other headers.
+/// True if a header of a cache reports a hit; `None` for all other headers.
 fn is_hit(name: &str, value: &str) -> Option<bool> {
     const WORDS: [&str; 4] = [
         "X-Cache",
@@ -53,7 +54,7 @@ fn is_hit(name: &str, value: &str) -> Option<bool> {
     }
 }
 
-/// Whether a member of Cache-Status has the parameter `hit`.
+/// True if a member of Cache-Status has the parameter `hit`.
 fn is_hit_member(member: &str) -> bool {
     let mut parameters = unquoted_split(member, ';').skip(1).map(str::trim);
     parameters.any(|own| own == "hit" || own == "hit=?1")
@@ -71,8 +72,8 @@ fn unquoted_split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether an element of a header such as X-Cache means that a cache had the response: `HIT`, `TCP_MEM_HIT from proxy`,
-/// `cp1 hit/9`. `NO_HIT` and `hit-for-pass` mean that it had not.
+/// True if an element of a header such as X-Cache reports a hit: `HIT`, `TCP_MEM_HIT from proxy`,
+/// `cp1 hit/9`. `NO_HIT` and `hit-for-pass` report a miss.
 fn is_hit_element(element: &str) -> bool {
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
     // Behind `from`, and in parentheses, is the name of a cache.
@@ -96,8 +97,8 @@ fn is_hit_element(element: &str) -> bool {
     false
 }
 
-/// The name of the last intermediary that a response has passed, by Via: its program where Via names it in a comment,
-/// else its host or pseudonym (RFC 9110, section 7.6.3).
+/// The name of the last intermediary on the path of a response, by Via: its program where Via names
+/// it in a comment, else its host or pseudonym (RFC 9110, section 7.6.3).
 pub fn intermediary(headers: &Headers) -> Option<String> {
     let via = headers.get_all("Via").last()?.trim();
     let (element, comment) = match via.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {
@@ -109,8 +110,8 @@ pub fn intermediary(headers: &Headers) -> Option<String> {
     named(comment.or(host)?)
 }
 
-/// The name of the cache of a response that [comes from one](is_cached): what Cache-Status tells of the last hit, that of
-/// the intermediary, or what other headers of the cache tell.
+/// The name of the cache of a response that [comes from one](is_cached): by the last hit of
+/// Cache-Status, by Via, or by other headers of the cache.
 pub fn cache_name(headers: &Headers) -> String {
     let of_cache_status = || {
         let members = headers.get_all("Cache-Status");
@@ -144,7 +145,7 @@ pub fn cache_name(headers: &Headers) -> String {
         .unwrap_or_else(of_header)
 }
 
-/// A name as it is reported, where there is one.
+/// A name as it is reported; `None` if it is empty.
 fn named(name: &str) -> Option<String> {
     let mut name = name.trim();
     if name.len() > LONGEST_NAME {
@@ -172,7 +173,7 @@ mod tests {
             // Varnish: a miss has one number, and an Age as well.
             (&[("X-Varnish", "32770"), ("Age", "0")], false),
             (&[("X-Varnish", "5 32771"), ("Age", "0")], true),
-            // The cache behind had it.
+            // The cache behind had the response.
             (&[("X-Cache", "MISS"), ("Age", "4")], true),
             (&[("X-Cache", "HIT")], true),
             (&[("X-Cache", "MISS, HIT")], true),
@@ -237,7 +238,7 @@ mod tests {
     fn a_cache_without_via_is_named_by_its_own_headers() {
         let cases: [(&[(&str, &str)], &str); 8] = [
             (&[("Age", "3"), ("Via", "1.1 edge")], "edge"),
-            // It has the headers of the response that it kept.
+            // A cached response with the headers of the response that filled the cache.
             (
                 &[("Cache-Status", "A; hit, B; hit"), ("Via", "1.1 edge")],
                 "B",

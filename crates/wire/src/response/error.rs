@@ -1,8 +1,9 @@
-//! What can be wrong with a response, in words for the person who has to find out why.
+//! Errors of a response, described for the person who has to find the cause.
 
 use thiserror::Error;
 
-/// A response broke HTTP, or one of our bounds. Text of the server in it is cut and escaped.
+/// A response violated HTTP, or exceeded one of the bounds here. Text of the server in it is cut
+/// and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProtocolError {
     /// The first bytes cannot begin a response.
@@ -10,16 +11,16 @@ pub enum ProtocolError {
     NotHttp {
         /// The first bytes.
         start: String,
-        /// What they look like.
+        /// The protocol that they resemble.
         hint: Hint,
     },
-    /// `HTTP/2 200`.
+    /// A version such as that of `HTTP/2 200`.
     #[error("the status line \"{0}\" is not of HTTP/1.0 or HTTP/1.1 (RFC 9112, section 2.3)")]
     Version(String),
-    /// Not version, three digits, and perhaps a reason.
+    /// A status line that is not version, three digits, and perhaps a reason.
     #[error("the status line \"{0}\" is malformed (RFC 9112, section 4)")]
     StatusLine(String),
-    /// A line that is no field, or has bytes that no field may have.
+    /// A line that is not a field, or has bytes that no field may have.
     #[error("the header line \"{0}\" is malformed (RFC 9112, section 5)")]
     HeaderLine(String),
     /// More than [`Limits::head_bytes`](super::Limits::head_bytes).
@@ -31,49 +32,49 @@ pub enum ProtocolError {
     /// More than [`Limits::interim`](super::Limits::interim).
     #[error("more than {0} interim responses came before the final one")]
     TooManyInterim(u32),
-    /// The server changes to a protocol nobody asked for.
+    /// A switch to a protocol that was not requested.
     #[error("the server switches protocols (101) without being asked (RFC 9110, section 7.8)")]
     Switching,
-    /// Not a number.
+    /// A Content-Length that is not a number.
     #[error("Content-Length \"{0}\" is not a number of bytes (RFC 9110, section 8.6)")]
     ContentLength(String),
-    /// Two numbers, so nobody knows where the body ends.
+    /// Two values of Content-Length, so the end of the body is unknown.
     #[error("two different Content-Length values, {0} and {1} (RFC 9112, section 6.3)")]
     ContentLengths(u64, u64),
-    /// A coding nobody asked for.
+    /// A transfer coding that was not requested.
     #[error("Transfer-Encoding \"{0}\" was not requested and cannot be read (RFC 9112, section 7)")]
     TransferEncoding(String),
     /// The framing of a chunked body is broken.
     #[error(transparent)]
     Chunk(#[from] crate::chunked::ChunkError),
-    /// Fields of HTTP/2 that are none of a response.
+    /// HTTP/2 fields that a response must not have.
     #[error("the header block of the response is malformed: {0} (RFC 9113, sections 8.2 and 8.3)")]
     Fields(&'static str),
-    /// Not as long as its Content-Length (HTTP/2).
+    /// A body whose length differs from its Content-Length (HTTP/2).
     #[error(
         "the body has {received} bytes, and Content-Length is {expected} (RFC 9113, section 8.1.1)"
     )]
     BodyLength {
         /// Bytes that came.
         received: u64,
-        /// What the head says.
+        /// Bytes announced in the head.
         expected: u64,
     },
     /// More than [`Limits::body_bytes`](super::Limits::body_bytes).
     #[error("the response body is longer than {0} bytes")]
     BodyTooLarge(u64),
-    /// The connection ended before the first byte of an answer.
+    /// The connection ended before the first byte of a response.
     #[error("the connection ended without an answer")]
     NoResponse,
-    /// The connection ended within the answer.
+    /// The connection ended within the response.
     #[error("the connection ended {0} (RFC 9112, section 8)")]
     Truncated(Truncation),
 }
 
-/// What the first bytes of something that is not HTTP look like.
+/// Protocols that the first bytes may belong to, if not to HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing we know.
+    /// Unknown.
     None,
     /// A TLS record.
     Tls,
@@ -88,7 +89,8 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// Guesses from the first bytes. One byte decides, so that it is the same however they came.
+    /// Guesses from the first bytes. One byte decides, so the result is the same however they
+    /// arrived.
     pub(super) fn of(start: &[u8]) -> Hint {
         match start.first() {
             Some(0x14..=0x17) => Hint::Tls,
@@ -117,21 +119,21 @@ impl std::fmt::Display for Hint {
 /// Where in a response the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Truncation {
-    /// Within the head, after so many of its bytes.
+    /// Within the head, after this many of its bytes.
     #[error("within the response head, after {0} bytes of it")]
     Head(usize),
     /// After an interim response, before the final one.
     #[error("after an interim response, before the final one")]
     Interim,
-    /// Before all of the Content-Length had come.
+    /// Before all of the Content-Length had arrived.
     #[error("after {received} of {expected} body bytes")]
     Body {
-        /// Body bytes that came.
+        /// Body bytes received.
         received: u64,
         /// Body bytes that were announced.
         expected: u64,
     },
-    /// Before the last chunk had come.
+    /// Before the last chunk had arrived.
     #[error("within the chunked body, after {0} bytes of it")]
     Chunked(u64),
 }

@@ -16,8 +16,8 @@ pub(super) enum Framing {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyFraming {
     pub(super) body: Framing,
-    /// The connection's next response surely begins where this one ends, and the server means to
-    /// send one.
+    /// The server keeps the connection open, and its next response certainly begins where this one
+    /// ends.
     pub(super) reusable: bool,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn framing(
     })
 }
 
-/// What the fields say about it, gathered in one pass over them. What is not plain is left to a
-/// closer look, which few heads need.
+/// The fields that decide about the body, gathered in one pass over all fields. Unusual values are
+/// left to a closer look, which few heads need.
 pub(super) struct FramingFields {
     close: bool,
     keep_alive: bool,
@@ -86,7 +86,7 @@ impl FramingFields {
             length: Length::None,
             coding: Coding::None,
         };
-        // Of the three names that follow.
+        // Lengths of the three names below.
         let is_of_interest = |length| matches!(length, 10 | 14 | 17);
         for (name, value) in headers.with_name_length(is_of_interest) {
             if name.eq_ignore_ascii_case("Connection") {
@@ -110,7 +110,7 @@ impl FramingFields {
         said
     }
 
-    /// The server means to keep the connection open (RFC 9112, section 9.3).
+    /// The server intends to keep the connection open (RFC 9112, section 9.3).
     pub(super) fn persists(&self, version: Version) -> bool {
         match version {
             _ if self.close => false,
@@ -120,7 +120,7 @@ impl FramingFields {
     }
 }
 
-/// `chunked` is the only coding we can undo; `identity` once meant none.
+/// `chunked` is the only supported coding; `identity` once meant none.
 fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
     let mut codings = headers
         .list("Transfer-Encoding")
@@ -158,7 +158,7 @@ fn content_length(headers: &Headers) -> Result<Option<u64>, ProtocolError> {
     Ok(length)
 }
 
-/// Digits and nothing else; `parse` would take a leading plus.
+/// Digits and nothing else; `parse` would accept a leading plus.
 fn number(text: &str) -> Option<u64> {
     let number = text.parse().ok()?;
     (!text.starts_with('+')).then_some(number)

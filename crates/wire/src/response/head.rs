@@ -7,13 +7,13 @@ use crate::{excerpt, shown};
 
 /// How every response begins, up to the minor version.
 const START: &[u8] = b"HTTP/1.";
-/// Where the status code stands in a status line.
+/// Offset of the status code in a status line.
 pub(super) const STATUS_AT: usize = b"HTTP/1.1 ".len();
 
-/// Header fields for which there is room on the stack: as many as the usual limit lets through.
+/// Header fields for which there is room on the stack: the usual limit.
 const STACK_FIELDS: usize = 128;
 
-/// Fails as soon as the beginning of a message cannot be that of a response.
+/// Fails as soon as the input cannot be the beginning of a response.
 pub(super) fn check_start(input: &[u8]) -> Result<(), ProtocolError> {
     let protocol = b"HTTP/";
     if !agree(input, protocol) {
@@ -28,7 +28,7 @@ pub(super) fn check_start(input: &[u8]) -> Result<(), ProtocolError> {
     Ok(())
 }
 
-/// One is the beginning of the other.
+/// True if one is the beginning of the other.
 fn agree(input: &[u8], start: &[u8]) -> bool {
     input.iter().zip(start).all(|(a, b)| a == b)
 }
@@ -40,15 +40,15 @@ pub(super) fn not_http(input: &[u8]) -> ProtocolError {
     }
 }
 
-/// Parses the head that `input` begins with into `head` and says how long it is, if all of it is
-/// there and nothing about it is odd: the short way for nearly all heads.
+/// Parses the head that `input` begins with into `head` and returns its length, if it is complete
+/// and ordinary: the fast path for nearly all heads.
 ///
-/// What it declines has to be looked at by [`parse`], which comes to the same where both can tell.
+/// Other heads are left to [`parse`]; both give the same result where both can parse.
 pub(super) fn parse_plain(input: &[u8], limits: &Limits, head: &mut ResponseHead) -> Option<usize> {
     let mut room = [const { MaybeUninit::uninit() }; STACK_FIELDS];
     let room = &mut room[..limits.headers.min(STACK_FIELDS)];
     let mut response = httparse::Response::new(&mut []);
-    // As configured by default it takes no folds, so there are as many lines as there are fields.
+    // The default configuration rejects folds, so there are as many lines as there are fields.
     let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(
         &mut response,
         input,
@@ -63,14 +63,14 @@ pub(super) fn parse_plain(input: &[u8], limits: &Limits, head: &mut ResponseHead
     Some(length)
 }
 
-/// Parses a complete head that has so many lines, the empty one included, into `head`.
+/// Parses a complete head of `lines` lines, the empty one included, into `head`.
 pub(super) fn parse(
     bytes: &[u8],
     lines: usize,
     max_headers: usize,
     head: &mut ResponseHead,
 ) -> Result<(), ProtocolError> {
-    // Folds make fewer headers than lines; the bound is on what the server made us read.
+    // Folds make fewer headers than lines; the bound is on the lines that were read.
     let header_lines = lines.saturating_sub(2);
     if header_lines > max_headers {
         return Err(ProtocolError::TooManyHeaders(max_headers));
@@ -100,7 +100,7 @@ pub(super) fn parse(
     Ok(())
 }
 
-/// `None` if the status is below 100, which the parser does not mind.
+/// `None` if the status is below 100, which the parser accepts.
 fn take_status_line(response: &httparse::Response<'_, '_>, head: &mut ResponseHead) -> Option<()> {
     head.status = response.code.filter(|&status| status >= 100)?;
     head.version = match response.version? {
@@ -112,7 +112,7 @@ fn take_status_line(response: &httparse::Response<'_, '_>, head: &mut ResponseHe
     Some(())
 }
 
-/// Finds the line that the parser did not like, for the message: it parses each of them alone.
+/// Finds the line that the parser rejected, for the message: each line is parsed alone.
 fn malformed(bytes: &[u8]) -> ProtocolError {
     let mut lines = bytes
         .split(|&byte| byte == b'\n')
@@ -137,7 +137,7 @@ fn malformed(bytes: &[u8]) -> ProtocolError {
     ProtocolError::HeaderLine(excerpt::of_bytes(culprit))
 }
 
-/// These lines are a head by themselves.
+/// True if these lines are a head by themselves.
 fn parses(lines: &[&[u8]]) -> bool {
     let bytes = [&lines.join(&b"\r\n"[..]), &b"\r\n\r\n"[..]].concat();
     let mut field = [httparse::EMPTY_HEADER];

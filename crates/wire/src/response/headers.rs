@@ -4,24 +4,24 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-/// Header fields in the order they came; names are compared without regard to case.
+/// Header fields in the order of arrival; names are compared without regard to case.
 ///
 /// All text lies in one buffer, so a head costs two allocations however many fields it has, and
-/// none where the memory of another is used again.
-/// Values are text: bytes that are not UTF-8 are taken for ISO 8859-1, as HTTP once said.
+/// none where the memory of another is reused. Values are text: bytes that are not UTF-8 are taken
+/// for ISO 8859-1, as earlier versions of HTTP specified.
 #[derive(Clone, Default)]
 pub struct Headers {
-    /// Names and values, and between them whatever came between them.
+    /// Names and values, with the bytes between them.
     text: String,
     fields: Vec<Field>,
 }
 
-/// Where a field lies in [`Headers::text`].
+/// Position of a field in [`Headers::text`].
 #[derive(Clone)]
 struct Field {
     name: Range<usize>,
     value: Range<usize>,
-    /// The value was no UTF-8.
+    /// The value was not UTF-8.
     is_latin1: bool,
 }
 
@@ -43,12 +43,12 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// The value of the first field of that name as the bytes that came, without folds.
+    /// The value of the first field of that name as the bytes received, without folds.
     pub fn get_bytes(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         self.get_all_bytes(name).next()
     }
 
-    /// The same of all fields of that name. Text has lost whether they were UTF-8.
+    /// The same for all fields of that name, because the text no longer shows whether it was UTF-8.
     pub(crate) fn get_all_bytes(&self, name: &str) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let fields = self.fields.iter();
         fields.filter_map(move |field| {
@@ -68,7 +68,7 @@ impl Headers {
         self.fields.iter().map(|field| self.cut_out(field))
     }
 
-    /// The fields whose names have a length of interest: a cheap way past nearly all others.
+    /// The fields whose names have a length of interest: a cheap way to skip nearly all others.
     pub(super) fn with_name_length(
         &self,
         is_of_interest: impl Fn(usize) -> bool,
@@ -125,14 +125,14 @@ impl Headers {
         });
     }
 
-    /// Takes all fields away and keeps the memory for others.
+    /// Removes all fields and keeps the memory for others.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.fields.clear();
     }
 
-    /// Takes the place of all fields with those that were found in `text`, which have no folds
-    /// and nothing to trim.
+    /// Replaces all fields by those that were found in `text`, which have no folds and nothing to
+    /// trim.
     ///
     /// One copy of the whole is much cheaper than two for each field.
     pub(super) fn take_over(&mut self, text: &str, fields: &[httparse::Header<'_>]) {
@@ -152,14 +152,14 @@ impl Headers {
         }
     }
 
-    /// Gives back memory beyond so many bytes, except what is in use.
+    /// Releases memory beyond this many bytes, except what is in use.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         self.text.shrink_to(bytes);
         self.fields.shrink_to(bytes / size_of::<Field>());
     }
 }
 
-/// Where the bytes of `part` lie in `text`; `None` if they lie elsewhere.
+/// The range of `part` in `text`; `None` if it lies elsewhere.
 fn place_within(text: &str, part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let end = start + part.len();
@@ -200,7 +200,7 @@ impl<'a> FromIterator<(&'a str, &'a str)> for Headers {
 }
 
 impl PartialEq for Headers {
-    /// The same fields, whatever they were cut out of.
+    /// Compares fields, regardless of the text between them.
     fn eq(&self, other: &Headers) -> bool {
         self.iter().eq(other.iter())
     }

@@ -9,8 +9,8 @@
 //!     '---------------------- restart -------------------'
 //! ```
 //!
-//! [`ResponseReader`] reads one response to one request, and restarted the next without allocating.
-//! What is lenient and what is not:
+//! [`ResponseReader`] reads one response to one request and, after a restart, the next without
+//! allocating. Tolerated, and not tolerated:
 //!
 //! * Lines of the head may end with a bare LF, and fields may be folded (both are accepted by
 //!   RFC 9112, sections 2.2 and 5.2); chunk lines may not (see [`chunked`](crate::chunked)).
@@ -18,7 +18,7 @@
 //!   line end of a previous body twice.
 //! * Transfer-Encoding beats Content-Length, and one in an HTTP/1.0 response is honoured; either
 //!   way the connection is not [reusable](ResponseReader::reusable) (RFC 9112, section 6.1).
-//! * HEAD, 204 and 304 have no body whatever their head says (RFC 9112, section 6.3).
+//! * HEAD, 204 and 304 have no body whatever their head declares (RFC 9112, section 6.3).
 //! * A line without a colon, blanks before a colon, and different Content-Length values are errors.
 
 mod caches;
@@ -47,7 +47,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The name as it stands in a head: `HTTP/1.1`.
+    /// The name in a head: `HTTP/1.1`.
     pub fn name(self) -> &'static str {
         match self {
             Version::Http10 => "HTTP/1.0",
@@ -58,7 +58,7 @@ impl Version {
 }
 
 /// Bytes that each buffer of a head may keep from one response to the next: more than any ordinary
-/// head needs, and little enough for ten thousand connections that met one that was not ordinary.
+/// head needs, and little enough for ten thousand connections that each received an unusual one.
 const KEPT_BYTES: usize = 16 * 1024;
 
 /// A response without its body.
@@ -75,7 +75,7 @@ pub struct ResponseHead {
 }
 
 impl Default for ResponseHead {
-    /// A head to be filled.
+    /// An empty head, to be filled.
     fn default() -> ResponseHead {
         ResponseHead {
             version: Version::Http11,
@@ -94,7 +94,7 @@ impl ResponseHead {
         self.recycle(KEPT_BYTES);
     }
 
-    /// Empties the head for another response; of each buffer so many bytes are kept.
+    /// Empties the head for another response; each buffer keeps at most `kept` bytes.
     fn recycle(&mut self, kept: usize) {
         self.reason.clear();
         self.reason.shrink_to(kept);
@@ -102,15 +102,15 @@ impl ResponseHead {
         self.headers.shrink_to(kept);
     }
 
-    /// The server means to keep the connection open (RFC 9112, section 9.3).
+    /// The server intends to keep the connection open (RFC 9112, section 9.3).
     ///
-    /// In HTTP/1.1 unless it says `close`, in HTTP/1.0 only if it says `keep-alive`.
+    /// In HTTP/1.1 unless the header is `close`, in HTTP/1.0 only if it is `keep-alive`.
     pub fn keep_alive(&self) -> bool {
         framing::FramingFields::by(&self.headers).persists(self.version)
     }
 }
 
-/// How much of a response is read before it is called an error.
+/// Limits of a response, beyond which it is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a head, and of the trailers.

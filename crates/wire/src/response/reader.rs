@@ -12,11 +12,11 @@ const REPEATED_BYTES: usize = 2 * 1024;
 
 /// Reads one response, incrementally, and after a [`restart`](ResponseReader::restart) another.
 ///
-/// The bytes of a head are not taken before the head is complete: until then [`step`] answers
-/// [`NeedMore`](ReadEvent::NeedMore) and the caller offers the same bytes again, with more behind them.
-/// So the first unconsumed byte is always the first byte of the message that is being read, and a
-/// caller that remembers when the first unconsumed byte arrived knows, once [`started`] is true,
-/// when the final response began.
+/// The bytes of a head are not consumed before the head is complete: until then [`step`] returns
+/// [`NeedMore`](ReadEvent::NeedMore) and the caller offers the same bytes again, with more after
+/// them. So the first unconsumed byte is always the first byte of the message that is being read,
+/// and a caller that remembers when the first unconsumed byte arrived has, once [`started`] is
+/// true, the moment at which the final response began.
 ///
 /// [`step`]: ResponseReader::step
 /// [`started`]: ResponseReader::started
@@ -25,27 +25,26 @@ pub struct ResponseReader {
     request_is_head: bool,
     limits: Limits,
     state: ReaderState,
-    /// How much of the unconsumed head has been looked at.
+    /// The part of the unconsumed head that has been scanned.
     scanner: LineScanner,
     leading: usize,
     interim: u32,
     started: bool,
-    /// Of the final response if `head_is_complete`, else whatever was read last.
+    /// The final response if `head_is_complete`, else whatever was read last.
     head: ResponseHead,
     head_is_complete: bool,
-    /// The connection can be used once more, as far as the head tells.
+    /// The head allows another use of the connection.
     keep_alive: bool,
-    /// Body bytes handed on.
+    /// Body bytes passed on.
     received: u64,
     repeat: Repeat,
 }
 
-/// The last head as bytes, and what followed from it. A server that is asked the same again says
-/// the same again, but for the second of the Date, and what has been parsed once need not be
-/// parsed ten thousand times.
+/// The last head as bytes, and its parsed form. A server that receives the same request again sends
+/// the same head again, but for the second of the Date, so one parse serves ten thousand responses.
 #[derive(Debug, Clone, Default)]
 struct Repeat {
-    /// Whether `head` still holds what these bytes say.
+    /// `head` still holds the parsed form of these bytes.
     is_valid: bool,
     bytes: Vec<u8>,
     request_is_head: bool,
@@ -61,27 +60,27 @@ enum ReaderState {
     Done,
 }
 
-/// What one call of [`ResponseReader::step`] did.
+/// Result of one call of [`ResponseReader::step`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReadStep<'a> {
-    /// So many bytes of the input are done with; offer the rest again.
+    /// Number of bytes consumed; the rest is offered again.
     pub consumed: usize,
-    /// What they were.
+    /// Their meaning.
     pub event: ReadEvent<'a>,
 }
 
-/// What a step found.
+/// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReadEvent<'a> {
-    /// Nothing can be said before more bytes arrive. Keep the input that was not consumed.
+    /// More bytes are needed. Keep the input that was not consumed.
     NeedMore,
     /// A whole interim response with this status; the final one is still to come.
     Interim(u16),
-    /// The head of the final response, to be had from [`ResponseReader::head`].
+    /// The head of the final response, available from [`ResponseReader::head`].
     Head,
     /// Bytes of the body, without framing. Never empty.
     Body(&'a [u8]),
-    /// The response is complete. What is left of the input does not belong to it.
+    /// The response is complete. The rest of the input does not belong to it.
     End,
 }
 
@@ -104,11 +103,11 @@ impl ResponseReader {
         }
     }
 
-    /// Forgets the response, whatever became of it, and begins with the one to the next request.
+    /// Discards the response, complete or not, and begins with the one to the next request.
     ///
-    /// The memory of the last head is used again, so a connection that is read by one reader costs
-    /// no allocations once its largest head has been seen. What a head of unusual size took is
-    /// given back.
+    /// The memory of the last head is reused, so a connection that is read by one reader costs no
+    /// allocations once its largest head has been seen. Memory of an unusually large head is
+    /// released.
     pub fn restart(&mut self, request_is_head: bool) {
         self.request_is_head = request_is_head;
         self.state = ReaderState::Head;
@@ -124,11 +123,11 @@ impl ResponseReader {
         self.received = 0;
     }
 
-    /// Takes what it can from `input`, up to and including one event.
+    /// Consumes bytes of `input`, up to and including one event.
     ///
-    /// Call it again with `input[consumed..]` until it says [`NeedMore`](ReadEvent::NeedMore) or
-    /// [`End`](ReadEvent::End); after `NeedMore` with more bytes behind what was not consumed. An
-    /// empty input is fine. No step takes bytes of two messages.
+    /// Call it again with `input[consumed..]` until it returns [`NeedMore`](ReadEvent::NeedMore) or
+    /// [`End`](ReadEvent::End); after `NeedMore` with more bytes after the unconsumed ones. An
+    /// empty input is fine. No step consumes bytes of two messages.
     pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<ReadStep<'a>, ProtocolError> {
         match &mut self.state {
             ReaderState::Head => self.step_head(input),
@@ -158,7 +157,8 @@ impl ResponseReader {
         }
     }
 
-    /// The connection ended. Fine where that is how the body ends, and after the end.
+    /// Reports the end of the connection: correct after the end of the response, and where it marks
+    /// the end of the body.
     pub fn eof(&mut self) -> Result<(), ProtocolError> {
         let truncation = match &self.state {
             ReaderState::Done => return Ok(()),
@@ -178,8 +178,8 @@ impl ResponseReader {
         Err(ProtocolError::Truncated(truncation))
     }
 
-    /// The head of the final response, once it is complete. It is there after an error in the
-    /// body as well.
+    /// The head of the final response, once it is complete. Available after an error in the body as
+    /// well.
     pub fn head(&self) -> Option<&ResponseHead> {
         self.head_is_complete.then_some(&self.head)
     }
@@ -191,14 +191,14 @@ impl ResponseReader {
 
     /// A byte of the final response has been offered.
     ///
-    /// That a response is not an interim one shows in the first digit of its status, so the nine
-    /// bytes before that digit count as "not yet known". They are not consumed, so nothing is
-    /// lost: when this turns true, the final response began with the first unconsumed byte.
+    /// The first digit of the status distinguishes a final response from an interim one, so the
+    /// nine bytes before it count as "not yet known". They are not consumed: when this turns true,
+    /// the final response began with the first unconsumed byte.
     pub fn started(&self) -> bool {
         self.started
     }
 
-    /// Bytes that are still to come of a body whose length was given: nothing else can come before them.
+    /// Bytes that remain of a body whose length was given: nothing else can arrive before them.
     pub fn body_left(&self) -> u64 {
         match self.state {
             ReaderState::Length { left, .. } => left,
@@ -208,8 +208,8 @@ impl ResponseReader {
 
     /// The response is complete and the connection may carry another request.
     ///
-    /// Bytes behind the [`End`](ReadEvent::End) would belong to no request; a caller that has some
-    /// should not use the connection again.
+    /// Bytes after the [`End`](ReadEvent::End) belong to no request; a caller that has some should
+    /// not use the connection again.
     pub fn reusable(&self) -> bool {
         self.is_done() && self.keep_alive
     }
@@ -239,7 +239,7 @@ impl ResponseReader {
                 event: self.whole_head(&input[..length])?,
             });
         }
-        // Bytes that were scanned by an earlier call are not looked at again.
+        // Bytes that were scanned by an earlier call are not scanned again.
         let scanned = self.scanner.scanned.min(input.len());
         match self
             .scanner
@@ -263,7 +263,7 @@ impl ResponseReader {
         }
     }
 
-    /// Whether the input begins with the bytes of the last head, to the last of them.
+    /// Reads the head again if the input begins with all bytes of the last head.
     fn same_again<'a>(&mut self, input: &[u8]) -> Option<Result<ReadStep<'a>, ProtocolError>> {
         let same = self.repeat.request_is_head == self.request_is_head
             && input.starts_with(&self.repeat.bytes);
@@ -277,7 +277,8 @@ impl ResponseReader {
         )
     }
 
-    /// Line ends before a status line; none once the head has begun, for they are not consumed.
+    /// Skips line ends before a status line; none once the head has begun, for they are not
+    /// consumed.
     fn skip_leading(&mut self, input: &[u8]) -> Result<usize, ProtocolError> {
         if self.scanner.scanned > 0 {
             return Ok(0);
@@ -293,7 +294,7 @@ impl ResponseReader {
         Ok(skipped)
     }
 
-    /// A head has been parsed: is it the final one, and what follows?
+    /// Handles a parsed head: is it the final one, and what follows?
     fn whole_head<'a>(&mut self, bytes: &[u8]) -> Result<ReadEvent<'a>, ProtocolError> {
         match self.head.status {
             101 => return Err(ProtocolError::Switching),
@@ -317,7 +318,7 @@ impl ResponseReader {
         self.follow(framing)
     }
 
-    /// What comes after a final head.
+    /// Sets the state after a final head.
     fn follow<'a>(&mut self, framing: BodyFraming) -> Result<ReadEvent<'a>, ProtocolError> {
         self.keep_alive = framing.reusable;
         self.state = match framing.body {
@@ -343,7 +344,7 @@ impl ResponseReader {
             });
         };
         let (consumed, event) = decoder.step(input)?;
-        // By what is announced, so that the answer does not hang on how the bytes came.
+        // By the announced bytes: the result must not depend on how the input was split.
         if decoder.announced() > self.limits.body_bytes {
             return Err(ProtocolError::BodyTooLarge(self.limits.body_bytes));
         }

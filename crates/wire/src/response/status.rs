@@ -1,11 +1,10 @@
-//! Status codes in words. Servers may leave the reason phrase out (RFC 9112, section 4), and
-//! Tomcat does.
+//! Status codes as text. Servers may omit the reason phrase (RFC 9112, section 4), and Tomcat does.
 
 use super::ResponseHead;
 
 impl ResponseHead {
-    /// Status and reason phrase, `404 Not Found`: the server's phrase, or where it gave none the
-    /// registered one.
+    /// Status and reason phrase, `404 Not Found`: the server's phrase, or the registered one if the
+    /// server gave none.
     pub fn status_text(&self) -> String {
         match self.reason.trim() {
             "" => status_text(self.status),

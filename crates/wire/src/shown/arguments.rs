@@ -1,9 +1,9 @@
-//! Commands of other programs as people may see them.
+//! Redaction of commands of other programs.
 
 use super::{HIDDEN, redacted_target};
 
-/// Arguments of another program, each as it may be shown: without what is secret by the name of its option and in URLs.
-/// What short options mean is known to that program alone.
+/// Arguments of another program, redacted: secrets are recognised by the name of their option and
+/// in URLs. The meaning of short options depends on the program.
 pub fn redacted_arguments(arguments: &[String]) -> Vec<String> {
     let before = std::iter::once("").chain(arguments.iter().map(String::as_str));
     let shown = |(before, argument): (&str, &String)| match redacted_by_name(before, argument) {
@@ -14,7 +14,7 @@ pub fn redacted_arguments(arguments: &[String]) -> Vec<String> {
     before.zip(arguments).map(shown).collect()
 }
 
-/// An argument whose name, or that of the option before it, is that of a secret.
+/// An argument, redacted because its name, or that of the option before it, is that of a secret.
 fn redacted_by_name(before: &str, argument: &str) -> Option<String> {
     let is_option = before.starts_with('-') && !before.contains('=');
     if is_option && is_secret_name(before) {
@@ -24,7 +24,7 @@ fn redacted_by_name(before: &str, argument: &str) -> Option<String> {
     (!name.contains("://") && is_secret_name(name)).then(|| format!("{name}={HIDDEN}"))
 }
 
-/// Whether what an option or a variable of this name has is a secret. Names of files are none.
+/// True if an option or a variable of this name has a secret value. Names of files are not secrets.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let parts = [

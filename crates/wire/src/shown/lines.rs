@@ -1,9 +1,9 @@
-//! Lines of files that describe requests, without what is secret in them.
+//! Redaction of lines of files that describe requests.
 
 use super::{HIDDEN, is_secret};
 
-/// A line of a file that describes requests, up to where the value of a secret field begins: `Authorization: Bearer ...`,
-/// also as a part of a longer line.
+/// A line of a file that describes requests, up to where the value of a secret field begins:
+/// `Authorization: Bearer ...`, also as a part of a longer line.
 pub fn redacted_line(line: &str) -> String {
     match secret_value_of(line) {
         Some(begin) if !line[begin..].trim().is_empty() => format!("{} {HIDDEN}", &line[..begin]),
@@ -11,18 +11,18 @@ pub fn redacted_line(line: &str) -> String {
     }
 }
 
-/// Whether a line of such a file names a secret field.
+/// True if a line of such a file names a secret field.
 pub fn names_secret(line: &str) -> bool {
     secret_value_of(line).is_some()
 }
 
-/// Where the value of a secret field begins in a line.
+/// Offset of the value of a secret field in a line.
 fn secret_value_of(line: &str) -> Option<usize> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     line.match_indices(':').find_map(|(at, _)| {
         let before = line[..at].trim_end_matches(['"', '\'', ' ']);
         let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
-        // Other keys of such files sound like secrets, and are none: `users`, `key`.
+        // Some other keys of such files sound like secrets: `users`, `key`.
         let whole_names = ["authorization", "cookie"];
         let is_field = name.contains('-')
             || whole_names

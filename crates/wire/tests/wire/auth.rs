@@ -162,7 +162,7 @@ fn basic_can_be_sent_unasked() {
             .starts_with("Digest ")
     );
 
-    // Whoever insists on Digest does not want to show the password.
+    // `--auth digest` means that the password must not be shown.
     let mut user = Authenticator::new(password(), AuthScheme::Digest, true);
     assert_eq!(sent(&mut user, "GET", "/", 0), None);
 }
@@ -331,7 +331,7 @@ fn a_wrong_password_is_refused_once() {
         AuthDecision::TryAgain
     );
     sent(&mut user, "GET", "/", 1);
-    // A new nonce without stale=true means no, and asking again might lock the account.
+    // A new nonce without stale=true is a refusal, and another attempt might lock the account.
     let mut other = user.clone();
     assert!(is_refusal(
         &user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]))
@@ -358,7 +358,7 @@ fn a_stale_nonce_is_replaced_and_not_for_ever() {
         value.contains("nonce=\"b\"") && value.contains("nc=00000001"),
         "{value}"
     );
-    // The password may be right: nobody is asked for another one.
+    // The password may be right, so the request is sent again.
     let verdict = user.challenged(&stale);
     assert!(is_unending(&verdict), "{verdict:?}");
 }
@@ -462,7 +462,7 @@ fn who_has_no_credentials_is_anonymous_whatever_the_server_asks_for() {
     assert!(nobody.is_anonymous());
     assert_eq!(sent(&mut nobody, "GET", "/", 0), None);
 
-    // Silent at first, and not for ever.
+    // The first challenges are met, but not endlessly.
     let mut user = auto();
     assert_eq!(sent(&mut user, "GET", "/", 0), None);
     assert!(!user.is_anonymous());

@@ -7,7 +7,8 @@ use wire::http2::{
     append_window_update,
 };
 
-/// The events of these pieces; parts of a body that belong together are one, and what has not ended is the last.
+/// The events of these pieces; parts of a body that belong together are one, and what has not ended
+/// is the last.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, FrameError> {
     let mut reader = FrameReader::new(64);
     let mut events: Vec<String> = Vec::new();

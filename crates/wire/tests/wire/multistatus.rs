@@ -1,4 +1,4 @@
-//! Bodies like those of real servers, and bodies of somebody who means harm.
+//! Bodies like those of real servers, and bodies of attackers.
 
 use std::time::{Duration, Instant};
 
@@ -96,7 +96,7 @@ const RCLONE: &str = r#"<?xml version="1.0" encoding="UTF-8"?><D:multistatus xml
 
 const DAV_SERVER: &str = r#"<?xml version="1.0" encoding="utf-8"?><D:multistatus xmlns:D="DAV:" xmlns:A="http://apache.org/dav/props/"><D:response><D:href>/x/</D:href><D:propstat><D:prop><D:resourcetype><D:collection /></D:resourcetype><A:executable>T</A:executable></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>"#;
 
-/// RFC 4918, section 9.6.2, and apache's answer to a DELETE of several locked members.
+/// RFC 4918, section 9.6.2, and Apache's response to a DELETE of several locked members.
 const HREFS: &str = r#"<d:multistatus xmlns:d="DAV:"><d:response><d:href>/a</d:href><d:href>/b</d:href><d:status>HTTP/1.1 423 Locked</d:status><d:error><d:lock-token-submitted/></d:error></d:response></d:multistatus>"#;
 
 #[test]
@@ -175,7 +175,7 @@ fn a_lock_knows_its_root() {
     assert_eq!(locks[0].token.as_deref(), Some("urn:x"));
     assert_eq!(locks[0].root.as_deref(), Some("/a/"));
     assert_eq!(locks[0].timeout, None);
-    // A server may hide who could release it.
+    // A server may hide the token.
     assert_eq!((&locks[1].token, &locks[1].root), (&None, &None));
     assert_eq!(locks[1].timeout, Some(Duration::from_secs(600)));
 }
@@ -334,7 +334,7 @@ fn bodies_in_utf_16_and_in_a_declared_encoding_are_read() {
         latin1(&document("ISO-8859-1")),
         latin1(&format!("\r\n{}", document("iso-8859-1"))),
         marked.into_bytes(),
-        // Servers that take the encoding of their strings for that of what they send.
+        // Servers that take the encoding of their strings for that of the body.
         document("utf-16").into_bytes(),
         document("windows-1252").into_bytes(),
     ];
@@ -362,7 +362,7 @@ fn bodies_in_utf_16_and_in_a_declared_encoding_are_read() {
         assert!(error.to_string().starts_with(expected), "{error}");
     }
 
-    // The limit holds for what it becomes.
+    // The limit holds for the decoded text.
     let limits = XmlLimits {
         bytes: 200,
         ..XmlLimits::default()
@@ -387,7 +387,7 @@ fn what_is_missing_is_told_from_properties_that_are() {
     let given =
         "<D:propstat><D:prop><D:x/></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>";
     let cases = [
-        // Before its version 2, nginx-dav-ext says so whatever it was asked for.
+        // Before its version 2, nginx-dav-ext sends this for every request.
         (
             format!("<D:propstat><D:prop>\n</D:prop>{missing}</D:propstat>"),
             true,
@@ -415,11 +415,11 @@ fn what_is_missing_is_told_from_properties_that_are() {
     assert!(!Multistatus::default().is_of_nothing());
 }
 
-/// Runs `check` and insists that a hostile body does not keep anybody busy.
+/// Runs `check` and asserts that a hostile body does not take long.
 fn quickly<T>(check: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = check();
-    // Unoptimised code on a loaded machine; what is hunted here would take hours.
+    // Unoptimised code on a loaded machine; the defects that this finds take hours.
     assert!(
         start.elapsed() < Duration::from_secs(30),
         "{:?}",

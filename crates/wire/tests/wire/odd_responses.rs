@@ -1,4 +1,4 @@
-//! Messages that are not fine: each with the error that a tired person has to understand.
+//! Messages that are wrong: each with its error, which has to be understandable.
 
 use crate::feed::{feed, feed_all_ways};
 use wire::response::{Hint, Limits, ProtocolError};
@@ -349,7 +349,7 @@ fn what_is_not_http_is_known_from_its_first_byte() {
     ));
 }
 
-/// Everything that could go on for ever, and what stops it.
+/// Everything that could be endless, and the limit that stops it.
 #[test]
 fn endless_messages_are_stopped() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -438,7 +438,7 @@ fn bounds_are_exact() {
     assert_eq!(read(&format!("{interim}HTTP/1.1 204 \r\n\r\n")), Ok(()));
 }
 
-/// An answer that comes before the request was sent is like any other: the reader cannot know.
+/// A response that arrives before the request was sent is read like any other.
 #[test]
 fn an_early_refusal_is_a_response() {
     let message = b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";

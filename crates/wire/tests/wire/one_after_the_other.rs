@@ -3,7 +3,8 @@
 use crate::feed::{feed, feed_to};
 use wire::response::{Limits, ReadEvent, ResponseHead, ResponseReader};
 
-/// The request was a HEAD, the message, and what has to come of it: interim responses, status, body.
+/// The request was a HEAD, the message, and what has to come of it: interim responses, status,
+/// body.
 type Case = (bool, &'static [u8], &'static [u16], u16, &'static [u8]);
 
 const CASES: &[Case] = &[

@@ -1,4 +1,4 @@
-//! What holds for all bytes, not only for those somebody thought of.
+//! Properties that hold for all bytes.
 
 use crate::feed::{assert_same, feed, feed_to};
 use proptest::prelude::*;

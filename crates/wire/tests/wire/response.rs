@@ -1,4 +1,4 @@
-//! Messages that are fine: a table, fed in every way, and what has to come of each.
+//! Correct messages: a table, fed in every way, with the expected results.
 
 use crate::feed::{assert_same, feed, feed_all_ways};
 use wire::response::{Limits, ReadEvent, ResponseReader, Version};
@@ -103,8 +103,8 @@ fn good_messages_are_read_the_same_however_they_are_cut() {
     }
 }
 
-/// What may be cut off without anybody being able to notice: the rest of a body that ends with
-/// the connection, once the head is there.
+/// True if the message may be cut unnoticed: within a body that ends with the connection, once the
+/// head is there.
 fn ends_with_the_connection(case: &Case) -> bool {
     case.name.contains("until the end")
 }
@@ -147,7 +147,7 @@ fn heads_are_kept_as_they_were_sent() {
     assert_eq!(fields, [("DAV", "1"), ("X-Long", "one two"), ("DAV", "2")]);
 }
 
-/// The moment of the first byte hangs on this: see the documentation of `ResponseReader`.
+/// The moment of the first byte depends on this: see the documentation of `ResponseReader`.
 #[test]
 fn the_first_byte_of_the_final_response_is_the_first_unconsumed_one_when_it_has_started() {
     let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -186,7 +186,7 @@ fn nothing_of_the_final_response_is_consumed_with_an_interim_one() {
     assert!(reader.started() && reader.is_done() && reader.reusable());
 }
 
-/// The check that all these tables hang on has to notice when a cut makes a difference.
+/// All these tables rely on this check, which must notice when a cut makes a difference.
 #[test]
 #[should_panic(expected = "cut at the end")]
 fn the_split_check_fails_where_pieces_make_a_difference() {

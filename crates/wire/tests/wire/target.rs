@@ -117,7 +117,7 @@ fn an_address_of_a_link_has_the_interface_behind_it() {
     }
 }
 
-/// UTS 46, without its transitional processing: as browsers have it.
+/// UTS 46, without its transitional processing, as in browsers.
 #[test]
 fn names_of_other_scripts_are_those_that_are_looked_up() {
     let cases = [
@@ -140,8 +140,8 @@ fn names_of_other_scripts_are_those_that_are_looked_up() {
         let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(target.host(), host, "{text}");
     }
-    // Both directions in one label, a joiner where it may not stand, a mark that begins one, what is not assigned, and
-    // no Punycode.
+    // Both directions in one label, a joiner where it may not stand, a mark that begins one, what
+    // is not assigned, and no Punycode.
     let refused = [
         "aא.example",
         "a\u{200d}b.example",

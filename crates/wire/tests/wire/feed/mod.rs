@@ -7,14 +7,14 @@
 
 use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader};
 
-/// What came of a message. Equal however the message was cut.
+/// Result of reading a message: the same however the message was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// Statuses of the interim responses.
     pub(crate) interim: Vec<u16>,
     /// The final head.
     pub(crate) head: Option<ResponseHead>,
-    /// The body that was handed on.
+    /// The body that was passed on.
     pub(crate) body: Vec<u8>,
     /// How it ended, the end of the connection included.
     pub(crate) end: Result<(), ProtocolError>,
@@ -38,7 +38,7 @@ impl Reading {
     }
 }
 
-/// Feeds `message`, cut at the given places, then ends the connection.
+/// Feeds `message`, cut at the given offsets, then ends the connection.
 pub(crate) fn feed(
     message: &[u8],
     cuts: &[usize],
@@ -49,7 +49,7 @@ pub(crate) fn feed(
     feed_to(&mut reader, message, cuts)
 }
 
-/// The same with a reader that stands at the beginning of a response.
+/// The same with a reader at the beginning of a response.
 pub(crate) fn feed_to(reader: &mut ResponseReader, message: &[u8], cuts: &[usize]) -> Reading {
     let mut reading = Reading {
         interim: Vec::new(),
@@ -91,7 +91,7 @@ pub(crate) fn feed_to(reader: &mut ResponseReader, message: &[u8], cuts: &[usize
     reading
 }
 
-/// Steps until more input is needed; says whether the response is complete.
+/// Steps until more input is needed; true if the response is complete.
 fn drain(
     reader: &mut ResponseReader,
     mut input: &[u8],
@@ -114,8 +114,8 @@ fn drain(
     }
 }
 
-/// Feeds `message` whole, in two pieces at every place, and byte by byte, and insists that it
-/// makes no difference. (The excerpt in an error may be longer when more had arrived.)
+/// Feeds `message` whole, in two pieces at every offset, and byte by byte, and asserts that the
+/// result is the same. (The excerpt in an error may be longer when more had arrived.)
 pub(crate) fn feed_all_ways(message: &[u8], request_is_head: bool, limits: Limits) -> Reading {
     let whole = feed(message, &[], request_is_head, limits);
     let each: Vec<usize> = (0..=message.len()).collect();
