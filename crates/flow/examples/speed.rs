@@ -21,7 +21,7 @@ use flow::{
 };
 use wait4::{ResUse, Wait4};
 
-/// What both programs send.
+/// The load that both programs send.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -82,7 +82,7 @@ fn started(sink: SocketAddr, flows: Vec<FlowPlan>) -> SourceHandle {
     TrafficSource::start(plan, token()).unwrap()
 }
 
-/// The far end, as a process of its own; it ends with its standard input.
+/// The sink process; it ends with its standard input.
 fn sink() {
     let sink = TrafficSink::start(SinkSettings {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -182,7 +182,7 @@ fn theirs(load: Load, seconds: u64) -> Outcome {
     let bytes = if load.transport == FlowTransport::Tcp {
         end["sum_received"]["bytes"].as_f64().unwrap()
     } else {
-        // What was lost is among the bytes of the sender.
+        // Lost datagrams are among the bytes of the sender.
         let lost = end["sum"]["lost_percent"].as_f64().unwrap();
         end["sum"]["bytes"].as_f64().unwrap() * (1.0 - lost / 100.0)
     };
@@ -234,7 +234,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
 }
 
 /// The median with the interval of the sign test, at the largest level of at least 95 %, if there
-/// are rounds enough for it.
+/// are enough rounds.
 fn interval(values: Vec<f64>) -> String {
     let values = sorted(values);
     let count = values.len();
@@ -300,7 +300,7 @@ fn pacing() {
     }
 }
 
-/// A paced flow that is asked for more than it can send, beside one without a rate.
+/// A paced flow that requests more than it can send, beside one without a rate.
 fn excess() {
     const SECONDS: u64 = 3;
     let time = Duration::from_secs(SECONDS);

@@ -1,17 +1,17 @@
-//! How a flow behaves: the schedules of the crate `traffic`, or any others.
+//! How a flow behaves: by a schedule of the crate `traffic`, or by any other.
 
 use traffic::{Behaviour, DepartureSchedule, PlannedDeparture};
 
 /// The blocks of a flow, in the order of their moments.
 pub enum BlockSchedule {
-    /// Those of a model.
+    /// Blocks of a model.
     Planned(DepartureSchedule),
-    /// Any others.
+    /// Any other blocks.
     Given(Box<dyn Iterator<Item = PlannedDeparture> + Send>),
 }
 
 impl BlockSchedule {
-    /// Skips blocks before a moment, as many as one step can; how many.
+    /// Skips blocks before a moment, as many as one step can, and returns their number.
     pub(crate) fn skip_until(&mut self, at_ns: u64) -> u64 {
         match self {
             BlockSchedule::Planned(schedule) => schedule.skip_until(at_ns),
@@ -45,7 +45,7 @@ impl<I: Iterator<Item = PlannedDeparture> + Send + 'static> From<Box<I>> for Blo
 
 /// How a source behaves.
 pub enum FlowBehaviour {
-    /// As fast as it goes, or evenly at the rate that was agreed.
+    /// As fast as possible, or evenly at the agreed rate.
     Full {
         /// Bytes of a block.
         block_bytes: u32,

@@ -1,8 +1,8 @@
 //! The clocks of the system, in nanoseconds.
 //!
-//! The clock of the day can be set while traffic flows, by a user or by NTP: delays that are computed from it would be
-//! wrong by that from then on, and seconds would be missing or be there twice. Time stamps are therefore those of a
-//! clock that the clock of the day starts and the monotonic clock drives.
+//! The clock of the day can be set while traffic flows, by a user or by NTP: delays computed from
+//! it would be wrong by that step from then on, and seconds would be missing or occur twice. Time
+//! stamps therefore start at the clock of the day and advance with the monotonic clock.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 const OLDEST_STAMP_NS: u64 = 10_000_000_000;
 /// The two clocks are read to the nanosecond, and advance alike between steps.
 const SLACK_NS: i64 = 1_000;
-/// Readings of both clocks of which the quickest is used at the beginning.
+/// Readings of both clocks at the beginning, of which the quickest is used.
 const FIRST_READINGS: usize = 8;
 
 fn nanos(clock: ClockId) -> i64 {
@@ -25,14 +25,15 @@ pub(crate) fn monotonic_ns() -> u64 {
     nanos(ClockId::Monotonic).unsigned_abs()
 }
 
-/// Nanoseconds since 1970 as of the first call in this process, and never set since: for time stamps.
+/// Nanoseconds since 1970 as of the first call in this process, and never set since: for time
+/// stamps.
 pub(crate) fn stamp_ns() -> u64 {
     nanos(ClockId::Monotonic)
         .saturating_add(first_offset_ns())
         .unsigned_abs()
 }
 
-/// By how much the clock of the day was ahead of the monotonic one at first.
+/// Initial lead of the clock of the day over the monotonic one.
 fn first_offset_ns() -> i64 {
     static OFFSET: OnceLock<i64> = OnceLock::new();
     *OFFSET.get_or_init(|| {
@@ -67,7 +68,7 @@ impl ClockReading {
 /// Converts stamps of the kernel, which are by the clock of the day, to those of [`stamp_ns`].
 #[derive(Debug)]
 pub(crate) struct DatagramStamps {
-    /// By how much the clock of the day is ahead of the monotonic one.
+    /// Lead of the clock of the day over the monotonic one.
     offset_ns: i64,
     first_offset_ns: i64,
 }
@@ -81,13 +82,14 @@ impl DatagramStamps {
         }
     }
 
-    /// Notices whether the clock of the day was set, and returns [`stamp_ns`].
+    /// Notices if the clock of the day was set, and returns [`stamp_ns`].
     pub(crate) fn look(&mut self) -> u64 {
         self.note(ClockReading::now())
     }
 
     fn note(&mut self, reading: ClockReading) -> u64 {
-        // The thread can be interrupted between the readings: an offset that may still hold is kept.
+        // The thread can be interrupted between the readings: an offset that may still hold is
+        // kept.
         let least = reading.day - reading.after - SLACK_NS;
         let most = reading.day - reading.before + SLACK_NS;
         if !(least..=most).contains(&self.offset_ns) {
@@ -121,7 +123,7 @@ mod tests {
             first_offset_ns: DAY_NS,
         };
         let mut now = 5_000_000_000_i64;
-        // By how much the clock of the day is set before each reading: not at all, an hour ahead, a day back.
+        // Steps of the clock of the day before each reading: none, an hour ahead, a day back.
         for step in [0, 3_600_000_000_000, -86_400_000_000_000, 0] {
             now += 1_000_000_000;
             let offset = stamps.offset_ns + step;
@@ -136,7 +138,8 @@ mod tests {
             let stamp = (now - 1_000_000 + offset).unsigned_abs();
             let found = stamps.convert(stamp, seen).cast_signed();
             assert_eq!(found, now - 1_000_000 + DAY_NS, "{step}");
-            // The thread did not run for 5 ms between the readings: the offset is as exact as before.
+            // The thread did not run for 5 ms between the readings: the offset is as exact as
+            // before.
             let offset_ns = stamps.offset_ns;
             stamps.note(reading(5_000_000));
             assert_eq!(stamps.offset_ns, offset_ns);

@@ -1,8 +1,8 @@
 //! Other programs as sources of background traffic: `iperf3`, D-ITG, or any command.
 //!
-//! Nobody can ask their sinks, so they may send to loopback and inside laboratories only, and the
-//! address stands in their command as `{destination}`, where this module puts it. It cannot know where
-//! else a command sends.
+//! The receivers of these programs do not agree to traffic, so they may send to loopback and inside
+//! laboratories only. The address stands in their command as `{destination}`, which this module
+//! replaces; other addresses in a command cannot be detected.
 
 mod iperf3;
 mod listening;
@@ -26,7 +26,7 @@ use crate::watched::WatchedState;
 
 /// A network that no packet leaves: a laboratory.
 pub trait ClosedNetwork {
-    /// Whether a host of this network has the address.
+    /// True if a host of this network has the address.
     fn contains(&self, address: IpAddr) -> bool;
 }
 
@@ -38,7 +38,7 @@ impl ExternalDestination {
     /// An address of this machine.
     ///
     /// # Errors
-    /// Where it is not a loopback address.
+    /// The address is not a loopback address.
     pub fn loopback(address: IpAddr) -> Result<ExternalDestination, FlowError> {
         if address.to_canonical().is_loopback() {
             Ok(ExternalDestination(address))
@@ -50,7 +50,7 @@ impl ExternalDestination {
     /// An address of a laboratory.
     ///
     /// # Errors
-    /// Where it is not in it.
+    /// The address is not in the laboratory.
     pub fn inside(
         network: &impl ClosedNetwork,
         address: IpAddr,
@@ -75,54 +75,56 @@ fn refused(address: IpAddr) -> FlowError {
     ))
 }
 
-/// When a generator is ready.
+/// Condition under which a generator is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadyCondition {
-    /// As soon as it is started.
+    /// As soon as it has started.
     Started,
-    /// When a line of its standard output contains this.
+    /// When a line of its standard output contains this text.
     Line(String),
-    /// When a TCP or UDP socket of its network has this port and waits for peers. Nothing connects to it.
+    /// When a TCP or UDP socket of its network is bound to this port and waits for peers. The check
+    /// makes no connection.
     Listening(u16),
 }
 
-/// What a program does.
+/// Role of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternalRole {
-    /// It sends: one argument at least contains [`DESTINATION_PLACE`].
+    /// A sender: one argument at least contains [`DESTINATION_PLACE`].
     Source,
-    /// It only receives.
+    /// A receiver.
     Sink,
 }
 
 /// A generator to start.
 #[derive(Debug, Clone)]
 pub struct ExternalSettings {
-    /// Program and arguments; no shell reads them. Destination, port and directory stand in them as in
-    /// traffic files.
+    /// Program and arguments; no shell reads them. They contain the placeholders for destination,
+    /// port and directory, as in traffic files.
     pub arguments: Vec<String>,
-    /// What it does.
+    /// Role of the program.
     pub role: ExternalRole,
-    /// Where the source sends.
+    /// Destination of the source.
     pub destination: ExternalDestination,
-    /// Where the sink receives.
+    /// Port of the sink.
     pub port: Option<u16>,
     /// A directory for files of the program, which its owner removes.
     pub directory: Option<PathBuf>,
     /// The network namespace in which it runs; `None` for that of this process.
     pub namespace: Option<Arc<OwnedFd>>,
-    /// When it is ready.
+    /// Condition under which it is ready.
     pub ready: ReadyCondition,
-    /// How long it may take after SIGTERM; then SIGKILL follows.
+    /// Time that it may take after SIGTERM; then SIGKILL follows.
     pub stop_patience: Duration,
-    /// How its report is read.
+    /// Format of its report.
     pub report: ExternalReport,
-    /// Prints the report after the program has ended; without it, the program's output is the report.
+    /// Prints the report after the program has ended; without it, the program's output is the
+    /// report.
     pub decoder: Vec<String>,
 }
 
 impl ExternalSettings {
-    /// A program with no report, which is ready when it is started.
+    /// A program without a report, which is ready when it is started.
     pub fn new(
         role: ExternalRole,
         arguments: Vec<String>,
@@ -142,7 +144,7 @@ impl ExternalSettings {
         }
     }
 
-    /// Program and arguments with everything in its place.
+    /// Program and arguments with all placeholders replaced.
     fn command(&self) -> Result<Vec<String>, FlowError> {
         let mut arguments = self.arguments.iter().skip(1);
         let is_bound = arguments.any(|own| own.contains(DESTINATION_PLACE));
@@ -185,15 +187,15 @@ impl ExternalSettings {
 pub struct ExternalEnd {
     /// Its exit status or signal, for people: "exit status: 0".
     pub status: String,
-    /// What its report says; the error says why it cannot be read.
+    /// Figures of its report; the error is the reason why it cannot be read.
     pub figures: Result<ExternalFigures, String>,
     /// The last lines of its standard error.
     pub error_output: String,
 }
 
 impl ExternalEnd {
-    /// Why it may have ended, for people, with a colon before it: the last line of its standard error, or else what is
-    /// wrong with its report.
+    /// The probable reason of its end, for people, with a colon before it: the last line of its
+    /// standard error, or else the error of its report.
     pub fn reason(&self) -> String {
         let mut lines = self.error_output.lines().rev().map(str::trim);
         let last = lines.find(|line| !line.is_empty());
@@ -202,7 +204,7 @@ impl ExternalEnd {
     }
 }
 
-/// How far a generator is.
+/// Progress of a generator.
 #[derive(Debug, Clone, Default)]
 enum ExternalState {
     #[default]
@@ -215,7 +217,7 @@ enum ExternalState {
 #[derive(Debug)]
 pub struct ExternalGenerator;
 
-/// A generator that runs. It is stopped when this is dropped, and killed when this process is.
+/// A running generator. It is stopped when this is dropped, and killed when this process is.
 #[derive(Debug)]
 pub struct ExternalHandle {
     state: Arc<WatchedState<ExternalState>>,
@@ -227,7 +229,7 @@ impl ExternalGenerator {
     /// Starts a generator; [`ExternalHandle::ready`] waits until it is ready.
     ///
     /// # Errors
-    /// Where its command does not name the destination, or no thread can be started.
+    /// The command does not contain the destination, or no thread can be started.
     pub fn start(settings: ExternalSettings) -> Result<ExternalHandle, FlowError> {
         let command = settings.command()?;
         let decoder = settings.filled(&settings.decoder)?;
@@ -254,7 +256,7 @@ impl ExternalHandle {
     /// Waits until the generator is ready.
     ///
     /// # Errors
-    /// Where it cannot be started, ends before, or `patience` is over.
+    /// The generator cannot be started, ends before, or `patience` is over.
     pub fn ready(&self, patience: Duration) -> Result<(), FlowError> {
         let what = "the external generator was not ready";
         self.state.wait(patience, what, |state| match state {
@@ -271,7 +273,7 @@ impl ExternalHandle {
         })?
     }
 
-    /// Whether it has not ended.
+    /// True until it has ended.
     pub fn is_active(&self) -> bool {
         !matches!(*self.state.read(), ExternalState::Ended(_))
     }
@@ -281,10 +283,10 @@ impl ExternalHandle {
         drop(self.stop.take());
     }
 
-    /// Waits until the generator ends, by itself or because it was asked to.
+    /// Waits until the generator ends, by itself or after [`ask_to_stop`](Self::ask_to_stop).
     ///
     /// # Errors
-    /// Where it could not be started, or `patience` is over.
+    /// The generator could not be started, or `patience` is over.
     pub fn finish(&self, patience: Duration) -> Result<ExternalEnd, FlowError> {
         let what = "the external generator did not end";
         self.state.wait(patience, what, |state| match state {
@@ -296,7 +298,7 @@ impl ExternalHandle {
     /// Stops the generator.
     ///
     /// # Errors
-    /// Where it could not be started.
+    /// The generator could not be started.
     pub fn stop(mut self) -> Result<ExternalEnd, FlowError> {
         self.end();
         self.finish(Duration::ZERO)

@@ -1,10 +1,10 @@
 //! A shell that ends a process group when this process does.
 //!
-//! What a child of this process has started has another parent, so that the kernel's signal at the end of a parent
-//! (`PR_SET_PDEATHSIG`) does not reach it. A guard leads the group and reads from a pipe that only this process can
-//! write to. When the pipe closes, the guard kills the group, and itself with it. It is there before all others, so
-//! that nothing can be started that it does not end. A program that leaves the group (setsid(2)) is known to the guard
-//! by its number.
+//! A child of a child of this process has another parent, so that the kernel's signal at the end of
+//! a parent (`PR_SET_PDEATHSIG`) does not reach it. A guard leads the group and reads from a pipe
+//! that only this process can write to. When the pipe closes, the guard kills the group, and itself
+//! with it. The guard starts before all others, so that every process of the group is ended by it.
+//! A program that leaves the group (setsid(2)) is killed by its number, which the guard has read.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -14,15 +14,16 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process, kill_process_group, waitid,
 };
 
-/// Other signals are for the others. `read` fails at the end of its input, and group 0 is that of the shell.
+/// The shell ignores the signals that are meant for the group. `read` fails at the end of its
+/// input, and group 0 is that of the shell.
 const SCRIPT: &str = "trap '' TERM INT HUP; all=; while read -r one; do all=\"$all -$one $one\"; done; \
                       [ -z \"$all\" ] || kill -s KILL -- $all; kill -s KILL 0";
 
-/// The guard of a process group, which ends with this process, however that does. The number of the group is its own
-/// until this is dropped, which kills what is left of the group.
+/// The guard of a process group, which ends with this process, however that ends. The number of the
+/// group is not reused until this is dropped, which kills the rest of the group.
 #[derive(Debug)]
 pub struct GroupGuard {
-    /// Numbers of programs go into its standard input, which closes with this process.
+    /// Its standard input takes the numbers of programs, and closes with this process.
     shell: Child,
 }
 
@@ -44,7 +45,8 @@ impl GroupGuard {
     /// Starts a program in the group.
     ///
     /// # Errors
-    /// As the system says of the program. It is ended again where the guard has ended.
+    /// The program cannot be started, as the system reports. It is ended again if the guard has
+    /// ended.
     pub fn spawn(mut self, command: &mut Command) -> io::Result<GuardedChild> {
         let group = self.group().as_raw_nonzero().get();
         let child = command.process_group(group).spawn()?;
@@ -68,7 +70,8 @@ impl GroupGuard {
 
 impl Drop for GroupGuard {
     fn drop(&mut self) {
-        // They fail only where it was waited for, which nothing else does. The group goes first: `wait` closes the pipe.
+        // These calls fail only after a wait, which happens nowhere else. The group goes first:
+        // `wait` closes the pipe.
         let _ = kill_process_group(self.group(), Signal::KILL);
         let _ = self.shell.wait();
     }
@@ -79,7 +82,7 @@ impl Drop for GroupGuard {
 pub struct GuardedChild {
     child: Child,
     guard: GroupGuard,
-    /// How it ended, once it was waited for: from then on, its number may be another's.
+    /// Its exit status, after a wait: from then on, its number may be reused.
     status: Option<ExitStatus>,
 }
 
@@ -89,7 +92,7 @@ impl GuardedChild {
         self.child.id()
     }
 
-    /// The same, for system calls.
+    /// The same number, for system calls.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -99,22 +102,23 @@ impl GuardedChild {
         self.guard.group()
     }
 
-    /// Its standard output and standard error, where they are pipes that nobody has taken.
+    /// Its standard output and standard error, where they are pipes that have not been taken.
     pub fn take_pipes(&mut self) -> Option<(ChildStdout, ChildStderr)> {
         self.child.stdout.take().zip(self.child.stderr.take())
     }
 
-    /// Whether the program has ended. It is not waited for, so that its number is not given to another one.
+    /// True if the program has ended. There is no wait for it, so that its number is not reused.
     pub fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.status.is_some() || !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
     }
 
-    /// Sends a signal to the group, and to the program, which may have left the group for one of its own. Each gets it once:
-    /// some servers end at a second SIGTERM without completing what they are at. The guard itself ends by `SIGKILL` only.
+    /// Sends a signal to the group, and to the program, which may have left the group for another.
+    /// Each gets it once: some servers end at a second SIGTERM without completing their work. The
+    /// guard itself ends by `SIGKILL` only.
     pub fn signal(&self, signal: Signal) {
         let group = self.group();
-        // They fail where nobody is left.
+        // Fails if no process is left.
         let _ = kill_process_group(group, signal);
         if self.status.is_some() {
             return;
@@ -131,10 +135,10 @@ impl GuardedChild {
         }
     }
 
-    /// Kills what is left, and tells how the program ended.
+    /// Kills the rest, and returns the exit status of the program.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The wait for it fails.
     pub fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
@@ -148,7 +152,7 @@ impl GuardedChild {
 
 impl Drop for GuardedChild {
     fn drop(&mut self) {
-        // Nothing is left to be done where it fails.
+        // If it fails, nothing can be done.
         let _ = self.end();
     }
 }

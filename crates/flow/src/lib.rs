@@ -7,10 +7,10 @@
 //!   sending threads  --- datagrams, streams   -->    data thread
 //! ```
 //!
-//! A source proves that it shares a token with the sink and asks for flows; the sink agrees within
+//! A source proves that it shares a token with the sink and requests flows; the sink agrees within
 //! the limits that its user set, or refuses with a sentence. Heartbeats go both ways: when either
-//! side is killed, the other stops within two seconds; when the network between them carries nothing any more, within
-//! seventeen, because a queue of seconds looks the same.
+//! side is killed, the other stops within two seconds; when the network between them carries
+//! nothing any more, within seventeen, because a queue of seconds looks the same.
 
 pub mod behaviour;
 mod clock;
@@ -39,11 +39,11 @@ pub use token::SharedToken;
 
 use crate::message::ControlFrameError;
 
-/// How often each side of a session sends at least something.
+/// Longest time between two messages of each side of a session.
 pub const HEARTBEAT: Duration = Duration::from_millis(250);
-/// A side that was silent for this long is regarded as dead, and nothing is sent to it any more, unless another time is
-/// given: a network that the flows themselves congest loses heartbeats, too. Where it does not even acknowledge, it is given
-/// longer.
+/// A side that was silent for this long is regarded as dead, and nothing is sent to it any more,
+/// unless another time is given: a network that the flows themselves congest loses heartbeats, too.
+/// Without even acknowledgments, the limit is longer.
 pub const LONGEST_SILENCE: Duration = Duration::from_millis(1500);
 
 /// The protocol of a flow.
@@ -56,21 +56,21 @@ pub enum FlowTransport {
     Udp,
 }
 
-/// Why traffic cannot flow, or does not any more.
+/// Why traffic cannot flow, or has ended.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FlowError {
     /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was attempted, on what.
+        /// The attempted action and its object.
         what: String,
-        /// What happened.
+        /// The error.
         error: Arc<io::Error>,
     },
-    /// The token cannot be had.
+    /// The token is not available.
     #[error("token: {0}")]
     Token(String),
-    /// A plan or settings that cannot be.
+    /// Invalid settings, or an impossible plan.
     #[error("{0}")]
     Settings(String),
     /// The other side is not a sink or source, or of another version.
@@ -82,15 +82,15 @@ pub enum FlowError {
     /// The sink ended what it had agreed to, with its reason.
     #[error("the sink ended the session: {0}")]
     EndedBySink(String),
-    /// The other side is another program: what it writes begins like this.
+    /// The other side is another program, whose output begins like this.
     #[error("it speaks another protocol (it begins with {0})")]
     Stranger(String),
-    /// What answers at an address is no sink, but begins like this.
+    /// The peer at an address is not a sink; its output begins like this.
     #[error("what answers at {address} is no sink of Prestan (it begins with {begins})")]
     NoSink {
         /// The address.
         address: std::net::SocketAddr,
-        /// The beginning of what it wrote.
+        /// The beginning of its output.
         begins: String,
     },
     /// The other side does not share the token.
@@ -105,7 +105,7 @@ pub enum FlowError {
     /// Something did not happen in time.
     #[error("{what} within {seconds} s")]
     TimedOut {
-        /// What did not happen: "the sink did not agree".
+        /// The missing event: "the sink did not agree".
         what: String,
         /// The time limit.
         seconds: f64,

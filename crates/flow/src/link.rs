@@ -1,13 +1,15 @@
-//! The control connection, for both of its sides: messages, heartbeats, and whether the other side
-//! lives.
+//! The control connection, for both of its sides: messages, heartbeats, and signs of life of the
+//! other side.
 //!
-//! Traffic that is more than the network carries takes the packets of this connection, too: acknowledgments of the sink's
-//! messages are lost, and TCP waits longer and longer before it repeats them. Therefore the timeouts do not grow, the sink
-//! takes data for a sign of life, and it sends datagrams to the source that need no acknowledgment.
+//! Traffic beyond the capacity of the network delays this connection, too: acknowledgments of the
+//! sink's messages are lost, and TCP waits longer and longer before it repeats them. Therefore the
+//! timeouts do not grow, the sink takes data for a sign of life, and it sends datagrams to the
+//! source that need no acknowledgment.
 //!
-//! Where even these wait for seconds, TCP shows whether the other side is silent or the path is slow: a system whose
-//! program is silent acknowledges heartbeats after a round trip, and probes while there are none. Behind a path that gets
-//! slow, acknowledgments come late or not at all; behind one that is broken, too: those look the same at first.
+//! Where even these are delayed by seconds, TCP shows if the other side is silent or the path is
+//! slow: a system whose program is silent acknowledges heartbeats after a round trip, and probes
+//! while there are none. Behind a slow path, acknowledgments come late or not at all; behind a
+//! broken one, too: at first, the two look the same.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -22,18 +24,19 @@ use crate::sys::{TcpFacts, keep_timeouts_short, probe_when_idle, tcp_facts};
 use crate::token::random;
 use crate::{FlowError, HEARTBEAT};
 
-/// How long a wait for a message goes on before it is asked whether it should stop.
+/// Interval at which a wait for a message checks if it should stop.
 const TICK: Duration = Duration::from_millis(50);
-/// Acknowledgments of heartbeats are not farther apart than this, unless some are lost or wait in a queue.
+/// Longest distance between acknowledgments of heartbeats, unless some are lost or wait in a queue.
 const ACKNOWLEDGMENTS_APART: Duration = HEARTBEAT.saturating_mul(3);
-/// Within as many round trips a message longer than heartbeats is acknowledged, though TCP begins slowly: the counts of
-/// thousands of flows.
+/// Round trips within which a message longer than heartbeats is acknowledged, though TCP begins
+/// slowly: the counts of thousands of flows.
 const LONG_MESSAGE: u32 = 8;
-/// As many probes are unanswered where the path is slow, or broken.
+/// Probes without acknowledgment that show a slow or broken path.
 const UNANSWERED_PROBES: u8 = 2;
-/// So much longer a side may be silent whose acknowledgments are late: a queue of a thousand full packets takes 12 s at 1 Mbit/s.
+/// Additional silence that is permitted where acknowledgments are late: a queue of a thousand full
+/// packets takes 12 s at 1 Mbit/s.
 pub(crate) const SLOW_PATH: Duration = Duration::from_secs(15);
-/// What strangers begin with is shown up to here.
+/// Bytes of an unknown protocol that are shown.
 const SHOWN: usize = 40;
 
 /// One side of a control connection.
@@ -42,22 +45,24 @@ pub(crate) struct ControlLink {
     stream: TcpStream,
     decoder: FrameDecoder,
     buffer: Box<[u8]>,
-    /// When the other side was heard last.
+    /// When the other side was last heard.
     heard: Instant,
-    /// When nothing came last, though this side listened: while it does not run, the other one is not silent.
+    /// When a wait last ended without a message: while this side does not run, the other one is not
+    /// silent.
     unheard: Instant,
-    /// When this side wrote last.
+    /// When this side last wrote.
     written: Instant,
-    /// When it wrote something else than a heartbeat last.
+    /// When it last wrote something other than a heartbeat.
     spoke: Instant,
     life: Option<LifeLine>,
     longest_silence: Duration,
     progress: AcknowledgmentProgress,
-    /// How much longer the other side may be silent, by the acknowledgments of heartbeats. Until it is heard again.
+    /// Additional silence that is permitted, by the acknowledgments of heartbeats, until the other
+    /// side is heard again.
     allowance: Duration,
 }
 
-/// When the other side was last seen to acknowledge something, or to owe nothing.
+/// When the other side last acknowledged something, or had nothing to acknowledge.
 #[derive(Debug, Clone, Copy)]
 struct AcknowledgmentProgress {
     acknowledged_bytes: u32,
@@ -65,7 +70,8 @@ struct AcknowledgmentProgress {
 }
 
 impl AcknowledgmentProgress {
-    /// For how long what was written has waited for another acknowledgment, `now` that the connection shows `facts`.
+    /// Time for which unacknowledged bytes have waited for another acknowledgment, `now` that the
+    /// connection shows `facts`.
     fn waited(&mut self, facts: TcpFacts, now: Instant) -> Duration {
         if facts.unacknowledged == 0 || facts.acknowledged_bytes != self.acknowledged_bytes {
             self.acknowledged_bytes = facts.acknowledged_bytes;
@@ -78,9 +84,9 @@ impl AcknowledgmentProgress {
 /// Datagrams from the sink to the source, as often as heartbeats.
 #[derive(Debug)]
 enum LifeLine {
-    /// Of the sink.
+    /// The side of the sink.
     Says { socket: UdpSocket, number: u64 },
-    /// Of the source.
+    /// The side of the source.
     Hears {
         socket: UdpSocket,
         sink: IpAddr,
@@ -89,7 +95,7 @@ enum LifeLine {
 }
 
 impl LifeLine {
-    /// Says that this side lives.
+    /// Sends a sign of life.
     fn say(&self) {
         if let LifeLine::Says { socket, number } = self {
             // The next one may succeed.
@@ -97,7 +103,7 @@ impl LifeLine {
         }
     }
 
-    /// Whether the other side has said so since the last call.
+    /// True if one arrived since the last call.
     fn has_heard(&self) -> bool {
         let LifeLine::Hears {
             socket,
@@ -109,7 +115,7 @@ impl LifeLine {
         };
         let mut is_heard = false;
         let mut datagram = [0; 9];
-        // Bounded, because anybody can send there.
+        // Bounded, because any host can send there.
         for _ in 0..64 {
             let Ok((count, peer)) = socket.recv_from(&mut datagram) else {
                 break;
@@ -126,9 +132,10 @@ impl ControlLink {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(longest_silence))?;
-        // Without it, the connection works as long as less is lost.
+        // Without this option, the connection works as long as less is lost.
         let _ = keep_timeouts_short(stream.as_fd());
-        // Without them, a side that waits for the first message takes a slow path for a silent program.
+        // Without these probes, a side that waits for the first message takes a slow path for a
+        // silent program.
         let _ = probe_when_idle(stream.as_fd());
         let now = Instant::now();
         Ok(ControlLink {
@@ -149,7 +156,7 @@ impl ControlLink {
         })
     }
 
-    /// Opens a port at which datagrams of the other side are heard; `None` where there is none.
+    /// Opens a port for datagrams of the other side; `None` where this is impossible.
     pub(crate) fn open_life_line(&mut self) -> Option<LifeLinePort> {
         let own = self.stream.local_addr().ok()?;
         let sink = self.stream.peer_addr().ok()?.ip().to_canonical();
@@ -176,19 +183,19 @@ impl ControlLink {
             socket.connect(source)?;
             Ok(socket)
         };
-        // Without it, the connection alone tells that this side lives.
+        // Without it, the connection alone shows that this side lives.
         self.life = connected().ok().map(|socket| LifeLine::Says {
             socket,
             number: life.number,
         });
     }
 
-    /// How long ago the other side gave a sign of life.
+    /// Time since the last sign of life of the other side.
     pub(crate) fn silence(&self) -> Duration {
         self.heard.elapsed()
     }
 
-    /// The other side has given another sign of life.
+    /// Notes another sign of life of the other side.
     pub(crate) fn other_side_lives(&mut self) {
         self.heard = Instant::now();
         self.allowance = Duration::ZERO;
@@ -198,19 +205,20 @@ impl ControlLink {
         self.longest_silence
     }
 
-    /// How much longer than usual it takes until something is heard: acknowledgments are late, or round trips are long.
+    /// Additional time until something can be heard: acknowledgments are late, or round trips are
+    /// long.
     pub(crate) fn delay_of_path(&mut self) -> Duration {
         self.look().map_or(Duration::ZERO, |(_, delay)| delay)
     }
 
-    /// What the system knows of the connection, and the delay of its path by that.
+    /// Facts of the system about the connection, and the delay of its path by these.
     fn look(&mut self) -> Option<(TcpFacts, Duration)> {
         let facts = tcp_facts(self.stream.as_fd())?;
         let waited = self.progress.waited(facts, Instant::now());
         Some((facts, delay_by(facts, waited, self.spoke.elapsed())))
     }
 
-    /// Whether what was written is acknowledged before the next heartbeat is due.
+    /// True if everything written is acknowledged before the next heartbeat is due.
     pub(crate) fn is_prompt(&self) -> bool {
         self.allowance.is_zero()
     }
@@ -219,7 +227,7 @@ impl ControlLink {
         &self.stream
     }
 
-    /// The other side has proved that it has the token: it may write long messages.
+    /// Permits long messages: the other side has proved that it has the token.
     pub(crate) fn trust(&mut self) {
         self.decoder.set_limit(LONGEST_MESSAGE);
     }
@@ -232,10 +240,10 @@ impl ControlLink {
         self.stream.write_all(&message.encode()).map_err(lost)
     }
 
-    /// Writes a heartbeat if it is time for one.
+    /// Writes a heartbeat if one is due.
     ///
     /// # Errors
-    /// Where the connection is lost, or the other side has been silent for too long.
+    /// The connection is lost, or the other side has been silent for too long.
     pub(crate) fn keep_alive(&mut self) -> Result<(), FlowError> {
         if self.life.as_ref().is_some_and(LifeLine::has_heard) {
             self.other_side_lives();
@@ -265,7 +273,7 @@ impl ControlLink {
     /// The next message; `None` where none is complete within `patience`.
     ///
     /// # Errors
-    /// Where the connection ends, or what arrives is no message.
+    /// The connection ends, or the bytes are not a message.
     pub(crate) fn receive(
         &mut self,
         patience: Duration,
@@ -296,8 +304,8 @@ impl ControlLink {
         }
     }
 
-    /// The next message, which has to be there within `patience`, or later where the path is slow; heartbeats do not count.
-    /// `should_stop` ends the wait.
+    /// The next message, which has to arrive within `patience`, or later where the path is slow;
+    /// heartbeats do not count. `should_stop` ends the wait.
     pub(crate) fn expect(
         &mut self,
         patience: Duration,
@@ -308,7 +316,7 @@ impl ControlLink {
         let mut delay = Duration::ZERO;
         loop {
             let left = patience.saturating_sub(begun.elapsed());
-            // Of a slow path, an acknowledgment comes before the message behind it.
+            // On a slow path, an acknowledgment arrives before the message behind it.
             delay = delay.max(self.delay_of_path());
             match self
                 .receive(left.min(TICK))
@@ -321,7 +329,7 @@ impl ControlLink {
             if should_stop() {
                 return Err(FlowError::Stopped);
             }
-            // Also where heartbeats come in all the time: a stranger may send nothing else.
+            // Also checked while heartbeats arrive: an unauthenticated peer may send nothing else.
             let waited = begun.elapsed();
             if waited > patience + delay {
                 return Err(FlowError::TimedOut {
@@ -332,7 +340,8 @@ impl ControlLink {
         }
     }
 
-    /// Bytes of another protocol have no length in front, and are described by what they begin with.
+    /// Describes an error: bytes of another protocol have no length in front, so their beginning is
+    /// shown.
     fn described(&self, error: FlowError) -> FlowError {
         match error {
             FlowError::Frame(ControlFrameError::TooLong { limit, .. })
@@ -348,8 +357,8 @@ impl ControlLink {
     }
 }
 
-/// How much longer it takes on such a path until something is heard. What was written has `waited` for another
-/// acknowledgment; since `quiet`, nothing but heartbeats was written.
+/// Additional time until something can be heard on such a path. Unacknowledged bytes have `waited`
+/// for another acknowledgment; since `quiet`, nothing but heartbeats was written.
 fn delay_by(facts: TcpFacts, waited: Duration, quiet: Duration) -> Duration {
     let round_trip = Duration::from_micros(facts.round_trip_us.into());
     if is_slow(facts, round_trip, waited, quiet) {
@@ -359,15 +368,16 @@ fn delay_by(facts: TcpFacts, waited: Duration, quiet: Duration) -> Duration {
     }
 }
 
-/// Whether acknowledgments are later than those of a path with such round trips.
+/// True if acknowledgments are later than those of a path with such round trips.
 fn is_slow(facts: TcpFacts, round_trip: Duration, waited: Duration, quiet: Duration) -> bool {
     if facts.unacknowledged == 0 {
         return facts.probes >= UNANSWERED_PROBES;
     }
-    // Heartbeats that a round trip has room for, and one more at either end of it. A longer message has any number of segments.
+    // Heartbeats within a round trip, and one more at either end of it. A longer message has any
+    // number of segments.
     let under_way = round_trip.as_millis() / HEARTBEAT.as_millis() + 2;
     let are_heartbeats = quiet > LONG_MESSAGE * round_trip;
-    // Where segments are lost, what comes from the other side may acknowledge old ones again and again.
+    // After losses, packets of the other side may repeat old acknowledgments.
     facts.timeouts > 0
         || waited > ACKNOWLEDGMENTS_APART
         || are_heartbeats && u128::from(facts.unacknowledged) > under_way
@@ -377,7 +387,7 @@ fn lost(error: io::Error) -> FlowError {
     FlowError::ControlLost(error.to_string())
 }
 
-/// What arrived instead of the message that had to come.
+/// The error for a message of the wrong kind.
 pub(crate) fn out_of_turn() -> FlowError {
     FlowError::ControlLost("a message out of turn".to_owned())
 }
@@ -398,13 +408,15 @@ mod tests {
     #[test]
     fn late_acknowledgments_make_a_path_slow_and_long_round_trips_do_not() {
         let table = [
-            // Round trip in ms, segments under way, time-outs, ms without another acknowledgment, probes; how much longer, in ms.
+            // Round trip in ms, segments in flight, time-outs, ms without another acknowledgment,
+            // probes; additional time in ms.
             (1, 0, 0, 100, 0, 2),
             (1, 1, 0, 250, 0, 2),
-            // Of a program that hangs, the system goes on to acknowledge heartbeats.
+            // The system of a program that hangs continues to acknowledge heartbeats.
             (600, 3, 0, 250, 0, 1200),
             (3000, 13, 0, 260, 0, 6000),
-            // Nothing is acknowledged any more, less than a round trip before has come, or some were lost.
+            // Nothing is acknowledged any more, less than a round trip before has arrived, or some
+            // were lost.
             (1, 3, 0, 800, 0, 15_000),
             (600, 3, 0, 800, 0, 15_000),
             (600, 6, 0, 250, 0, 15_000),
@@ -427,7 +439,8 @@ mod tests {
             let waited = Duration::from_millis(waited_ms);
             assert_eq!(delay_by(facts, waited, quiet), expected, "{facts:?}");
         }
-        // The counts of a thousand flows, of which the other system acknowledges a part with each round trip.
+        // The counts of a thousand flows, of which the other system acknowledges a part with each
+        // round trip.
         let counts = TcpFacts {
             round_trip_us: 600_000,
             unacknowledged: 40,
@@ -455,10 +468,11 @@ mod tests {
             let at = begun + Duration::from_millis(at_ms);
             progress.waited(facts, at).as_millis()
         };
-        // Nothing is owed, for however long.
+        // Nothing is unacknowledged, for however long.
         assert_eq!(waited_ms(100, 0, 10), 0);
         assert_eq!(waited_ms(5100, 0, 10), 0);
-        // Whatever else arrives meanwhile, such as probes of a side that waits for a message behind a queue.
+        // Regardless of other packets, such as probes of a side that waits for a message behind a
+        // queue.
         assert_eq!(waited_ms(5800, 3, 10), 700);
         assert_eq!(waited_ms(6300, 5, 10), 1200);
         // A part is acknowledged, and the rest waits again.

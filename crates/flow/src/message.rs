@@ -1,5 +1,5 @@
-//! Messages between a source and a sink, and how they travel: a length of four bytes, big-endian,
-//! then so many bytes of JSON.
+//! Messages between a source and a sink, and their encoding: a length of four bytes, big-endian,
+//! then that many bytes of JSON.
 //!
 //! ```text
 //! sink                                     source
@@ -30,11 +30,11 @@ pub const LONGEST_MESSAGE: usize = 4 << 20;
 /// Most flows of one request, so that their counts fit into a message.
 pub const MOST_FLOWS: u32 = traffic::MOST_FLOWS as u32;
 
-/// What one side writes to the other.
+/// A message of one side to the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ControlMessage {
-    /// The sink begins, with a number that nobody can know before.
+    /// The sink begins, with an unpredictable number.
     Greeting {
         /// [`PROTOCOL_VERSION`].
         version: u32,
@@ -50,76 +50,77 @@ pub enum ControlMessage {
         /// 64 hexadecimal digits.
         proof: String,
     },
-    /// So does the sink.
+    /// The sink proves it, too.
     Welcome {
         /// 64 hexadecimal digits.
         proof: String,
     },
     /// The session ends here.
     Refused {
-        /// A sentence for people.
+        /// The reason, a sentence for people.
         reason: String,
     },
-    /// The source asks for flows.
+    /// The source requests flows.
     Request {
         /// Flows that share a port.
         groups: Vec<FlowGroup>,
-        /// Where it hears datagrams that say that the sink lives; absent where it cannot.
+        /// Port for datagrams that show that the sink lives; absent where the source cannot receive
+        /// them.
         life: Option<LifeLinePort>,
     },
     /// The sink agrees to all of them.
     Agreed {
-        /// In the order of the request.
+        /// The groups, in the order of the request.
         groups: Vec<AgreedGroup>,
     },
-    /// The writer lives.
+    /// A sign of life.
     Heartbeat {},
-    /// The source asks for counts before their second is over.
+    /// The source requests counts before their second is over.
     ReadingRequest {},
-    /// What has arrived.
+    /// Counts of arrivals.
     Received {
         /// Nanoseconds since the agreement, by the clock of the sink.
         elapsed_ns: u64,
-        /// Why it is sent.
+        /// The reason for sending them.
         occasion: ReadingOccasion,
         /// Flows in the order of the agreement.
         flows: Vec<SinkCounts>,
     },
-    /// All flows have ended; the sink may count what is still in flight.
+    /// All flows have ended; the sink may count data that are still in flight.
     Finished {},
 }
 
-/// Why a sink sends what it has counted.
+/// Why a sink sends its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingOccasion {
     /// A second is over, and the next interval of delays begins.
     Second,
-    /// The source asked for it.
+    /// The source requested it.
     Request,
-    /// All flows have ended: nothing comes after this.
+    /// All flows have ended: no counts follow.
     Last,
 }
 
-/// Flows that are alike. They share a port of the sink.
+/// Flows with the same properties. They share a port of the sink.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowGroup {
     /// Protocol of the data.
     pub transport: FlowTransport,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u32,
-    /// The most that each of them sends; absent: as much as it can.
+    /// Highest rate of each flow; absent: unlimited.
     pub bytes_per_second: Option<u64>,
-    /// How long each of them lasts at most.
+    /// Longest duration of each flow.
     pub duration_ms: u64,
-    /// Its largest block.
+    /// Largest block.
     pub block_bytes: u32,
-    /// Whether blocks of a stream begin with a header (always so for datagrams).
+    /// Blocks of a stream begin with a header (those of datagrams always do).
     pub has_stamps: bool,
-    /// The port of the sink; absent: any.
+    /// Port of the sink; absent: any.
     pub port: Option<u16>,
-    /// Whether the sink may choose one of the ports after it where another program has it.
+    /// The sink may choose one of the next ports if this one is in use.
     pub may_move: bool,
     /// Receive buffer of the sink (`SO_RCVBUF`), the window of TCP; absent: as the system decides.
     pub window_bytes: Option<u32>,
@@ -127,17 +128,17 @@ pub struct FlowGroup {
     pub congestion_control: Option<String>,
 }
 
-/// Where a source hears that the sink lives.
+/// Address at which a source receives signs of life of the sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LifeLinePort {
-    /// Its UDP port, at the address from which it is connected.
+    /// UDP port, at the address of the source's connection.
     pub port: u16,
-    /// The random number that a datagram contains, as 8 bytes, big-endian.
+    /// Random number that a datagram contains, as 8 bytes, big-endian.
     pub number: u64,
 }
 
-/// Where the flows of a group send, and how their data are recognised.
+/// Port of the flows of a group, and the numbers that identify their data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgreedGroup {
@@ -145,29 +146,30 @@ pub struct AgreedGroup {
     pub port: u16,
     /// A random number for each flow.
     pub ids: Vec<u64>,
-    /// The congestion control that the sink uses; absent for datagrams.
+    /// The congestion control of the sink; absent for datagrams.
     pub congestion_control: Option<String>,
 }
 
-/// What a sink has of one flow.
+/// Counts of one flow at the sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SinkCounts {
-    /// Bytes that have arrived.
+    /// Bytes received.
     pub bytes: u64,
-    /// When the first and the last of them arrived, in nanoseconds after the agreement; absent without bytes.
+    /// Arrivals of the first and the last of them, in nanoseconds after the agreement; absent
+    /// without bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived_ns: Option<(u64, u64)>,
     /// Datagrams or blocks with time stamps, without duplicates.
     pub packets: u64,
     /// Numbers below the highest that have not arrived.
     pub lost: u64,
-    /// Datagrams for which the socket buffer of the sink had no room. Flows that share a port share the buffer: the first
-    /// of them has the count.
+    /// Datagrams dropped because the socket buffer of the sink was full. Flows that share a port
+    /// share the buffer: the first of them has the count.
     pub overflowed: u64,
-    /// Arrived after one with a higher number (RFC 4737, section 3.3).
+    /// Arrivals after one with a higher number (RFC 4737, section 3.3).
     pub reordered: u64,
-    /// Arrived before.
+    /// Repeated arrivals.
     pub duplicates: u64,
     /// Interarrival jitter in nanoseconds (RFC 3550, section 6.4.1).
     pub jitter_ns: u64,
@@ -176,7 +178,7 @@ pub struct SinkCounts {
     pub delay_variation_ns: u64,
     /// Type of service or traffic class of the last datagram, its DSCP in the upper six bits.
     pub tos: Option<u8>,
-    /// Whether the stream has ended.
+    /// The stream has ended.
     pub has_ended: bool,
     /// Times without a byte; absent for datagrams and for blocks with time stamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,18 +187,19 @@ pub struct SinkCounts {
     pub delays: Option<DelaySummary>,
 }
 
-/// Times without a byte of a stream, each longer than 200 ms (the shortest retransmission time-out of Linux). One that
-/// goes on is among them.
+/// Times without a byte of a stream, each longer than 200 ms (the shortest retransmission time-out
+/// of Linux), including one that has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamStalls {
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
-    /// Their length together in nanoseconds.
+    /// Their total length in nanoseconds.
     pub total_ns: u64,
 }
 
-/// How the one-way delays of a whole flow varied, each above the shortest (RFC 5481, section 4.2).
+/// Variation of the one-way delays of a whole flow, each above the shortest (RFC 5481, section
+/// 4.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelaySummary {
@@ -210,27 +213,27 @@ pub struct DelaySummary {
     pub p99_ns: u64,
     /// The largest in nanoseconds.
     pub max_ns: u64,
-    /// How much faster the clock of the sink runs than that of the source, in parts per billion.
+    /// Excess of the speed of the sink's clock over the source's, in parts per billion.
     pub drift_ppb: Option<i64>,
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlFrameError {
-    /// It would be longer than allowed here.
+    /// A message longer than the limit.
     #[error("a message of {length} bytes is too long (at most {limit})")]
     TooLong {
-        /// Its length by its first four bytes.
+        /// Length by its first four bytes.
         length: usize,
-        /// What is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The other side has another version.
+    /// A message of another version.
     #[error(
         "the other side has version {0} of the protocol, this one has version {PROTOCOL_VERSION}"
     )]
     Version(u32),
-    /// It is no message of this protocol.
+    /// Bytes that are no message of this protocol.
     #[error("not a message of this protocol: {0}")]
     Malformed(String),
 }
@@ -242,10 +245,10 @@ struct AnnouncedVersion {
 }
 
 impl ControlMessage {
-    /// The message as it travels.
+    /// The message as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = vec![0; 4];
-        // Writing numbers, texts and lists to memory has no way to fail.
+        // Writing numbers, texts and lists to memory cannot fail.
         if serde_json::to_writer(&mut frame, self).is_err() {
             frame.truncate(4);
         }
@@ -290,7 +293,7 @@ impl FrameDecoder {
         }
     }
 
-    /// From now on, messages may be of this length.
+    /// Permits messages up to this length from now on.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
@@ -300,15 +303,15 @@ impl FrameDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The first bytes that are not read yet.
+    /// The first bytes that have not been read.
     pub fn beginning(&self, most: usize) -> &[u8] {
         &self.buffer[..self.buffer.len().min(most)]
     }
 
-    /// The next message; `None` until all of it is there.
+    /// The next message; `None` until it is complete.
     ///
     /// # Errors
-    /// Where the bytes are no message. Nothing that follows can be read then.
+    /// The bytes are not a message. Nothing after them can be read.
     pub fn next_message(&mut self) -> Result<Option<ControlMessage>, ControlFrameError> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else {
             return Ok(None);

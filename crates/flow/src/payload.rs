@@ -1,5 +1,5 @@
-//! What is inside data: the header of a datagram, the beginning of a stream, the headers of its
-//! blocks. All numbers are big-endian.
+//! Content of data: the header of a datagram, the beginning of a stream, the headers of its blocks.
+//! All numbers are big-endian.
 //!
 //! ```text
 //! datagram   magic u32   flow u64   number u64   sent u64           28 bytes, then anything
@@ -19,14 +19,14 @@ pub const LARGEST_BLOCK: u32 = 64 << 20;
 const DATAGRAM_MAGIC: [u8; 4] = *b"PFd1";
 const STREAM_MAGIC: [u8; 4] = *b"PFs1";
 
-/// The random number by which a sink recognises the data of a flow.
+/// The random number that identifies the data of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowId(pub u64);
 
-/// What the header of a datagram or block contains.
+/// Header of a datagram or block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockStamp {
-    /// Number in its flow, from 0 on.
+    /// Number in its flow, from 0.
     pub sequence: u64,
     /// When it was sent, in nanoseconds since 1970 by a clock of the source that is never set.
     pub sent_ns: u64,
@@ -44,7 +44,7 @@ pub(crate) fn write_datagram(buffer: &mut [u8], flow: FlowId, stamp: BlockStamp)
     }
 }
 
-/// The header of a datagram; `None` where it is not of this program.
+/// The header of a datagram; `None` if the datagram is not of this program.
 pub fn read_datagram(bytes: &[u8]) -> Option<(FlowId, BlockStamp)> {
     let rest = bytes.strip_prefix(&DATAGRAM_MAGIC)?;
     let (flow, rest) = rest.split_first_chunk()?;
@@ -69,7 +69,7 @@ pub(crate) fn stream_header(flow: FlowId) -> [u8; STREAM_HEADER] {
     header
 }
 
-/// The flow of a stream; `None` where it is not of this program.
+/// The flow of a stream; `None` if the stream is not of this program.
 pub fn read_stream(header: &[u8; STREAM_HEADER]) -> Option<FlowId> {
     let flow = header.strip_prefix(&STREAM_MAGIC)?;
     Some(FlowId(u64::from_be_bytes(flow.try_into().ok()?)))
@@ -88,13 +88,13 @@ pub(crate) fn block_header(bytes: u32, stamp: BlockStamp) -> [u8; BLOCK_HEADER] 
 #[derive(Debug, Default)]
 pub struct BlockReader {
     header: [u8; BLOCK_HEADER],
-    /// Bytes of the header that are there.
+    /// Bytes of the header that have been read.
     filled: usize,
-    /// Bytes of the block that are still to come.
+    /// Bytes of the block that are missing.
     missing: usize,
 }
 
-/// A block that cannot be: it is shorter than its header.
+/// A malformed block: it is shorter than its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a block is shorter than its header of {BLOCK_HEADER} bytes")]
 pub struct ImpossibleBlock;
@@ -104,7 +104,7 @@ impl BlockReader {
     /// ends in them.
     ///
     /// # Errors
-    /// For a block that cannot be; nothing that follows can be read then.
+    /// A malformed block; nothing after it can be read.
     pub fn push(
         &mut self,
         mut bytes: &[u8],

@@ -1,11 +1,12 @@
-//! Whether a load is stable, so that a measurement may begin.
+//! The condition under which a load is stable and a measurement may begin.
 //!
 //! The rule: in the last `seconds` seconds the summed rate at the sink was within `percent` of its
 //! mean, and from the first to the last of them it changed by at most half of that, by the straight
-//! line through them (least squares). It is waited for `patience`.
+//! line through them (least squares). The wait for it is limited to `patience`.
 //!
-//! Seconds have whole blocks. Of a flow with a block every 300 ms a second has three or four, which are 10 % below and
-//! 20 % above the mean, for ever: rates may also deviate, and change, by a [`StabilityRule::granularity`].
+//! Seconds contain whole blocks. A flow with a block every 300 ms has three or four of them in a
+//! second, which are 10 % below and 20 % above the mean, for ever: rates may also deviate, and
+//! change, by a [`StabilityRule::granularity`].
 
 use std::time::Duration;
 
@@ -16,14 +17,15 @@ pub struct StabilityRule {
     pub seconds: usize,
     /// The largest deviation from their mean, in percent of it.
     pub percent: f64,
-    /// How far whole blocks let the rate deviate without any reason, in bytes per second: see [`granularity`].
+    /// Deviation of the rate that whole blocks cause without any other reason, in bytes per second:
+    /// see [`granularity`].
     pub granularity: f64,
-    /// How long to wait for that.
+    /// Time limit.
     pub patience: Duration,
 }
 
-/// By how much the bytes of a second may deviate because blocks are whole: of one flow by one block, of several, which
-/// begin independently, by the square root of the sum of the squares.
+/// Deviation of the bytes of a second that is caused by whole blocks: for one flow one block, for
+/// several, which begin independently, the square root of the sum of the squares.
 pub fn granularity(block_bytes: impl IntoIterator<Item = u32>) -> f64 {
     let squares = block_bytes
         .into_iter()
@@ -54,7 +56,7 @@ pub struct UnstableLoad {
     pub seconds: f64,
     /// The last rates, for people.
     pub rates: String,
-    /// The rule.
+    /// Largest permitted deviation in percent.
     pub percent: f64,
 }
 
@@ -62,18 +64,18 @@ pub struct UnstableLoad {
 #[derive(Debug, Clone)]
 pub struct StabilityWatch {
     rule: StabilityRule,
-    /// Bytes per second, the last ones.
+    /// The last rates in bytes per second.
     rates: Vec<f64>,
 }
 
 impl StabilityWatch {
-    /// Has seen nothing.
+    /// A watch without rates.
     pub fn new(rule: StabilityRule) -> StabilityWatch {
         let rates = Vec::new();
         StabilityWatch { rule, rates }
     }
 
-    /// Adds the rate of a second, in bytes per second; true where the load is stable now.
+    /// Adds the rate of a second, in bytes per second; true if the load is now stable.
     pub fn push(&mut self, bytes_per_second: f64) -> bool {
         let seconds = self.rule.seconds.max(2);
         if self.rates.len() == seconds {
@@ -103,7 +105,7 @@ impl StabilityWatch {
         mean > 0.0 && farthest <= most.max(by_blocks) && change.abs() <= (most / 2.0).max(by_blocks)
     }
 
-    /// What to report when the time is over.
+    /// The error to report when the time is over.
     pub fn unstable(&self) -> UnstableLoad {
         let rates: Vec<String> = self
             .rates

@@ -26,7 +26,7 @@ struct Ancillary([u8; 128]);
 /// Sets an option that is a number.
 ///
 /// # Errors
-/// Where the kernel does not have the option or refuses the value.
+/// The kernel does not have the option or refuses the value.
 fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the value is an `int` that outlives the call, and its size is given.
     let result = unsafe {
@@ -47,12 +47,13 @@ fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io
 
 /// `TCP_RTO_MAX_MS` of Linux from 6.15 on.
 const LONGEST_TIMEOUT_OPTION: i32 = 44;
-/// The longest time after which a lost segment is repeated, in ms: a queue of seconds makes round trips that long, and
+/// Longest retransmission timeout, in ms: a queue of seconds makes round trips that long, and
 /// timeouts several times as long.
 const LONGEST_TIMEOUT: i32 = 2000;
 
-/// Lets a connection that sends little repeat lost segments after the same time again, not after twice as long
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst), and in any case soon.
+/// Makes a connection that sends little repeat lost segments after a constant time instead of a
+/// doubling one (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst), and in any
+/// case soon.
 pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)?;
     set_number(
@@ -63,13 +64,14 @@ pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
     )
 }
 
-/// How often TCP asks the other side for an acknowledgment while neither writes, in seconds.
+/// Interval of TCP's probes while neither side writes, in seconds.
 const PROBE_INTERVAL: i32 = 1;
-/// The most probes without an acknowledgment before the kernel ends a connection: which side is dead is decided elsewhere.
+/// The most probes without an acknowledgment before the kernel ends a connection: the death of a
+/// side is decided elsewhere.
 const MOST_PROBES: i32 = 127;
 
-/// Lets a connection be probed while neither side writes (`SO_KEEPALIVE`), so that [`TcpFacts`] show whether the system of
-/// the other side can be reached.
+/// Lets a connection be probed while neither side writes (`SO_KEEPALIVE`), so that [`TcpFacts`]
+/// show if the system of the other side can be reached.
 pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>) -> io::Result<()> {
     let tcp = libc::IPPROTO_TCP;
     set_number(socket, tcp, libc::TCP_KEEPIDLE, PROBE_INTERVAL)?;
@@ -78,31 +80,33 @@ pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)
 }
 
-/// From now on each send is cut into datagrams of this many bytes (`UDP_SEGMENT`); zero ends that.
+/// Cuts each send into datagrams of this many bytes from now on (`UDP_SEGMENT`); zero ends that.
 pub(crate) fn set_segment_bytes(socket: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
     set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, i32::from(bytes))
 }
 
-/// Lets the kernel hand over datagrams of one sender together (`UDP_GRO`).
+/// Lets the kernel pass on datagrams of one sender together (`UDP_GRO`).
 pub(crate) fn join_datagrams(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Asks for the time of arrival of each datagram, by the clock of the day.
+/// Requests the time of arrival of each datagram, by the clock of the day.
 pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Numbers of `SO_MEMINFO` (`linux/sock_diag.h`), and the place of `SK_MEMINFO_DROPS` among them.
+/// Length of `SO_MEMINFO` in words (`linux/sock_diag.h`), and the index of `SK_MEMINFO_DROPS` in
+/// it.
 const MEMORY_WORDS: usize = 9;
 const DROPS: usize = 8;
 
-/// Datagrams for which the buffer of a socket had no room, modulo 2^32; `None` where the system does not tell.
+/// Datagrams dropped because the buffer of a socket was full, modulo 2^32; `None` where the system
+/// does not report them.
 pub(crate) fn overflowed(socket: BorrowedFd<'_>) -> Option<u32> {
     let mut words = [0_u32; MEMORY_WORDS];
     let mut length = size_of::<[u32; MEMORY_WORDS]>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any
-    // of them make numbers; both outlive the call.
+    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any of
+    // them make numbers; both outlive the call.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -116,7 +120,7 @@ pub(crate) fn overflowed(socket: BorrowedFd<'_>) -> Option<u32> {
     is_whole.then_some(words[DROPS])
 }
 
-/// One datagram, or several of the same size behind each other.
+/// One datagram, or several of the same size, concatenated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Received<'a> {
     pub(crate) bytes: &'a [u8],
@@ -148,10 +152,10 @@ impl DatagramBatch {
         }
     }
 
-    /// Receives what is there, at most `most` times, without waiting.
+    /// Receives available datagrams, at most `most` times, without waiting.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when nothing is there.
+    /// [`io::ErrorKind::WouldBlock`] if there are none.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
         let count = most.min(self.count);
         self.headers.clear();
@@ -185,7 +189,7 @@ impl DatagramBatch {
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
     }
 
-    /// What the last call received, by its place.
+    /// A datagram of the last call, by its index.
     pub(crate) fn datagram(&self, place: usize) -> Option<Received<'_>> {
         let header = self.headers.get(place)?;
         let length = (header.msg_len as usize).min(ROOM);
@@ -239,27 +243,27 @@ fn number(data: &[u8]) -> Option<i32> {
     Some(i32::from_ne_bytes(data.get(..4)?.try_into().ok()?))
 }
 
-/// What the kernel knows of a TCP connection.
+/// Facts of the kernel about a TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpFacts {
     /// Smoothed round trip in microseconds.
     pub(crate) round_trip_us: u32,
-    /// Segments that were sent again.
+    /// Number of retransmitted segments.
     pub(crate) retransmissions: u32,
-    /// Segments that were sent and not acknowledged yet.
+    /// Segments in flight.
     pub(crate) unacknowledged: u32,
-    /// How often the first of them was sent again, because nothing acknowledged it in time.
+    /// Retransmissions of the first of them, after time-outs.
     pub(crate) timeouts: u8,
     /// Probes of [`probe_when_idle`] since the last acknowledgment.
     pub(crate) probes: u8,
-    /// Bytes that the other side has acknowledged, modulo 2^32. What it sends of its own accord, data or probes, adds
-    /// none, so that `tcpi_last_ack_recv`, which counts these packets, does not tell of a slow path.
+    /// Bytes that the other side has acknowledged, modulo 2^32. Data or probes that it sends add
+    /// none; `tcpi_last_ack_recv`, which counts these packets as well, does not show a slow path.
     pub(crate) acknowledged_bytes: u32,
 }
 
-/// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here, and the
-/// places of `tcpi_unacked`, `tcpi_rtt`, `tcpi_total_retrans` and the lower half of `tcpi_bytes_acked` (from Linux 4.1 on)
-/// among them; `tcpi_retransmits` and `tcpi_probes` are the third and fourth byte.
+/// Length in words of the part of `struct tcp_info` (`linux/tcp.h`) that is read, and the indices
+/// of `tcpi_unacked`, `tcpi_rtt`, `tcpi_total_retrans` and the lower half of `tcpi_bytes_acked`
+/// (from Linux 4.1 on) in it; `tcpi_retransmits` and `tcpi_probes` are the third and fourth byte.
 const TCP_WORDS: usize = 32;
 const TIMEOUTS_BYTE: usize = 2;
 const PROBES_BYTE: usize = 3;
@@ -272,7 +276,7 @@ const ACKNOWLEDGED: usize = if cfg!(target_endian = "little") {
     31
 };
 
-/// Reads `TCP_INFO`; `None` where the system does not tell.
+/// Reads `TCP_INFO`; `None` where the system does not provide it.
 pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
     let mut words = [0_u32; TCP_WORDS];
     let mut length = size_of::<[u32; TCP_WORDS]>() as libc::socklen_t;
@@ -298,13 +302,13 @@ pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
     })
 }
 
-/// The program will be in this network namespace.
+/// Makes the program start in this network namespace.
 pub(crate) fn start_in_network(command: &mut Command, namespace: Arc<OwnedFd>) {
     let enter = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(())
     };
-    // SAFETY: between fork and exec the closure makes one system call, and neither allocates nor takes
-    // a lock.
+    // SAFETY: between fork and exec the closure makes one system call, and neither allocates nor
+    // takes a lock.
     unsafe { command.pre_exec(enter) };
 }

@@ -1,9 +1,9 @@
-//! The secret that a source and a sink share, and how each proves that it has it.
+//! The secret that a source and a sink share, and the proofs that both have it.
 //!
 //! Each side chooses a nonce. The proof is HMAC-SHA-256 (RFC 2104, FIPS 198-1) with the token as
 //! its key, over a text for the role and both nonces, so that a proof is worth nothing in another
-//! session or in the other direction. The token itself never travels. What follows the proofs is
-//! not protected: a program on the path could change it.
+//! session or in the other direction. The token itself is never transmitted. Messages after the
+//! proofs are not protected: a program on the path could change them.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use sha2::Sha256;
 
 use crate::FlowError;
 
-/// Fewest bytes of a token: shorter ones could be guessed from a recorded session.
+/// Fewest bytes of a token: a shorter one could be found by search from a recorded session.
 const LEAST: usize = 16;
 /// Most bytes of a file that is read as a token.
 const MOST: u64 = 4096;
@@ -34,7 +34,7 @@ impl SharedToken {
     /// The content of a file, without white space at its ends.
     ///
     /// # Errors
-    /// Where the file cannot be read, or has fewer than 16 or more than 4,096 bytes.
+    /// The file cannot be read, or has fewer than 16 or more than 4,096 bytes.
     pub fn from_file(path: &Path) -> Result<SharedToken, FlowError> {
         let failed = |problem: String| FlowError::Token(format!("{}: {problem}", path.display()));
         let length = fs::metadata(path)
@@ -49,10 +49,10 @@ impl SharedToken {
         SharedToken::new(content.trim_ascii()).ok_or_else(|| failed(too_short()))
     }
 
-    /// The value of a variable of the environment.
+    /// The value of an environment variable.
     ///
     /// # Errors
-    /// Where it is not set, or shorter than 16 bytes.
+    /// The variable is not set, or shorter than 16 bytes.
     pub fn from_environment(name: &str) -> Result<SharedToken, FlowError> {
         let failed = |problem: String| FlowError::Token(format!("variable {name}: {problem}"));
         let value = std::env::var(name).map_err(|error| failed(error.to_string()))?;
@@ -62,7 +62,7 @@ impl SharedToken {
     /// A new one, for a source and a sink of the same process.
     ///
     /// # Errors
-    /// Where the system has no random numbers.
+    /// The system has no random numbers.
     pub fn generate() -> Result<SharedToken, FlowError> {
         Ok(SharedToken(random::<32>()?.to_vec()))
     }
@@ -78,7 +78,7 @@ impl SharedToken {
             ProofRole::Source => b"prestan flow 1, source\0",
             ProofRole::Sink => b"prestan flow 1, sink\0",
         });
-        // The lengths keep the two apart.
+        // The lengths separate the two.
         for nonce in [challenge, own] {
             mac.update(&(nonce.len() as u64).to_be_bytes());
             mac.update(nonce.as_bytes());
@@ -92,8 +92,8 @@ impl SharedToken {
         mac.map_or_else(String::new, |mac| hexadecimal(&mac.finalize().into_bytes()))
     }
 
-    /// Whether the other side, which has this role, has proved that it has the token. The time
-    /// that this takes does not depend on the proof.
+    /// True if the other side, which has this role, has proved that it has the token. Takes the
+    /// same time for every proof.
     pub(crate) fn is_proved(
         &self,
         role: ProofRole,
@@ -114,19 +114,19 @@ fn too_short() -> String {
     format!("the token is too short (at least {LEAST} bytes)")
 }
 
-/// Who proves something.
+/// The side that proves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProofRole {
     Source,
     Sink,
 }
 
-/// A number that nobody can know before, as 64 hexadecimal digits.
+/// An unpredictable number, as 64 hexadecimal digits.
 pub(crate) fn nonce() -> Result<String, FlowError> {
     Ok(hexadecimal(&random::<32>()?))
 }
 
-/// Whether a text can be a nonce.
+/// True if a text can be a nonce.
 pub(crate) fn is_nonce(text: &str) -> bool {
     text.len() == 64 && from_hexadecimal(text).is_some()
 }

@@ -23,12 +23,12 @@ impl<S> WatchedState<S> {
         self.announce();
     }
 
-    /// Announces a change of this, or of what stands beside it.
+    /// Announces a change of this, or of the fields beside it.
     pub(crate) fn announce(&self) {
         self.changed.notify_all();
     }
 
-    /// Waits until `find` finds something, which it looks for whenever something has changed.
+    /// Waits until `find` returns something; it is called after each change.
     pub(crate) fn wait<T>(
         &self,
         patience: Duration,

@@ -1,10 +1,10 @@
-//! What `iperf3 --json` reports, of a client or a server, in both directions.
+//! The report of `iperf3 --json`, of a client or a server, in both directions.
 
 use serde::Deserialize;
 
 use super::report::{ExternalFigures, ExternalTotals, count};
 
-/// As far as it is read.
+/// The fields that are read.
 #[derive(Deserialize)]
 struct Iperf3Report {
     error: Option<String>,
@@ -14,7 +14,7 @@ struct Iperf3Report {
 
 #[derive(Deserialize)]
 struct Iperf3Start {
-    /// Only a server has it.
+    /// Present in the report of a server only.
     accepted_connection: Option<serde::de::IgnoredAny>,
     test_start: Option<Iperf3Test>,
 }
@@ -27,11 +27,11 @@ struct Iperf3Test {
 
 #[derive(Deserialize)]
 struct Iperf3End {
-    /// Of UDP; of its source in versions that have the other two as well.
+    /// Totals of UDP; those of the source in versions that have the other two as well.
     sum: Option<Iperf3Sum>,
     sum_sent: Option<Iperf3Sum>,
     sum_received: Option<Iperf3Sum>,
-    /// The same of what the server sends, where both send (`--bidir`).
+    /// The same of the data that the server sends, where both send (`--bidir`).
     sum_bidir_reverse: Option<Iperf3Sum>,
     sum_sent_bidir_reverse: Option<Iperf3Sum>,
     sum_received_bidir_reverse: Option<Iperf3Sum>,
@@ -47,16 +47,16 @@ struct Iperf3Sum {
     retransmits: Option<f64>,
 }
 
-/// What iperf3 reports as an error, on both sides, where one of them was stopped by a signal; from 3.18 on, the signal
-/// stands behind it.
+/// Part of the error that iperf3 reports, on both sides, where one of them was stopped by a signal;
+/// from 3.18 on, the signal follows.
 const STOPPED: &str = "has terminated";
 
-/// What one side of iperf3 knows of its flows.
+/// Figures of one side of iperf3.
 #[derive(Clone, Copy)]
 struct Iperf3Side {
     is_client: bool,
-    /// Ends that are stopped do not exchange their figures. Those of the other side are zeros then, as they are in the
-    /// report of a server always.
+    /// Ends that are stopped do not exchange their figures. Those of the other side are zeros then,
+    /// as always in the report of a server.
     knows_other_side: bool,
 }
 
@@ -157,11 +157,11 @@ mod tests {
         )
     }
 
-    /// As iperf3 3.18 writes it when it is stopped by SIGTERM; 3.12 has no signal there.
+    /// The error of iperf3 3.18 when it is stopped by SIGTERM; 3.12 has no signal there.
     const CLIENT: &str = "interrupt - the client has terminated by signal Terminated(15)";
     const SERVER: &str = "the client has terminated";
 
-    /// Figures of both ends that were stopped, of one direction.
+    /// Figures of both ends, stopped, of one direction.
     fn whole(bytes: u64, packets: u64) -> ExternalTotals {
         ExternalTotals {
             seconds: Some(2.0),
@@ -215,7 +215,7 @@ mod tests {
             (whole(1000, 10), whole(2000, 20))
         );
         assert_eq!(both.totals(), expected);
-        // A sink without a report leaves what the client knows.
+        // Without a report of the sink, the figures of the client remain.
         let alone = iperf3(&report(false, 1, CLIENT, &forward(0, 900)))
             .unwrap()
             .totals();

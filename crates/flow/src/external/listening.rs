@@ -1,5 +1,5 @@
-//! Whether a port is open in the network of a process, without connecting to it: a sink for one client
-//! would take the connection for its client.
+//! Tests for an open port in the network of a process, without connecting to it: a sink for one
+//! client would take the connection for its client.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ const TCP_LISTEN: &str = "0A";
 /// State of a UDP socket without a peer (`TCP_CLOSE`).
 const UDP_UNCONNECTED: &str = "07";
 
-/// Whether a TCP socket listens on a port, or a UDP socket without a peer has it, in the network
-/// namespace of a process.
+/// True if, in the network namespace of a process, a TCP socket listens on a port or a UDP socket
+/// without a peer is bound to it.
 pub(super) fn is_open(process: u32, port: u16) -> bool {
     let tables = [
         ("tcp", TCP_LISTEN),
@@ -24,7 +24,8 @@ pub(super) fn is_open(process: u32, port: u16) -> bool {
     })
 }
 
-/// Whether a table of sockets (proc(5), `/proc/net/tcp`) has one with this local port in this state.
+/// True if a table of sockets (proc(5), `/proc/net/tcp`) has one with this local port in this
+/// state.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let suffix = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {

@@ -1,5 +1,6 @@
 //! The process of an external generator, and the thread that keeps it. When that thread or this
-//! process ends, the kernel kills the generator, and its guard what it has started.
+//! process ends, the kernel kills the generator, and its guard kills the processes that it has
+//! started.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -17,20 +18,21 @@ use crate::group_guard::{GroupGuard, GuardedChild};
 use crate::sink::locked;
 use crate::sys::start_in_network;
 
-/// The longest report that is read; what follows is thrown away, and the report cannot be read.
+/// Length of the longest report that is read; the rest of a longer one is discarded, and it cannot
+/// be read.
 const LONGEST_REPORT: usize = 16 << 20;
-/// The end of the standard error that is kept.
+/// Length of the end of the standard error that is kept.
 const ERROR_OUTPUT: usize = 4 << 10;
-/// The line that shows that it is ready is searched in so many bytes.
+/// Bytes of output that are searched for the line that shows that it is ready.
 const READY_OUTPUT: usize = 64 << 10;
-/// After its end, its output has to be there within this time.
+/// Time within which its output must be complete after its end.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
-/// How often the process is looked at.
+/// Interval at which the process is checked.
 const TICK: Duration = Duration::from_millis(10);
-/// A decoder has to end within this time.
+/// Time limit of a decoder.
 const DECODING: Duration = Duration::from_secs(10);
 
-/// What a process writes to a pipe.
+/// Output of a process to a pipe.
 struct PipeContent {
     content: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
@@ -76,8 +78,8 @@ impl PipeContent {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// All of it, after the process has ended. A process that left its group could hold the pipe
-    /// open for ever, so it is not waited for long.
+    /// The whole output, after the process has ended. A process that left its group could hold the
+    /// pipe open for ever, so the wait is short.
     fn finish(&self) -> String {
         let end = Instant::now() + LAST_OUTPUT;
         while !self.reader.is_finished() && Instant::now() < end {
@@ -133,7 +135,7 @@ fn figures(report: &str, settings: &ExternalSettings) -> Result<ExternalFigures,
     settings.report.read(report)
 }
 
-/// Runs the decoder, and reads what it prints.
+/// Runs the decoder, and reads its output.
 fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalFigures, String> {
     let started = ExternalProcess::start(decoder, settings);
     let mut process = started.map_err(|error| error.to_string())?;
@@ -153,7 +155,7 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalFi
     })
 }
 
-/// A process and its group, which both end when this is dropped, and what it prints.
+/// A process and its group, which both end when this is dropped, and its output.
 struct ExternalProcess {
     child: GuardedChild,
     output: PipeContent,

@@ -4,10 +4,10 @@ use traffic::{GeneratorReportFormat, ReportedFiguresSpec};
 
 use super::iperf3::iperf3;
 
-/// What a program of a generator reports when it ends.
+/// Format of the report of a generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExternalReport {
-    /// Nothing that is read.
+    /// No report is read.
     None,
     /// `iperf3 --json`, of a client or a server.
     Iperf3,
@@ -28,7 +28,7 @@ impl From<&GeneratorReportFormat> for ExternalReport {
     }
 }
 
-/// What a generator reports of all its flows together.
+/// Totals of all flows of a generator.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ExternalTotals {
     /// How long it sent, in seconds.
@@ -50,7 +50,7 @@ pub struct ExternalTotals {
 }
 
 impl ExternalTotals {
-    /// Figures of the end that sends, with those of the one that receives, which knows better what arrived.
+    /// Figures of the sending end, replaced by those of the receiving end for arrivals.
     fn with_receiver(self, receiver: ExternalTotals) -> ExternalTotals {
         ExternalTotals {
             seconds: self.seconds.or(receiver.seconds),
@@ -64,7 +64,7 @@ impl ExternalTotals {
         }
     }
 
-    /// Two directions together: counts are added up; of times, the longer one counts.
+    /// Two directions together: counts are added; of times, the longer one is used.
     fn and(self, other: ExternalTotals) -> ExternalTotals {
         let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
@@ -84,12 +84,12 @@ impl ExternalTotals {
     }
 }
 
-/// What a program of a generator reports of both directions.
+/// Totals of a generator in both directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ExternalFigures {
-    /// Of what its source sends to its sink.
+    /// Data from its source to its sink.
     pub forward: ExternalTotals,
-    /// Of what its sink sends to its source.
+    /// Data from its sink to its source.
     pub backward: ExternalTotals,
 }
 
@@ -122,7 +122,7 @@ impl ExternalReport {
     /// Reads a report.
     ///
     /// # Errors
-    /// A sentence, where it is no such report.
+    /// A sentence, if the text is no such report.
     pub fn read(&self, text: &str) -> Result<ExternalFigures, String> {
         match self {
             ExternalReport::None => Ok(ExternalFigures::default()),
@@ -188,7 +188,7 @@ fn itg_dec(text: &str) -> Result<ExternalTotals, String> {
     totals
         .received_bytes
         .ok_or("the report of ITGDec has no bytes")?;
-    // Its log is that of the sink.
+    // The log of D-ITG is that of the sink.
     totals.packets = arrived
         .zip(totals.lost)
         .map(|(arrived, lost)| arrived.saturating_add(lost));

@@ -1,4 +1,4 @@
-//! The flows of the data thread: whose data are whose, and what has arrived.
+//! The flows of the data thread: which data belong to which flow, and the counts of arrivals.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::sys::Received;
 
 /// A pause of a stream that counts as a stall: the shortest retransmission time-out of Linux.
 const STALL_NS: u64 = 200_000_000;
-/// Which counts are wanted.
+/// Selects counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountsWanted {
     /// With the delays of this second since the agreement.
     Second(usize),
-    /// With those of the last second.
+    /// With the delays of the last second.
     Now,
-    /// With those of the whole flow.
+    /// With the delays of the whole flow.
     Last,
 }
 
-/// The arithmetic of a flow.
+/// Statistics of a flow.
 #[derive(Debug)]
 enum FlowArithmetic {
     /// Numbered blocks.
@@ -36,7 +36,7 @@ enum FlowArithmetic {
 pub(super) struct SinkFlow {
     session: u64,
     arithmetic: FlowArithmetic,
-    /// Datagrams of its socket for which the buffer had no room.
+    /// Datagrams dropped by its socket because the buffer was full.
     overflowed: u64,
     tos: Option<u8>,
     has_stream: bool,
@@ -83,7 +83,7 @@ impl SinkFlow {
     fn counts(&self, wanted: CountsWanted) -> SinkCounts {
         let mut counts = match &self.arithmetic {
             FlowArithmetic::Bytes(sink) => {
-                // After its end, a stream has no bytes to wait for.
+                // After its end, a stream cannot stall.
                 let now_ns = if self.has_ended { 0 } else { stamp_ns() };
                 stream_counts(&sink.figures(now_ns))
             }
@@ -96,7 +96,7 @@ impl SinkFlow {
     }
 }
 
-/// Reads of a stream are no blocks.
+/// Reads of a stream are not blocks.
 fn stream_counts(figures: &StreamFigures) -> SinkCounts {
     SinkCounts {
         bytes: figures.bytes,
@@ -146,15 +146,15 @@ pub(super) struct SinkFlows {
     flows: Vec<Option<SinkFlow>>,
     free: Vec<usize>,
     places: HashMap<FlowId, usize>,
-    /// The places of each session, in the order of its agreement.
+    /// Indices of the flows of each session, in the order of its agreement.
     sessions: HashMap<u64, Vec<usize>>,
 }
 
-/// The flow of the last datagram: most belong to the same as the one before.
+/// The flow of the last datagram: most datagrams belong to the flow of the one before.
 pub(super) type LastFlow = Option<(FlowId, usize)>;
 
 impl SinkFlows {
-    /// Adds flows of a session; returns the place of the first.
+    /// Adds flows of a session; returns the index of the first.
     pub(super) fn add(&mut self, session: u64, ids: &[FlowId], has_stamps: bool) -> Option<usize> {
         let mut first = None;
         for id in ids {
@@ -176,7 +176,7 @@ impl SinkFlows {
         first
     }
 
-    /// The socket of a flow had no room for so many datagrams more.
+    /// Adds datagrams that the socket of a flow dropped because its buffer was full.
     pub(super) fn add_overflowed(&mut self, place: usize, datagrams: u64) {
         if let Some(flow) = &mut self.flows[place] {
             flow.overflowed = flow.overflowed.saturating_add(datagrams);
@@ -192,7 +192,7 @@ impl SinkFlows {
         self.places.retain(|_, place| flows[*place].is_some());
     }
 
-    /// What has arrived of the flows of a session.
+    /// Counts of the flows of a session.
     pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
         let places = self.sessions.get(&session).map(Vec::as_slice);
         let places = places.unwrap_or_default().iter();
@@ -207,7 +207,7 @@ impl SinkFlows {
         (flow.session == session).then_some(place)
     }
 
-    /// A stream begins: its place, unless it is a stranger's or the second of its flow.
+    /// Begins a stream: its index, unless its flow is unknown or already has a stream.
     pub(super) fn begin_stream(&mut self, session: u64, id: FlowId) -> Option<usize> {
         let place = self.of(session, id)?;
         let flow = self.flows[place].as_mut()?;
@@ -220,12 +220,13 @@ impl SinkFlows {
         }
     }
 
-    /// A flow by its place.
+    /// A flow by its index.
     pub(super) fn flow(&mut self, place: usize) -> Option<&mut SinkFlow> {
         self.flows[place].as_mut()
     }
 
-    /// Counts what a socket of a session has received; returns how many datagrams were strangers'.
+    /// Counts the datagrams that a socket of a session has received; returns how many belong to no
+    /// flow.
     pub(super) fn record_datagrams(
         &mut self,
         session: u64,

@@ -1,4 +1,4 @@
-//! The data thread of a sink: it receives what belongs to flows, and ignores and counts the rest.
+//! The data thread of a sink: it receives data of flows, and counts and ignores all other data.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,26 +25,26 @@ use crate::{FlowError, FlowTransport};
 
 /// Token of the descriptor by which commands are announced.
 const WAKE: u64 = u64::MAX;
-/// Calls for one socket before others have their turn.
+/// Calls for one socket before the next is served.
 const TURN: usize = 8;
 /// Datagrams of one call. Where the kernel joins them, fewer buffers stay in the cache.
 const DATAGRAMS: usize = 32;
 const JOINED_DATAGRAMS: usize = 4;
-/// Bytes of a stream that one call takes.
+/// Bytes of a stream per call.
 const STREAM_PIECE: usize = 1 << 20;
-/// Bytes of a stream with time stamps that one call takes: they are read.
+/// Bytes of a stream with time stamps per call: these are read.
 const STAMPED_PIECE: usize = 256 << 10;
-/// A connection has to send the beginning of a stream within this time, in which it can be lost twice.
+/// Time for a connection to send the beginning of a stream, which can be lost twice within it.
 const INTRODUCTION: Duration = Duration::from_secs(5);
-/// Connections to a port that may be without it at a time, beside those that are expected.
+/// Connections to a port that may be without it at a time, in addition to the expected ones.
 const MOST_STRANGERS: usize = 256;
 
-/// After a connection that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What the data thread is told.
+/// Commands to the data thread.
 pub(super) enum DataCommand {
-    /// Flows are agreed.
+    /// Adds flows after an agreement.
     Add {
         session: u64,
         transport: FlowTransport,
@@ -52,19 +52,19 @@ pub(super) enum DataCommand {
         ids: Vec<FlowId>,
         has_stamps: bool,
     },
-    /// What has arrived?
+    /// Requests counts.
     Counts {
         session: u64,
         wanted: CountsWanted,
         reply: Sender<Vec<SinkCounts>>,
     },
-    /// A session ends.
+    /// Ends a session.
     Remove { session: u64 },
-    /// The sink ends.
+    /// Ends the sink.
     End,
 }
 
-/// A way to the data thread.
+/// Handle for sending commands to the data thread.
 #[derive(Clone)]
 pub(super) struct DataCommands {
     sender: Sender<DataCommand>,
@@ -73,12 +73,12 @@ pub(super) struct DataCommands {
 
 impl DataCommands {
     pub(super) fn send(&self, command: DataCommand) {
-        // It fails when the thread has ended, and then nobody waits for a reply.
+        // Sending fails when the thread has ended, and then nothing waits for a reply.
         let _ = self.sender.send(command);
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// What has arrived of the flows of a session; `None` when the sink ends.
+    /// Counts of the flows of a session; `None` when the sink ends.
     pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Option<Vec<SinkCounts>> {
         let (reply, counts) = mpsc::channel();
         self.send(DataCommand::Counts {
@@ -157,16 +157,16 @@ enum DataSocket {
     Datagrams {
         session: u64,
         socket: Socket,
-        /// Place of its first flow, and what the kernel counted last of [`sys::overflowed`].
+        /// Index of its first flow, and the last value of [`sys::overflowed`].
         first: Option<usize>,
         overflowed: u32,
         last: LastFlow,
         is_joined: bool,
     },
-    /// A connection that has not said to which flow it belongs.
+    /// A connection that has not identified its flow yet.
     Stranger {
         session: u64,
-        /// Number of the listener that it came to.
+        /// Number of its listener.
         listener: u64,
         stream: TcpStream,
         since: Instant,
@@ -207,12 +207,12 @@ impl DataSocket {
 struct DataReceiver {
     epoll: OwnedFd,
     shared: Arc<SinkShared>,
-    /// By their tokens.
+    /// Sockets by their tokens.
     sockets: Vec<Option<DataSocket>>,
-    /// How many of them are [`DataSocket::Stranger`], by the number of their listener: those of one port take no place
-    /// of sources at another.
+    /// Number of unidentified connections by the number of their listener: those at one port do not
+    /// take slots of sources at another.
     strangers: HashMap<u64, usize>,
-    /// Listeners until now.
+    /// Number of listeners so far.
     listeners: u64,
     flows: SinkFlows,
     batch: DatagramBatch,
@@ -230,7 +230,7 @@ impl DataReceiver {
         loop {
             events.clear();
             let buffer = rustix::buffer::spare_capacity(&mut events);
-            // A signal interrupts it; then the loop looks again.
+            // A signal interrupts the call; then the loop checks again.
             let _ = epoll::wait(&self.epoll, buffer, Some(&while_idle));
             while let Ok(command) = commands.try_recv() {
                 if let DataCommand::End = command {
@@ -282,7 +282,7 @@ impl DataReceiver {
                 reply,
             } => {
                 self.count_overflowed(session);
-                // A session that does not wait for it any more is no harm.
+                // The session may have stopped waiting.
                 let _ = reply.send(self.flows.counts(session, wanted));
             }
             DataCommand::Remove { session } => {
@@ -298,7 +298,7 @@ impl DataReceiver {
         }
     }
 
-    /// Adds what the buffers of a session had no room for.
+    /// Adds the datagrams that the buffers of a session dropped.
     fn count_overflowed(&mut self, of_session: u64) {
         for socket in self.sockets.iter_mut().flatten() {
             if let DataSocket::Datagrams {
@@ -327,19 +327,19 @@ impl DataReceiver {
         if epoll::add(&self.epoll, socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.sockets[token] = Some(socket);
         } else if let DataSocket::Stranger { listener, .. } = socket {
-            // It is closed, which the source sees.
+            // The connection is closed, which the source detects.
             self.no_stranger(listener);
         }
     }
 
-    /// A connection has said to which flow it belongs, or has ended.
+    /// Counts down after a connection has identified its flow, or has ended.
     fn no_stranger(&mut self, listener: u64) {
         if let Some(count) = self.strangers.get_mut(&listener) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// A socket has something to read.
+    /// Serves a socket that is readable.
     fn attend(&mut self, token: usize) {
         let Some(place) = self.sockets.get_mut(token) else {
             return;
@@ -404,7 +404,7 @@ impl DataReceiver {
         if stays {
             self.sockets[token] = Some(socket);
         }
-        // Not before the listener has its place again.
+        // After the listener is back in its slot.
         if let Some((stream, listener)) = accepted {
             self.welcome(stream, listener);
         }
@@ -509,7 +509,7 @@ impl DataReceiver {
         }
     }
 
-    /// Whether the stream goes on.
+    /// Reads from a stream; true until it ends.
     fn read_stream(
         &mut self,
         stream: &TcpStream,
@@ -535,7 +535,7 @@ impl DataReceiver {
                 flow.add_bytes(stamp_ns(), count as u64);
                 continue;
             };
-            // Of a stream, the kernel stamps segments and not blocks.
+            // The kernel stamps segments of a stream, not blocks.
             let received_ns = stamp_ns();
             let read = blocks.push(&self.buffer[..count], |stamp, bytes| {
                 flow.add_block(stamp, received_ns, bytes);
@@ -585,7 +585,7 @@ fn accepted_by(listener: &Socket) -> Option<Socket> {
     }
 }
 
-/// What a connection turned out to be.
+/// Outcome of reading the beginning of a stream.
 enum Introduced {
     NotYet(DataSocket),
     As(DataSocket),

@@ -1,4 +1,4 @@
-//! What the user of a sink permits, and how much of it is taken.
+//! Limits that the user of a sink sets, and their use.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -10,28 +10,29 @@ use crate::message::{FlowGroup, MOST_FLOWS, SinkCounts};
 use crate::payload::{BLOCK_HEADER, DATAGRAM_HEADER, LARGEST_BLOCK};
 use crate::sys::LARGEST_DATAGRAM;
 
-/// The longest name of a congestion control: `TCP_CA_NAME_MAX` of Linux without the end of the text.
+/// The longest name of a congestion control: `TCP_CA_NAME_MAX` of Linux without the end of the
+/// text.
 const LONGEST_NAME: usize = 15;
 
-/// What a sink agrees to.
+/// Limits of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkLimits {
-    /// The most that all flows together may send; absent: without limit.
+    /// Highest total rate of all flows; absent: unlimited.
     pub bytes_per_second: Option<u64>,
     /// Most flows at a time.
     pub flows: u32,
-    /// The longest that a flow may last.
+    /// Longest duration of a flow.
     pub duration: Duration,
     /// Most sources at a time.
     pub sessions: u32,
     /// Addresses from which sources may connect.
     pub peers: PermittedPeers,
-    /// How long a source may be silent until it is regarded as dead; usually [`crate::LONGEST_SILENCE`].
+    /// Silence after which a source is regarded as dead; usually [`crate::LONGEST_SILENCE`].
     pub longest_silence: Duration,
 }
 
 impl Default for SinkLimits {
-    /// For sources of this machine: 1,000 flows without a limit of their rate, for an hour.
+    /// Limits for sources of this machine: 1,000 flows of unlimited rate, for an hour.
     fn default() -> SinkLimits {
         SinkLimits {
             bytes_per_second: None,
@@ -45,10 +46,10 @@ impl Default for SinkLimits {
 }
 
 impl SinkLimits {
-    /// What a sink with these limits says to a request while nothing of them is taken.
+    /// Checks a request against these limits while nothing is in use.
     ///
     /// # Errors
-    /// Why it refuses, for people.
+    /// The reason of a refusal, for people.
     pub fn check(&self, groups: &[FlowGroup]) -> Result<(), String> {
         Grants::new(self.clone()).agree(groups).map(drop)
     }
@@ -57,18 +58,18 @@ impl SinkLimits {
 /// Addresses from which sources may connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermittedPeers {
-    /// Those of this machine.
+    /// Addresses of this machine.
     Loopback,
-    /// These.
+    /// These addresses.
     Only(Vec<IpAddr>),
-    /// Those of these networks: an address, and how many of its first bits count.
+    /// Addresses of these networks: an address, and the length of its prefix in bits.
     Networks(Vec<(IpAddr, u8)>),
-    /// All.
+    /// All addresses.
     Any,
 }
 
 impl PermittedPeers {
-    /// Whether a source of this address may connect.
+    /// True if a source of this address may connect.
     pub fn include(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
         match self {
@@ -82,7 +83,7 @@ impl PermittedPeers {
     }
 }
 
-/// Whether the first bits of both addresses are the same.
+/// True if the first bits of both addresses are the same.
 fn is_in_network(peer: IpAddr, network: IpAddr, bits: u8) -> bool {
     let differing = match (peer, network) {
         (IpAddr::V4(peer), IpAddr::V4(network)) => {
@@ -96,7 +97,7 @@ fn is_in_network(peer: IpAddr, network: IpAddr, bits: u8) -> bool {
     differing >= u32::from(bits)
 }
 
-/// The limits of a sink, and what is taken of them.
+/// The limits of a sink, and how much of them is in use.
 #[derive(Debug)]
 pub(super) struct Grants {
     limits: SinkLimits,
@@ -110,7 +111,7 @@ struct TakenLimits {
     bytes_per_second: u64,
 }
 
-/// A part of the limits; it is free again when this is dropped.
+/// A part of the limits, in use until this is dropped.
 #[derive(Debug)]
 pub(super) struct Grant<'a> {
     grants: &'a Grants,
@@ -148,7 +149,7 @@ impl Grants {
         (taken.sessions, taken.flows)
     }
 
-    /// Whether sources may connect from an address, or why not.
+    /// Fails with the reason why sources of an address may not connect.
     pub(super) fn check_peer(&self, peer: IpAddr) -> Result<(), String> {
         if self.limits.peers.include(peer) {
             Ok(())
@@ -159,7 +160,7 @@ impl Grants {
         }
     }
 
-    /// Admits a source that has proved that it has the token, or says why not.
+    /// Admits a source that has proved that it has the token; fails with the reason.
     pub(super) fn admit(&self) -> Result<Grant<'_>, String> {
         let mut taken = locked(&self.taken);
         let most = self.limits.sessions;
@@ -175,7 +176,7 @@ impl Grants {
         })
     }
 
-    /// Agrees to flows, or says why not.
+    /// Agrees to flows; fails with the reason.
     pub(super) fn agree(&self, groups: &[FlowGroup]) -> Result<Grant<'_>, String> {
         let mut flows = 0_u32;
         let mut rate = Some(0_u64);
@@ -260,21 +261,21 @@ impl Grants {
     }
 }
 
-/// The rate that was agreed may be exceeded by so many seconds of it, and so many bytes: all flows of a source together
-/// begin with that, too.
+/// Permitted excess over the agreed rate: this many seconds of it, and the bytes below, which all
+/// flows of a source together may also send at their beginning.
 const BURST_SECONDS: f64 = 2.0;
 const BURST_BYTES: f64 = 1e6;
-/// Clocks of two machines differ by less than this.
+/// Largest ratio of the clocks of two machines.
 const CLOCK_RATIO: f64 = 1.001;
 
-/// Whether a source has sent more than was agreed, by what has arrived so long after the agreement.
+/// True if a source has sent more than was agreed, by the counts at this time since the agreement.
 pub fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -> bool {
     let seconds = elapsed.as_secs_f64() * CLOCK_RATIO + BURST_SECONDS;
     let mut counts = counts.iter();
     let (mut agreed_bytes, mut bytes) = (0.0, 0.0);
     for group in groups {
         let of_group = counts.by_ref().take(group.flows as usize);
-        // An unlimited flow has no part in the sum.
+        // An unlimited flow does not contribute to the sum.
         let Some(agreed) = group.bytes_per_second else {
             of_group.for_each(drop);
             continue;
@@ -292,7 +293,7 @@ pub fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -
     bytes > agreed_bytes + BURST_BYTES
 }
 
-/// What a source has sent of what arrived: a network may duplicate datagrams, but not most of them.
+/// Bytes that a source has sent at least: a network may duplicate datagrams, but not most of them.
 fn sent_bytes(flow: &SinkCounts) -> f64 {
     let arrived = flow.packets.saturating_add(flow.duplicates).max(1);
     let unique = 1.0 - flow.duplicates as f64 / arrived as f64;
@@ -366,7 +367,7 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let megabyte = 1_000_000;
         let table = [
-            // Its rate for ten seconds, and more than the burst on top of it.
+            // Its rate for ten seconds, and more than the burst in addition.
             (1, Some(100_000), vec![counts(megabyte, 1000, 0)], 10, false),
             (
                 1,
@@ -391,7 +392,7 @@ mod tests {
                 day.as_secs(),
                 true,
             ),
-            // A network that duplicates two in five, and a source that sends all five times.
+            // A network that duplicates two in five, and a source that sends everything five times.
             (
                 1,
                 Some(megabyte),
@@ -406,7 +407,7 @@ mod tests {
                 60,
                 true,
             ),
-            // Each flow sends what one may begin with, at 1 kB/s.
+            // Each flow sends the initial allowance, at 1 kB/s.
             (1, Some(1000), vec![counts(900_000, 900, 0)], 1, false),
             (50, Some(1000), vec![counts(900_000, 900, 0); 50], 1, true),
             (50, Some(1000), vec![counts(3000, 3, 0); 50], 1, false),

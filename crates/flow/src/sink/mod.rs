@@ -23,14 +23,15 @@ use crate::{FlowError, SharedToken};
 use data::DataThread;
 use limits::Grants;
 
-/// Connections that may be told at the same time why they are refused.
+/// Connections that may be receiving their refusal at the same time.
 const MOST_REFUSALS: usize = 64;
-/// Connections from one address that may be without an introduction at a time, so that a silent program takes no place
-/// of sources elsewhere. Of more, the oldest one is ended: a source introduces itself at once.
+/// Connections from one address that may be without an introduction at a time, so that a silent
+/// program takes no slots of sources elsewhere. Beyond this number the oldest one is closed: a
+/// source introduces itself at once.
 const MOST_SILENT: usize = 32;
-/// Time for an introduction, where the connection is to be ended to make room.
+/// Minimum time for an introduction, before the connection is closed to make room.
 const GREETING: Duration = Duration::from_millis(200);
-/// After a connection that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Settings of a sink.
@@ -38,16 +39,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct SinkSettings {
     /// Address of the control port; port 0 is any.
     pub listen: SocketAddr,
-    /// What sources have to share.
+    /// The token that sources must share.
     pub token: SharedToken,
-    /// What is agreed to.
+    /// The limits of agreements.
     pub limits: SinkLimits,
 }
 
-/// What has happened at a sink.
+/// Counts of events at a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SinkStatus {
-    /// Sources that are served; one that has its last counts is not.
+    /// Sources that are being served, without those that have their last counts.
     pub sessions: u32,
     /// Flows that are agreed.
     pub flows: u32,
@@ -57,20 +58,20 @@ pub struct SinkStatus {
     pub strange_connections: u64,
     /// Sources that were refused or lost.
     pub failed_sessions: u64,
-    /// Why the last of them was.
+    /// Reason of the last failure.
     pub last_failure: Option<String>,
 }
 
 /// The flows of one source at a sink.
 #[derive(Debug, Clone)]
 pub struct SessionReading {
-    /// Where the source is.
+    /// Address of the source.
     pub peer: SocketAddr,
-    /// What was agreed.
+    /// The agreed groups.
     pub groups: Vec<FlowGroup>,
     /// Time since the agreement.
     pub elapsed: Duration,
-    /// What had arrived at the last full second, in the order of the groups.
+    /// Counts at the last full second, in the order of the groups.
     pub flows: Vec<SinkCounts>,
 }
 
@@ -78,7 +79,7 @@ pub struct SessionReading {
 #[derive(Debug)]
 pub struct TrafficSink;
 
-/// What the threads of a sink share.
+/// State shared by the threads of a sink.
 #[derive(Debug)]
 struct SinkShared {
     token: SharedToken,
@@ -89,7 +90,7 @@ struct SinkShared {
     strange_connections: AtomicU64,
     failed_sessions: AtomicU64,
     last_failure: Mutex<Option<String>>,
-    /// By the numbers of their sessions.
+    /// Readings by the numbers of their sessions.
     readings: Mutex<Vec<(u64, SessionReading)>>,
     /// Connections that have not introduced themselves, the oldest first.
     silent: Mutex<Vec<SilentConnection>>,
@@ -106,8 +107,8 @@ struct SilentConnection {
 }
 
 impl SinkShared {
-    /// Notes a connection that has not introduced itself yet. Where many of its address have not, or no session is free
-    /// for it, the oldest one of them is ended.
+    /// Notes a connection without an introduction. If its address has many of these, or no session
+    /// is free, the oldest one is closed.
     fn note_silent(&self, number: u64, peer: IpAddr, stream: TcpStream, is_full: bool) {
         let is_alike = |own: &SilentConnection| is_full || own.peer == peer;
         let mut silent = locked(&self.silent);
@@ -116,9 +117,9 @@ impl SinkShared {
         if let Some(place) = oldest.filter(|_| is_full || alike >= MOST_SILENT) {
             let oldest = silent.remove(place);
             drop(silent);
-            // A source that has just connected gets its time.
+            // A source that has just connected gets time to introduce itself.
             thread::sleep(GREETING.saturating_sub(oldest.since.elapsed()));
-            // It may have ended by itself.
+            // The connection may have ended by itself.
             let _ = oldest.stream.shutdown(Shutdown::Both);
             silent = locked(&self.silent);
         }
@@ -145,12 +146,13 @@ impl SinkShared {
     }
 }
 
-/// A lock that a thread held when it panicked is still good: values are replaced as a whole.
+/// Locks a mutex. The value is still good if a thread panicked with the lock: values are replaced
+/// as a whole.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A sink that runs. It stops when this is dropped.
+/// A running sink. It stops when this is dropped.
 #[derive(Debug)]
 pub struct SinkHandle {
     address: SocketAddr,
@@ -162,7 +164,7 @@ impl TrafficSink {
     /// Starts a sink.
     ///
     /// # Errors
-    /// Where the control port cannot be opened or a thread not be started.
+    /// The control port cannot be opened or a thread cannot be started.
     pub fn start(settings: SinkSettings) -> Result<SinkHandle, FlowError> {
         let what = format!("listen on {}", settings.listen);
         let listener = TcpListener::bind(settings.listen).map_err(FlowError::system(&what))?;
@@ -204,7 +206,7 @@ impl SinkHandle {
         self.address
     }
 
-    /// What has happened until now.
+    /// Counts of events until now.
     pub fn status(&self) -> SinkStatus {
         let shared = &self.shared;
         let (sessions, flows) = shared.grants.in_use();
@@ -218,7 +220,7 @@ impl SinkHandle {
         }
     }
 
-    /// What has arrived from each source that is connected, at its last full second.
+    /// Counts of each connected source, at its last full second.
     pub fn readings(&self) -> Vec<SessionReading> {
         let readings = locked(&self.shared.readings);
         readings
@@ -227,14 +229,14 @@ impl SinkHandle {
             .collect()
     }
 
-    /// Stops the sink; sources are told.
+    /// Stops the sink, and notifies its sources.
     pub fn stop(self) {}
 }
 
 impl Drop for SinkHandle {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
-        // It fails when the counter is full, and then it wakes the thread all the same.
+        // Writing fails when the counter is full, and then the thread wakes up all the same.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
         if let Some(acceptor) = self.acceptor.take() {
             // A panic of that thread has been printed.
@@ -252,7 +254,7 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
             PollFd::new(listener, PollFlags::IN),
             PollFd::new(&shared.wake, PollFlags::IN),
         ];
-        // A signal interrupts it; then the loop looks again.
+        // A signal interrupts the call; then the loop checks again.
         let _ = poll(&mut polled, None);
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
@@ -273,7 +275,7 @@ fn accept(listener: &TcpListener, shared: &Arc<SinkShared>, data: DataThread) {
         number += 1;
         shared.note_silent(number, peer.ip(), copy, sessions.len() >= most);
         if sessions.len() >= most + MOST_SILENT {
-            // Closed without a word: too many wait for theirs.
+            // Closed without a message: too many connections wait for theirs.
             shared.forget_silent(number);
             continue;
         }

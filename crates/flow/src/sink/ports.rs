@@ -10,10 +10,10 @@ use crate::FlowTransport;
 use crate::message::FlowGroup;
 use crate::sys;
 
-/// Receive buffer for datagrams, unless the source asks for another: 10 ms at 3 Gbit/s.
+/// Receive buffer for datagrams, unless the source requests another: 10 ms at 3 Gbit/s.
 const DATAGRAM_BUFFER: usize = 4 << 20;
 
-/// Ports that are tried where another program has the one that was asked for.
+/// Ports that are tried if the requested one is in use.
 const MOVES: u16 = 1024;
 
 /// A data port, its number, and the congestion control of its connections.
@@ -23,12 +23,12 @@ pub(super) struct DataPort {
     pub(super) congestion_control: Option<String>,
 }
 
-/// Opens the port for a group on the address that the source knows already.
+/// Opens the port for a group on the address that the source already uses.
 ///
 /// # Errors
-/// A sentence for the source.
+/// The reason, a sentence for the source.
 pub(super) fn open(group: &FlowGroup, local: SocketAddr) -> Result<DataPort, String> {
-    // Of an IPv6 address, the scope is kept.
+    // The scope of an IPv6 address is kept.
     let mut address = local;
     if let IpAddr::V4(local) = local.ip().to_canonical() {
         address = SocketAddr::new(local.into(), 0);
@@ -125,7 +125,8 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
         socket.set_recv_tclass_v6(true)
     };
     class.map_err(failed("ask for the type of service"))?;
-    // Without them, arrivals are stamped by this program, and datagrams received one by one.
+    // Without these options, arrivals are stamped by this program, and datagrams received one by
+    // one.
     let _ = sys::stamp_arrivals(socket.as_fd());
     let _ = sys::join_datagrams(socket.as_fd());
     socket

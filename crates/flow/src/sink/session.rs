@@ -15,21 +15,22 @@ use crate::payload::FlowId;
 use crate::token::{ProofRole, is_nonce, nonce, random};
 use crate::{FlowError, FlowTransport, HEARTBEAT};
 
-/// A source has to introduce itself within this time.
+/// Time limit for the introduction of a source.
 const INTRODUCTION: Duration = Duration::from_secs(2);
-/// Then it has to ask for flows within this time.
+/// Time limit for its request of flows, after that.
 const REQUEST: Duration = Duration::from_secs(10);
-/// How long the session waits for a message before it looks after its heartbeats.
+/// Time that the session waits for a message before it checks its heartbeats.
 const TICK: Duration = Duration::from_millis(25);
-/// How often counts are sent.
+/// Interval of counts.
 const READING: Duration = Duration::from_secs(1);
-/// After the source has finished, data may be in flight for this long; datagrams longer, as long as some arrive.
+/// Time for data in flight, after the source has finished; for datagrams longer, as long as some
+/// arrive.
 const IN_FLIGHT: Duration = Duration::from_secs(1);
 const LONGEST_IN_FLIGHT: Duration = Duration::from_secs(60);
-/// It has all arrived when nothing has for this long, where there is no other way to know.
+/// Time without arrivals after which all data count as received, where nothing else shows it.
 const QUIET: Duration = Duration::from_millis(100);
-/// Beside its duration a source may take this long to connect and to finish: its last message comes behind its data, which
-/// may wait in a queue.
+/// Time in addition to its duration in which a source may connect and finish: its last message is
+/// sent after its data, which may wait in a queue.
 const GRACE: Duration = Duration::from_secs(180);
 /// Serves a source.
 pub(super) fn serve(
@@ -49,7 +50,7 @@ pub(super) fn serve(
                 SessionFailure::Ours(reason) => reason.clone(),
                 SessionFailure::Error(error) => error.to_string(),
             };
-            // The source may be gone already.
+            // The source may have gone already.
             let _ = link.send(&ControlMessage::Refused { reason });
         }
         served.map_err(|failure| match failure {
@@ -66,7 +67,7 @@ pub(super) fn serve(
     }
 }
 
-/// A connection that has not introduced itself, until this is dropped.
+/// A connection without an introduction, until this is dropped.
 struct SilentSession<'a>(&'a SinkShared, u64);
 
 impl Drop for SilentSession<'_> {
@@ -105,7 +106,7 @@ fn converse(
     shared.grants.check_peer(peer.ip())?;
     introduce(link, shared)?;
     drop(silent);
-    // Not before: a stranger must not take the place of a source.
+    // Only now: a peer without the token must not take a slot of a source.
     let session = shared.grants.admit()?;
     let groups = requested(link, shared)?;
     let flows = shared.grants.agree(&groups)?;
@@ -157,7 +158,7 @@ fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionF
     Ok(link.send(&ControlMessage::Welcome { proof })?)
 }
 
-/// What the source asks for.
+/// Receives the request of the source.
 fn requested(
     link: &mut ControlLink,
     shared: &SinkShared,
@@ -166,7 +167,7 @@ fn requested(
     let mut delay = Duration::ZERO;
     loop {
         link.keep_alive()?;
-        // Of a slow path, an acknowledgment comes before the message behind it.
+        // On a slow path, an acknowledgment arrives before the message behind it.
         delay = delay.max(link.delay_of_path());
         match link.receive(TICK)? {
             Some(ControlMessage::Request { groups, life }) => {
@@ -221,7 +222,7 @@ fn open(
     Ok(agreed)
 }
 
-/// Bytes of all flows together.
+/// Total bytes of all flows.
 fn bytes_of(flows: &[SinkCounts]) -> u64 {
     flows.iter().map(|flow| flow.bytes).sum()
 }
@@ -237,9 +238,10 @@ struct SinkSession<'a> {
     began: Instant,
     next_reading: Instant,
     reading: SessionReading,
-    /// Full seconds until now.
+    /// Number of full seconds so far.
     seconds: usize,
-    /// While no messages come: when it was looked for data, and the bytes that had arrived then.
+    /// While no messages arrive: the time of the last check for data, and the bytes that had
+    /// arrived by then.
     looked: Option<(Instant, u64)>,
 }
 
@@ -274,7 +276,7 @@ impl SinkSession<'_> {
         }
     }
 
-    /// Sends counts where a second is over.
+    /// Sends counts at the end of a second.
     fn report_if_due(&mut self) -> Result<bool, SessionFailure> {
         let is_due = Instant::now() >= self.next_reading;
         if is_due {
@@ -285,7 +287,7 @@ impl SinkSession<'_> {
         Ok(is_due)
     }
 
-    /// A source whose heartbeats are missing lives as long as its data arrive.
+    /// Keeps a source alive whose heartbeats are missing, as long as its data arrive.
     fn look_for_data(&mut self) -> Result<(), SessionFailure> {
         if self.link.silence() < 2 * HEARTBEAT {
             self.looked = None;
@@ -339,7 +341,7 @@ impl SinkSession<'_> {
         })?)
     }
 
-    /// A source that sends more than was agreed is stopped.
+    /// Stops a source that sends more than was agreed.
     fn check_rate(&self) -> Result<(), SessionFailure> {
         let SessionReading { groups, flows, .. } = &self.reading;
         if limits::exceeds(groups, flows, self.began.elapsed()) {
@@ -348,7 +350,7 @@ impl SinkSession<'_> {
         Ok(())
     }
 
-    /// Waits for what is in flight, and sends the last counts.
+    /// Waits for data in flight, and sends the last counts.
     fn finish(&mut self) -> Result<(), SessionFailure> {
         let begun = Instant::now();
         let mut counts = self.counts(CountsWanted::Now)?;
@@ -365,7 +367,7 @@ impl SinkSession<'_> {
                 Some(ControlMessage::Heartbeat {} | ControlMessage::ReadingRequest {}) | None => {}
                 Some(_) => return Err(out_of_turn().into()),
             }
-            // What a deep queue lets through in time shows the source that the sink has not died.
+            // Counts that pass a deep queue in time show the source that the sink has not died.
             self.report_if_due()?;
             let now = self.counts(CountsWanted::Now)?;
             if self.datagrams_of(&now) != self.datagrams_of(&counts) {
@@ -374,13 +376,13 @@ impl SinkSession<'_> {
             counts = now;
         }
         let counts = self.counts(CountsWanted::Last)?;
-        // Before the source has its counts: then it may begin again.
+        // Before the source has its counts: afterwards it may begin again.
         let session = self.number;
         self.commands.send(DataCommand::Remove { session });
         self.granted.clear();
         self.send(counts, ReadingOccasion::Last)?;
-        // Of a connection that is closed here, what the source still writes makes the system discard counts that it has not
-        // acknowledged.
+        // If the connection were closed here, further messages of the source would make the system
+        // discard unacknowledged counts.
         let sent = Instant::now();
         while sent.elapsed() < LONGEST_IN_FLIGHT
             && !self.shared.is_stopping()
@@ -466,13 +468,13 @@ mod tests {
         hear(&mut source).unwrap();
         assert_eq!((sink.status().sessions, sink.status().flows), (1, 1));
         source.send(&ControlMessage::Finished {}).unwrap();
-        // Of a second that is over there may be counts before.
+        // Counts of a second that has ended may come before.
         while let ControlMessage::Received { occasion, .. } = hear(&mut source).unwrap() {
             if occasion == ReadingOccasion::Last {
                 break;
             }
         }
-        // Another source may have its place.
+        // Another source may take its slot.
         assert_eq!((sink.status().sessions, sink.status().flows), (0, 0));
         // The connection is not closed as long as counts could be lost with it.
         let after = source.receive(PATIENCE).unwrap();

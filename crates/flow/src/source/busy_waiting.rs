@@ -1,25 +1,26 @@
 //! Waking up before a moment, and busy-waiting for it.
 //!
-//! A thread is awake 20 to 30 µs after its timer has expired, in virtual machines. Blocks that are due meanwhile would be
-//! sent at once, and distances that are shorter would be missing: 2.5 % of those of a Poisson process of 1,000 blocks per
-//! second. So it wakes up earlier. Programs that are measured need the processor, too: the time for it is limited.
+//! A thread is awake 20 to 30 µs after its timer has expired, in virtual machines. Blocks that are
+//! due meanwhile would be sent at once, and shorter distances would be missing: 2.5 % of those of a
+//! Poisson process of 1,000 blocks per second. So it wakes up earlier. Measured programs need the
+//! processor, too: the time for busy-waiting is limited.
 
 use crate::clock::monotonic_ns;
 
-/// How long before a moment.
+/// Lead of waking up before a moment.
 const EARLY_NS: u64 = 60_000;
 
-/// The part of its time for which a thread may busy-wait: one of so many.
+/// Inverse of the largest share of its time for which a thread may busy-wait.
 const PART: u64 = 20;
 
-/// What it saves of that for busier times.
+/// Most busy-waiting time that it saves for busier times.
 const MOST_NS: u64 = 5_000_000;
 
-/// The time for which a thread may still busy-wait.
+/// Budget of busy-waiting.
 #[derive(Debug, Default)]
 pub(super) struct BusyWaiting {
     left_ns: u64,
-    /// When that was computed.
+    /// When the budget was computed.
     at: u64,
 }
 
@@ -32,7 +33,7 @@ impl BusyWaiting {
         moment.saturating_sub(EARLY_NS)
     }
 
-    /// Waits for a moment, if it has almost come.
+    /// Waits for a moment, if it is very near.
     pub(super) fn wait(&mut self, moment: u64) {
         let begun = monotonic_ns();
         if moment <= begun || moment > begun + EARLY_NS {
@@ -61,7 +62,7 @@ impl BusyWaiting {
 mod tests {
     use super::*;
 
-    /// How much of a second a thread busy-waits that would do it for 40 µs before each of so many moments.
+    /// Share of a second that a thread busy-waits at 40 µs before each of so many moments.
     fn busy_share(moments: u64) -> f64 {
         let mut waiting = BusyWaiting::default();
         let mut total = 0;

@@ -23,22 +23,22 @@ use crate::sys::tcp_facts;
 use crate::token::{ProofRole, is_nonce, nonce};
 use crate::{FlowError, SharedToken};
 
-/// A sink that is reached has to reply within this time, unless the path is slow.
+/// Time limit for replies of a connected sink, unless the path is slow.
 const REPLY: Duration = Duration::from_secs(5);
-/// The longest that the last counts are waited for, while something is still under way: a queue may hold what the network
-/// carries in minutes.
+/// Longest wait for the last counts, while something is still in flight: a queue may hold minutes
+/// of traffic.
 const LONGEST_QUEUE: Duration = Duration::from_secs(120);
-/// Within this time, a source that is stopped has its last counts, or gives them up.
+/// Time within which a source that is stopped has its last counts, or gives up.
 pub(super) const STOPPING: Duration = Duration::from_secs(130);
-/// How long the thread waits for a message before it looks after everything else.
+/// Time that the thread waits for a message before it does everything else.
 const TICK: Duration = Duration::from_millis(25);
-/// All threads begin together, when they are running.
+/// Lead after which all threads begin together.
 const LEAD_NS: u64 = 10_000_000;
 
 /// Runs a source from its connection to its totals.
 ///
 /// # Errors
-/// Where nothing was sent.
+/// Nothing was sent.
 pub(super) fn run(
     mut plan: SourcePlan,
     groups: Vec<FlowGroup>,
@@ -86,14 +86,14 @@ pub(super) fn run(
     totals.failure = ended.err();
     totals.flows = running.maker.totals(true);
     if totals.failure.is_some() {
-        // What was sent after the last report of the sink may have arrived or not.
+        // Arrival of data after the last report of the sink is unknown.
         (totals.elapsed, totals.flows) = running.maker.last_second();
     }
     totals.pacing = PacingHistogram::summary(&locked(&shared.pacing));
     Ok(totals)
 }
 
-/// What is at an address where no sink greets.
+/// Describes the peer at an address where no sink sends a greeting.
 fn no_greeting(sink: SocketAddr) -> String {
     format!("{sink} did not greet as a sink does (another program may listen there)")
 }
@@ -150,7 +150,7 @@ fn introduced(
     Ok(link)
 }
 
-/// Asks for flows.
+/// Requests flows.
 fn agreement(
     link: &mut ControlLink,
     groups: Vec<FlowGroup>,
@@ -172,7 +172,8 @@ fn agreement(
     }
 }
 
-/// Looks after the connection while flows are opened. Whether the sink reported a full second, in which nothing was sent.
+/// Serves the connection while flows are opened; true if the sink reported a full second, in which
+/// nothing was sent.
 fn hear(link: &mut ControlLink) -> Result<bool, FlowError> {
     link.keep_alive()?;
     match link.receive(Duration::from_millis(1))? {
@@ -182,18 +183,18 @@ fn hear(link: &mut ControlLink) -> Result<bool, FlowError> {
     }
 }
 
-/// A source whose flows send.
+/// A source with sending flows.
 struct RunningSource<'a> {
     link: ControlLink,
     shared: &'a SourceShared,
     sending: Arc<SendingState>,
     threads: Vec<JoinHandle<()>>,
     maker: ReadingMaker,
-    /// When its flows begin, by the monotonic clock.
+    /// Start of its flows, by the monotonic clock.
     start: u64,
-    /// When the sink agreed.
+    /// Moment of the agreement.
     origin: Instant,
-    /// From then to the end of sending, when that is over.
+    /// Time from then to the end of sending, when that is over.
     sent_until: Option<Duration>,
 }
 
@@ -285,7 +286,7 @@ impl<'a> RunningSource<'a> {
                 let round_trip = facts.map_or(0, |facts| u64::from(facts.round_trip_us));
                 let round_trip = Duration::from_micros(round_trip);
                 let mut reading = self.maker.reading(at, occasion, flows, round_trip);
-                // After the last byte, the sink waits whether more is in flight.
+                // After the last byte, the sink waits for data in flight.
                 if let (ReadingOccasion::Last, Some(until)) = (occasion, self.sent_until) {
                     let arrived = reading.flows.iter().filter_map(|flow| flow.arrived_ns);
                     let last_ns = arrived.map(|(_, last_ns)| last_ns).max().unwrap_or(0);
@@ -308,7 +309,7 @@ impl<'a> RunningSource<'a> {
     }
 
     fn publish(&self, occasion: ReadingOccasion, reading: LoadReading) {
-        // The lock of the state makes the change visible to those who wait.
+        // The lock of the state makes the change visible to waiting threads.
         let state = self.shared.state.read();
         if occasion == ReadingOccasion::Request {
             *locked(&self.shared.asked) = Some(reading);
@@ -337,7 +338,7 @@ impl<'a> RunningSource<'a> {
         self.stop();
         self.link.send(&ControlMessage::Finished {})?;
         let begun = Instant::now();
-        // Since when nothing shows any more that data or messages are under way.
+        // Time since which nothing shows any more that data or messages are in flight.
         let mut settled = begun;
         let mut arrived = self.maker.arrived_bytes();
         while settled.elapsed() < REPLY && begun.elapsed() < LONGEST_QUEUE {

@@ -1,4 +1,4 @@
-//! What sending threads count, and others read at any time.
+//! Counters that sending threads write, and others read at any time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,25 +27,25 @@ impl Counter {
 pub(super) struct FlowCounters {
     pub(super) sent_bytes: Counter,
     pub(super) sent_blocks: Counter,
-    /// Sent more than [`LATE_NS`] after their moments.
+    /// Blocks sent more than [`LATE_NS`] after their moments.
     pub(super) late_blocks: Counter,
-    /// Not sent, because it was too late for them.
+    /// Blocks not sent, because it was too late.
     pub(super) dropped_blocks: Counter,
-    /// Not sent, because the network had no room for the ones before until it was too late.
+    /// Blocks not sent, because the network had no room for earlier ones until it was too late.
     pub(super) blocked_blocks: Counter,
-    /// Not sent, because the rate that was agreed did not permit it.
+    /// Blocks not sent, because they exceed the agreed rate.
     pub(super) excess_blocks: Counter,
-    /// Not sent, because the system refused them.
+    /// Blocks not sent, because the system refused them.
     pub(super) refused_blocks: Counter,
-    /// Sent, to fill short blocks up to their headers.
+    /// Bytes sent to fill short blocks up to their headers.
     pub(super) padding_bytes: Counter,
-    /// Of the kernel, when the flow had ended.
+    /// Facts of the kernel at the end of the flow.
     last_facts: Mutex<Option<TcpFacts>>,
-    /// Whether its connection failed.
+    /// The connection failed.
     has_failed: AtomicBool,
 }
 
-/// A block is late when it is sent this long after its moment.
+/// Delay from which a block counts as late.
 pub(super) const LATE_NS: u64 = 1_000_000;
 
 impl FlowCounters {
@@ -66,14 +66,14 @@ impl FlowCounters {
     }
 }
 
-/// How long after their moments blocks were sent.
+/// Delays of blocks after their moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacingError {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
     /// Median, in nanoseconds.
     pub p50_ns: u64,
-    /// 99 % of the blocks were sent within this, in nanoseconds.
+    /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
     /// The largest, in nanoseconds.
     pub max_ns: u64,
@@ -94,7 +94,7 @@ impl PacingHistogram {
         locked(&self.0).saturating_record(nanos);
     }
 
-    /// Of all threads together.
+    /// Summary of all threads.
     pub(super) fn summary(all: &[std::sync::Arc<PacingHistogram>]) -> PacingError {
         let mut sum: Option<Histogram<u64>> = None;
         for one in all {

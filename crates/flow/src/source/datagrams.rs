@@ -14,7 +14,7 @@ use crate::clock::stamp_ns;
 use crate::payload::{BlockStamp, FlowId, write_datagram};
 use crate::sys::{LARGEST_DATAGRAM, set_segment_bytes};
 
-/// Calls before other flows have their turn.
+/// Calls before the next flow is served.
 const TURN: usize = 16;
 /// Datagrams of one call: `UDP_MAX_SEGMENTS` of Linux before 6.9, and of `sendmmsg` here.
 const MOST: usize = 64;
@@ -33,7 +33,7 @@ enum Batching {
 pub(super) struct DatagramSender {
     id: FlowId,
     batching: Batching,
-    /// Where the kernel cuts what is sent; zero: nowhere.
+    /// Size of the segments into which the kernel cuts a buffer; zero: no cutting.
     segment: u16,
     /// Number of the next datagram.
     sequence: u64,
@@ -49,7 +49,7 @@ impl DatagramSender {
         }
     }
 
-    /// Most datagrams of this length that one call sends.
+    /// Most datagrams of this length per call.
     pub(super) fn most(&self, bytes: u32) -> usize {
         let room = match self.batching {
             Batching::Segments => LARGEST_DATAGRAM,
@@ -58,7 +58,8 @@ impl DatagramSender {
         (room / bytes as usize).clamp(1, MOST)
     }
 
-    /// Sends datagrams of one length, at most as many as [`Self::most`] says. Returns how many the system took.
+    /// Sends datagrams of one length, at most as many as [`Self::most`] returns. Returns how many
+    /// the system accepted.
     pub(super) fn send(
         &mut self,
         socket: &Socket,
@@ -72,7 +73,7 @@ impl DatagramSender {
         for (datagram, sequence) in content.chunks_exact_mut(length).zip(self.sequence..) {
             write_datagram(datagram, self.id, BlockStamp { sequence, sent_ns });
         }
-        // What is no longer than a segment is not cut.
+        // A buffer that fits into a segment is not cut.
         let wanted = match (count, self.batching) {
             (2.., Batching::Segments) => u16::try_from(bytes).unwrap_or(0),
             _ if length > usize::from(self.segment) => 0,
@@ -81,7 +82,7 @@ impl DatagramSender {
         if wanted != self.segment {
             match set_segment_bytes(socket.as_fd(), wanted) {
                 Ok(()) => self.segment = wanted,
-                // A kernel that does not know it cuts nothing.
+                // A kernel without the option cuts nothing.
                 Err(_) => self.batching = Batching::Messages,
             }
         }
@@ -107,7 +108,7 @@ impl DatagramSender {
         }
     }
 
-    /// Sends datagrams until it is the turn of others.
+    /// Sends datagrams until the next flow is served.
     pub(super) fn send_unlimited(
         &mut self,
         socket: &Socket,
@@ -131,7 +132,7 @@ impl DatagramSender {
     }
 }
 
-/// Sends several datagrams with one call; returns how many were taken.
+/// Sends several datagrams with one call; returns how many were accepted.
 fn send_messages(socket: &Socket, content: &[u8], bytes: usize) -> Result<usize, Errno> {
     let slices: Vec<[IoSlice<'_>; 1]> = content
         .chunks_exact(bytes)

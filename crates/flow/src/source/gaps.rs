@@ -1,4 +1,5 @@
-//! The distances of blocks as they are sent, by the kernel's time stamps, beside the law of the plan.
+//! Distances of blocks as sent, by the kernel's time stamps, compared with the distribution of the
+//! plan.
 
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
@@ -65,7 +66,7 @@ fn moments(plan: FlowPlan) -> Vec<u64> {
     moments
 }
 
-/// The largest distance between the distribution of the gaps and their law.
+/// The largest distance between the distribution of the gaps and the planned one.
 fn distance(mean_ms: f64, duration: Duration) -> f64 {
     let moments = moments(exponential(mean_ms, duration));
     let gaps: Vec<f64> = moments
@@ -90,7 +91,7 @@ mod quiet {
             // Another program may have taken the processor.
             let least = (0..3).map(|_| distance(mean_ms, Duration::from_secs(12)));
             let least = least.fold(f64::INFINITY, f64::min);
-            // Of 2,400 gaps that have the law, 5 % are farther away than 0.028 by chance.
+            // Of 2,400 gaps with this distribution, 5 % are farther away than 0.028 by chance.
             let limit = if mean_ms > 4.0 { 0.028 } else { 0.02 };
             assert!(least <= limit, "{mean_ms} ms: {least}");
         }

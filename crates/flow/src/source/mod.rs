@@ -1,4 +1,4 @@
-//! The source: asks a sink for flows, and sends them when it has agreed.
+//! The source: requests flows of a sink, and sends them after the agreement.
 
 mod busy_waiting;
 mod control;
@@ -36,7 +36,7 @@ const MOST_READINGS: usize = 4096;
 #[derive(Debug)]
 pub struct TrafficSource;
 
-/// How far a source is.
+/// Progress of a source.
 #[derive(Debug, Default)]
 enum SourceState {
     #[default]
@@ -45,20 +45,20 @@ enum SourceState {
     Ended(Box<Result<LoadTotals, FlowError>>),
 }
 
-/// What the threads of a source and its user share.
+/// State shared by the threads of a source and its user.
 #[derive(Debug, Default)]
 struct SourceShared {
-    /// How far it is. It announces changes of what stands beside it, too.
+    /// Progress. It also announces changes of the fields beside it.
     state: WatchedState<SourceState>,
     readings: Mutex<VecDeque<LoadReading>>,
-    /// The last that was asked for.
+    /// The last requested reading.
     asked: Mutex<Option<LoadReading>>,
     should_stop: AtomicBool,
     wants_reading: AtomicBool,
     pacing: Mutex<Vec<Arc<PacingHistogram>>>,
 }
 
-/// A source that runs. It stops when this is dropped.
+/// A running source. It stops when this is dropped.
 #[derive(Debug)]
 pub struct SourceHandle {
     shared: Arc<SourceShared>,
@@ -66,11 +66,11 @@ pub struct SourceHandle {
 }
 
 impl TrafficSource {
-    /// Starts a source. It connects, asks, and begins to send when the sink has agreed;
+    /// Starts a source. It connects, requests flows, and begins to send when the sink has agreed;
     /// [`SourceHandle::ready`] waits for that.
     ///
     /// # Errors
-    /// Where the plan is impossible or a thread cannot be started.
+    /// The plan is impossible or a thread cannot be started.
     pub fn start(plan: SourcePlan, token: SharedToken) -> Result<SourceHandle, FlowError> {
         let groups = plan.groups()?;
         let shared = Arc::<SourceShared>::default();
@@ -93,7 +93,7 @@ impl SourceHandle {
     /// Waits until the sink has agreed and sending has begun.
     ///
     /// # Errors
-    /// Where the sink refuses or cannot be reached, or `patience` is over.
+    /// The sink refuses or cannot be reached, or `patience` is over.
     pub fn ready(&self, patience: Duration) -> Result<(), FlowError> {
         let (state, what) = (&self.shared.state, "the sink did not agree");
         state.wait(patience, what, |state| match state {
@@ -103,7 +103,7 @@ impl SourceHandle {
         })?
     }
 
-    /// Whether flows are still sending or being prepared.
+    /// True while flows are sending or being prepared.
     pub fn is_active(&self) -> bool {
         !matches!(*self.shared.state.read(), SourceState::Ended(_))
     }
@@ -116,7 +116,7 @@ impl SourceHandle {
     /// A reading of this moment: it covers the time since the last full second.
     ///
     /// # Errors
-    /// Where the source has ended, or no reading comes within `patience`.
+    /// The source has ended, or no reading arrives within `patience`.
     pub fn reading_now(&self, patience: Duration) -> Result<LoadReading, FlowError> {
         let shared = &self.shared;
         locked(&shared.asked).take();
@@ -131,7 +131,7 @@ impl SourceHandle {
         })?
     }
 
-    /// How well schedules are kept until now.
+    /// Pacing errors until now.
     pub fn pacing(&self) -> PacingError {
         PacingHistogram::summary(&locked(&self.shared.pacing))
     }
@@ -140,7 +140,7 @@ impl SourceHandle {
     /// last call of [`Self::readings`].
     ///
     /// # Errors
-    /// Where it is not within the time limit of the rule, or the source ends before.
+    /// The load is not stable within the time limit of the rule, or the source ends before.
     pub fn wait_until_stable(&self, rule: StabilityRule) -> Result<Vec<LoadReading>, FlowError> {
         let mut watch = StabilityWatch::new(rule);
         let mut seen = Vec::new();
@@ -175,7 +175,7 @@ impl SourceHandle {
     /// Waits until all flows have ended by themselves.
     ///
     /// # Errors
-    /// As [`Self::stop`]; and where `patience` is over.
+    /// As for [`Self::stop`]; or `patience` is over.
     pub fn finish(self, patience: Duration) -> Result<LoadTotals, FlowError> {
         let (state, what) = (&self.shared.state, "the flows did not end");
         state.wait(patience, what, |state| match state {
@@ -192,7 +192,7 @@ impl SourceHandle {
     /// Stops all flows and returns their totals.
     ///
     /// # Errors
-    /// Where nothing was ever sent, because the sink could not be reached or refused.
+    /// Nothing was ever sent, because the sink could not be reached or refused.
     pub fn stop(self) -> Result<LoadTotals, FlowError> {
         self.ask_to_stop();
         self.finish(control::STOPPING)

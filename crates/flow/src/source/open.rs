@@ -16,9 +16,9 @@ use crate::message::AgreedGroup;
 use crate::payload::{FlowId, stream_header};
 use crate::{FlowError, FlowTransport};
 
-/// The sink has to be reached within this time: the time for a long round trip, and one more for a lost packet.
+/// Time limit for connecting to the sink: a long round trip, and another for a lost packet.
 const CONNECT: Duration = Duration::from_secs(35);
-/// How long one look at connections that are being made takes.
+/// Duration of one poll of connections in progress.
 const MOMENT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -38,8 +38,8 @@ pub(super) struct OpenFlow {
 /// Opens the sockets of all flows and connects them to the ports of the agreement.
 ///
 /// # Errors
-/// Where an option or an address is refused, or a connection fails; and those of `keep_alive`,
-/// which is called several times a second.
+/// An option or an address is refused, or a connection fails; and the errors of `keep_alive`, which
+/// is called several times a second.
 pub(super) fn open_all(
     plans: Vec<FlowPlan>,
     sink: SocketAddr,
@@ -74,8 +74,9 @@ pub(super) fn open_all(
     Ok(flows)
 }
 
-/// Waits until all sockets are connected. Each stream says at once to which flow it belongs, whenever its first block
-/// departs and however long other connections take: a sink closes connections that do not.
+/// Waits until all sockets are connected. Each stream identifies its flow at once, whenever its
+/// first block departs and however long other connections take: a sink closes connections that do
+/// not.
 fn connect_all(
     flows: &[OpenFlow],
     mut keep_alive: impl FnMut() -> Result<(), FlowError>,
@@ -112,7 +113,7 @@ fn connect_all(
     }
 }
 
-/// The socket of a flow is connected, or has failed to.
+/// Handles a socket that is connected, or has failed to connect.
 fn begin(flow: &OpenFlow) -> io::Result<()> {
     if let Some(error) = flow.socket.take_error()? {
         return Err(error);
@@ -167,7 +168,7 @@ fn open(plan: &FlowPlan, address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Begins to connect a socket that does not block.
+/// Begins to connect a non-blocking socket.
 fn begin_to_connect(socket: &Socket, address: SocketAddr) -> io::Result<()> {
     match socket.connect(&address.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
@@ -175,7 +176,7 @@ fn begin_to_connect(socket: &Socket, address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Connects to an address; `None` where that is to stop.
+/// Connects to an address; `None` if that is to stop.
 pub(super) fn connect(
     address: SocketAddr,
     should_stop: impl Fn() -> bool,

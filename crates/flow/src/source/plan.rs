@@ -1,4 +1,4 @@
-//! What a source is to send.
+//! The plan of a source.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct SourcePlan {
     /// Threads for flows with a schedule, at least 1. Flows that send as fast as they can share
     /// another one, so that they do not delay schedules.
     pub threads: usize,
-    /// How long the sink may be silent until it is regarded as dead; usually [`crate::LONGEST_SILENCE`].
+    /// Silence after which the sink is regarded as dead; usually [`crate::LONGEST_SILENCE`].
     pub longest_silence: Duration,
 }
 
@@ -30,14 +30,14 @@ pub struct SourcePlan {
 pub struct FlowPlan {
     /// Its protocol.
     pub transport: FlowTransport,
-    /// What it sends, and when.
+    /// Its blocks and their moments.
     pub behaviour: FlowBehaviour,
     /// Its largest block in bytes.
     pub largest_block_bytes: u32,
-    /// The most that it sends: the sink is asked for this, and what a schedule has beyond it in
-    /// the long run (more than a second's worth) is not sent but counted. Absent: without limit.
+    /// Highest rate, which is requested of the sink; the excess of a schedule over it in the long
+    /// run (more than a second's worth) is counted and not sent. Absent: unlimited.
     pub bytes_per_second: Option<u64>,
-    /// When it ends.
+    /// Duration of the flow.
     pub duration: Duration,
     /// Options of its socket.
     pub options: FlowOptions,
@@ -46,9 +46,9 @@ pub struct FlowPlan {
 /// Options of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowOptions {
-    /// `SO_SNDBUF` here and `SO_RCVBUF` at the sink; absent: as the systems decide.
+    /// `SO_SNDBUF` here and `SO_RCVBUF` at the sink; absent: the systems' defaults.
     pub window_bytes: Option<u32>,
-    /// Congestion control at both ends; absent: those of the systems.
+    /// Congestion control at both ends; absent: the systems' defaults.
     pub congestion_control: Option<String>,
     /// Differentiated services code point, 0 to 63.
     pub dscp: Option<u8>,
@@ -58,14 +58,13 @@ pub struct FlowOptions {
     pub bind: Option<SocketAddr>,
     /// Port at the sink; absent: any.
     pub sink_port: Option<u16>,
-    /// Whether the sink may choose one of the ports after it where another program has it.
+    /// The sink may choose one of the next ports if this one is in use.
     pub may_move: bool,
-    /// Whether blocks of a scheduled stream carry a header with a time stamp. Shorter blocks are
-    /// padded to its 20 bytes then.
+    /// Blocks of a scheduled stream carry a header with a time stamp. Shorter blocks are then
+    /// padded to its 20 bytes.
     pub has_stamps: bool,
-    /// A block that could not be sent for this long after its moment is dropped. So this bounds
-    /// what is sent in a burst after a delay: the blocks of this time, and no more. Absent: 50 ms
-    /// for datagrams, 1 s for streams.
+    /// Time after its moment at which an unsent block is dropped. This bounds the burst after a
+    /// delay to the blocks of this time. Absent: 50 ms for datagrams, 1 s for streams.
     pub backlog: Option<Duration>,
 }
 
@@ -129,8 +128,8 @@ impl FlowPlan {
         }
     }
 
-    /// A flow of a load that is described in a file. The sink is asked for the highest rate that
-    /// its model has for long, if it has one.
+    /// A flow of a load that is described in a file. The highest long-term rate of its model, if it
+    /// has one, is requested of the sink.
     pub fn planned(flow: &PlannedFlow, seed: u64, duration: Duration) -> FlowPlan {
         let is_tcp = flow.protocol == FlowProtocol::Tcp;
         let behaviour = FlowBehaviour::from(flow.behaviour(seed));
@@ -151,7 +150,7 @@ impl FlowPlan {
             },
             behaviour,
             largest_block_bytes,
-            // Bits to bytes; a part of a byte is permitted, too.
+            // Bits to bytes, rounded up.
             bytes_per_second: flow
                 .model
                 .peak_rate_bps()
@@ -169,12 +168,12 @@ impl FlowPlan {
         }
     }
 
-    /// Whether it sends as fast as it can.
+    /// True if it sends as fast as it can.
     pub(super) fn is_unlimited(&self) -> bool {
         matches!(self.behaviour, FlowBehaviour::Full { .. }) && self.bytes_per_second.is_none()
     }
 
-    /// Whether blocks have headers.
+    /// True if blocks have headers.
     pub(super) fn has_stamps(&self) -> bool {
         match self.transport {
             FlowTransport::Udp => true,
@@ -182,7 +181,7 @@ impl FlowPlan {
         }
     }
 
-    /// The shortest block that it can send.
+    /// Length of its shortest block.
     pub(super) fn least_block_bytes(&self) -> u32 {
         match self.transport {
             FlowTransport::Udp => DATAGRAM_HEADER as u32,
@@ -234,10 +233,10 @@ impl FlowPlan {
 }
 
 impl SourcePlan {
-    /// What the sink is asked for. Flows that follow each other and are alike share a group.
+    /// The groups that are requested of the sink. Equal flows that follow each other share a group.
     ///
     /// # Errors
-    /// Where a flow cannot be.
+    /// A flow is impossible.
     pub(super) fn groups(&self) -> Result<Vec<FlowGroup>, FlowError> {
         if self.flows.is_empty() || self.flows.len() > MOST_FLOWS as usize {
             let count = self.flows.len();
@@ -272,7 +271,7 @@ fn is_alike(group: &FlowGroup, of_flow: &FlowGroup) -> bool {
 mod tests {
     use super::*;
 
-    /// Blocks of TCP that are too short for a header are sent as they are.
+    /// Blocks of TCP that are too short for a header are sent unchanged.
     #[test]
     fn blocks_are_as_long_as_planned() {
         const { assert!(traffic::LEAST_STAMPED_BLOCK == BLOCK_HEADER as u32) };

@@ -1,4 +1,4 @@
-//! What is known of flows while they run and when they have ended, from both ends.
+//! Figures of flows while they run and when they have ended, from both ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use crate::message::{DelaySummary, ReadingOccasion, SinkCounts, StreamStalls};
 use crate::sys::{TcpFacts, tcp_facts};
 use crate::{FlowError, FlowTransport};
 
-/// What a source sent at a full second has arrived before the sink reports the next one, if both ways take this long
-/// together at most.
+/// Longest round trip with which data sent at a full second arrive before the sink reports the next
+/// one.
 const SHORT_ROUND_TRIP: Duration = Duration::from_millis(800);
-/// Full seconds of which it is kept how many datagrams had been sent.
+/// Full seconds whose sent datagrams are kept.
 const KEPT_SECONDS: usize = 64;
-/// What flows had sent at full seconds that the sink has not reported yet: so many seconds of all flows together.
+/// Most flow seconds kept that the sink has not reported yet.
 const MOST_AWAITED: usize = 100_000;
 
-/// What has happened to one flow in an interval, or until its end. Both ends read their counts at full seconds after the
-/// agreement, so that they are apart by the time that the agreement took, however late the sink's counts arrive.
+/// Counts of one flow in an interval, or until its end. Both ends read their counts at full seconds
+/// after the agreement, so that they differ by the time that the agreement took, however late the
+/// sink's counts arrive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowReading {
-    /// Bytes that the source has passed to its kernel.
+    /// Bytes passed to the kernel of the source.
     pub sent_bytes: u64,
     /// Blocks or datagrams among them.
     pub sent_blocks: u64,
     /// Blocks that were sent more than 1 ms after their moments.
     pub late_blocks: u64,
-    /// Blocks that were dropped because the source was later than the backlog allows.
+    /// Blocks dropped because the source was later than the backlog allows.
     pub dropped_blocks: u64,
-    /// Blocks that were dropped because the network had no room for the ones before for so long.
+    /// Blocks dropped because the network had no room for earlier ones for so long.
     pub blocked_blocks: u64,
-    /// Blocks that were not sent because the schedule had more than was agreed.
+    /// Blocks not sent because they exceed the agreed rate.
     pub excess_blocks: u64,
     /// Blocks that the system refused to send: a full buffer, or a closed port.
     pub refused_blocks: u64,
@@ -44,19 +45,20 @@ pub struct FlowReading {
     pub round_trip_us: Option<u32>,
     /// Bytes that the sink received.
     pub received_bytes: u64,
-    /// When the first and the last of them arrived, in nanoseconds after the agreement.
+    /// Arrivals of the first and the last of them, in nanoseconds after the agreement.
     pub arrived_ns: Option<(u64, u64)>,
-    /// Datagrams that it received, or blocks with time stamps.
+    /// Datagrams received, or blocks with time stamps.
     pub received_blocks: u64,
-    /// Datagrams that were lost: those that the sink misses, and those that were sent a second ago and have not arrived.
-    /// In an interval: missing now and not before. Where some arrive late, later intervals have fewer.
+    /// Datagrams lost: those missing at the sink, and those that were sent a second ago and have
+    /// not arrived. In an interval: missing now and not before. Where some arrive late, later
+    /// intervals have fewer.
     pub lost: u64,
-    /// Those of them, of all flows with the same port, for which the socket buffer of the sink had no room: the first of
-    /// these flows has the count.
+    /// Datagrams among them, of all flows with the same port, that were dropped because the socket
+    /// buffer of the sink was full: the first of these flows has the count.
     pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
-    /// Datagrams that arrived again.
+    /// Datagrams that arrived repeatedly.
     pub duplicates: u64,
     /// Interarrival jitter at the end of the interval in nanoseconds (RFC 3550).
     pub jitter_ns: u64,
@@ -65,12 +67,12 @@ pub struct FlowReading {
     pub delay_variation_ns: u64,
     /// Delays of the whole flow, when it has ended and has time stamps.
     pub delays: Option<DelaySummary>,
-    /// Times without a byte of a stream without time stamps. In an interval: those that became longer than
-    /// the limit in it, and by how much all of them grew.
+    /// Times without a byte of a stream without time stamps. In an interval: those that became
+    /// longer than the limit in it, and by how much all of them grew.
     pub stalls: Option<StreamStalls>,
     /// DSCP of the last datagram at the sink.
     pub dscp: Option<u8>,
-    /// Whether the connection of the flow failed. In an interval: whether it failed in it.
+    /// The connection of the flow failed. In an interval: it failed in it.
     pub has_failed: bool,
 }
 
@@ -79,12 +81,12 @@ pub struct FlowReading {
 pub struct LoadReading {
     /// Its end, since the agreement, by the clock of the sink.
     pub at: Duration,
-    /// Its length: a second, or less where it was asked for. Where the flows ended, until the last byte was sent or
-    /// arrived.
+    /// Its length: a second, or less for a requested one. Where the flows ended, until the last
+    /// byte was sent or arrived.
     pub span: Duration,
-    /// Whether a full second is over.
+    /// A full second is over.
     pub is_full_second: bool,
-    /// In the order of the plan.
+    /// Flows in the order of the plan.
     pub flows: Vec<FlowReading>,
 }
 
@@ -108,19 +110,19 @@ impl LoadReading {
 /// All flows until their end.
 #[derive(Debug, Clone)]
 pub struct LoadTotals {
-    /// From the beginning of sending to its end; of flows that ended before their time, to the last full second that the
-    /// sink reported.
+    /// From the beginning of sending to its end; for flows that ended early, to the last full
+    /// second that the sink reported.
     pub elapsed: Duration,
-    /// In the order of the plan.
+    /// Flows in the order of the plan.
     pub flows: Vec<FlowReading>,
     /// Congestion control at the source, in the order of the plan; absent for datagrams.
     pub source_congestion_control: Vec<Option<String>>,
     /// The same at the sink.
     pub sink_congestion_control: Vec<Option<String>>,
-    /// How well schedules were kept.
+    /// Accuracy of the schedules.
     pub pacing: PacingError,
-    /// Why the flows ended before their time; absent where they did not. All figures are those of the last full second
-    /// that the sink reported then.
+    /// Why the flows ended early; absent where they did not. All figures are then those of the last
+    /// full second that the sink reported.
     pub failure: Option<FlowError>,
 }
 
@@ -137,17 +139,17 @@ fn loss(flows: &[FlowReading]) -> f64 {
     lost / (lost + received).max(1.0)
 }
 
-/// Makes readings of what both ends have counted.
+/// Makes readings of the counts of both ends.
 #[derive(Debug)]
 pub(super) struct ReadingMaker {
     flows: Vec<WatchedFlow>,
     /// Totals at the last full second.
     before: Vec<FlowReading>,
-    /// What had been sent at full seconds that the sink has not reported yet.
+    /// Totals sent at full seconds that the sink has not reported yet.
     awaited: VecDeque<Vec<FlowReading>>,
-    /// Full seconds that it has reported.
+    /// Number of full seconds that it has reported.
     reported: u64,
-    /// Datagrams that had been sent at the last full second, and at those before it.
+    /// Datagrams sent until the last full second, and until those before it.
     sent_before: VecDeque<Vec<u64>>,
     /// The most that were lost at a full second.
     counted_lost: Vec<u64>,
@@ -159,7 +161,7 @@ pub(super) struct ReadingMaker {
 #[derive(Debug)]
 struct WatchedFlow {
     transport: FlowTransport,
-    /// Of a stream without time stamps, whose blocks are pieces of this length.
+    /// Length of the pieces of a stream without time stamps.
     piece_bytes: Option<u32>,
     counters: Arc<FlowCounters>,
     socket: Arc<socket2::Socket>,
@@ -186,13 +188,14 @@ impl ReadingMaker {
         }
     }
 
-    /// The sink has reported so many full seconds in which connections were made and nothing was sent.
+    /// Skips full seconds that the sink has reported while connections were made and nothing was
+    /// sent.
     pub(super) fn pass(&mut self, seconds: u64) {
         self.reported += seconds;
         self.before_at = Duration::from_secs(seconds);
     }
 
-    /// Keeps what has been sent, at each full second after the agreement.
+    /// Keeps the sent totals, at each full second after the agreement.
     pub(super) fn look(&mut self, elapsed: Duration) {
         while self.reported + (self.awaited.len() as u64) < elapsed.as_secs()
             && (self.awaited.len() + 1) * self.flows.len() <= MOST_AWAITED.max(self.flows.len())
@@ -205,7 +208,7 @@ impl ReadingMaker {
         self.flows.iter().map(sent_by).collect()
     }
 
-    /// Bytes that have arrived until the last report.
+    /// Bytes that had arrived at the last report.
     pub(super) fn arrived_bytes(&self) -> u64 {
         self.sink.iter().map(|flow| flow.bytes).sum()
     }
@@ -260,9 +263,10 @@ impl ReadingMaker {
         }
     }
 
-    /// Datagrams that were sent a second ago or earlier and have not arrived. The sink misses a number only when a later
-    /// one arrives: where nothing does any more, it sees no loss. Where datagrams and messages take seconds together, only
-    /// those from so many seconds before count.
+    /// Datagrams that were sent a second ago or earlier and have not arrived. The sink detects a
+    /// missing number only when a later one arrives: when nothing arrives any more, it counts no
+    /// loss. Where datagrams and messages together take seconds, only those from that many seconds
+    /// before count.
     fn overdue(
         &self,
         number: usize,
@@ -275,19 +279,19 @@ impl ReadingMaker {
         }
         let beyond = round_trip.saturating_sub(SHORT_ROUND_TRIP);
         let seconds = usize::try_from(beyond.as_millis().div_ceil(1000)).unwrap_or(usize::MAX);
-        // The last full second is not a second ago yet when a part of one is read.
+        // A reading within a second covers less than a second.
         let is_part = occasion != ReadingOccasion::Second;
         let place = seconds.saturating_add(usize::from(is_part));
         let sent = self.sent_before.get(place).map_or(0, |sent| sent[number]);
         sent.saturating_sub(now.received_blocks)
     }
 
-    /// Everything until the last full second that the sink reported, and when that was after the agreement.
+    /// Totals until the last full second that the sink reported, and its time after the agreement.
     pub(super) fn last_second(&self) -> (Duration, Vec<FlowReading>) {
         (self.before_at, self.before.clone())
     }
 
-    /// Everything until now. When all has ended, what was sent and has not arrived is lost, too.
+    /// Totals until now. When all flows have ended, data that have not arrived are lost, too.
     pub(super) fn totals(&self, has_ended: bool) -> Vec<FlowReading> {
         let mut totals = self.with_sink(self.sent_now());
         for (reading, flow) in totals.iter_mut().zip(&self.flows) {
@@ -298,7 +302,7 @@ impl ReadingMaker {
         totals
     }
 
-    /// What has been sent, with what has arrived.
+    /// Combines counts of the source and of the sink.
     fn with_sink(&self, sent: Vec<FlowReading>) -> Vec<FlowReading> {
         let flows = sent.into_iter().zip(&self.sink).zip(&self.flows);
         flows
@@ -322,7 +326,7 @@ impl ReadingMaker {
     }
 }
 
-/// What the source of a flow has counted.
+/// Counts of the source of a flow.
 fn sent_by(flow: &WatchedFlow) -> FlowReading {
     let counters = &flow.counters;
     let is_tcp = flow.transport == FlowTransport::Tcp;
@@ -348,7 +352,7 @@ fn sent_by(flow: &WatchedFlow) -> FlowReading {
     }
 }
 
-/// Counts of an interval; the rest is as it is now.
+/// Counts of an interval; other figures as they are now.
 fn difference(now: &FlowReading, before: &FlowReading) -> FlowReading {
     FlowReading {
         sent_bytes: now.sent_bytes.saturating_sub(before.sent_bytes),
@@ -385,8 +389,8 @@ mod tests {
     use crate::payload::FlowId;
     use crate::source::plan::FlowPlan;
 
-    /// What is shown as lost of 100 datagrams a second after so many seconds of a network with this delay in each
-    /// direction, which nothing passes from a moment on.
+    /// The loss shown for 100 datagrams a second, after this many seconds of a network with this
+    /// delay in each direction, which carries nothing from a moment on.
     fn lost(delay_ms: u64, passes_ms: u64, seconds: u64) -> u64 {
         let (mut maker, counters) = maker();
         let mut lost = 0;
@@ -405,7 +409,7 @@ mod tests {
         lost
     }
 
-    /// Of one flow of datagrams.
+    /// A maker for one flow of datagrams.
     fn maker() -> (ReadingMaker, Arc<FlowCounters>) {
         let flow = OpenFlow {
             plan: FlowPlan::paced(FlowTransport::Udp, 100, 10_000, Duration::from_secs(60)),
@@ -448,7 +452,7 @@ mod tests {
         };
         let seconds = [1, 2, 3, 4].map(|second| sent(ReadingOccasion::Second, second));
         assert_eq!(seconds, [100, 100, 100, 0]);
-        // The fourth second was read when its report came, and is not read again.
+        // The fourth second was read when its report arrived, and is not read again.
         maker.look(Duration::from_secs(4));
         assert!(maker.awaited.is_empty());
     }

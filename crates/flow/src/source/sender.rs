@@ -17,17 +17,17 @@ use crate::behaviour::{BlockSchedule, FlowBehaviour};
 use crate::clock::monotonic_ns;
 use crate::sys::tcp_facts;
 
-/// Blocks of a schedule, or datagrams that are sent together, before other flows have their turn.
+/// Blocks of a schedule, or datagrams that are sent together, before the next flow is served.
 const TURN: usize = 64;
-/// Blocks of a schedule that are dropped at once. A source that cannot even keep up with dropping sends for the rest of its
-/// turn what is too late.
+/// Blocks of a schedule that are dropped at once. A source that cannot even keep up with dropping
+/// sends late blocks for the rest of its turn.
 const MOST_DROPPED: u64 = 1 << 20;
-/// Length of the content that is sent again and again.
+/// Length of the content, which is sent repeatedly.
 pub(super) const CONTENT: usize = 256 << 10;
 
-/// What the flows of a thread share.
+/// Buffers shared by the flows of a thread.
 pub(super) struct SendBuffers {
-    /// What is sent. The beginning is written over by headers.
+    /// The content. Headers overwrite its beginning.
     pub(super) content: Box<[u8]>,
     /// The same as a file in memory, whose pages the kernel sends without copying them.
     pub(super) file: OwnedFd,
@@ -36,7 +36,7 @@ pub(super) struct SendBuffers {
 
 impl SendBuffers {
     pub(super) fn new(pacing: Arc<PacingHistogram>) -> io::Result<SendBuffers> {
-        // Not compressible, and the same every time: xorshift64 (Marsaglia, 2003).
+        // Incompressible, and the same every time: xorshift64 (Marsaglia, 2003).
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let words = (0..CONTENT / 8).flat_map(|_| {
             state ^= state << 13;
@@ -59,13 +59,13 @@ impl SendBuffers {
     }
 }
 
-/// When a flow wants to go on.
+/// When a flow continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextMoment {
     At(u64),
     /// When its socket has room.
     WithRoom,
-    /// After the others had their turn.
+    /// After the next flow was served.
     Now,
     Never,
 }
@@ -129,7 +129,7 @@ pub(super) struct SendingFlow {
     start: u64,
     duration_ns: u64,
     is_blocked: bool,
-    /// When its socket had room again: blocks of moments before that waited for the network.
+    /// When its socket had room again: blocks of earlier moments waited for the network.
     unblocked_at: u64,
     has_ended: bool,
 }
@@ -174,7 +174,7 @@ impl SendingFlow {
         }
     }
 
-    /// Sets the moment from which the schedule counts; returns that of the first block.
+    /// Sets the start of the schedule; returns the moment of its first block.
     pub(super) fn begin(&mut self, start: u64) -> u64 {
         self.start = start;
         match &self.pace {
@@ -193,7 +193,7 @@ impl SendingFlow {
         self.socket.as_fd()
     }
 
-    /// Whether it may have to wait until its socket has room.
+    /// True if it may have to wait for room in its socket.
     pub(super) fn waits_for_room(&self) -> bool {
         matches!(self.kind, FlowSocket::Stream(_)) || matches!(self.pace, FlowPace::Unlimited)
     }
@@ -206,7 +206,7 @@ impl SendingFlow {
         self.has_ended
     }
 
-    /// Sends what is due.
+    /// Sends the blocks that are due.
     pub(super) fn advance(&mut self, buffers: &mut SendBuffers) -> NextMoment {
         let now = monotonic_ns();
         if now >= self.end() {
@@ -280,14 +280,14 @@ impl SendingFlow {
         Some(self.start.saturating_add(block.at_ns))
     }
 
-    /// Takes the next block from the schedule.
+    /// Removes the next block from the schedule.
     fn take_block(&mut self) {
         if let FlowPace::Scheduled { schedule, next } = &mut self.pace {
             *next = schedule.next();
         }
     }
 
-    /// Drops blocks for which it is too late; whether those are all.
+    /// Drops late blocks; true if those are all.
     fn drop_late(&mut self, now: u64) -> bool {
         let late = now.saturating_sub(self.backlog_ns);
         let (blocked, are_all) = self.skip_until(late.min(self.unblocked_at));
@@ -300,7 +300,7 @@ impl SendingFlow {
         are_all
     }
 
-    /// Skips blocks before a moment; how many, and whether those are all.
+    /// Skips blocks before a moment; returns their number, and whether those are all.
     fn skip_until(&mut self, moment: u64) -> (u64, bool) {
         let at_ns = moment.saturating_sub(self.start);
         let FlowPace::Scheduled { schedule, next } = &mut self.pace else {
@@ -317,7 +317,7 @@ impl SendingFlow {
         (skipped, true)
     }
 
-    /// Takes a block whose moment has come; its length, unless it is more than was agreed.
+    /// Takes a block whose moment has come; its length, unless it exceeds the agreed rate.
     fn permitted(&mut self, block: PlannedDeparture, now: u64) -> Option<u32> {
         self.take_block();
         let bytes = block.bytes.max(self.least_block);
@@ -343,7 +343,8 @@ impl SendingFlow {
         counters.padding_bytes.add(u64::from(padding));
     }
 
-    /// Sends the next block, whose moment has come; of datagrams, those with it that are due, too, and as long.
+    /// Sends the next block, whose moment has come; with a datagram, those of the same length that
+    /// are due, too.
     fn send_due(&mut self, now: u64, buffers: &mut SendBuffers) -> Written {
         let Some(block) = self.next_block() else {
             return Written::All;
@@ -398,12 +399,12 @@ impl SendingFlow {
         NextMoment::Never
     }
 
-    /// Ends the flow; one that is abandoned sends nothing of what is still in its buffer.
+    /// Ends the flow; an abandoned one discards the rest of its buffer.
     pub(super) fn close(&mut self, is_abandoned: bool) {
         let is_stream = matches!(self.kind, FlowSocket::Stream(_));
         if !self.has_ended && is_stream {
             self.counters.end(tcp_facts(self.socket.as_fd()));
-            // It fails where the connection has ended already.
+            // Fails if the connection has ended already.
             let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
         if is_abandoned && is_stream {
@@ -418,8 +419,8 @@ fn scheduled(mut schedule: BlockSchedule) -> FlowPace {
     FlowPace::Scheduled { schedule, next }
 }
 
-/// Evenly spaced blocks. So that flows that are alike do not all send at the same moments, each
-/// begins at another part of its gap: by the golden ratio, which spreads any number of them evenly.
+/// Evenly spaced blocks. So that equal flows do not all send at the same moments, each begins at
+/// another part of its gap: by the golden ratio, which spreads any number of them evenly.
 fn evenly(bytes_per_second: u64, block_bytes: u32, number: usize) -> BlockSchedule {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let gap_ns = f64::from(block_bytes) * 1e9 / bytes_per_second.max(1) as f64;
@@ -441,7 +442,7 @@ mod tests {
         assert_eq!(permitted(&mut cap, 5 * second, 20), 10);
         assert_eq!(permitted(&mut cap, 6 * second - 1, 20), 9);
         assert_eq!(permitted(&mut cap, 60 * second, 20), 10);
-        // A block may be larger than what a second has.
+        // A block may be larger than the bytes of a second.
         let mut cap = RateCap::new(10, 100);
         assert!(cap.permits(second, 100));
         assert!(!cap.permits(2 * second, 100));

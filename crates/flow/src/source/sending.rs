@@ -22,15 +22,15 @@ use crate::clock::monotonic_ns;
 
 const TIMER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
-/// Moments that are served before the thread looks after its sockets again.
+/// Moments that are served before the thread checks its sockets again.
 const TURN: usize = 64;
-/// What the sending threads of a source and its control thread share.
+/// State shared by the sending threads of a source and its control thread.
 #[derive(Debug)]
 pub(super) struct SendingState {
-    /// When the control thread last found the sink alive, by the monotonic clock.
+    /// Last sign of life of the sink that the control thread found, by the monotonic clock.
     watched_ns: AtomicU64,
     pub(super) should_stop: AtomicBool,
-    /// Whether connections are to be closed at once, with what is in their buffers.
+    /// Connections are to be closed at once, with the content of their buffers.
     pub(super) is_abandoned: AtomicBool,
     /// Flows that have not ended.
     pub(super) active: AtomicUsize,
@@ -53,16 +53,16 @@ impl SendingState {
     /// Ends all sending threads.
     pub(super) fn stop(&self) {
         self.should_stop.store(true, Ordering::Relaxed);
-        // It stays readable, so that all threads see it.
+        // The counter stays readable, so that all threads are woken.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// The sink is alive.
+    /// Notes that the sink is alive.
     pub(super) fn watched(&self) {
         self.watched_ns.store(monotonic_ns(), Ordering::Relaxed);
     }
 
-    /// Whether sending may go on.
+    /// True if sending may continue.
     fn may_send(&self, now: u64) -> bool {
         let unwatched = now.saturating_sub(self.watched_ns.load(Ordering::Relaxed));
         let is_unwatched = u128::from(unwatched) > self.longest_silence.as_nanos();
@@ -70,16 +70,16 @@ impl SendingState {
     }
 }
 
-/// One thread.
+/// A sending thread.
 pub(super) struct SendingThread {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// What the timer is set to.
+    /// Moment to which the timer is set.
     set: u64,
     busy_waiting: BusyWaiting,
     state: Arc<SendingState>,
     flows: Vec<SendingFlow>,
-    /// Moments at which flows have something to do.
+    /// Moments at which flows continue.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     /// Flows that can send at once.
     ready: Vec<usize>,
@@ -157,7 +157,7 @@ impl SendingThread {
                 }
             }
         }
-        // Without a command to stop, nothing looked after the sink any more.
+        // Without a command to stop, the control thread has stopped watching the sink.
         let is_unwatched = left > 0 && !self.state.should_stop.load(Ordering::Relaxed);
         let is_abandoned = is_unwatched || self.state.is_abandoned.load(Ordering::Relaxed);
         for flow in &mut self.flows {
@@ -182,7 +182,7 @@ impl SendingThread {
         ended
     }
 
-    /// Flows without a schedule have a turn each.
+    /// Serves each flow without a schedule once.
     fn serve_ready(&mut self) -> usize {
         let mut ended = 0;
         for place in std::mem::take(&mut self.ready) {
@@ -191,7 +191,7 @@ impl SendingThread {
         ended
     }
 
-    /// Lets a flow send; 1 where it has ended with that.
+    /// Serves a flow; 1 if it has ended.
     fn serve(&mut self, place: usize) -> usize {
         let flow = &mut self.flows[place];
         if flow.has_ended() {
@@ -223,7 +223,7 @@ impl SendingThread {
             if let Some(moment) = moment.filter(|moment| *moment != self.set) {
                 self.set_timer(moment);
             }
-            // So that it is noticed when nothing looks after the sink.
+            // Wakes up to check that the sink is still being watched.
             Timespec {
                 tv_sec: 0,
                 tv_nsec: 100_000_000,
@@ -250,7 +250,7 @@ impl SendingThread {
                 tv_nsec: (moment % 1_000_000_000).max(1).cast_signed(),
             },
         };
-        // It fails only for moments that do not exist; then the thread looks again after a while.
+        // Fails only for invalid moments; then the thread checks again after a while.
         let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value);
         self.set = moment;
     }

@@ -8,10 +8,10 @@ use super::sender::{CONTENT, SendBuffers};
 use crate::clock::stamp_ns;
 use crate::payload::{BLOCK_HEADER, BlockStamp, block_header};
 
-/// Calls before other flows have their turn.
+/// Calls before the next flow is served.
 const TURN: usize = 16;
 
-/// How far writing went.
+/// Outcome of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     All,
@@ -20,13 +20,13 @@ pub(super) enum Written {
     Failed,
 }
 
-/// A block of which a part has been written.
+/// A partly written block.
 #[derive(Debug, Clone, Copy)]
 struct PendingBlock {
     header: [u8; BLOCK_HEADER],
-    /// How much of the header is sent at all.
+    /// Bytes of the header that are sent at all.
     header_bytes: usize,
-    /// Length with the header.
+    /// Length including the header.
     bytes: usize,
     written: usize,
 }
@@ -36,16 +36,16 @@ struct PendingBlock {
 pub(super) struct StreamSender {
     pending: Option<PendingBlock>,
     has_stamps: bool,
-    /// Each call writes so much, where segments are to follow blocks (`TCP_NODELAY`).
+    /// Bytes of each write, where segments are to follow blocks (`TCP_NODELAY`).
     piece: Option<u32>,
-    /// Place in the file.
+    /// Offset in the file.
     offset: u64,
     /// Number of the next block.
     sequence: u64,
 }
 
 impl StreamSender {
-    /// The beginning of the stream has been written.
+    /// A stream whose beginning has been written.
     pub(super) fn new(has_stamps: bool, piece: Option<u32>) -> StreamSender {
         StreamSender {
             pending: None,
@@ -111,7 +111,7 @@ impl StreamSender {
         for _ in 0..TURN {
             let left = CONTENT - self.offset as usize;
             let count = self.piece.map_or(left, |piece| left.min(piece as usize));
-            // It has no flag against SIGPIPE, which Rust programs ignore.
+            // `sendfile` has no flag against SIGPIPE, which Rust programs ignore.
             let sent = rustix::fs::sendfile(socket, &buffers.file, Some(&mut self.offset), count);
             match sent {
                 Ok(count) => counters.sent_bytes.add(count as u64),

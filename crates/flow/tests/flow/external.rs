@@ -67,7 +67,7 @@ fn destinations_are_loopback_or_inside_a_laboratory() {
 
 #[test]
 fn a_generator_is_ready_by_a_line_or_a_port() {
-    // A shell is the program, so that the line says what the argument became.
+    // The program is a shell, which prints the argument that it received.
     let mut by_line = settings(&["sh", "-c", "echo ready $0; exec sleep 60", "{destination}"]);
     by_line.ready = ReadyCondition::Line("ready 127.0.0.1".to_owned());
     let mut by_port = settings(&["sleep", "60{destination}"]);
@@ -112,7 +112,7 @@ fn a_generator_that_fails_says_why() {
     );
 }
 
-/// The number that a generator says.
+/// The process number in the output of a generator.
 fn number_in(handle: &ExternalHandle, file: &std::path::Path) -> Pid {
     handle.ready(PATIENCE).unwrap();
     let text = std::fs::read_to_string(file).unwrap();

@@ -1,6 +1,6 @@
 //! Real processes that are killed: the other side stops within two seconds.
 //!
-//! The processes are this test program itself, which runs one of the tests that are ignored.
+//! The processes are this test program itself, which runs one of its ignored tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::support::{PATIENCE, sink, source};
 
-/// The other side has to stop within this time.
+/// Time limit for the other side to stop.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Where a process finds the address of the sink, or the file that it is to write.
+/// Variable with the address of the sink, or with the file to be written.
 const SINK: &str = "PRESTAN_TEST_SINK";
 
 fn flows() -> Vec<FlowPlan> {
@@ -35,7 +35,7 @@ struct Process {
 }
 
 impl Process {
-    /// Starts a test of this program as a process, and waits for what it says.
+    /// Starts a test of this program as a process, and waits for its output.
     fn start(test: &str, sink: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([
@@ -76,7 +76,7 @@ impl Drop for Process {
     }
 }
 
-/// Tells the parent something, and stays until it ends.
+/// Prints a line for the parent, and stays until it ends.
 fn say_and_stay(said: &str) {
     println!("ready: {said}");
     std::io::stdout().flush().unwrap();
@@ -201,7 +201,7 @@ fn a_sink_stops_when_its_source_is_killed_or_silent() {
 
 #[test]
 fn datagrams_end_with_the_control_connection() {
-    // The datagrams go to a port of this test, which sees when the last one arrives.
+    // The datagrams go to a port of this test, which records the arrival of the last one.
     let sink = Process::start("liveness::sink_process", "");
     let port = UdpSocket::bind("127.0.0.1:0")
         .unwrap()

@@ -173,7 +173,7 @@ loads:
         assert_eq!(flow.excess_blocks, 0);
     }
     assert_eq!((first.dscp, keys.has_failed), (Some(46), false));
-    // Keystrokes are sent as they are, and their pauses are no stalls.
+    // Keystrokes are sent unchanged, and their pauses are not stalls.
     assert_eq!(keys.received_bytes, keys.sent_blocks, "{keys:?}");
     assert_eq!((keys.padding_bytes, keys.stalls), (0, None), "{keys:?}");
     assert_eq!(full.received_bytes, full.sent_bytes);
@@ -261,7 +261,7 @@ fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
 #[test]
 fn a_stream_may_be_silent_before_its_first_block() {
     let sink = sink();
-    // Longer than a stranger may keep its connection.
+    // Longer than an unidentified connection is kept.
     let block = PlannedDeparture {
         at_ns: 3_500_000_000,
         bytes: 1000,
@@ -328,7 +328,7 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
         let expected = format!("the sink cannot use port {} of 127.0.0.1", taken.port());
         assert!(error.to_string().contains(&expected), "{error}");
     }
-    // A control port, too.
+    // The control port works, too.
     let settings = SinkSettings {
         listen: sink.address(),
         token: token(),
@@ -385,7 +385,7 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
         let status = sink.status();
         (status.sessions, status.flows, status.failed_sessions) == (0, 0, 2)
     });
-    // And what is within the limits flows.
+    // Flows within the limits are sent.
     assert!(totals(&sink, vec![paced(1_000_000)]).flows[0].received_bytes > 900_000);
 }
 
@@ -398,7 +398,7 @@ fn the_rest_of_a_second_ends_with_the_flows() {
     let readings = source.readings();
     let last = readings.last().unwrap();
     assert!(!last.is_full_second, "{last:?}");
-    // The sink waits 100 ms and longer for what may be in flight, in which nothing is sent.
+    // The sink waits 100 ms and longer for data in flight, in which nothing is sent.
     let waited = last.at.saturating_sub(last.span);
     assert!(waited >= SECOND / 11, "{last:?}");
     source.finish(PATIENCE).unwrap();

@@ -1,5 +1,5 @@
-//! A relay between source and sink that drops, repeats and exchanges datagrams, or adds its own: what
-//! it does is known, and what the sink counts is compared with that.
+//! A relay between source and sink that drops, repeats and exchanges datagrams, or adds others: the
+//! sink is compared with its counts.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -49,7 +49,7 @@ fn relay_control(
     address
 }
 
-/// What a relay of datagrams has done.
+/// Changes made by a relay of datagrams.
 #[derive(Default)]
 struct Misdeeds {
     dropped: AtomicU64,
@@ -58,7 +58,8 @@ struct Misdeeds {
     should_end: AtomicBool,
 }
 
-/// Relays datagrams to a port; of ten, one is dropped, one repeated, and one exchanged with the next.
+/// Relays datagrams to a port; of ten, one is dropped, one repeated, and one exchanged with the
+/// next.
 fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
     socket.set_read_timeout(Some(SECOND / 10)).unwrap();
     let mut buffer = [0; 2000];
@@ -166,7 +167,8 @@ fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
     let totals = source.finish(PATIENCE).unwrap();
     let flow = &totals.flows[0];
     assert_eq!(flow.lost, flow.sent_blocks - 750, "{flow:?}");
-    // Of the first two seconds nothing is known to be lost, and of the others all but what was sent in the last one.
+    // In the first two seconds no loss is known, and in the others all but the datagrams of the
+    // last one.
     assert!(lost.len() >= 5 && lost[0] == 0, "{lost:?}");
     assert!(lost[2..5].iter().all(|own| *own > 100), "{lost:?}");
     assert!(lost.iter().sum::<u64>() <= flow.lost, "{lost:?}");
@@ -202,7 +204,7 @@ fn a_flow_that_sends_more_than_was_agreed_is_ended() {
     assert!(totals.elapsed < 10 * SECOND);
 }
 
-/// Relays a stream to a port, and holds it once for so long. Returns how long it did.
+/// Relays a stream to a port, and holds it once for this long. Returns the actual time.
 fn relay_stream(listener: &TcpListener, port: u16, held: Duration) -> Duration {
     let (mut source, _) = listener.accept().unwrap();
     let mut sink = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
@@ -223,7 +225,8 @@ fn relay_stream(listener: &TcpListener, port: u16, held: Duration) -> Duration {
     pause
 }
 
-/// Sends through a relay that holds the stream once for so long: how long that was, and the stalls that the sink saw.
+/// Sends through a relay that holds the stream once for this long: the actual time, and the stalls
+/// that the sink counted.
 fn held_stream(held: Duration) -> (Duration, StreamStalls) {
     let sink = sink();
     let (tell, told) = std::sync::mpsc::channel();
@@ -252,7 +255,8 @@ fn stalls_of_streams_are_counted() {
         let seen = streams.map(|stream| {
             let (pause, found) = stream.join().unwrap();
             let expected_ns = if stalls > 0 { pause.as_nanos() } else { 0 };
-            // A stall begins with the last byte before it, which the sink may have received after it was relayed.
+            // A stall begins with the last byte before it, which the sink may have received after
+            // it was relayed.
             let difference_ns = u128::from(found.total_ns).abs_diff(expected_ns);
             (found.count, difference_ns)
         });

@@ -1,4 +1,4 @@
-//! What a sink does with bytes that are not from a source of its own.
+//! Input to a sink that does not come from a source.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -81,7 +81,7 @@ fn a_control_port_refuses_strangers_with_a_sentence() {
     });
 }
 
-/// A connection that sends heartbeats, and nothing that would prove anything, until the sink closes it.
+/// A connection that sends heartbeats, and nothing that proves anything, until the sink closes it.
 fn heartbeats_until_refused(sink: &SinkHandle) {
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -117,7 +117,7 @@ fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
     let mut strangers: Vec<TcpStream> = (0..8)
         .map(|_| TcpStream::connect(sink.address()).unwrap())
         .collect();
-    // Each has been greeted, and so is being served.
+    // Each has received a greeting, and so is being served.
     for stranger in &mut strangers {
         stranger.read_exact(&mut [0; 20]).unwrap();
     }
@@ -149,7 +149,7 @@ fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
 #[test]
 fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
     let sink = sink(PermittedPeers::Loopback);
-    // More than are served at a time, whoever they are.
+    // More than are served at a time, from anywhere.
     let strangers: Vec<_> = (0..200).map(|_| from_elsewhere(sink.address())).collect();
     let source = source(
         sink.address(),
@@ -175,7 +175,7 @@ fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
 #[test]
 fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let sink = sink(PermittedPeers::Loopback);
-    // It is free again before the sink opens it.
+    // The port is free again before the sink opens it.
     let port = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
     let port = port.unwrap().port();
     let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
@@ -213,7 +213,7 @@ fn sources_of_other_addresses_are_refused() {
     );
 }
 
-/// Why a source does not begin whose sink would be there.
+/// The error of a source at an address without a sink.
 fn refusal_at(sink: SocketAddr) -> FlowError {
     let source = source(sink, vec![FlowPlan::full(Udp, 1000, PATIENCE)]);
     source.ready(PATIENCE).unwrap_err()
@@ -239,7 +239,7 @@ fn a_program_that_only_repeats_is_no_sink() {
         };
         let welcome = ControlMessage::Welcome { proof };
         stream.write_all(&welcome.encode()).unwrap();
-        // Nothing more comes.
+        // No more data arrive.
         stream.read(&mut buffer).unwrap_or(0)
     });
     let error = refusal_at(address);

@@ -1,4 +1,4 @@
-//! Sinks, sources and what else several tests have.
+//! Sinks, sources and other helpers of several tests.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
