@@ -1,7 +1,7 @@
 //! The access log of a server, joined to the operations of a run by the numbers in `X-Prestan`.
 //!
-//! A line is `"METHOD PATH HTTP/1.1" STATUS TIME [BYTES] "SUITE: NUMBER (ROW)"`, as the recipes in `servers/` have it.
-//! Whatever else stands in the log is counted, and nothing more.
+//! A line is `"METHOD PATH HTTP/1.1" STATUS TIME [BYTES] "SUITE: NUMBER (ROW)"`, as configured by
+//! the recipes in `servers/`. Other lines are counted only.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,35 +10,35 @@ use std::path::Path;
 
 use record::{AccessLogRecord, MeasureId, Nanos, ServerTimeBatches, ServerTimeSource, ServerTimes};
 
-/// Operations that are looked for: 40 MB.
+/// Most operations that are joined: 40 MB.
 const MOST_OPERATIONS: usize = 1_000_000;
 /// Longest line, in bytes. A path may have eight kibibytes.
 const LONGEST_LINE: usize = 64 * 1024;
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
-/// Longest time that is taken for one: a day.
+/// Longest time that is accepted: a day.
 const LONGEST: f64 = 86_400e9;
 
-/// A log while it is written, and the operations that are looked for in it.
+/// A log while it is written, and the operations to be joined with it.
 pub struct AccessLog<Source = File> {
     source: Source,
-    /// Step of its times.
+    /// Unit of its times.
     unit: LogUnit,
-    /// What stands before the number in `X-Prestan`.
+    /// Prefix of the number in `X-Prestan`.
     prefix: String,
     /// Names of rows.
     rows: Vec<String>,
     operations: Vec<LoggedOperation>,
-    /// Their places by number.
+    /// Indices of the operations by number.
     places: BTreeMap<u64, usize>,
-    /// How many of them have a line.
+    /// Operations that have a line.
     found: usize,
-    /// The beginning of a line whose end is not written yet; cut where it is too long.
+    /// The beginning of an incomplete line; cut where it is too long.
     begun: Vec<u8>,
     counts: AccessLogRecord,
 }
 
-/// In which the times of a log are.
+/// Unit of the times in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogUnit {
     /// Seconds, in steps of a millisecond.
@@ -47,7 +47,7 @@ pub enum LogUnit {
     Microseconds,
 }
 
-/// An operation that was ok, and what the log has of it.
+/// An operation that was ok, and its entry in the log.
 struct LoggedOperation {
     measure: MeasureId,
     ours: Nanos,
@@ -83,7 +83,7 @@ impl AccessLog {
     /// Opens the log of a server, for a run of this suite with these rows.
     ///
     /// # Errors
-    /// As the system says.
+    /// The log cannot be opened, as the system reports.
     pub fn open(
         path: &Path,
         unit: LogUnit,
@@ -109,8 +109,8 @@ impl<Source: Read> AccessLog<Source> {
         }
     }
 
-    /// An operation of the run was ok: this request, of this row, with this total time. They come in the order of their
-    /// ends, and before the log is read.
+    /// Adds an operation of the run that was ok: its number, row, and total time. Operations are
+    /// added in the order of their ends, and before the log is read.
     pub fn look_for(&mut self, number: u64, measure: MeasureId, ours: Nanos) {
         if self.operations.len() == MOST_OPERATIONS {
             self.counts.beyond += 1;
@@ -125,10 +125,10 @@ impl<Source: Read> AccessLog<Source> {
         });
     }
 
-    /// Reads what was written since the last time. True when all operations have been found.
+    /// Reads the lines that are new since the last call. True when all operations have been found.
     ///
     /// # Errors
-    /// As the system says.
+    /// The log cannot be read, as the system reports.
     pub fn read(&mut self) -> io::Result<bool> {
         let mut piece = vec![0; PIECE];
         loop {
@@ -142,7 +142,7 @@ impl<Source: Read> AccessLog<Source> {
             while let Some(part) = lines.next() {
                 let room = (LONGEST_LINE + 1).saturating_sub(self.begun.len());
                 self.begun.extend_from_slice(&part[..part.len().min(room)]);
-                // What follows the last line end is the beginning of a line.
+                // The rest after the last line end is the beginning of a line.
                 if lines.peek().is_some() {
                     let line = std::mem::take(&mut self.begun);
                     self.take(&line);
@@ -170,7 +170,7 @@ impl<Source: Read> AccessLog<Source> {
         }
     }
 
-    /// The operation with that `X-Prestan`.
+    /// The index of the operation with that `X-Prestan`.
     fn place_of(&self, label: &str) -> Option<usize> {
         let (number, row) = label.strip_prefix(&self.prefix)?.split_once(' ')?;
         let row = row.strip_prefix('(')?.strip_suffix(')')?;
@@ -179,10 +179,10 @@ impl<Source: Read> AccessLog<Source> {
         (self.rows.get(measure).map(String::as_str) == Some(row)).then_some(place)
     }
 
-    /// Both times of the operations that have one line, row by row, and how many these are.
+    /// Both times of the operations that have one line, by row, and the number of these operations.
     pub fn join(self) -> (Vec<ServerTimes>, AccessLogRecord) {
         let mut counts = self.counts;
-        // A line whose end never came was cut.
+        // A line without an end was cut.
         counts.unreadable_lines += u64::from(!self.begun.is_empty());
         counts.operations = self.operations.len() as u64;
         let mut rows: BTreeMap<MeasureId, (u64, ServerTimeBatches)> = BTreeMap::new();
@@ -213,7 +213,7 @@ impl<Source: Read> AccessLog<Source> {
 
 impl LogLine<'_> {
     fn parse(line: &[u8], unit: LogUnit) -> Option<LogLine<'_>> {
-        // From its end: only the server writes there, but for the label.
+        // Parsed from its end: only the server writes there, apart from the label.
         let text = std::str::from_utf8(line).ok()?.trim_end();
         let (rest, label) = text.strip_suffix('"')?.rsplit_once('"')?;
         let (_, figures) = rest.strip_prefix('"')?.rsplit_once("\" ")?;

@@ -1,4 +1,5 @@
-//! Accounts of rows: whenever another row is at work, what was counted since goes to the one before it.
+//! Accounts of rows: whenever the active row changes, the counts since the last change go to the
+//! row before.
 //!
 //! ```text
 //! operations   A A A A   (B)   A A A      (B) is not measured
@@ -6,11 +7,13 @@
 //! batches       A   A  A        A
 //! ```
 //!
-//! A row that is at work again and again for a moment (PUT between DELETE) is looked at now and then ([`RowVisits`]): a
-//! reading, and the wait before it, leave cold caches behind, and medians of response times are not to show it.
+//! A row that is active repeatedly for a moment (PUT between DELETE) is read only sometimes
+//! ([`RowVisits`]): a reading, and the wait before it, leave cold caches behind, which medians of
+//! response times must not show.
 //!
-//! Operations of one row that follow each other make a batch that lasts a while; so does what a row did between
-//! others, piece by piece. A row has [`MOST_BATCHES`] at most: then two and two become one, and last twice as long.
+//! Consecutive operations of one row make a batch of some duration; so do the pieces of a row
+//! between others, together. A row has [`MOST_BATCHES`] at most: then pairs are merged, and last
+//! twice as long.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -23,19 +26,19 @@ use crate::counters::ServerCounters;
 
 /// Most batches of a row.
 const MOST_BATCHES: usize = 256;
-/// No row is at work.
+/// No row is active.
 const NONE: u32 = u32::MAX;
-/// Is added to the number of a row that is at work, and not looked at.
+/// Added to the number of a row that is active, and not read.
 const UNWATCHED: u32 = 1 << 16;
-/// Of so many times that a row is at work, one is looked at, until it was looked at [`ENOUGH`] times.
+/// One of this many activations of a row is read, until [`ENOUGH`] were read.
 const AT_FIRST: u64 = 4;
-/// From then on, it may be looked at more seldom.
+/// Readings after which a row may be read more rarely.
 const ENOUGH: u64 = 12;
 
 /// The accounts of all rows of a run.
 pub struct InsideAccounts {
     begun: Instant,
-    /// The row at work.
+    /// The active row.
     row: AtomicU32,
     /// Its operations since the last reading.
     operations: AtomicU64,
@@ -43,7 +46,7 @@ pub struct InsideAccounts {
     due: AtomicU64,
     /// Shortest batch of a row at the beginning.
     shortest: Nanos,
-    /// Of so many times that a row is at work, one is looked at when it was looked at often enough.
+    /// One of this many activations of a row is read after enough readings.
     later: u64,
     books: Mutex<AccountBooks>,
 }
@@ -54,23 +57,23 @@ struct AccountBooks {
     read: Nanos,
     rows: BTreeMap<MeasureId, RowAccount>,
     visits: BTreeMap<u32, RowVisits>,
-    /// How often the server was to come to rest, and how often it did not.
+    /// Number of waits for the server to become idle, and of those that failed.
     rests: u64,
     unrest: u64,
     /// When the server was found to have ended. Nothing is counted from then on.
     ended: Option<Nanos>,
 }
 
-/// How often a row was at work.
+/// Number of activations of a row.
 #[derive(Debug, Default)]
 struct RowVisits {
     all: u64,
     looked_at: u64,
-    /// At which of them it is looked at again, from 0.
+    /// The activation that is read next, from 0.
     next: u64,
 }
 
-/// What was counted of a row.
+/// Counts of a row.
 #[derive(Debug)]
 struct RowAccount {
     batches: Vec<InsideBatch>,
@@ -79,9 +82,10 @@ struct RowAccount {
 }
 
 impl InsideAccounts {
-    /// Of a server with these counters. A reading takes some time from the thread that sends, and a batch of a row that
-    /// is not disturbed lasts at least as long as `shortest`. Of a row that takes turns with others, every fourth time is
-    /// looked at, and after a dozen of these, every `later`th.
+    /// Accounts for a server with these counters. A reading takes some time from the sending
+    /// thread, and a batch of an uninterrupted row lasts at least as long as `shortest`. Of a row
+    /// that alternates with others, every fourth activation is read, and after a dozen readings,
+    /// every `later`th.
     pub fn new(counters: ServerCounters, shortest: Duration, later: u64) -> InsideAccounts {
         InsideAccounts {
             begun: Instant::now(),
@@ -102,7 +106,7 @@ impl InsideAccounts {
         }
     }
 
-    /// An operation of this row begins, or something that is of none.
+    /// Begins an operation of this row, or an action that belongs to none.
     pub fn begin(&self, row: Option<MeasureId>) {
         let next = row.map_or(NONE, |measure| u32::from(measure.0));
         let at_work = self.row.load(Ordering::Acquire);
@@ -119,14 +123,14 @@ impl InsideAccounts {
         }
     }
 
-    /// Nothing is at work from now on.
+    /// No row is active from now on.
     pub fn rest(&self) {
         if self.row.load(Ordering::Acquire) != NONE {
             self.settle(NONE, true);
         }
     }
 
-    /// What makes the counts doubtful, each in a sentence.
+    /// Reasons to caution the counts, each a sentence.
     pub fn doubts(&self) -> Vec<String> {
         let books = self.books();
         let mut doubts = books.counters.doubts();
@@ -146,7 +150,8 @@ impl InsideAccounts {
         doubts
     }
 
-    /// An interface by which the server makes calls that are no system calls ([`ServerCounters::unseen`]).
+    /// An interface by which the server makes calls that are no system calls
+    /// ([`ServerCounters::unseen`]).
     pub fn unseen(&self) -> Option<AsyncInterface> {
         self.books().counters.unseen()
     }
@@ -160,12 +165,12 @@ impl InsideAccounts {
             .collect()
     }
 
-    /// Puts what was counted to the account of the row that was at work.
+    /// Adds the counts to the account of the row that was active.
     fn settle(&self, next: u32, waits: bool) {
         let mut books = self.books();
         let before = self.row.load(Ordering::Acquire);
         let is_watched = before < UNWATCHED;
-        // Another user was quicker.
+        // Another user was first.
         if waits == (before == next) {
             return;
         }
@@ -183,13 +188,15 @@ impl InsideAccounts {
             self.row.store(shown, Ordering::Release);
             return;
         }
-        // Also behind a row that is not watched: what the server still does for it is not for the next.
+        // Also after a row that is not read: the server's remaining work for it must not count for
+        // the next.
         if waits {
             books.rests += 1;
             books.unrest += u64::from(!books.counters.wait_for_rest_of_all());
         }
         let of_before = u16::try_from(before).ok().map(MeasureId);
-        // A server may have a process for each connection, which is there from the first request of a row on.
+        // A server may have a process for each connection, which exists from the first request of a
+        // row on.
         let has_news =
             is_first || of_before.is_some_and(|measure| !books.rows.contains_key(&measure));
         if has_news {
@@ -202,7 +209,7 @@ impl InsideAccounts {
         let now = self.now();
         let lasted = now - std::mem::replace(&mut books.read, now);
         let operations = self.operations.swap(0, Ordering::Relaxed);
-        // Some of these operations may have been after the end.
+        // Some of these operations may have come after the end.
         if books.counters.have_ended() {
             books.ended = Some(now);
             self.row.store(unwatched(next), Ordering::Release);
@@ -237,13 +244,13 @@ impl InsideAccounts {
     }
 }
 
-/// What is shown where this row is at work and not watched.
+/// The value of a row that is active and not read.
 fn unwatched(row: u32) -> u32 {
     if row == NONE { NONE } else { row + UNWATCHED }
 }
 
 impl RowVisits {
-    /// Whether to look at it this time.
+    /// True if this activation is read.
     fn is_looked_at(&mut self, later: u64) -> bool {
         let is_due = self.all >= self.next;
         if is_due {
@@ -285,7 +292,7 @@ impl RowAccount {
         }
     }
 
-    /// What is left at the end is too short for a batch of its own, and goes to the last.
+    /// The rest at the end is too short for a batch, and is added to the last.
     fn into_batches(mut self) -> Vec<InsideBatch> {
         match self.batches.last_mut() {
             Some(last) => last.add(&self.under_way),

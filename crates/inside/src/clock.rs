@@ -9,11 +9,11 @@ use record::Nanos;
 pub(crate) struct ProcessClock(libc::clockid_t);
 
 impl ProcessClock {
-    /// That of this process; `None` where there is none.
+    /// The clock of a process; `None` if the process does not exist.
     pub(crate) fn of(pid: u32) -> Option<ProcessClock> {
         let pid = libc::pid_t::try_from(pid).ok()?;
         let mut clock = 0;
-        // SAFETY: the call writes one clockid_t to where it is told, which is ours.
+        // SAFETY: the call writes one clockid_t to its second argument, a local variable.
         let status = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
         (status == 0).then_some(ProcessClock(clock))
     }
@@ -21,7 +21,7 @@ impl ProcessClock {
     /// Processor time of all threads that the process has or had; `None` when it has ended.
     pub(crate) fn read(self) -> Option<Nanos> {
         let mut time = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the call writes one timespec to where it is told, which is ours.
+        // SAFETY: the call writes one timespec to its second argument, a local variable.
         let status = unsafe { libc::clock_gettime(self.0, time.as_mut_ptr()) };
         if status != 0 {
             return None;

@@ -1,21 +1,22 @@
-//! Which processes belong to a server that it has not started: those of its control group (cgroups(7)).
+//! The processes of a server that was not started here: those of its control group (cgroups(7)).
 //!
-//! A service manager and a container engine give each service a group of its own: a web server and the interpreters that
-//! another process of the service started are in one. A group is left out where it says nothing of a server: the root,
-//! that of a login or a terminal, and one that this process or the first process of the machine is in.
+//! A service manager and a container engine give each service a group: a web server and the
+//! interpreters that another process of the service started are in one. A group that is not
+//! specific to a server is left out: the root, that of a login or a terminal, and one that this
+//! process or the first process of the machine is in.
 
 use std::fs;
 use std::path::Path;
 
 use crate::processes::{descendants_below, numbers_in};
 
-/// Processes of the control group of a process, itself included, in ascending order; none where the group is left out. One
-/// that has started this process is left out, too.
+/// Processes of the control group of a process, itself included, in ascending order; none where the
+/// group is left out. One that has started this process is left out, too.
 pub fn group_members(pid: u32) -> Vec<u32> {
     members_below(Path::new("/proc"), pid, std::process::id())
 }
 
-/// The group of a process, where it says what belongs to it.
+/// The group of a process, if it is specific to a service.
 pub(crate) fn group(pid: u32) -> Option<Group> {
     group_of(Path::new("/proc"), pid, std::process::id())
 }
@@ -42,7 +43,7 @@ fn members_in(proc: &Path, group: &Group, own: u32) -> Vec<u32> {
 /// A hierarchy, and a path in it, as a line of `/proc/PID/cgroup` has them.
 pub(crate) type Group = (String, String);
 
-/// The group of a process that says what belongs to it.
+/// The group of a process, if it is specific to a service.
 fn group_of(proc: &Path, pid: u32, own: u32) -> Option<Group> {
     let others = [paths(proc, own), paths(proc, 1)].concat();
     paths(proc, pid)
@@ -50,7 +51,8 @@ fn group_of(proc: &Path, pid: u32, own: u32) -> Option<Group> {
         .find(|group| is_of_a_service(&group.1) && !others.contains(group))
 }
 
-/// The groups of a process, by hierarchy: that of version 2 first, then that of systemd, then others.
+/// The groups of a process, by hierarchy: that of version 2 first, then that of systemd, then
+/// others.
 fn paths(proc: &Path, pid: u32) -> Vec<Group> {
     // Names of groups are bytes, and need not be UTF-8.
     let text = fs::read(proc.join(pid.to_string()).join("cgroup")).unwrap_or_default();
@@ -69,8 +71,8 @@ fn paths(proc: &Path, pid: u32) -> Vec<Group> {
     groups
 }
 
-/// Whether a group is that of a service or of a container. In a scope of systemd is what others than systemd have started:
-/// a login, a terminal, or a container.
+/// True if a group is that of a service or of a container. A scope of systemd contains processes
+/// that others than systemd have started: a login, a terminal, or a container.
 fn is_of_a_service(path: &str) -> bool {
     const CONTAINERS: [&str; 4] = ["docker-", "libpod-", "cri-containerd-", "crio-"];
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -132,7 +134,7 @@ mod tests {
             (50, "3:pids:/\n2:memory:/all\n0::/\n"),
         ];
         assert_eq!(members(&processes, 10), [10, 11]);
-        // All that is left is a group that this process is in.
+        // The only group is one that this process is in.
         assert_eq!(members(&processes, 12), [0_u32; 0]);
     }
 
@@ -226,7 +228,7 @@ mod tests {
             })
         }
 
-        /// A process in it; `None` where none may be put there.
+        /// A process in it; `None` where the system does not permit that.
         fn process(&mut self) -> Option<u32> {
             let child = Command::new("cat").stdin(Stdio::piped()).spawn().ok()?;
             let pid = child.id();
@@ -257,7 +259,7 @@ mod tests {
             return;
         };
         assert_eq!(group_members(one), [one, other]);
-        // This process is not in it, and its own is left out.
+        // This process is not in it, and its group is left out.
         assert_eq!(group_members(std::process::id()), [0_u32; 0]);
     }
 }

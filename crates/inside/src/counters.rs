@@ -1,7 +1,8 @@
 //! Counters of the processes of a server, read between operations.
 //!
-//! Files are kept open, and of a process only its clock is read while that stands still. What its threads did, the kernel
-//! tells of all together where it may ([`TaskStats`]); else there are two files of each.
+//! Files are kept open, and of a process only its clock is read while that stands still. The kernel
+//! reports the activity of all threads together where it may ([`TaskStats`]); else there are two
+//! files for each thread.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,17 +22,17 @@ use crate::processor_events::{COUNTED, NoProcessorEvents, ProcessorEvents};
 use crate::task_stats::TaskStats;
 use crate::threads::{ProcessThreads, ThreadSource};
 
-/// Time after which processes are looked for again that the server has started.
+/// Interval of searches for processes that the server has started.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Longest time to wait until a server rests behind a response.
+/// Longest wait for the server to become idle after a response.
 const LONGEST_REST: Duration = Duration::from_millis(4);
-/// Time in which a server that rests uses no processor.
+/// Time without use of a processor after which a server is idle.
 const REST: Duration = Duration::from_micros(30);
-/// Files of a thread that are kept open where the kernel does not tell of all threads together. They may be half of those that this
-/// process may open: it also has connections.
+/// Open files for each thread where the kernel does not report all threads together. They may be
+/// half of those that this process may open: it also has connections.
 const FILES_OF_A_THREAD: usize = 2;
-/// Threads of a process whose states are looked at.
+/// Threads of a process whose states are read.
 const MOST_STATES: usize = 64;
 
 /// The counters of all processes of a server.
@@ -39,44 +40,44 @@ pub struct ServerCounters {
     roots: Vec<u32>,
     processes: BTreeMap<u32, WatchedProcess>,
     looked: Option<Instant>,
-    /// What was counted while processes were looked for.
+    /// Counts that were added while processes were searched.
     pending: InsideCounts,
     page_size: u64,
     source: ThreadSource,
-    /// How many threads there were when they were too many for [`ThreadSource::Each`], and whether that was so from the
-    /// beginning.
+    /// Number of threads when they were too many for [`ThreadSource::Each`], and whether that was
+    /// so from the beginning.
     too_many: Option<(usize, bool)>,
     /// Files that this process may have open.
     most_files: usize,
-    /// Calls and bytes of processes that have ended: the kernel adds all that a process ever did to its parent, when that
-    /// waits for it.
+    /// Calls and bytes of processes that have ended: the kernel adds them to the parent when that
+    /// waits for the process.
     departed: IoFields,
-    /// What the processor counts, where it does.
+    /// Counters of the processor, if available.
     events: Option<ProcessorEvents>,
     events_refused: Option<String>,
-    /// Processor time that was counted of processes that have ended, and is not in that of waited-for children of their parents
-    /// yet.
+    /// Processor time that was counted for processes that have ended, and is not in that of
+    /// waited-for children of their parents yet.
     owed: Nanos,
-    /// A tick of the kernel's, in which it tells of children.
+    /// Length of the kernel's tick, the resolution of processor times of children.
     tick: Nanos,
-    /// How many have started, how many have ended, and how many of these nobody waited for.
+    /// Processes that have started, have ended, and have ended without a wait of their parent.
     started: usize,
     ended: usize,
     lost: usize,
     /// Processor time of children that was counted when they were waited for.
     of_children: Nanos,
-    /// Whether one of them had a queue of io_uring when it was looked for.
+    /// One of them had a queue of io_uring when it was last searched.
     has_ring: bool,
-    /// With the end of one of them, the server has ended.
+    /// The server has ended when one of these has.
     named: Arc<NamedProcesses>,
 }
 
-/// A process, and what was read of it last.
+/// A process, and its last reading.
 struct WatchedProcess {
     parent: Option<u32>,
     clock: ProcessClock,
     processor: Nanos,
-    /// Of its children that it waited for, since it is watched.
+    /// Processor time of children that it waited for, since it is watched.
     of_children: Nanos,
     stat: Option<(File, StatFields)>,
     io: Option<(File, IoFields)>,
@@ -84,10 +85,10 @@ struct WatchedProcess {
 }
 
 impl ServerCounters {
-    /// Those of these processes, and of all that they have started or will start.
+    /// Counters of these processes, and of all that they have started or will start.
     ///
     /// # Errors
-    /// In a sentence, if none of them can be watched.
+    /// A sentence, if none of them can be watched.
     pub fn of(roots: &[u32]) -> Result<ServerCounters, String> {
         let limit = rustix::process::getrlimit(Resource::Nofile).current;
         ServerCounters::with_files(roots, TaskStats::open(), limit)
@@ -134,30 +135,30 @@ impl ServerCounters {
                     .join(", ")
             ));
         }
-        // What they did before is nobody's.
+        // Earlier activity belongs to no row.
         counters.read();
         counters.started = 0;
         counters.of_children = 0;
         Ok(counters)
     }
 
-    /// The same, until one of these processes has ended.
+    /// Ends the counting when one of these processes has ended.
     #[must_use]
     pub fn until_the_end_of(self, named: Arc<NamedProcesses>) -> ServerCounters {
         ServerCounters { named, ..self }
     }
 
-    /// Whether the server has ended.
+    /// True if the server has ended.
     pub(crate) fn have_ended(&self) -> bool {
         self.named.have_ended()
     }
 
-    /// The process with which the server has ended.
+    /// The process whose end ended the server.
     pub(crate) fn ended_in_words(&self) -> Option<String> {
         self.named.ended_in_words()
     }
 
-    /// The same, and what the processor counts of them, where it does and this user may know.
+    /// Adds the counters of the processor, if it has them and this user may read them.
     #[must_use]
     pub fn with_processor_events(mut self) -> ServerCounters {
         let all = self.processes.keys().copied();
@@ -170,12 +171,12 @@ impl ServerCounters {
         self
     }
 
-    /// Whether calls and bytes that are read and written cannot be counted.
+    /// True if calls and bytes read and written cannot be counted.
     pub fn lacks_io(&self) -> bool {
         self.processes.values().any(|own| own.io.is_none())
     }
 
-    /// Whether it cannot be counted what threads waited for.
+    /// True if waits of threads cannot be counted.
     pub fn lacks_threads(&self) -> bool {
         self.too_many
             .is_some_and(|(_, from_the_beginning)| from_the_beginning)
@@ -191,7 +192,7 @@ impl ServerCounters {
         ))
     }
 
-    /// What cannot be read of them, and what is needed for it, each in a sentence.
+    /// The counts that cannot be read, and the requirements for reading them, each a sentence.
     pub fn missing(&self) -> Vec<String> {
         let sentence = "bytes and calls of the server that read and write are not counted: /proc/PID/io is readable for its \
                         user and for root only";
@@ -208,14 +209,15 @@ impl ServerCounters {
         missing
     }
 
-    /// An interface by which one of the processes makes calls that are no system calls, as far as its descriptors tell, now or
-    /// when it was looked for.
+    /// An interface by which one of the processes makes calls that are not system calls, as far as
+    /// its descriptors show, now or when they were last searched.
     pub fn unseen(&self) -> Option<AsyncInterface> {
         let uses_it = self.has_ring || self.have_ring_now();
         uses_it.then_some(AsyncInterface::IoUring)
     }
 
-    /// Looks for such an interface: a process may close it, or end. That takes long where it has many descriptors.
+    /// Searches for such an interface: a process may close it, or end. This takes long where the
+    /// process has many descriptors.
     pub(crate) fn look_for_unseen(&mut self) {
         self.has_ring = self.has_ring || self.have_ring_now();
     }
@@ -224,7 +226,7 @@ impl ServerCounters {
         self.processes.keys().any(|pid| uses_io_uring(*pid))
     }
 
-    /// The processes that are watched now.
+    /// The processes that are currently watched.
     pub fn processes(&self) -> Vec<ServerProcessRecord> {
         let all = self.processes.iter();
         let of_process = |(&pid, process): (&u32, &WatchedProcess)| ServerProcessRecord {
@@ -235,9 +237,10 @@ impl ServerCounters {
         all.map(of_process).collect()
     }
 
-    /// Waits until the server has used no processor for a moment, and none of its threads has something to do: what it does
-    /// behind a response belongs to it. Asking for the clock of a process that runs holds it up, so that is done twice at
-    /// least, and seldom. False where it did not come to rest in time.
+    /// Waits until the server has used no processor for a moment, and none of its threads is
+    /// runnable: its work after a response belongs to the response. Reading the clock of a running
+    /// process delays that process, so it is read twice at least, and rarely. False if the server
+    /// did not become idle in time.
     pub fn wait_for_rest(&self) -> bool {
         let begun = Instant::now();
         let mut used = self.processor();
@@ -255,7 +258,7 @@ impl ServerCounters {
         false
     }
 
-    /// The same, also of processes that were not seen yet, where the server has started some before.
+    /// The same, including processes not seen yet, if the server has started some before.
     pub fn wait_for_rest_of_all(&mut self) -> bool {
         if self.started > 0 || self.of_children > 0 {
             let mut counted = InsideCounts::default();
@@ -265,13 +268,13 @@ impl ServerCounters {
         self.wait_for_rest()
     }
 
-    /// Processor time of all processes that are watched.
+    /// Processor time of all watched processes.
     fn processor(&self) -> Nanos {
         let all = self.processes.values();
         all.filter_map(|own| own.clock.read()).sum()
     }
 
-    /// What was counted since the last reading.
+    /// Counts since the last reading.
     pub fn read(&mut self) -> InsideCounts {
         let mut counted = std::mem::take(&mut self.pending);
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
@@ -313,12 +316,12 @@ impl ServerCounters {
         if let Some(events) = &mut self.events {
             events.read(&mut counted);
         }
-        // Of a child that was watched, only what it did since it was read last is new.
+        // For a child that was watched, only its time since the last reading is new.
         let known = waited_for.min(self.owed);
         self.owed -= known;
         counted.processor += waited_for - known;
         self.of_children += waited_for - known;
-        // Its parent may have been read before it, and then has it at the next reading.
+        // Its parent may have been read before it, and then has the time at the next reading.
         let mut all = inherited;
         all.add(&self.departed);
         if all.are_in(&counted) {
@@ -328,7 +331,7 @@ impl ServerCounters {
         counted
     }
 
-    /// What makes the counts doubtful, each in a sentence.
+    /// Reasons to caution the counts, each a sentence.
     pub fn doubts(&self) -> Vec<String> {
         let later = self
             .too_many
@@ -349,7 +352,7 @@ impl ServerCounters {
         }
         match (self.ended, self.lost) {
             (_, 0) => {}
-            // That the server has ended is told by itself.
+            // The end of the server is reported separately.
             _ if self.have_ended() => {}
             (1, _) => doubts.push(
                 "one process of the server ended while it was watched, and no watched one waited for it; what it did at its end \
@@ -372,12 +375,12 @@ impl ServerCounters {
         doubts
     }
 
-    /// Looks for processes at the next reading, however short ago that was.
+    /// Searches for processes at the next reading, however short ago the last search was.
     pub(crate) fn look_again(&mut self) {
         self.looked = None;
     }
 
-    /// Looks for processes that were started. What they did since then counts.
+    /// Searches for new processes. Their counts since then are added.
     fn look(&mut self, counted: &mut InsideCounts) {
         self.looked = Some(Instant::now());
         for pid in descendants(&self.roots) {
@@ -401,8 +404,8 @@ impl ServerCounters {
     }
 }
 
-/// Whether anybody but this thread runs or would run if it had a processor: the fourth number of `/proc/loadavg`. To look at the
-/// threads of a server one by one takes so long that its caches are cold.
+/// True if any thread other than this one is runnable: the fourth number of `/proc/loadavg`.
+/// Reading the state of each thread of a server takes so long that its caches become cold.
 fn others_are_ready() -> bool {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let running = text.split([' ', '/']).nth(3);
@@ -411,8 +414,9 @@ fn others_are_ready() -> bool {
         .is_none_or(|running: u32| running > 1)
 }
 
-/// Whether a thread of this process has something to do: it runs, would run if it had a processor, or waits for a disk. The
-/// threads of a process that was given no processor since the last reading are asleep; to look at all of many takes long.
+/// True if a thread of this process is running, runnable, or waits for a disk. The threads of a
+/// process that has used no processor since the last reading are asleep; reading the states of many
+/// takes long.
 fn has_work((&pid, process): (&u32, &WatchedProcess)) -> bool {
     let is_awake = |tid: &u32| matches!(state(*tid), Some('R' | 'D'));
     let has_run = process
@@ -422,7 +426,8 @@ fn has_work((&pid, process): (&u32, &WatchedProcess)) -> bool {
     is_awake(&pid) || (has_run && threads(pid).iter().take(MOST_STATES).any(is_awake))
 }
 
-/// Whether a process takes over what its children did: where it ignores their end, nobody does.
+/// True if the kernel adds the counts of its children to a process: if the process ignores their
+/// end, it does not.
 fn waits_for_children(pid: u32) -> bool {
     const SIGCHLD: u32 = 17;
     ignored_signals(pid).is_some_and(|ignored| ignored & (1 << (SIGCHLD - 1)) == 0)
@@ -438,7 +443,7 @@ impl WatchedProcess {
             processor: 0,
             of_children: 0,
             stat: open("stat").map(|file| (file, StatFields::default())),
-            // Whoever may not read it may open it.
+            // Permission to open it implies permission to read it.
             io: open("io")
                 .filter(|file| text_of(file, &mut [0; 64]).is_some())
                 .map(|file| (file, IoFields::default())),
@@ -446,7 +451,7 @@ impl WatchedProcess {
         })
     }
 
-    /// Adds what was counted since the last reading; `None` when it has ended.
+    /// Adds the counts since the last reading; `None` if the process has ended.
     fn read(
         &mut self,
         page_size: u64,
@@ -456,7 +461,7 @@ impl WatchedProcess {
     ) -> Option<()> {
         let processor = self.clock.read()?;
         if processor == self.processor && processor > 0 {
-            // It was given no processor since it was read last, and has nothing new.
+            // It has used no processor since the last reading, so the other counts are unchanged.
             counted.threads += self.stat.as_ref().map_or(0, |(_, stat)| stat.threads);
             return Some(());
         }

@@ -1,22 +1,22 @@
-//! Which row is at work.
+//! The active row.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use record::MeasureId;
 
-/// The row whose operations are under way at this moment, one operation at a time. Written by the thread that sends
-/// the requests, read by others; without a lock.
+/// The row whose operation is in progress, one operation at a time. Written by the thread that
+/// sends the requests, read by others; without a lock.
 #[derive(Debug)]
 pub struct CurrentRow {
     moment: AtomicU64,
     /// Operations that began, by the number of the measure.
     operations: Vec<AtomicU64>,
-    /// The row that was at work when the server ended.
+    /// The row that was active when the server ended.
     cut: OnceLock<Option<MeasureId>>,
 }
 
-/// What [`CurrentRow`] was at one moment: one number, so that its parts belong together.
+/// The state of [`CurrentRow`] at one moment: one number, so that its parts are consistent.
 ///
 /// ```text
 /// bit 63      32   31            1    0
@@ -30,7 +30,7 @@ const OPERATION: u64 = 0xffff_fffe;
 const ROW: u32 = 32;
 
 impl CurrentRow {
-    /// For the rows of a plan with this number of measures. None is at work.
+    /// For the rows of a plan with this number of measures. None is active.
     pub fn new(measures: usize) -> CurrentRow {
         CurrentRow {
             moment: AtomicU64::new(0),
@@ -39,10 +39,10 @@ impl CurrentRow {
         }
     }
 
-    /// An operation of this row begins: its first byte is about to be sent. The server should be idle, so that all it
-    /// does from now on is for this row.
+    /// Begins an operation of this row: its first byte is about to be sent. The server should be
+    /// idle, so that all its work from now on is for this row.
     ///
-    /// When the server has ended, there are no operations any more.
+    /// After the end of the server there are no operations.
     pub fn begin(&self, row: MeasureId) {
         if self.cut.get().is_some() {
             return;
@@ -55,17 +55,17 @@ impl CurrentRow {
         self.moment.store(row | next | UNDER_WAY, Ordering::Release);
     }
 
-    /// The last byte of the response arrived. What the server does now still belongs to the row.
+    /// The last byte of the response arrived. Work of the server still belongs to the row.
     pub fn answered(&self) {
         self.moment.fetch_and(!UNDER_WAY, Ordering::Release);
     }
 
-    /// What happens from now on belongs to no row.
+    /// Work of the server belongs to no row from now on.
     pub fn rest(&self) {
         self.moment.fetch_and(OPERATION, Ordering::Release);
     }
 
-    /// The server has ended. The operation under way, if there is one, was cut, and does not count.
+    /// Notes that the server has ended. An operation in progress was cut, and does not count.
     pub fn server_ended(&self) {
         self.cut.get_or_init(|| self.row());
         self.rest();
@@ -76,12 +76,12 @@ impl CurrentRow {
         self.cut.get().copied().flatten()
     }
 
-    /// The row at work.
+    /// The active row.
     pub fn row(&self) -> Option<MeasureId> {
         self.moment().row()
     }
 
-    /// Operations of a row that began.
+    /// Number of operations of a row that began.
     pub fn operations(&self, row: MeasureId) -> u64 {
         let operations = self.operations.get(usize::from(row.0));
         operations.map_or(0, |operations| operations.load(Ordering::Relaxed))
@@ -103,7 +103,7 @@ impl Moment {
         u16::try_from(row).ok().map(MeasureId)
     }
 
-    /// Whether the same operation was under way at both moments.
+    /// True if the same operation was in progress at both moments.
     pub(crate) fn is_same_operation(self, other: Moment) -> bool {
         self == other && self.0 & UNDER_WAY != 0
     }

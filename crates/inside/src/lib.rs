@@ -1,4 +1,4 @@
-//! What requests cost inside of a server that runs on this machine.
+//! Costs of requests inside of a server that runs on this machine.
 //!
 //! ```text
 //! processes of the server --counters--> accounts: which row is at work --> batches

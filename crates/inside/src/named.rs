@@ -1,4 +1,4 @@
-//! The end of the processes that were named as those of a server: what operations cost inside of it afterwards is not seen.
+//! The end of the named processes of a server: later costs of operations are not counted.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::control_groups::{Group, group, members_of};
 use crate::proc_files::text_of;
 use crate::processes::{TaskFields, descendants, is_living, name};
 
-/// Processes that were named, those left out that another one of them has started.
+/// The named processes, without those that another one of them has started.
 #[derive(Debug, Default)]
 pub struct NamedProcesses {
     all: Vec<NamedProcess>,
@@ -17,14 +17,15 @@ pub struct NamedProcesses {
 struct NamedProcess {
     pid: u32,
     name: String,
-    /// That of its first thread. While it is open, it is of this process, also when another one has its number.
+    /// The file of its first thread. While it is open, it belongs to this process, even if the
+    /// number is reused.
     stat: Option<File>,
-    /// Its service or container, and who was in it.
+    /// Its service or container, and the members of that.
     service: Option<(Group, Vec<u32>)>,
 }
 
 impl NamedProcesses {
-    /// Those of these numbers.
+    /// The processes with these numbers.
     pub fn of(pids: &[u32]) -> NamedProcesses {
         let has_started =
             |one: &u32, other: &u32| one != other && descendants(&[*one]).contains(other);
@@ -38,13 +39,14 @@ impl NamedProcesses {
         }
     }
 
-    /// Whether one of them has ended. That is known when its connections are closed: the kernel marks a thread that ends before
-    /// that.
+    /// True if one of them has ended. This is visible when its connections are closed: the kernel
+    /// marks a thread that ends before that.
     pub fn have_ended(&self) -> bool {
         self.all.iter().any(NamedProcess::has_ended)
     }
 
-    /// The first that has ended, and who came into its service since: `process 4711 (node)`.
+    /// The first one that has ended, and processes that came into its service since:
+    /// `process 4711 (node)`.
     pub fn ended_in_words(&self) -> Option<String> {
         let ended = self.all.iter().find(|own| own.has_ended())?;
         let words = format!("process {} ({})", ended.pid, ended.name);
@@ -105,7 +107,7 @@ mod tests {
         let named = NamedProcesses::of(&[child.id()]);
         assert!(!named.have_ended() && named.ended_in_words().is_none());
         child.kill().unwrap();
-        // The other end of its output is closed by its end, and by nothing else.
+        // The other end of its output is closed by its end only.
         let mut output = child.stdout.take().unwrap();
         std::io::Read::read_to_end(&mut output, &mut Vec::new()).unwrap();
         assert!(named.have_ended());

@@ -1,5 +1,5 @@
-//! What files of /proc say: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the kernel's
-//! Documentation/scheduler/sched-stats.rst.
+//! Parsers of files of /proc: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5), and the
+//! kernel's Documentation/scheduler/sched-stats.rst.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -25,9 +25,9 @@ pub(crate) struct StatFields {
 /// Fields of `/proc/PID/io`, of all threads of a process together, also of those that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct IoFields {
-    /// Bytes that were read from anything.
+    /// Bytes read from anything.
     pub(crate) read_bytes: u64,
-    /// Bytes that were written to anything.
+    /// Bytes written to anything.
     pub(crate) written_bytes: u64,
     /// Calls that read.
     pub(crate) reads: u64,
@@ -42,25 +42,25 @@ pub(crate) struct IoFields {
 /// Fields of `/proc/PID/task/TID/schedstat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ScheduleFields {
-    /// Time in which the thread was ready, and had no processor, in nanoseconds.
+    /// Time in which the thread was runnable without a processor, in nanoseconds.
     pub(crate) queued_ns: u64,
-    /// Times that it was given a processor.
+    /// Number of time slices.
     pub(crate) slices: u64,
 }
 
-/// What the scheduler counts of a thread, or of all threads of a process together.
+/// Scheduler counts of a thread, or of all threads of a process together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ThreadFields {
-    /// Time in which a thread was ready, and had no processor, in nanoseconds.
+    /// Time in which a thread was runnable without a processor, in nanoseconds.
     pub(crate) queued_ns: u64,
-    /// Times that it gave its processor up, as it waited for something.
+    /// Voluntary context switches.
     pub(crate) waits: u64,
-    /// Times that another took its processor.
+    /// Involuntary context switches.
     pub(crate) preemptions: u64,
 }
 
 impl ThreadFields {
-    /// Adds what happened since an earlier reading.
+    /// Adds the counts since an earlier reading.
     pub(crate) fn add_since(&self, before: &ThreadFields, counted: &mut InsideCounts) {
         counted.queued += self.queued_ns.saturating_sub(before.queued_ns);
         counted.waits += self.waits.saturating_sub(before.waits);
@@ -79,7 +79,7 @@ impl IoFields {
         self.disk_written_bytes += other.disk_written_bytes;
     }
 
-    /// Whether there is something, and counts may contain it.
+    /// True if they are not zero, and counts may contain them.
     pub(crate) fn are_in(&self, counts: &InsideCounts) -> bool {
         *self != IoFields::default()
             && counts.reads >= self.reads
@@ -90,7 +90,7 @@ impl IoFields {
             && counts.disk_written_bytes >= self.disk_written_bytes
     }
 
-    /// Takes it out of counts that contain it.
+    /// Subtracts them from counts that contain them.
     pub(crate) fn take_from(&self, counts: &mut InsideCounts) {
         counts.reads -= self.reads;
         counts.writes -= self.writes;
@@ -101,7 +101,7 @@ impl IoFields {
     }
 }
 
-/// Reads `/proc/PID/stat`. The name of the program, in parentheses, may have any character.
+/// Reads `/proc/PID/stat`. The name of the program, in parentheses, may contain any character.
 pub(crate) fn stat(text: &str) -> Option<StatFields> {
     let (_, behind_name) = text.rsplit_once(')')?;
     // The state is field 3 of the manual.
@@ -140,17 +140,17 @@ pub(crate) fn schedule(text: &str) -> Option<ScheduleFields> {
     })
 }
 
-/// Reads `/proc/PID/task/TID/status`: how often a thread waited for something, and how often another took its processor.
+/// Reads `/proc/PID/task/TID/status`: voluntary and involuntary context switches.
 pub(crate) fn switches(text: &str) -> Option<(u64, u64)> {
     let waits = number_behind(text, "voluntary_ctxt_switches:")?;
     let preemptions = number_behind(text, "nonvoluntary_ctxt_switches:")?;
     Some((waits, preemptions))
 }
 
-/// What a file says now.
+/// Current content of a file.
 pub(crate) fn text_of<'b>(file: &File, buffer: &'b mut [u8]) -> Option<Cow<'b, str>> {
     let length = file.read_at(buffer, 0).ok()?;
-    // The name of a program is bytes, which the kernel cuts off wherever that is.
+    // The name of a program is bytes, which the kernel cuts at any of them.
     Some(String::from_utf8_lossy(&buffer[..length]))
 }
 

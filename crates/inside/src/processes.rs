@@ -1,4 +1,4 @@
-//! Which processes a server consists of.
+//! The processes that a server consists of.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::proc_files::number_behind;
 
-/// These processes and all that descend from them, in ascending order, without those that have ended. A process
-/// whose parent has ended belongs to nobody here: the kernel gave it to another parent.
+/// These processes and all their descendants, in ascending order, without those that have ended. A
+/// process whose parent has ended is no descendant: the kernel gave it to another parent.
 pub fn descendants(roots: &[u32]) -> Vec<u32> {
     descendants_below(Path::new("/proc"), roots)
 }
@@ -23,10 +23,11 @@ pub fn process_of(tid: u32) -> Option<u32> {
     status_number(tid, "Tgid")
 }
 
-/// Attaches to every thread of these processes and of all that descend from them; returns those for which `attach` is true.
-/// What begins before its parent is attached to is found by looking again, until nothing is new twice.
+/// Attaches to every thread of these processes and their descendants; returns those for which
+/// `attach` is true. Threads that begin before their parent is attached to are found by repeated
+/// searches, until nothing is new twice.
 ///
-/// `attach` is also told to how many it has attached before; false means that there is nothing to attach to any more.
+/// `attach` also gets the number of threads attached before; false means that the thread has ended.
 pub(crate) fn attached_threads<E>(
     roots: &[u32],
     mut attach: impl FnMut(u32, usize) -> Result<bool, E>,
@@ -65,7 +66,8 @@ pub(crate) fn descendants_below(proc: &Path, roots: &[u32]) -> Vec<u32> {
     found.into_iter().collect()
 }
 
-/// Children as the kernel lists them by thread; `None` where it was built without that (`CONFIG_PROC_CHILDREN`).
+/// Children as the kernel lists them by thread; `None` where it was built without that
+/// (`CONFIG_PROC_CHILDREN`).
 fn listed_children(proc: &Path, pid: u32) -> Option<Vec<u32>> {
     let tasks = proc.join(pid.to_string()).join("task");
     let mut children = Vec::new();
@@ -84,7 +86,8 @@ fn listed_children(proc: &Path, pid: u32) -> Option<Vec<u32>> {
     Some(children)
 }
 
-/// Of all processes of the machine. One pass over them takes milliseconds where there are hundreds.
+/// The children of all processes of the machine. One pass takes milliseconds where there are
+/// hundreds.
 fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in numbers_in(proc) {
@@ -95,13 +98,13 @@ fn children_by_parent(proc: &Path) -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent of a process that has not ended: one of its threads has not, which need not be the first.
+/// The parent of a process with a living thread, which need not be the first.
 fn living_parent(proc: &Path, pid: u32) -> Option<u32> {
     let first = read_task(&proc.join(pid.to_string()))?;
     is_living(proc, pid, first).then_some(first.parent)
 }
 
-/// Whether a thread of a process lives, of whose first one these fields are.
+/// True if a thread of a process lives; `first` are the fields of its first one.
 pub(crate) fn is_living(proc: &Path, pid: u32, first: TaskFields) -> bool {
     let lives = |task: TaskFields| !task.has_ended();
     let tasks = proc.join(pid.to_string()).join("task");
@@ -119,7 +122,7 @@ pub(crate) struct TaskFields {
 }
 
 impl TaskFields {
-    /// Those behind the name, which is in parentheses and may contain any character.
+    /// The fields after the name, which is in parentheses and may contain any character.
     pub(crate) fn of(stat: &str) -> Option<TaskFields> {
         let mut fields = stat.rsplit(')').next()?.split_whitespace();
         Some(TaskFields {
@@ -129,7 +132,7 @@ impl TaskFields {
         })
     }
 
-    /// Whether it ends at this moment, or was only not waited for yet.
+    /// True if it is ending, or was not waited for yet.
     fn has_ended(self) -> bool {
         const PF_EXITING: u32 = 0x4;
         matches!(self.state, 'Z' | 'X') || self.flags & PF_EXITING != 0
@@ -146,23 +149,23 @@ fn task(tid: u32) -> Option<TaskFields> {
     read_task(&Path::new("/proc").join(tid.to_string()))
 }
 
-/// The state of a thread: `R` where it runs or is ready to, `S` where it sleeps.
+/// The state of a thread: `R` where it is running or runnable, `S` where it sleeps.
 pub(crate) fn state(tid: u32) -> Option<char> {
     task(tid).map(|own| own.state)
 }
 
-/// Whether a thread is gone, or was not waited for yet.
+/// True if a thread is gone, or was not waited for yet.
 pub(crate) fn thread_has_ended(tid: u32) -> bool {
     task(tid).is_none_or(TaskFields::has_ended)
 }
 
-/// Whether a thread works for io_uring in the kernel, and makes no system calls.
+/// True if a thread works for io_uring in the kernel, and makes no system calls.
 pub(crate) fn is_of_io_uring(tid: u32) -> bool {
     const PF_IO_WORKER: u32 = 0x10;
     task(tid).is_some_and(|own| own.flags & PF_IO_WORKER != 0)
 }
 
-/// Whether a process has a queue of io_uring open.
+/// True if a process has a queue of io_uring open.
 pub(crate) fn uses_io_uring(pid: u32) -> bool {
     // The first thread may have ended, and then has no descriptors.
     let open = |tid: u32| fs::read_dir(format!("/proc/{pid}/task/{tid}/fd")).ok();
@@ -172,14 +175,14 @@ pub(crate) fn uses_io_uring(pid: u32) -> bool {
     })
 }
 
-/// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Also of one that has ended
-/// and was not waited for.
+/// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Works
+/// also after its end, until it is waited for.
 pub(crate) fn status_number(pid: u32, name: &str) -> Option<u32> {
     let number = number_behind(&status(pid)?, &format!("{name}:"))?;
     u32::try_from(number).ok()
 }
 
-/// Which signals a process ignores, a bit for each, from 1 on.
+/// The signals that a process ignores, a bit for each, from 1 on.
 pub(crate) fn ignored_signals(pid: u32) -> Option<u64> {
     let status = status(pid)?;
     let mut lines = status.lines();
@@ -216,7 +219,8 @@ mod tests {
 
     use super::*;
 
-    /// A directory like /proc: process, name, state, parent, and the children of its only thread where these are listed.
+    /// A directory like /proc: process, name, state, parent, and the children of its only thread
+    /// where these are listed.
     type Process = (u32, &'static str, &'static str, u32, Option<&'static str>);
 
     fn found(processes: &[Process], roots: &[u32]) -> Vec<u32> {
@@ -274,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_found_by_lists_of_children() {
-        // The parents say something else, so that it shows which of them was read.
+        // The parents differ, to show which file was read.
         let processes: &[Process] = &[
             (10, "server", "S", 1, Some("11 12 \n")),
             (11, "worker", "S", 1, Some("")),
@@ -292,7 +296,7 @@ mod tests {
         let all = descendants(&[own]);
         assert!(all.contains(&own) && all.contains(&child.id()), "{all:?}");
         assert!(threads(own).contains(&own));
-        // This test has a thread of its own.
+        // This test has its own thread.
         let this = rustix::thread::gettid()
             .as_raw_nonzero()
             .get()

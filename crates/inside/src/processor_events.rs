@@ -1,8 +1,9 @@
-//! Instructions, cycles and cache misses of a server, where the processor counts them (perf_event_open(2)).
+//! Instructions, cycles and cache misses of a server, where the processor counts them
+//! (perf_event_open(2)).
 //!
-//! Each thread that is there at the beginning has three events, which what it starts inherits: threads and processes that are
-//! there later are in them, also after their end. Where the processor has fewer counters than others use, events take
-//! turns, and their numbers are scaled to the whole time.
+//! Each initial thread has three events, which the threads and processes that it starts inherit,
+//! also after their end. Where the processor has fewer counters than are in use, events take turns,
+//! and their numbers are scaled to the whole time.
 
 use std::io::{self, ErrorKind};
 
@@ -20,25 +21,25 @@ pub(crate) const COUNTED: [Hardware; 3] = [
     Hardware::CACHE_MISSES,
 ];
 
-/// What the processor counts of the threads of a server.
+/// Counters of the processor for the threads of a server.
 pub(crate) struct ProcessorEvents {
     threads: Vec<[Counter; 3]>,
     read: [u64; 3],
-    /// This user may not count what is in the kernel.
+    /// This user may not count events in the kernel.
     pub(crate) without_kernel: bool,
 }
 
-/// Why there are none.
+/// Why there are no counters.
 #[derive(Debug)]
 pub(crate) enum NoProcessorEvents {
-    /// The machine does not count them.
+    /// The machine does not have them.
     NotThere,
-    /// What to do about it, in a sentence.
+    /// The remedy, a sentence.
     Refused(String),
 }
 
 impl ProcessorEvents {
-    /// Those of these threads, and of all that they start.
+    /// Counters of these threads, and of all that they start.
     pub(crate) fn of<E: Event + Clone>(
         threads: &[u32],
         counted: &[E; 3],
@@ -50,7 +51,7 @@ impl ProcessorEvents {
         };
         for &tid in threads {
             let own = match events.of_thread(tid, counted) {
-                // A number that is refused with the kernel may be allowed without.
+                // An event that is refused with the kernel may be permitted without.
                 Err(error) if is_refusal(&error) && events.threads.is_empty() => {
                     events.without_kernel = true;
                     events.of_thread(tid, counted)
@@ -59,7 +60,7 @@ impl ProcessorEvents {
             };
             match own {
                 Ok(own) => events.threads.push(own),
-                // It has ended.
+                // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(reason(&error)),
             }
@@ -90,7 +91,7 @@ impl ProcessorEvents {
         Ok([event(one)?, event(two)?, event(three)?])
     }
 
-    /// Adds what was counted since the last reading.
+    /// Adds the counts since the last reading.
     pub(crate) fn read(&mut self, counted: &mut InsideCounts) {
         let mut now = [0_u64; 3];
         for thread in &mut self.threads {
@@ -112,7 +113,7 @@ impl ProcessorEvents {
     }
 }
 
-/// What a counter has, as if it had counted all the time; 0 where it cannot be read.
+/// The value of a counter, scaled to the whole time; 0 where it cannot be read.
 fn scaled(counter: &mut Counter) -> u64 {
     let Ok(data) = counter.read_count_and_time() else {
         return 0;
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use crate::testing::shell;
 
-    /// Events that every kernel counts stand for those of the processor.
+    /// Events that every kernel counts, in the place of those of the processor.
     const SOFTWARE: [Software; 3] = [
         Software::TASK_CLOCK,
         Software::CONTEXT_SWITCHES,
@@ -180,7 +181,8 @@ mod tests {
         shell.wait().unwrap();
         let mut counted = InsideCounts::default();
         events.read(&mut counted);
-        // The clock is in nanoseconds; a shell that counts to 20,000 needs more than a millisecond, and faults for its pages.
+        // The clock is in nanoseconds; a shell that counts to 20,000 needs more than a millisecond,
+        // and faults for its pages.
         assert!(counted.instructions > 1_000_000, "{counted:?}");
         assert!(
             counted.cycles > 0 && counted.cache_misses > 50,

@@ -1,4 +1,5 @@
-//! Where a server on this machine spends its processor time, by row: samples of the stacks of its threads.
+//! Where a server on this machine spends its processor time, by row: samples of the stacks of its
+//! threads.
 //!
 //! ```text
 //! thread of the engine --begin, end----------------> row at work
@@ -8,9 +9,10 @@
 //! /proc/PID/maps, ELF files, /proc/kallsyms --names of functions-----------------------'
 //! ```
 //!
-//! The samples come from `perf_event_open` with a timer of the kernel (`PERF_COUNT_SW_CPU_CLOCK`, or that of each thread),
-//! which needs no counters of the processor and so works in virtual machines. The kernel follows frame pointers: of a program that was
-//! built without them, callers are missing.
+//! The samples come from `perf_event_open` with a timer of the kernel (`PERF_COUNT_SW_CPU_CLOCK`,
+//! or that of each thread), which needs no counters of the processor and so works in virtual
+//! machines. The kernel follows frame pointers: callers of functions that were built without them
+//! are missing.
 
 mod chains;
 mod events;
@@ -35,15 +37,15 @@ use self::names::FunctionNames;
 use self::stacks::SampledRows;
 use crate::ServerCounters;
 
-/// Between two looks at the rings: each has room for the samples of several times as long.
+/// Interval of reading the rings: each has room for the samples of several times as long.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Samples the stacks of all threads of a server until it is dropped.
 pub struct StackSampler {
     shared: Arc<SharedSampler>,
-    /// `None` once it was waited for.
+    /// `None` after `end`.
     thread: Option<JoinHandle<()>>,
-    /// By which it is known that the server rests.
+    /// Counters that show when the server is idle.
     counters: ServerCounters,
 }
 
@@ -61,11 +63,12 @@ struct SamplerState {
 }
 
 impl StackSampler {
-    /// Samples these processes, all that descend from them, and what these begin later. Of each row, samples are counted
-    /// in parts of the time that it is at work, each of this length ([`FlameRow::PARTS`], the last of which goes on).
+    /// Samples these processes, all their descendants, and those that they start later. The samples
+    /// of each row are counted in parts of its time, each of this length ([`FlameRow::PARTS`], the
+    /// last of which is open).
     ///
     /// # Errors
-    /// Where none of the processes runs, or the system does not allow to sample one of them.
+    /// None of the processes runs, or the system does not permit to sample one of them.
     pub fn attach(roots: &[u32], part: Duration) -> Result<StackSampler, SamplingError> {
         let counters = ServerCounters::of(roots).map_err(SamplingError::NothingRuns)?;
         let events = PerfEvents::of(roots)?;
@@ -95,8 +98,8 @@ impl StackSampler {
         })
     }
 
-    /// An operation of this row begins, or something that is of none. What the server did before, also behind its last
-    /// response, belongs to the row before.
+    /// Begins an operation of this row, or an action that belongs to none. The earlier work of the
+    /// server, also after its last response, belongs to the row before.
     pub fn begin(&self, row: Option<MeasureId>) {
         let before = self.shared.state().at_work;
         if before.is_some() && before != row {
@@ -113,7 +116,8 @@ impl StackSampler {
         }
     }
 
-    /// Ends, and finds the names of all functions. Returns the rows that had operations, in the order of the plan.
+    /// Ends the sampling, and finds the names of all functions. Returns the rows that had
+    /// operations, in the order of the plan.
     pub fn end(mut self) -> Vec<FlameRow> {
         self.begin(None);
         self.stop();
@@ -148,7 +152,7 @@ impl SharedSampler {
 }
 
 impl SamplerState {
-    /// Takes all samples out of the rings, for the row at work.
+    /// Takes all samples out of the rings, for the active row.
     fn take(&mut self) {
         let now = self.begun.elapsed();
         let (at_work, images, rows) = (self.at_work, &mut self.images, &mut self.rows);
@@ -171,14 +175,14 @@ mod tests {
 
     use super::*;
 
-    /// A function with a name of its own, which is not part of another.
+    /// A function with its own symbol.
     #[unsafe(no_mangle)]
     #[inline(never)]
     extern "C" fn prestan_test_spins(milliseconds: u64) -> u64 {
         let begun = Instant::now();
         let mut sum = 0_u64;
         while begun.elapsed() < Duration::from_millis(milliseconds) {
-            // Without calls: one that has no frame of its own would hide this function.
+            // Without calls: a function without a frame would hide this one.
             let mut number = 0_u64;
             while number < 200_000 {
                 sum ^= number * 31;
@@ -188,7 +192,7 @@ mod tests {
         black_box(sum)
     }
 
-    /// Whether this system allows it; says so where not.
+    /// A sampler, if this system permits it; otherwise prints that the test is skipped.
     fn sampler() -> Option<StackSampler> {
         let part = Duration::from_millis(20);
         match StackSampler::attach(&[std::process::id()], part) {
@@ -232,7 +236,8 @@ mod tests {
             let own = own.filter(|own| own.stack.contains("prestan_test_spins"));
             own.map(FlameStack::count).sum()
         };
-        // 200 ms are a thousand samples, and less where processors are scarce. Tests beside it are sampled, too.
+        // 200 ms are a thousand samples, and fewer where processors are scarce. Tests beside it are
+        // sampled, too.
         assert!((100..=1_100).contains(&of(busy)), "{busy:?}");
         assert!(of(idle) < 20, "{idle:?}");
         let told: u64 = busy.stacks.iter().map(FlameStack::count).sum();

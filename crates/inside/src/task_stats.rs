@@ -1,7 +1,9 @@
-//! What the kernel counts of all threads of a process together, by its interface taskstats: one question instead of two
-//! files for each thread (Documentation/accounting/taskstats.rst of the kernel, `linux/taskstats.h`).
+//! Counts of the kernel for all threads of a process together, by its interface taskstats: one
+//! request instead of two files for each thread (Documentation/accounting/taskstats.rst of the
+//! kernel, `linux/taskstats.h`).
 //!
-//! It is for root only, and only in the network namespace of the machine; elsewhere the files are read.
+//! It is for root only, and only in the network namespace of the machine; elsewhere the files are
+//! read.
 
 use std::os::fd::OwnedFd;
 
@@ -15,30 +17,31 @@ use crate::proc_files::ThreadFields;
 #[derive(Debug)]
 pub(crate) struct TaskStats {
     socket: OwnedFd,
-    /// What the kernel calls this interface.
+    /// The kernel's number of this interface.
     family: u16,
 }
 
-/// The interface that names all others (`GENL_ID_CTRL`), its request for a number and the fields of both
-/// (`linux/genetlink.h`).
+/// The interface that lists all others (`GENL_ID_CTRL`), its request for a number and the fields of
+/// both (`linux/genetlink.h`).
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
-/// `TASKSTATS_CMD_GET`, with the number of a process; the response has that number, too, in a field of fields.
+/// `TASKSTATS_CMD_GET`, with the number of a process; the response has that number, too, in a
+/// nested field.
 const GET: u8 = 1;
 const OF_PROCESS: u16 = 2;
 const STATS: u16 = 3;
 const PROCESS_AND_STATS: u16 = 5;
 
-/// Places of `cpu_count`, `cpu_delay_total`, `nvcsw` and `nivcsw` in `struct taskstats`.
+/// Offsets of `cpu_count`, `cpu_delay_total`, `nvcsw` and `nivcsw` in `struct taskstats`.
 const RAN: usize = 16;
 const QUEUED: usize = 24;
 const WAITS: usize = 272;
 const PREEMPTIONS: usize = 280;
 
-/// A request, and no response but the one that is asked for.
+/// A request, with no response but the requested one.
 const REQUEST: u16 = 1;
 /// Length of `nlmsghdr` and `genlmsghdr`.
 const HEADERS: usize = 20;
@@ -46,7 +49,7 @@ const HEADERS: usize = 20;
 const FIELD: usize = 4;
 
 impl TaskStats {
-    /// `None` where the kernel has it not, or does not let this process use it.
+    /// `None` where the kernel does not have it, or does not let this process use it.
     pub(crate) fn open() -> Option<TaskStats> {
         let socket = socket_with(
             AddressFamily::NETLINK,
@@ -61,12 +64,12 @@ impl TaskStats {
         let mut buffer = [0; 4096];
         let fields = own.asked(GET_FAMILY, FAMILY_NAME, b"TASKSTATS\0", &mut buffer)?;
         own.family = u16::from_ne_bytes(*field(fields, FAMILY_ID)?.first_chunk()?);
-        // Where the kernel was built without accounting of delays, it counts no times that a thread ran either.
+        // A kernel that was built without accounting of delays does not count time slices either.
         let (_, ran) = own.fields_of(std::process::id())?;
         (ran > 0).then_some(own)
     }
 
-    /// Of all threads that a process has or had; `None` when it has ended.
+    /// Counts of all threads that a process has or had; `None` if it has ended.
     pub(crate) fn of(&self, pid: u32) -> Option<ThreadFields> {
         self.fields_of(pid).map(|(fields, _)| fields)
     }
@@ -77,7 +80,8 @@ impl TaskStats {
         of_process(fields, pid)
     }
 
-    /// The fields of the response to a request with one field. The kernel responds before `send` returns.
+    /// The fields of the response to a request with one field. The kernel responds before `send`
+    /// returns.
     fn asked<'b>(
         &self,
         command: u8,
@@ -98,7 +102,8 @@ fn fields_of_response(message: &[u8], family: u16) -> Option<&[u8]> {
     is_response.then_some(message.get(HEADERS..)?)
 }
 
-/// What a response has of this process: of its threads, and how often they ran. `None` where it is about another process.
+/// The counts of this process in a response, and its number of time slices. `None` where the
+/// response is about another process.
 fn of_process(fields: &[u8], pid: u32) -> Option<(ThreadFields, u64)> {
     let fields = field(fields, PROCESS_AND_STATS)?;
     let is_own = *field(fields, OF_PROCESS)? == pid.to_ne_bytes();
@@ -113,7 +118,7 @@ fn request(family: u16, command: u8, kind: u16, value: &[u8]) -> Option<Vec<u8>>
     request.extend(length.to_ne_bytes());
     request.extend(family.to_ne_bytes());
     request.extend(REQUEST.to_ne_bytes());
-    // No number of it, and none of a sender.
+    // No sequence number and no sender.
     request.extend([0; 8]);
     request.extend([command, 1, 0, 0]);
     request.extend(u16::try_from(field).ok()?.to_ne_bytes());
@@ -123,7 +128,7 @@ fn request(family: u16, command: u8, kind: u16, value: &[u8]) -> Option<Vec<u8>>
     Some(request)
 }
 
-/// The value of a field, of several that follow each other.
+/// The value of a field in a sequence of fields.
 fn field(mut fields: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(*fields.first_chunk()?));
@@ -210,7 +215,8 @@ mod tests {
         // An error has the kind 2, and no fields.
         assert_eq!(read(&response(2, &stats()), 77), None);
         assert_eq!(read(&message[..HEADERS], 77), None);
-        // All of these are cut off before the last field that is read, or in the middle of a field that says that it is longer.
+        // All of these are cut before the last field that is read, or within a field that is
+        // longer.
         for length in 0..message.len() {
             assert_eq!(read(&message[..length], 77), None, "{length}");
         }
@@ -236,7 +242,7 @@ mod tests {
             return;
         };
         assert!(own.of(std::process::id()).is_some());
-        // No process has this number, and the next question is answered as before.
+        // No process has this number, and the next request has a response as before.
         assert_eq!(own.of(u32::MAX / 2), None);
         assert!(own.of(std::process::id()).is_some());
     }

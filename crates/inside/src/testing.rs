@@ -2,7 +2,7 @@
 
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A shell with a script that reads commands, and what it reads and writes.
+/// A shell with a script that reads commands, and its input and output.
 pub(crate) fn shell(script: &str) -> (Child, ChildStdin, ChildStdout) {
     let mut shell = Command::new("sh")
         .args(["-c", script])

@@ -1,4 +1,4 @@
-//! What the threads of a process did: how often they gave a processor up, and how long they had none.
+//! Scheduler counts of the threads of a process: waits, and time without a processor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,26 +9,26 @@ use crate::proc_files::{self, ScheduleFields, ThreadFields, text_of};
 use crate::processes::threads;
 use crate::task_stats::TaskStats;
 
-/// How it is known what threads did.
+/// Source of the counts of threads.
 pub(crate) enum ThreadSource {
-    /// The kernel tells of all threads of a process together.
+    /// The kernel reports all threads of a process together.
     Together(TaskStats),
-    /// By two files of each of at most so many threads, which stay open.
+    /// Two files of each thread, up to this number of threads, which stay open.
     Each(usize),
     /// There are too many threads for that.
     Nowhere,
 }
 
-/// The threads of a process, and what was read of them last.
+/// The threads of a process, and their last readings.
 pub(crate) struct ProcessThreads {
     pid: u32,
-    /// Of all of them, where the kernel tells of them together.
+    /// The reading of all threads together, where the kernel provides it.
     together: ThreadFields,
-    /// Of each, where it does not.
+    /// The readings of each thread otherwise.
     each: BTreeMap<u32, WatchedThread>,
 }
 
-/// A thread, and what was read of it last.
+/// A thread, and its last reading.
 struct WatchedThread {
     schedule_file: File,
     status_file: File,
@@ -45,8 +45,8 @@ impl ProcessThreads {
         }
     }
 
-    /// Looks for threads that were started, and for those that have ended, whose last switches are lost. What the new ones
-    /// did since then counts.
+    /// Searches for new threads, and for those that have ended, whose last switches are lost. The
+    /// counts of new ones since then are added.
     pub(crate) fn look(&mut self, source: &ThreadSource, counted: &mut InsideCounts) {
         let most = match source {
             ThreadSource::Together(_) => return,
@@ -66,7 +66,7 @@ impl ProcessThreads {
         }
     }
 
-    /// Adds what they did since the last reading.
+    /// Adds the counts since the last reading.
     pub(crate) fn read(&mut self, source: &ThreadSource, counted: &mut InsideCounts) {
         if let ThreadSource::Together(stats) = source
             && let Some(now) = stats.of(self.pid)
@@ -91,7 +91,7 @@ impl WatchedThread {
         })
     }
 
-    /// One that was given no processor has nothing new.
+    /// A thread without a new time slice has no new counts.
     fn read(&mut self, counted: &mut InsideCounts) {
         let mut buffer = [0; 4096];
         let schedule = text_of(&self.schedule_file, &mut buffer);
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// What this process counts of itself while one of its threads waits this often, for what does not come.
+    /// Counts of this process while one of its threads waits this often, in vain.
     fn counted(source: &ThreadSource, often: u32) -> InsideCounts {
         let wait = || thread::park_timeout(Duration::from_micros(100));
         let mut threads = ProcessThreads::of(std::process::id());

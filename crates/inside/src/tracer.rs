@@ -1,14 +1,15 @@
 //! System calls of a server on this machine, by row, kind and target, with ptrace.
 //!
 //! ```text
-//! thread of the engine --begin, answered, rest--> CurrentRow
+//! thread of the engine --begin, response_received, rest--> CurrentRow
 //!                                                     | read at each stop
 //! threads of the server --stop at entry and exit--> thread that traces --> counts
 //! ```
 //!
-//! Each system call stops its thread twice, which takes some 20 µs in all, and much longer where processors are scarce:
-//! the calls are counted in a pass of their own, and its times are not those of the server. What a server does in the
-//! background, such as looking after its processes each second, is counted for the row that is at work then.
+//! Each system call stops its thread twice, which takes some 20 µs in all, and much longer where
+//! processors are scarce: the calls are counted in a separate pass, whose times are not those of
+//! the server. Background work of a server, such as checking its processes each second, is counted
+//! for the active row.
 
 mod activity;
 mod calls;
@@ -36,43 +37,49 @@ use crate::CurrentRow;
 
 /// Traces all threads of a server until it is dropped.
 ///
-/// Where the server is a child of this process, nobody may wait for it in the meantime, whether by
-/// [`Child::wait`](std::process::Child::wait), by `try_wait` or by `waitid`: the kernel would report each stop of its
-/// first thread to that waiter as well. Polling a pidfd reports the end only, and the child can be waited for then.
+/// Where the server is a child of this process, there must be no wait for it meanwhile, neither by
+/// [`Child::wait`](std::process::Child::wait), `try_wait` nor `waitid`: the kernel would report
+/// each stop of its first thread to that waiter as well. Polling a pidfd reports the end only, and
+/// the child can be waited for then.
 #[derive(Debug)]
 pub struct Tracer {
-    /// `None` once it was waited for.
+    /// `None` after `end`.
     thread: Option<JoinHandle<TracedCalls>>,
     activity: Arc<Activity>,
     /// The number of that thread.
     tid: Arc<OnceLock<i32>>,
 }
 
-/// What a tracer counted.
+/// Counts of a tracer.
 #[derive(Debug, Default)]
 pub struct TracedCalls {
-    /// The rows that had operations, in the order of the plan; their times and successes are known to others, and are 0.
+    /// The rows that had operations, in the order of the plan; their times and successes are filled
+    /// in elsewhere, and are 0.
     pub rows: Vec<TracedRow>,
-    /// An interface by which the server makes calls that are no system calls: these are not in the rows.
+    /// An interface by which the server makes calls that are not system calls: these are not in the
+    /// rows.
     pub unseen: Option<AsyncInterface>,
 }
 
-/// Without a stop for this long, a server whose threads all wait is idle.
+/// Time without a stop after which a server whose threads all wait is idle.
 const QUIET: Duration = Duration::from_millis(1);
-/// Between two looks at whether it is idle.
+/// Interval of checks if it is idle.
 const LOOK: Duration = Duration::from_micros(200);
-/// A thread that waits for a device stops only afterwards. It is traced from then on.
+/// Longest wait for a thread to stop. One that waits for a device stops only afterwards, and is
+/// traced from then on.
 const LONGEST_ATTACH: Duration = Duration::from_secs(2);
 
 impl Tracer {
-    /// Attaches to these processes, all that descend from them, and what these begin later. `storage` is the
-    /// directory in which the server keeps its files, `collection` the name of the collection of the run.
+    /// Attaches to these processes, all their descendants, and those that they start later.
+    /// `storage` is the directory in which the server keeps its files, `collection` the name of the
+    /// collection of the run.
     ///
-    /// A call that waits may end with EINTR in the server when the tracer attaches, as with any debugger. Unless root
-    /// traces, a set-user-ID program that the server starts does not get the rights of its owner.
+    /// A waiting call may end with EINTR in the server when the tracer attaches, as with any
+    /// debugger. Unless root traces, a set-user-ID program that the server starts does not get the
+    /// rights of its owner.
     ///
     /// # Errors
-    /// Where none of the processes runs, or the system does not allow to trace one of them.
+    /// None of the processes runs, or the system does not permit to trace one of them.
     pub fn attach(
         roots: &[u32],
         storage: Option<&Path>,
@@ -85,7 +92,8 @@ impl Tracer {
         let roots = roots.to_vec();
         let kinds = FileKinds::new(storage, collection);
         let (of_thread, own_tid) = (Arc::clone(&activity), Arc::clone(&tid));
-        // Threads are traced by a thread, not by a process: all calls of ptrace have to come from the same one.
+        // Tracing is done by a thread, not by a process: all calls of ptrace have to come from the
+        // same one.
         let thread = thread::Builder::new()
             .name("tracer".to_owned())
             .spawn(move || {
@@ -107,14 +115,14 @@ impl Tracer {
         }
     }
 
-    /// Whether all threads of the server have been waiting for something to do for about a millisecond. A thread
-    /// that computes, or that waits for a disk, is at work.
+    /// True if all threads of the server have been waiting for work for about a millisecond. A
+    /// thread that computes, or that waits for a disk, is busy.
     pub fn is_idle(&self) -> bool {
         self.activity.is_idle_for(QUIET)
     }
 
-    /// Waits until the server is idle; returns whether it was within this time. A server that always computes never
-    /// is.
+    /// Waits until the server is idle; true if it was within this time. A server that always
+    /// computes never is.
     pub fn wait_until_idle(&self, at_most: Duration) -> bool {
         let deadline = Instant::now() + at_most;
         while !self.is_idle() {
@@ -126,7 +134,7 @@ impl Tracer {
         true
     }
 
-    /// Detaches from the server, which goes on.
+    /// Detaches from the server, which continues.
     pub fn end(mut self) -> TracedCalls {
         self.stop()
     }
@@ -136,13 +144,13 @@ impl Tracer {
             return TracedCalls::default();
         };
         self.activity.end();
-        // A signal that comes just before the thread waits does not wake it, so there is another one.
+        // A signal that arrives just before the thread waits does not wake it, so it is repeated.
         while !thread.is_finished() {
             sys::wake(&thread);
             thread::sleep(LOOK);
         }
         let calls = thread.join().unwrap_or_default();
-        // The kernel detaches after what `join` waits for, and before the thread is gone from /proc.
+        // The kernel detaches after `join` returns, and before the thread is gone from /proc.
         if let Some(tid) = self.tid.get() {
             let path = format!("/proc/self/task/{tid}");
             while Path::new(&path).exists() {

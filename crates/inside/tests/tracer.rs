@@ -1,4 +1,5 @@
-//! The tracer against real processes: this test program, started again as a server that does what it is told.
+//! The tracer against real processes: this test program, started again as a server that executes
+//! commands.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +22,8 @@ const A: MeasureId = MeasureId(0);
 const B: MeasureId = MeasureId(2);
 const LONG: Duration = Duration::from_secs(5);
 
-/// Of calls whose name begins with this, as architectures and versions of libc differ in the rest.
+/// A sum over the calls whose name begins with this, as architectures and versions of libc differ
+/// in the rest.
 fn sum(row: &TracedRow, call: &str, target: &CallTarget, of: fn(&TracedCall) -> u64) -> u64 {
     let is_meant =
         |counted: &&TracedCall| counted.call.starts_with(call) && counted.target == *target;
@@ -61,7 +63,7 @@ impl Session {
     }
 }
 
-/// Only what a server is when it was started again by another test.
+/// The server, when another test has started this program again.
 #[test]
 fn server() {
     traced::serve();
@@ -110,7 +112,8 @@ fn calls_are_counted_by_row_kind_and_target() {
     assert_eq!(sum(b, "open", &file("locks/*"), |call| call.failed), 1);
     assert_eq!(sum(b, "statx", &collection, |call| call.failed), 0);
     assert!(sum(b, "fsync", &collection, |call| call.lasted) > 0);
-    // The server waits for its next command from about the end of one operation until after the begin of another.
+    // The server waits for its next command from about the end of one operation until after the
+    // begin of another.
     assert!(count(a, "read", &CallTarget::Event) > 0);
     assert_eq!(sum(a, "read", &CallTarget::Event, |call| call.lasted), 0);
 }
@@ -201,7 +204,7 @@ fn calls_of_programs_with_32_bits_have_names() {
     );
 }
 
-/// What is handed to the kernel without a system call is not seen; that it may be, is.
+/// Calls that are submitted to the kernel without a system call are not seen; their possibility is.
 #[test]
 fn calls_that_are_no_system_calls_are_told() {
     let mut session = session();
@@ -250,7 +253,7 @@ fn waiting_for_a_lock_is_told_from_waiting_for_work() {
     assert!(waited(locks, "flock", true) >= long, "{locks:?}");
     assert!(waited(work, "futex", true) < long, "{work:?}");
     assert!(waited(work, "futex", false) >= long, "{work:?}");
-    // To unlock a file is no waiting.
+    // Unlocking a file is not waiting.
     let unlocked = locks.calls.iter().filter(|own| own.call == "flock");
     let unlocked = unlocked.filter(|own| !own.for_lock).map(|own| own.count);
     assert_eq!(unlocked.sum::<u64>(), 1, "{locks:?}");
@@ -279,7 +282,7 @@ fn sockets_are_told_apart() {
     assert_eq!((bytes(&CallTarget::Client), bytes(&database)), (8, 6));
 }
 
-/// What was connected before the tracer came has to be looked up.
+/// Connections that existed before the tracer have to be looked up.
 fn sockets_of_before(server: &mut Traced) {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = database.local_addr().unwrap().to_string();
@@ -305,7 +308,7 @@ fn sockets_of_before_are_told_apart() {
     sockets_of_before(&mut Traced::start());
 }
 
-/// The descriptors of a process are asked for by its first thread, unless that has ended.
+/// The descriptors of a process are read from its first thread, unless that has ended.
 #[test]
 fn sockets_of_a_server_without_its_first_thread_are_told_apart() {
     let mut server = Traced::start();
@@ -343,7 +346,7 @@ fn signals_arrive_and_nothing_is_left_stopped() {
     kill_process(pid, Signal::CONT).unwrap();
     session.operation(A, "files");
 
-    // Whoever stopped it finds it stopped after the tracer has gone, and can let it go on.
+    // A stopped process stays stopped after the tracer has gone, and can be resumed.
     kill_process(pid, Signal::STOP).unwrap();
     until(|| session.server.state().eq_ignore_ascii_case(&'t'));
     assert!(!session.tracer.is_idle());
@@ -380,7 +383,7 @@ fn a_child_that_ends_while_traced_is_left_to_its_parent() {
     session.operation(A, "files");
     assert_eq!(poll(&mut polled, Some(&now)).unwrap(), 0);
 
-    // Other children are none of the tracer's business.
+    // Other children are not affected by the tracer.
     let other = Command::new("true").spawn().unwrap().wait().unwrap();
     assert!(other.success());
 

@@ -5,7 +5,7 @@ use std::thread;
 use super::*;
 use crate::testing::shell;
 
-/// A process that always works, kept to the first processor.
+/// A process that always computes, bound to the first processor.
 fn worker(policy: &[&str]) -> Child {
     let mut command = Command::new("taskset");
     command.args(["-c", "0"]).args(policy);
@@ -69,7 +69,7 @@ fn what_children_did_is_counted_once_whether_they_were_seen_or_not() {
         }
         output.read_exact(&mut [0]).unwrap();
         all.add(&counters.read());
-        // What the kernel accounted to the child: the shell waited for it.
+        // The time that the kernel accounted to the child: the shell waited for it.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
         let children = proc_files::stat(&stat).unwrap().children_ticks * counters.tick;
         drop(commands);
@@ -134,7 +134,7 @@ fn processes_that_start_and_end_are_told() {
         "{started}"
     );
     assert!(!started.contains("ended"), "{started}");
-    // The shell waits for it, and has what it did.
+    // The shell waits for it, and has its counts.
     let ended = until(b"end\n", 1);
     assert_eq!(ended, started);
     drop(commands);

@@ -1,4 +1,5 @@
-//! Call chains as the kernel writes them: addresses from the innermost function outwards, and marks between them.
+//! Call chains as the kernel writes them: addresses from the innermost function outwards, and marks
+//! between them.
 
 /// Marks have the highest numbers that there are (`PERF_CONTEXT_MAX` in `linux/perf_event.h`).
 const FIRST_MARK: u64 = -4095_i64 as u64;
@@ -8,8 +9,8 @@ const USER: u64 = -512_i64 as u64;
 /// Most functions of each of both parts that are kept, the innermost ones.
 pub(super) const MOST_FRAMES: usize = 64;
 
-/// The addresses of a call chain, from the innermost function outwards. Those of callers are of the instruction before
-/// the one to which is returned, so that they lie in the function that called.
+/// The addresses of a call chain, from the innermost function outwards. Those of callers are of the
+/// instruction before the return address, so that they lie in the calling function.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct CallChain {
     pub(super) kernel: Vec<u64>,
@@ -17,7 +18,7 @@ pub(super) struct CallChain {
 }
 
 impl CallChain {
-    /// What stands behind a mark that is not known, such as that of a virtual machine, is left out.
+    /// A chain without the addresses behind unknown marks, such as that of a virtual machine.
     pub(super) fn of(addresses: &[u64]) -> CallChain {
         let mut chain = CallChain::default();
         let mut mark = USER;

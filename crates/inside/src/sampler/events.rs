@@ -1,13 +1,14 @@
 //! The samples of the kernel, in one ring for each processor.
 //!
-//! Where this user may do that, each processor has one event, whose timer runs all the time: a sample is of whatever
-//! program is at work, and those of other programs are left out here. Else, each thread of the server has events of its
-//! own. Their timers are set whenever the thread gets a processor, which takes some microseconds, and is seen in the
-//! samples: of a server whose operations are short, almost half of them are of that moment.
+//! Where this user may do that, each processor has one event, whose timer runs all the time: a
+//! sample is of whatever program is running, and those of other programs are left out here.
+//! Otherwise, each thread of the server has events. Their timers are set whenever the thread gets a
+//! processor, which takes some microseconds, and is visible in the samples: for a server with short
+//! operations, almost half of them are of that moment.
 //!
-//! An event that threads inherit cannot have a ring of its own unless it is bound to a processor, and what a thread
-//! begins must be sampled from its first instruction: so there are as many events as threads times processors. All of one
-//! processor write to the same ring.
+//! An inherited event cannot have a ring unless it is bound to a processor, and a new thread must
+//! be sampled from its first instruction: so there are as many events as threads times processors.
+//! All of one processor write to the same ring.
 
 use std::fs;
 use std::io;
@@ -24,7 +25,8 @@ use crate::processes::{attached_threads, thread_has_ended};
 
 /// Samples in a second of processor time, no multiple of what servers do at regular intervals.
 const FREQUENCY: u32 = 4_999;
-/// Bytes of a ring: what a user who is not root may lock in memory (`kernel.perf_event_mlock_kb`) is twice as much.
+/// Bytes of a ring: half of the memory that a user other than root may lock
+/// (`kernel.perf_event_mlock_kb`).
 const RING: usize = 256 * 1024;
 /// Room for the rings of all processors together.
 const RINGS: usize = 16 * 1024 * 1024;
@@ -36,9 +38,9 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 pub(super) struct PerfEvents {
     /// One for each processor.
     rings: Vec<Sampler>,
-    /// The others, which write to these rings. They end with it.
+    /// The other events, which write to these rings. They end with the rings.
     others: Vec<Counter>,
-    /// Whose samples are kept; `None` where others have none.
+    /// The processes whose samples are kept; `None` where there are no others.
     processes: Option<ServerMembers>,
     frequency: u32,
     without_kernel: bool,
@@ -51,7 +53,7 @@ pub(super) struct SampledStack {
 }
 
 impl PerfEvents {
-    /// Those of these processes and of all that descend from them.
+    /// Events of these processes and all their descendants.
     pub(super) fn of(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
         match PerfEvents::of_processors(roots) {
             Ok(events)
@@ -110,12 +112,12 @@ impl PerfEvents {
         self.frequency
     }
 
-    /// Whether each thread has events of its own.
+    /// True if each thread has its own events.
     pub(super) fn are_of_threads(&self) -> bool {
         self.processes.is_none()
     }
 
-    /// Whether the kernel lets this user sample only what is outside of it.
+    /// True if the kernel lets this user sample only code outside of it.
     pub(super) fn lack_kernel(&self) -> bool {
         self.without_kernel
     }
@@ -145,7 +147,7 @@ impl PerfEvents {
         Ok(())
     }
 
-    /// Whether no event was opened yet: what is allowed for one is allowed for the others.
+    /// True if no event was opened yet: permission for one is permission for the others.
     fn is_first(&self) -> bool {
         self.rings.is_empty() && !self.without_kernel
     }
@@ -155,7 +157,7 @@ impl PerfEvents {
         builder.observe_pid(tid.cast_signed()).inherit(true).build()
     }
 
-    /// What all events have in common.
+    /// Common settings of all events.
     fn builder(&self, clock: Software, processor: usize) -> Builder<'static> {
         let mut builder = Builder::new(clock);
         builder
@@ -169,11 +171,11 @@ impl PerfEvents {
         builder
     }
 
-    /// Takes all samples that are there; returns how many were lost.
+    /// Takes all available samples; returns how many were lost.
     pub(super) fn take(&mut self, mut sampled: impl FnMut(SampledStack)) -> u64 {
         let mut lost = 0;
         for ring in &mut self.rings {
-            // What comes meanwhile is for the next time, or a busy server would keep this here.
+            // Later samples are for the next call, or a busy server would keep this one running.
             let mut left = RING / 32;
             while left > 0
                 && let Some(record) = ring.next_record()
@@ -199,14 +201,15 @@ impl PerfEvents {
     }
 }
 
-/// Bytes of each ring of so many processors.
+/// Bytes of each ring for this number of processors.
 fn ring(processors: usize) -> usize {
     (RINGS / processors.max(1)).clamp(16 * 1024, RING)
 }
 
 /// Lets an event write to the ring of another one.
 fn write_to(event: &Counter, ring: &Sampler) -> io::Result<()> {
-    // SAFETY: the request has a descriptor as its argument, and reads or writes no memory of this process.
+    // SAFETY: the request has a descriptor as its argument, and reads or writes no memory of this
+    // process.
     let result = unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, ring.as_raw_fd()) };
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -215,7 +218,7 @@ fn write_to(event: &Counter, ring: &Sampler) -> io::Result<()> {
     }
 }
 
-/// The processors at work, by their numbers; the first where the system does not say.
+/// The processors that are online, by their numbers; the first where the system does not list them.
 fn online_processors() -> Vec<usize> {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let numbers = numbers_of(&list);
@@ -233,7 +236,7 @@ fn numbers_of(list: &str) -> Vec<usize> {
     list.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// What the system allows.
+/// Highest permitted sampling rate.
 fn most_samples() -> u32 {
     let most = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
     let most = most.ok().and_then(|most| most.trim().parse().ok());
@@ -285,7 +288,8 @@ mod tests {
 
     const NOBODY: u32 = 65_534;
 
-    /// Does something as a user without rights, where this one has some. The kernel's call is for one thread only.
+    /// Runs a closure as a user without privileges, if this one has some. The kernel's call is for
+    /// one thread only.
     fn without_rights<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
         let dropped = std::thread::spawn(|| {
             if rustix::process::geteuid().is_root() {

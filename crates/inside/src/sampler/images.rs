@@ -1,7 +1,7 @@
-//! Which code an address of a process belongs to: its mapped files, as long as it runs.
+//! Maps addresses of a process to code: its mapped files, as long as it runs.
 //!
-//! Files are opened when they are first seen, as the process sees them (`/proc/PID/root`), so that they can be read after
-//! it has ended, and are the right ones in a container.
+//! Files are opened when they are first seen, as the process sees them (`/proc/PID/root`), so that
+//! they can be read after it has ended, and are the right ones in a container.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -11,14 +11,16 @@ use std::time::{Duration, Instant};
 
 use super::chains::CallChain;
 
-/// Most processes, and most files of them, that are looked into.
+/// Most processes, and most files of them, that are examined.
 const MOST_PROCESSES: usize = 1_024;
 const MOST_IMAGES: usize = 256;
 /// Most bytes of a list of mappings that are read.
 const LONGEST_MAPS: u64 = 4 * 1024 * 1024;
-/// The mappings of a process are not read again sooner, however many addresses are not in them.
+/// Shortest time between two readings of the mappings of a process, however many addresses are not
+/// in them.
 const AGAIN: Duration = Duration::from_millis(1);
-/// Functions outside of the kernel that a whole stack has at least: where its thread begins, what that calls, and so on.
+/// Functions outside of the kernel that a complete stack has at least: the start of its thread, the
+/// function that this calls, and so on.
 const WHOLE: usize = 3;
 
 /// Code in a process or in the kernel.
@@ -26,21 +28,21 @@ const WHOLE: usize = 3;
 pub(super) enum CodePlace {
     /// An address in the kernel.
     Kernel(u64),
-    /// In the file of that number, at this offset from its beginning.
+    /// Index of a file, and offset from its beginning.
     File(usize, u64),
 }
 
 /// A stack: its process, and its functions with the callers first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct KnownStack {
-    /// Number of the name of the process.
+    /// Index of the name of the process.
     pub(super) process: usize,
     pub(super) frames: Vec<CodePlace>,
-    /// Whether callers are missing.
+    /// Callers are missing.
     pub(super) is_cut: bool,
 }
 
-/// A file with code, or what has no file.
+/// A file with code, or code without a file.
 #[derive(Debug)]
 pub(super) struct CodeImage {
     /// The last part of its path.
@@ -96,10 +98,11 @@ impl CodeImages {
         self.programs.get(number).map_or("?", String::as_str)
     }
 
-    /// What the addresses of a chain belong to.
+    /// The code of the addresses of a chain.
     pub(super) fn stack_of(&mut self, pid: u32, chain: CallChain) -> KnownStack {
         let mut frames = Vec::with_capacity(chain.user.len() + chain.kernel.len());
-        // What lies in no code is no caller, and so is nothing beyond it: a register that held something else.
+        // An address outside of code is no caller, and neither are those beyond it: a register had
+        // another value.
         for address in chain.user {
             match self.place(pid, address) {
                 Some(place) => frames.push(place),
@@ -149,7 +152,7 @@ impl CodeImages {
             });
         }
         regions.sort_by_key(|region| region.start);
-        // A process that is about to end has none.
+        // A process that is ending has none.
         (!regions.is_empty()).then(|| ProcessImages {
             program,
             regions,
@@ -178,7 +181,7 @@ impl CodeImages {
         };
         let name = name.trim_end_matches(" (deleted)");
         let name = name.trim_matches(['[', ']']).to_owned();
-        // One stands for all that are too many.
+        // One image stands for all beyond the limit.
         let full = self.images.len() > MOST_IMAGES;
         if full {
             return MOST_IMAGES;
@@ -203,13 +206,13 @@ impl ProcessImages {
     }
 }
 
-/// Opens a mapped file; `None` where that is not possible, or another one is there now.
+/// Opens a mapped file; `None` where that is not possible, or the path has another file now.
 fn opened(pid: u32, line: &MapsLine<'_>) -> Option<File> {
     let as_seen = format!("/proc/{pid}/root{}", line.path);
-    // What is there now may be a pipe, which must not keep this waiting.
+    // The path may now be a pipe, which must not block.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
-    // A deleted file can be opened by what is mapped, where this user may do that.
+    // A deleted file can be opened by its mapping, where this user may do that.
     let mapped = format!("/proc/{pid}/map_files/{:x}-{:x}", line.start, line.end);
     let mut files = [as_seen, mapped].into_iter();
     files.find_map(|path| {
@@ -219,7 +222,7 @@ fn opened(pid: u32, line: &MapsLine<'_>) -> Option<File> {
     })
 }
 
-/// The text of a file of /proc, as far as it is not too long.
+/// The text of a file of /proc, up to a limit.
 fn text_of(path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
@@ -278,7 +281,7 @@ mod tests {
             user: vec![here, here + 1, 8, here],
         };
         let stack = images.stack_of(own, chain);
-        // What lies behind an address without code is no caller.
+        // An address outside of code is no caller, and neither are those beyond it.
         let [
             CodePlace::File(image, _),
             CodePlace::File(_, offset),

@@ -1,24 +1,25 @@
-//! Whether a process is one of a server: samples of a whole processor are of all programs.
+//! Membership of processes in a server: samples of a whole processor are of all programs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::processes::{descendants, status_number};
 
-/// A process that is none of the server is looked at again after this time: its number may be that of another one then.
+/// Time after which a process outside of the server is checked again: its number may have been
+/// reused.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Longest line of ancestors.
+/// Most ancestors that are followed.
 const MOST_ANCESTORS: usize = 64;
 
 /// The processes of a server.
 pub(super) struct ServerMembers {
     members: HashSet<u32>,
-    /// And when that was found.
+    /// Other processes, and when they were found to be others.
     others: HashMap<u32, Instant>,
 }
 
 impl ServerMembers {
-    /// Those that descend from these.
+    /// These processes and all their descendants.
     pub(super) fn of(roots: &[u32]) -> ServerMembers {
         ServerMembers {
             members: descendants(roots).into_iter().collect(),
@@ -26,12 +27,12 @@ impl ServerMembers {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Whether this is one of them, or descends from one.
+    /// True if this is one of them, or a descendant of one.
     pub(super) fn contains(&mut self, pid: u32) -> bool {
         if self.members.contains(&pid) {
             return true;

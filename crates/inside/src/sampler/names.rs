@@ -12,17 +12,17 @@ use record::OF_KERNEL;
 
 use super::images::{CodeImages, CodePlace};
 
-/// Longest name of a function, in characters: those of templates have no end.
+/// Longest name of a function, in characters: those of templates can be endless.
 const LONGEST: usize = 160;
 
-/// The names of functions at places in code.
+/// The names of functions by address.
 pub(super) struct FunctionNames<'i> {
     images: &'i CodeImages,
     names: HashMap<CodePlace, String>,
 }
 
 impl FunctionNames<'_> {
-    /// Those of these places.
+    /// The names for these addresses.
     pub(super) fn of(places: HashSet<CodePlace>, images: &CodeImages) -> FunctionNames<'_> {
         let mut in_kernel = Vec::new();
         let mut in_files: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
@@ -72,7 +72,7 @@ impl FunctionNames<'_> {
         FunctionNames { images, names }
     }
 
-    /// The name of a function as it stands in a folded stack.
+    /// The name of a function in a folded stack.
     pub(super) fn name(&self, place: CodePlace) -> String {
         let known = self.names.get(&place).map(String::as_str);
         match place {
@@ -87,13 +87,13 @@ impl FunctionNames<'_> {
         }
     }
 
-    /// The name of a program as it stands in a folded stack.
+    /// The name of a program in a folded stack.
     pub(super) fn program(&self, number: usize) -> String {
         shown(self.images.program(number))
     }
 }
 
-/// A name without what separates names, and not too long.
+/// A name without separators, and cut.
 fn shown(name: &str) -> String {
     let mut name: String = name.chars().take(LONGEST + 1).collect();
     if name.chars().count() > LONGEST {
@@ -103,7 +103,8 @@ fn shown(name: &str) -> String {
     name.replace(';', ":")
 }
 
-/// Whether `/proc/kallsyms` has addresses: for those who may not see them (`kernel.kptr_restrict`), all are 0.
+/// True if `/proc/kallsyms` has addresses: for users who may not see them (`kernel.kptr_restrict`),
+/// all are 0.
 fn shows_addresses() -> bool {
     let Ok(file) = File::open("/proc/kallsyms") else {
         return false;
@@ -130,7 +131,7 @@ mod tests {
             user: vec![address],
         };
         let stack = images.stack_of(std::process::id(), chain);
-        // An offset beyond the end of the file has no function, and neither has a file that is not there.
+        // An offset beyond the end of the file has no function, and neither has a missing file.
         let CodePlace::File(image, _) = stack.frames[0] else {
             panic!("{stack:?}");
         };

@@ -6,10 +6,10 @@ use std::io;
 /// The stacks of a server cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum SamplingError {
-    /// It has ended, or `/proc` is not readable.
+    /// The server has ended, or `/proc` is not readable.
     #[error("cannot sample the server: {0}")]
     NothingRuns(String),
-    /// The kernel refused it.
+    /// The kernel refused.
     #[error(
         "cannot sample process {pid} (perf_event_open: {error}; kernel.perf_event_paranoid is {paranoid}): run as root, or \
          as the user of the server and with `sysctl kernel.perf_event_paranoid=1`; in a container, allow the call \
@@ -20,10 +20,10 @@ pub enum SamplingError {
         pid: u32,
         /// `kernel.perf_event_paranoid`, or `unknown`.
         paranoid: String,
-        /// What the kernel returned.
+        /// The error of the kernel.
         error: io::Error,
     },
-    /// It has more threads, and the machine more processors, than files may be open.
+    /// More threads and processors than files may be open.
     #[error(
         "cannot sample more than {threads} threads of the server ({error}): an open file is needed for each of its threads \
          and each processor; raise the limit with `ulimit -n`"
@@ -31,7 +31,7 @@ pub enum SamplingError {
     TooManyThreads {
         /// Threads that could be sampled.
         threads: usize,
-        /// What the kernel returned.
+        /// The error of the kernel.
         error: io::Error,
     },
     /// The kernel has no such events.
@@ -41,15 +41,15 @@ pub enum SamplingError {
     NoEvents {
         /// The process or thread.
         pid: u32,
-        /// What the kernel returned.
+        /// The error of the kernel.
         error: io::Error,
     },
-    /// No thread could be started for it.
+    /// The sampling thread could not be started.
     #[error("cannot start the thread that reads the samples: {0}")]
     NoThread(#[from] io::Error),
 }
 
-/// Why the kernel refused to sample a thread, after so many others.
+/// Why the kernel refused to sample a thread, after this many others.
 pub(super) fn reason(pid: u32, threads: usize, error: io::Error) -> SamplingError {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => SamplingError::TooManyThreads { threads, error },

@@ -1,4 +1,4 @@
-//! Stacks of rows, counted, and at the end with names.
+//! Stacks of rows, counted, and finally with names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use super::names::FunctionNames;
 
 /// Most different stacks of a row that are kept while it is sampled.
 const MOST_STACKS: usize = 4_096;
-/// Most different stacks of a row that are recorded, once those with the same names are one, and most bytes of them.
+/// Most different stacks of a row that are recorded, after those with the same names are merged,
+/// and most bytes of them.
 const MOST_RECORDED: usize = 1_024;
 const MOST_BYTES: usize = 1024 * 1024;
 
@@ -19,14 +20,14 @@ type Parts = [u32; FlameRow::PARTS];
 
 /// The stacks of all rows.
 pub(super) struct SampledRows {
-    /// How long a part is.
+    /// Length of a part.
     part: Duration,
     rows: BTreeMap<MeasureId, RowStacks>,
 }
 
 /// The stacks of a row.
 struct RowStacks {
-    /// When its first operation began.
+    /// Start of its first operation.
     begun: Duration,
     operations: u64,
     samples: u64,
@@ -44,7 +45,7 @@ impl SampledRows {
         }
     }
 
-    /// An operation of a row begins.
+    /// Begins an operation of a row.
     pub(super) fn begins(&mut self, row: MeasureId, now: Duration) {
         let own = self.rows.entry(row).or_insert_with(|| RowStacks {
             begun: now,
@@ -58,7 +59,7 @@ impl SampledRows {
         own.operations += 1;
     }
 
-    /// A sample of a row that began.
+    /// Adds a sample of a row that has begun.
     pub(super) fn add(&mut self, row: MeasureId, now: Duration, stack: KnownStack) {
         let Some(own) = self.rows.get_mut(&row) else {
             return;
@@ -79,14 +80,14 @@ impl SampledRows {
         }
     }
 
-    /// So many samples of a row were lost.
+    /// Adds lost samples of a row.
     pub(super) fn add_lost(&mut self, row: MeasureId, lost: u64) {
         if let Some(own) = self.rows.get_mut(&row) {
             own.lost += lost;
         }
     }
 
-    /// All places that need a name.
+    /// All addresses that need a name.
     pub(super) fn frames(&self) -> HashSet<CodePlace> {
         let stacks = self.rows.values().flat_map(|row| row.stacks.keys());
         stacks

@@ -1,4 +1,4 @@
-//! Whether a traced server does something, as seen by those who wait for it.
+//! The activity of a traced server, as seen by waiting threads.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::processes::state;
 
-/// What the thread that traces and those who wait for the server share.
+/// State shared by the tracing thread and those that wait for the server.
 #[derive(Debug)]
 pub(super) struct Activity {
     origin: Instant,
-    /// Of the last stop, in nanoseconds since the origin.
+    /// Time of the last stop, in nanoseconds since the origin.
     last_stop: AtomicU64,
-    /// Threads that do something other than waiting for something to do.
+    /// Threads that are not waiting for work.
     busy: AtomicUsize,
     /// The traced threads, and the one that traces.
     threads: Mutex<HashSet<u32>>,
@@ -43,7 +43,7 @@ impl Activity {
         }
     }
 
-    /// Nothing is traced any more.
+    /// Notes that nothing is traced any more.
     pub(super) fn ended(&self) {
         self.busy.store(0, Ordering::Relaxed);
         self.threads().clear();
@@ -57,11 +57,11 @@ impl Activity {
         self.threads().remove(&tid);
     }
 
-    /// Whether all threads wait for something to do, and have done so for this time.
+    /// True if all threads have been waiting for work for this time.
     ///
-    /// Where processors are scarce, a thread may have something to do, and not have come to stop for it; or it may
-    /// have stopped, and the thread that traces did not come to see it. Both show in the states of these threads:
-    /// all of them sleep.
+    /// Where processors are scarce, a runnable thread may not have been scheduled to stop yet; or
+    /// it may have stopped, and the tracing thread was not scheduled to see it. Both show in the
+    /// states of these threads: all of them sleep.
     pub(super) fn is_idle_for(&self, time: Duration) -> bool {
         let last_stop = self.last_stop.load(Ordering::Relaxed);
         let has_been_quiet = Duration::from_nanos(self.now().saturating_sub(last_stop)) >= time;
@@ -69,7 +69,7 @@ impl Activity {
         has_been_quiet
             && self.busy.load(Ordering::Relaxed) == 0
             && !self.threads().iter().any(is_awake)
-            // What stopped while the states were read may have woken another one.
+            // A thread that stopped while the states were read may have woken another one.
             && self.last_stop.load(Ordering::Relaxed) == last_stop
     }
 

@@ -1,4 +1,4 @@
-//! System calls: their names, and where their arguments say what they are about.
+//! System calls: their names, and which arguments name their targets.
 
 use record::AsyncInterface;
 use syscalls::Sysno;
@@ -12,16 +12,17 @@ use super::sys::CallAbi;
 /// Where the target of a call is found among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arguments {
-    /// It is about no file and no connection.
+    /// No file and no connection.
     Nothing,
-    /// It is about events of any files.
+    /// Events of any files.
     Event,
-    /// It makes a socket.
+    /// A new socket.
     Socket,
     Descriptor(usize),
     /// A descriptor, and with it the address to connect to.
     Connect,
-    /// The descriptor of a file that is mapped into memory, unless the flags say that it is of none.
+    /// The descriptor of a file that is mapped into memory, unless the flags declare that there is
+    /// none.
     Mapping,
     Path(usize),
     /// A path relative to the directory of a descriptor.
@@ -30,7 +31,7 @@ pub(super) enum Arguments {
     PathsAt([usize; 4]),
 }
 
-/// What a call does to the descriptors of its process, beside returning a new one.
+/// Effect of a call on the descriptors of its process, in addition to returning a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEffect {
     Nothing,
@@ -38,20 +39,20 @@ pub(super) enum CallEffect {
     Opens,
     /// Its result is the descriptor of a connection.
     Accepts,
-    /// What this descriptor stood for is another thing now, or gone.
+    /// This descriptor is replaced or closed.
     Changes(usize),
     ClosesMany,
     MovesDirectory,
-    /// A handler of a signal is left.
+    /// A signal handler returns.
     ReturnsFromSignal,
 }
 
-/// Whether a thread in this call waits for something to do.
+/// Condition under which a thread in this call waits for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     Never,
     Always,
-    /// Where it is about no file on a disk.
+    /// If the call is about no file on a disk.
     Unless,
 }
 
@@ -62,9 +63,9 @@ pub(super) struct CallKind {
     pub(super) arguments: Arguments,
     pub(super) effect: CallEffect,
     pub(super) waits: Waits,
-    /// Whether its result is a number of bytes that were read or written.
+    /// The result is a number of bytes read or written.
     pub(super) moves_bytes: bool,
-    /// The interface by which it hands over calls that are no system calls.
+    /// The interface by which it submits calls that are not system calls.
     pub(super) hands_over: Option<AsyncInterface>,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct CallTable {
     bits32: Vec<CallKind>,
 }
 
-/// Above the numbers of all calls.
+/// An upper bound of the numbers of all calls.
 const NUMBERS: usize = 600;
 
 impl CallTable {
@@ -104,8 +105,8 @@ impl CallTable {
 }
 
 impl CallKind {
-    /// The call of sockets that `socketcall` makes, by which all of them go on some architectures of 32 bits
-    /// (`linux/net.h`).
+    /// The call of sockets that `socketcall` makes, the only one for sockets on some 32-bit
+    /// architectures (`linux/net.h`).
     pub(super) fn of_socket_call(number: u64) -> CallKind {
         const NAMES: [&str; 20] = [
             "socket",
@@ -139,7 +140,7 @@ impl CallKind {
 /// Name of a call that is newer than the table.
 const UNKNOWN: &str = "unknown";
 
-/// The same call has several names, by architecture and by the width of its arguments.
+/// One name for a call that has several, by architecture and by the width of its arguments.
 fn usual_name(name: &'static str) -> &'static str {
     match name {
         "fstatat" | "fstatat64" => "newfstatat",
@@ -204,7 +205,7 @@ fn arguments(name: &str) -> Arguments {
         | "readlinkat" | "faccessat" | "faccessat2" | "fchmodat" | "fchmodat2" | "fchownat"
         | "utimensat" | "futimesat" | "execveat" | "name_to_handle_at" | "getxattrat"
         | "setxattrat" | "listxattrat" | "removexattrat" => Arguments::PathAt(0, 1),
-        // What a symbolic link shows to is only text.
+        // The target of a symbolic link is only text.
         "symlink" => Arguments::Path(1),
         "symlinkat" => Arguments::PathAt(1, 2),
         "rename" | "link" => Arguments::Paths(0, 1),
@@ -222,7 +223,7 @@ fn arguments(name: &str) -> Arguments {
         | "vmsplice" => Arguments::Descriptor(0),
         "connect" => Arguments::Connect,
         "mmap" => Arguments::Mapping,
-        // Where the bytes go is what a server does it for.
+        // The destination of the bytes is the purpose of the call.
         "copy_file_range" | "splice" => Arguments::Descriptor(2),
         "tee" => Arguments::Descriptor(1),
         "poll" | "ppoll" | "select" | "pselect6" | "pipe" | "pipe2" | "eventfd" | "eventfd2"
@@ -261,14 +262,15 @@ fn waits(name: &str) -> Waits {
     }
 }
 
-/// Whether a call with these arguments waits for a lock. Of `futex` that is known where it waits for the value 2 without a time of
-/// day: so wait the mutexes of glibc and of Rust, whose 2 means that they are held and waited for (`nptl/lowlevellock.c`,
-/// `std::sys::sync::mutex::futex`). Anything else may be a thread that has nothing to do.
+/// True if a call with these arguments waits for a lock. For `futex` that is certain where it waits
+/// for the value 2 without a time of day: so wait the mutexes of glibc and of Rust, whose 2 means
+/// that they are held and waited for (`nptl/lowlevellock.c`, `std::sys::sync::mutex::futex`). Any
+/// other wait may be that of an idle thread.
 pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
     const HELD_AND_WAITED_FOR: u32 = 2;
-    /// Of programs with 32 bits (`asm-generic/fcntl.h`).
+    /// Constants of 32-bit programs (`asm-generic/fcntl.h`).
     const F_SETLKW64: i32 = 14;
-    // Registers have 64 bits, and these arguments 32: what is above them means nothing.
+    // Registers have 64 bits, and these arguments 32: the upper half is meaningless.
     let argument = |place: usize| arguments[place] as i32;
     match name {
         "futex" => {
@@ -289,8 +291,8 @@ pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
     }
 }
 
-/// The argument that is a descriptor whose file decides whether a call waits until what it writes is on the disk; `None` of
-/// calls that do not write to a file.
+/// The argument that is a descriptor whose file decides if a call waits until its data are on the
+/// disk; `None` for calls that do not write to a file.
 pub(super) fn written_descriptor(kind: CallKind) -> Option<usize> {
     const WRITING: [&str; 8] = [
         "write",
@@ -308,7 +310,7 @@ pub(super) fn written_descriptor(kind: CallKind) -> Option<usize> {
     }
 }
 
-/// Whether a call waits until what it writes is on the disk, whatever its file says.
+/// True if a call waits until its data are on the disk, whatever its file requires.
 pub(super) fn asks_for_disk(name: &str, arguments: &[u64; 6]) -> bool {
     let flags = arguments[5] as i32;
     name == "pwritev2" && flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0
@@ -424,7 +426,7 @@ mod tests {
         }
     }
 
-    /// A name that no call has would never be found, and nobody would see it.
+    /// A name that no call has would never be found, without any error.
     #[test]
     fn all_calls_of_a_server_on_disk_are_in_the_table() {
         let table = CallTable::new();

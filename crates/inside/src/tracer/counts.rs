@@ -9,7 +9,7 @@ use record::{CallTarget, MeasureId, TracedCall, TracedRow};
 
 use crate::CurrentRow;
 
-/// Kinds of calls in one row, above which files are not told apart.
+/// Kinds of calls in one row, above which files are not distinguished.
 const KINDS: usize = 200;
 
 /// The calls of all rows.
@@ -23,23 +23,24 @@ struct RowCalls {
     places: HashMap<(&'static str, Rc<CallTarget>, CallManner), usize>,
     calls: Vec<TracedCall>,
     others: u64,
-    /// The number of the operation that was counted last, from 1, and the calls and others before it.
+    /// The number of the operation that was counted last, from 1, and the calls and others before
+    /// it.
     last: u64,
     before_last: (Vec<TracedCall>, u64),
 }
 
-/// What a call waits for, where that is known.
+/// Reason for which a call waits, if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum CallManner {
     Usual,
     ForLock,
-    /// A write that ends when it is on the disk.
+    /// A write that ends when its data are on the disk.
     Synchronous,
 }
 
 impl RowCalls {
-    /// Where this kind of call is counted. Where there are too many kinds already, files and peers are not told apart
-    /// any more, so that the numbers of calls stay true.
+    /// Index of the count for this kind of call. After too many kinds, files and peers are not
+    /// distinguished any more, so that the numbers of calls stay true.
     fn place(&mut self, call: &'static str, target: &Rc<CallTarget>, manner: CallManner) -> usize {
         let next = self.calls.len();
         let key = match (
@@ -77,7 +78,7 @@ impl RowCalls {
     }
 }
 
-/// Where a call was counted.
+/// Position of the count of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     row: MeasureId,
@@ -85,7 +86,7 @@ pub(super) struct Counted {
 }
 
 impl CallCounts {
-    /// Counts a call that began, in this operation of its row.
+    /// Counts a call that began in this operation of its row.
     pub(super) fn begun(
         &mut self,
         (row, operation): (MeasureId, u64),
@@ -103,7 +104,7 @@ impl CallCounts {
         Counted { row, place }
     }
 
-    /// Adds how a call ended.
+    /// Adds the result of a call.
     pub(super) fn ended(&mut self, counted: Counted, failed: bool, bytes: u64, lasted: Duration) {
         let row = self.rows.get_mut(&counted.row);
         if let Some(call) = row.and_then(|row| row.calls.get_mut(counted.place)) {
@@ -113,7 +114,7 @@ impl CallCounts {
         }
     }
 
-    /// Of all rows with operations, in the order of the plan, without the operation that was cut.
+    /// All rows with operations, in the order of the plan, without the operation that was cut.
     pub(super) fn into_rows(mut self, current: &CurrentRow) -> Vec<TracedRow> {
         let traced = current.measures().filter_map(|measure| {
             let mut operations = current.operations(measure);

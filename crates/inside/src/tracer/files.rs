@@ -1,4 +1,4 @@
-//! What the descriptors and paths of a process stand for.
+//! Targets of the descriptors and paths of a process.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use super::paths::{FileKinds, joined};
 use super::sys;
 
-/// What is the same for all processes of a server.
+/// Common state of all processes of a server.
 #[derive(Debug)]
 pub(super) struct Targets {
     kinds: FileKinds,
@@ -41,9 +41,9 @@ pub(super) struct ProcessFiles {
 #[derive(Debug, Clone)]
 struct OpenFile {
     target: Rc<CallTarget>,
-    /// Where it has one.
+    /// Path, if it has one.
     path: Option<PathBuf>,
-    /// Whether each write waits until it is on the disk.
+    /// Each write waits until its data are on the disk.
     is_synchronous: bool,
 }
 
@@ -86,7 +86,7 @@ impl ProcessFiles {
         }
     }
 
-    /// What a descriptor of the stopped thread `tid` stands for.
+    /// Target of a descriptor of the stopped thread `tid`.
     pub(super) fn descriptor(
         &mut self,
         targets: &mut Targets,
@@ -108,7 +108,8 @@ impl ProcessFiles {
         self.open.get(&fd)
     }
 
-    /// Whether each write to a descriptor of the stopped thread `tid` waits until it is on the disk (O_DSYNC, O_SYNC).
+    /// True if each write to a descriptor of the stopped thread `tid` waits until its data are on
+    /// the disk (O_DSYNC, O_SYNC).
     pub(super) fn is_synchronous(&mut self, targets: &mut Targets, tid: u32, fd: i32) -> bool {
         let file = self.open_file(targets, tid, fd);
         file.is_some_and(|file| file.is_synchronous)
@@ -137,15 +138,16 @@ impl ProcessFiles {
         }
     }
 
-    /// With whom a socket is connected. `/proc` has only its number: this process gets a descriptor of the same
-    /// socket for a moment, and asks that.
+    /// The peer of a socket. `/proc` has only its number, so this process duplicates the descriptor
+    /// for a moment.
     fn socket(&mut self, targets: &mut Targets, tid: u32, fd: i32) -> Option<CallTarget> {
         let opened = |id: u32, flags| pidfd_open(Pid::from_raw(id.cast_signed())?, flags).ok();
         let copied = |handle: &OwnedFd| pidfd_getfd(handle, fd, PidfdGetfdFlags::empty()).ok();
         if self.handle.is_none() {
             self.handle = opened(self.pid, PidfdFlags::empty());
         }
-        // A process is its first thread, which may have ended and has no descriptors then.
+        // The descriptor of a process is that of its first thread, which may have ended and then
+        // has no descriptors.
         let of_process = self.handle.as_ref().and_then(copied);
         let socket = of_process.or_else(|| copied(&opened(tid, OF_THREAD)?))?;
         let socket = socket.as_fd();
@@ -170,8 +172,8 @@ impl ProcessFiles {
         })
     }
 
-    /// What a path stands for that the stopped thread `tid` passes to a call, relative to the directory of a
-    /// descriptor; the descriptor itself where the path is empty (`AT_EMPTY_PATH`).
+    /// Target of a path that the stopped thread `tid` passes to a call, relative to the directory
+    /// of a descriptor; the descriptor itself where the path is empty (`AT_EMPTY_PATH`).
     pub(super) fn path(
         &mut self,
         targets: &mut Targets,
@@ -199,7 +201,7 @@ impl ProcessFiles {
         self.directory.get_or_insert_with(looked_up).clone()
     }
 
-    /// What the address of a `connect` stands for.
+    /// Target of the address of a `connect`.
     pub(super) fn address(&self, tid: u32, address: u64, length: u64) -> CallTarget {
         let mut bytes = [0; ADDRESS];
         let length = usize::try_from(length).unwrap_or(ADDRESS).min(ADDRESS);
@@ -229,8 +231,8 @@ impl ProcessFiles {
     }
 }
 
-/// Whether a file was opened so that each write waits until it is on the disk. Flags of `/proc/PID/fdinfo` are octal
-/// (proc_pid_fdinfo(5)), and O_SYNC contains O_DSYNC.
+/// True if a file was opened so that each write waits until its data are on the disk. Flags of
+/// `/proc/PID/fdinfo` are octal (proc_pid_fdinfo(5)), and O_SYNC contains O_DSYNC.
 fn waits_for_disk(tid: u32, fd: i32) -> bool {
     let information = fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).unwrap_or_default();
     let mut lines = information.lines();
@@ -243,7 +245,7 @@ fn socket_with(peer: String) -> CallTarget {
     CallTarget::Socket { peer }
 }
 
-/// A mapped IPv4 address is one, whatever the socket is.
+/// A mapped IPv4 address is shown as IPv4, whatever the socket is.
 fn text_of(peer: SocketAddr) -> String {
     SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string()
 }
@@ -297,9 +299,10 @@ fn listening_ports(table: &str) -> impl Iterator<Item = u16> {
     })
 }
 
-/// A text that ends with a zero, of a stopped thread; empty where there is none at this address.
+/// A zero-terminated text of a stopped thread; empty where there is none at this address.
 fn read_path(tid: u32, address: u64) -> PathBuf {
-    /// The smallest page of any architecture: reading up to its border does not touch one that is not there.
+    /// The smallest page of any architecture: reading up to its border does not touch a missing
+    /// page.
     const PAGE: u64 = 4096;
     /// Enough for nearly every path.
     const PART: u64 = 256;

@@ -1,4 +1,4 @@
-//! From the path of a file to the kind of files that it belongs to.
+//! Maps the path of a file to a kind of files.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -6,10 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use record::CallTarget;
 
-/// What is known about the files of a server.
+/// Directories and names by which the files of a server are classified.
 #[derive(Debug)]
 pub(super) struct FileKinds {
-    /// Where the server keeps its files, as it was given and with symbolic links resolved.
+    /// Storage directory of the server, as given and with symbolic links resolved.
     storage: Vec<PathBuf>,
     /// Name of the collection of the run.
     collection: String,
@@ -25,7 +25,7 @@ impl FileKinds {
         }
     }
 
-    /// Of an absolute path.
+    /// Target for an absolute path.
     pub(super) fn target(&self, path: &Path) -> CallTarget {
         let in_collection = |part: Component| part.as_os_str() == OsStr::new(&self.collection);
         if !self.collection.is_empty() && path.components().any(in_collection) {
@@ -48,9 +48,9 @@ impl FileKinds {
         }
     }
 
-    /// Below the directory that contains the storage. A server that was started for a run keeps its own files there,
-    /// and the name of that directory is another one in each run. What contains the storage has to be a directory of
-    /// somebody's, and none of the system's, such as `/srv`.
+    /// The path below the directory that contains the storage. A server that was started for a run
+    /// keeps its configuration there, and the name of that directory differs in each run. The
+    /// containing directory must belong to a user, not to the system, such as `/srv`.
     fn beside<'path>(&self, path: &'path Path) -> Option<&'path Path> {
         self.storage.iter().find_map(|storage| {
             let around = storage.parent()?;
@@ -75,7 +75,7 @@ pub(super) fn joined(directory: &Path, path: &Path) -> PathBuf {
     joined
 }
 
-/// With `*` for numbers and for what looks random, so that files of one kind have one path.
+/// The path with `*` for numbers and random parts, so that files of one kind have one path.
 fn kind_of(path: &str) -> String {
     let mut kind = String::with_capacity(path.len());
     let mut rest = path;
@@ -107,7 +107,8 @@ fn push_word(kind: &mut String, word: &str) {
     }
 }
 
-/// Digits among letters (`e3b0c442`, not `python3`), or capitals so often that it is no name of several words.
+/// True for digits among letters (`e3b0c442`, not `python3`), or more capitals than a name of
+/// several words has.
 fn looks_random(word: &str) -> bool {
     const SHORTEST: usize = 6;
     let changes = |is_change: fn(char, char) -> bool| {

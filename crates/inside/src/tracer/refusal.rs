@@ -8,13 +8,13 @@ use crate::processes::status_number;
 /// The calls of a server cannot be traced.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// It has ended.
+    /// The server has ended.
     #[error("cannot trace the server: none of its processes ({pids}) runs; name one that does")]
     NothingRuns {
         /// Numbers of the processes that were named.
         pids: String,
     },
-    /// No process traces its own threads.
+    /// No process can trace its own threads.
     #[error("cannot trace Prestan itself; start the server as a process of its own")]
     Itself,
     /// A process has one tracer at most.
@@ -22,10 +22,10 @@ pub enum TraceError {
     Traced {
         /// The process or thread.
         pid: u32,
-        /// Who does.
+        /// The tracing process.
         by: String,
     },
-    /// It belongs to another user.
+    /// The process belongs to another user.
     #[error(
         "cannot trace process {pid}, which belongs to another user: run as that user, or as root"
     )]
@@ -33,7 +33,7 @@ pub enum TraceError {
         /// The process or thread.
         pid: u32,
     },
-    /// Yama keeps from tracing what is no descendant.
+    /// Yama permits tracing of descendants only.
     #[error(
         "cannot trace process {pid}: this system allows it for processes that Prestan started; start the server \
          with --server, run as root, or run `sysctl kernel.yama.ptrace_scope=0`"
@@ -42,7 +42,7 @@ pub enum TraceError {
         /// The process or thread.
         pid: u32,
     },
-    /// Yama keeps all but root from tracing.
+    /// Yama permits tracing by root only.
     #[error(
         "cannot trace process {pid}: this system allows it for root; run as root, or run \
          `sysctl kernel.yama.ptrace_scope=0`"
@@ -51,7 +51,7 @@ pub enum TraceError {
         /// The process or thread.
         pid: u32,
     },
-    /// Yama keeps everybody from tracing.
+    /// Yama permits no tracing.
     #[error(
         "cannot trace process {pid}: tracing is disabled until the next boot (kernel.yama.ptrace_scope is 3); \
          boot without that"
@@ -60,14 +60,14 @@ pub enum TraceError {
         /// The process or thread.
         pid: u32,
     },
-    /// The kernel refused it for a reason that could not be found out.
+    /// The kernel refused for an unknown reason.
     #[error(
         "cannot trace process {pid} ({error}): run as root, and in a container with the capability SYS_PTRACE"
     )]
     Refused {
         /// The process or thread.
         pid: u32,
-        /// What the kernel returned.
+        /// The error of the kernel.
         error: io::Error,
     },
     /// The kernel does not describe system calls.
@@ -77,15 +77,15 @@ pub enum TraceError {
     OldKernel {
         /// The process or thread.
         pid: u32,
-        /// What the kernel returned.
+        /// The error of the kernel.
         error: io::Error,
     },
-    /// No thread could be started for it.
+    /// The tracing thread could not be started.
     #[error("cannot start the thread that traces the server: {0}")]
     NoThread(#[from] io::Error),
 }
 
-/// What decides whether one process may trace another (ptrace(2), Yama.rst of the kernel).
+/// Conditions that decide if one process may trace another (ptrace(2), Yama.rst of the kernel).
 #[derive(Debug, Clone, Copy)]
 struct Circumstances {
     tracer: Option<u32>,
@@ -111,7 +111,7 @@ pub(super) fn reason(pid: u32, error: io::Error) -> TraceError {
 
 fn explain(pid: u32, error: io::Error, circumstances: Circumstances) -> TraceError {
     if let Some(tracer) = circumstances.tracer {
-        // A thread; its process is what can be ended.
+        // `tracer` is a thread; its process can be ended.
         let tracer = status_number(tracer, "Tgid").unwrap_or(tracer);
         let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
         let by = format!("{} (process {tracer})", name.trim());

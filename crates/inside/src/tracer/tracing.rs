@@ -1,4 +1,4 @@
-//! The thread that traces: what stopped, what it was about to do, and on with it.
+//! The tracing thread: handles the stop of a thread, and resumes it.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -34,7 +34,7 @@ pub(super) struct Tracing {
     threads: HashMap<u32, TracedThread>,
     processes: HashMap<u32, ProcessFiles>,
     counts: CallCounts,
-    /// By which the server makes calls that are no system calls.
+    /// Interface by which the server makes calls that are not system calls.
     unseen: Option<AsyncInterface>,
     /// Threads that run untraced until they have stopped once.
     attaching: HashSet<u32>,
@@ -44,13 +44,14 @@ pub(super) struct Tracing {
 struct TracedThread {
     /// Its process.
     pid: u32,
-    /// The call that it is in.
+    /// The call in progress.
     call: Option<CallUnderWay>,
-    /// A call that a signal interrupted, and that the kernel begins again unless a handler prevents that.
+    /// A call that a signal interrupted, and that the kernel restarts unless a handler prevents
+    /// that.
     interrupted: Option<CallUnderWay>,
-    /// Whether its last call was the return from a handler of a signal.
+    /// Its last call was the return from a signal handler.
     returned_from_signal: bool,
-    /// Whether it does something, other than waiting for something to do.
+    /// It is not waiting for work.
     is_busy: bool,
 }
 
@@ -75,7 +76,7 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
         }
         match sys::seize(tid) {
             Ok(()) => Ok(true),
-            // What began afterwards is attached to by the kernel.
+            // The kernel attaches to threads that began afterwards.
             Err(_) if thread_has_ended(tid) || is_ours(tid) => Ok(false),
             Err(error) => Err(refusal::reason(tid, error)),
         }
@@ -91,7 +92,7 @@ fn seize_all(roots: &[u32]) -> Result<HashSet<u32>, TraceError> {
     Ok(seized)
 }
 
-/// The tracer in `status` is a thread, not its process.
+/// True if the tracer is this process. The tracer in `status` is a thread.
 fn is_ours(tid: u32) -> bool {
     status_number(tid, "TracerPid") == Some(own_tid())
 }
@@ -122,8 +123,9 @@ impl Tracing {
         }
     }
 
-    /// Traces until it is told to end, or nothing is left to trace. The kernel detaches from all threads when this
-    /// one ends, as it does when the whole process is killed: there is one way to end, and it leaves nothing stopped.
+    /// Traces until the end is requested, or nothing is left to trace. The kernel detaches from all
+    /// threads when this one ends, as it does when the whole process is killed: there is one way to
+    /// end, and it leaves nothing stopped.
     pub(super) fn run(
         mut self,
         roots: &[u32],
@@ -173,7 +175,7 @@ impl Tracing {
         }
     }
 
-    /// Errors of what resumes a thread mean that it was killed; that is reported next.
+    /// Errors of resuming a thread mean that it was killed; that is reported next.
     fn reported(&mut self, Report { tid, what }: Report) -> ControlFlow<()> {
         self.add_thread(tid);
         match what {
@@ -206,13 +208,13 @@ impl Tracing {
                 let _ = sys::resume(tid, 0);
             }
             Reported::Trap => {
-                // Its call, if it was in one, ended with the trap, and begins again.
+                // Its call, if there was one, ended with the trap, and begins again.
                 self.set_busy(tid, true);
                 let _ = sys::resume(tid, 0);
             }
             Reported::Begun => {
-                // It is at work from now on, whenever it reports that itself; it may also have ended before its
-                // parent was seen to begin it.
+                // It is busy from now on, whenever its first report arrives; it may also have ended
+                // before its parent reported it.
                 if let Some(new) = sys::event_message(tid).filter(|&new| !thread_has_ended(new)) {
                     self.add_thread(new);
                 }
@@ -256,9 +258,10 @@ impl Tracing {
         }
     }
 
-    /// A process whose parent is this one is left to be waited for by those who started it: for the kernel, this
-    /// thread and they are the same parent, and who waits first takes it. As it would be reported again and again,
-    /// and a server that has ended makes no more calls, tracing ends with it.
+    /// Handles the end of a thread. A process whose parent is this one is left to be waited for by
+    /// the code that started it: for the kernel, this thread and that code are the same parent, and
+    /// the first wait takes it. As the end would be reported repeatedly, and a server that has
+    /// ended makes no more calls, tracing ends with it.
     fn thread_ended(&mut self, tid: u32) -> ControlFlow<()> {
         let thread = self.remove_thread(tid);
         let pid = thread.map_or(tid, |thread| thread.pid);
@@ -272,9 +275,9 @@ impl Tracing {
         ControlFlow::Continue(())
     }
 
-    /// The other threads of its process are gone, and its files may be others.
+    /// Handles an exec: the other threads of its process are gone, and its files may have changed.
     fn runs_another_program(&mut self, tid: u32) {
-        // The thread that did it has the number of the process now.
+        // The thread that called exec has the number of the process now.
         let former = sys::event_message(tid).unwrap_or(tid);
         let caller = self.remove_thread(former);
         let others: Vec<u32> = self
@@ -304,7 +307,7 @@ impl Tracing {
                 self.set_busy(tid, is_busy);
                 return;
             }
-            // A handler runs. If it has returned, this is no repetition, and there will be none.
+            // A handler runs. After its return this is no repetition, and there will be none.
             if !thread.returned_from_signal {
                 thread.interrupted = Some(interrupted);
             }
@@ -351,7 +354,8 @@ impl Tracing {
         }
     }
 
-    /// Descriptors are always looked up, as this says whether the thread waits; paths only where they count.
+    /// Descriptors are always looked up, because they show if the thread waits; paths only where
+    /// they count.
     fn target(
         &mut self,
         tid: u32,
@@ -398,7 +402,7 @@ impl Tracing {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        // Those that were under way when the tracer came ended without being seen to begin.
+        // Calls that were in progress when the tracer attached end without a beginning.
         let Some(call) = thread.call.take() else {
             return;
         };
@@ -428,15 +432,15 @@ impl Tracing {
     }
 }
 
-/// A call, and its arguments; of `socketcall`, the call of sockets that it makes, whose arguments are in the memory of the
-/// stopped thread `tid`, 32 bits each.
+/// A call, and its arguments; for `socketcall`, the call of sockets that it makes, whose arguments
+/// are in the memory of the stopped thread `tid`, 32 bits each.
 fn unpacked(tid: u32, kind: CallKind, arguments: [u64; 6]) -> (CallKind, [u64; 6]) {
     const WIDTH: usize = 4;
     if kind.name != "socketcall" {
         return (kind, arguments);
     }
     let mut memory = [0; 6 * WIDTH];
-    // The last ones of a shorter list may be beyond what can be read.
+    // The last arguments of a shorter list may be unreadable.
     let read = sys::read_memory(tid, arguments[1], &mut memory[..3 * WIDTH]);
     let end = arguments[1] + read as u64;
     sys::read_memory(tid, end, &mut memory[read..]);
@@ -461,7 +465,7 @@ fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
         CallEffect::Changes(index) => {
             let fd = call.arguments[index] as i32;
             files.forget(fd);
-            // Whether it will be connected is not known yet, but with whom.
+            // The connection may not be established yet, but its peer is known.
             if call.kind.arguments == Arguments::Connect
                 && (result == 0 || result == -libc::EINPROGRESS)
             {
@@ -473,7 +477,7 @@ fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
     }
 }
 
-/// What moves into the collection or out of it is about the collection; else it is about where it goes.
+/// The target of a rename: the collection if one of both is in it, else the destination.
 fn of_both(from: Rc<CallTarget>, to: Rc<CallTarget>) -> Rc<CallTarget> {
     if *from == CallTarget::Collection {
         from
@@ -491,13 +495,15 @@ fn waits(kind: CallKind, target: &CallTarget) -> bool {
     }
 }
 
-/// Results that only a tracer sees: a signal came, and the call begins again after it (`include/linux/errno.h` of the
-/// kernel: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK).
+/// Results that only a tracer sees: a signal came, and the call is restarted after it
+/// (`include/linux/errno.h` of the kernel: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND,
+/// ERESTART_RESTARTBLOCK).
 fn is_interrupted(result: i64) -> bool {
     matches!(result, -514..=-512 | -516)
 }
 
-/// That there is nothing yet, or not within the time, is how waiting ends and no failure.
+/// True for errors. A result that nothing is there yet, or not within the time, ends a wait and is
+/// no failure.
 fn has_failed(result: i64) -> bool {
     const WAITED: [i32; 5] = [
         libc::EAGAIN,

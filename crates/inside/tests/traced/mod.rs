@@ -1,4 +1,4 @@
-//! A server that does what it is told, one line after the other.
+//! A server that executes commands, one per line.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -54,7 +54,7 @@ fn prepared() -> TempDir {
     directory
 }
 
-/// The test `server` of this program, and nothing else of it.
+/// Runs the test `server` of this program only.
 const ARGUMENTS: [&str; 4] = ["--exact", "server", "--nocapture", "--test-threads=1"];
 
 impl Traced {
@@ -77,14 +77,14 @@ impl Traced {
         server
     }
 
-    /// Returns when it has responded.
+    /// Sends a command; returns after its response.
     pub(crate) fn tell(&mut self, command: &str) {
         let commands = self.commands.as_mut().unwrap();
         commands
             .write_all(format!("{command}\n").as_bytes())
             .unwrap();
         let mut line = String::new();
-        // The first follows what the test program prints itself.
+        // The first follows the output of the test program itself.
         while !line.trim_end().ends_with("done") {
             line.clear();
             let read = self.responses.read_line(&mut line).unwrap();
@@ -92,7 +92,7 @@ impl Traced {
         }
     }
 
-    /// Its commands end, and so does it.
+    /// Ends its commands, and waits for its end.
     pub(crate) fn leave(&mut self) {
         self.commands = None;
     }
@@ -127,7 +127,7 @@ impl Drop for Traced {
     }
 }
 
-/// What a server called from its start to its end, as strace counts it.
+/// The calls of a server from its start to its end, as strace counts them.
 pub(crate) fn calls_by_strace(commands: &[&str]) -> Calls {
     let directory = prepared();
     let counts = directory.path().join("counts");
@@ -155,7 +155,7 @@ pub(crate) fn calls_by_strace(commands: &[&str]) -> Calls {
     calls.collect()
 }
 
-/// Nothing, unless this program was started by [`Traced::start`].
+/// Does nothing, unless this program was started by [`Traced::start`].
 pub(crate) fn serve() {
     let Some(directory) = std::env::var_os(DIRECTORY) else {
         return;
@@ -258,10 +258,10 @@ fn threads(collection: &Path) {
     });
 }
 
-/// How long something is waited for.
+/// Duration of each wait.
 const HELD: Duration = Duration::from_millis(20);
 
-/// A lock of threads is held by another one, and then a lock of a file.
+/// Waits for a lock of another thread, and then for the lock of a file.
 fn locks(collection: &Path) {
     let lock = Mutex::new(());
     let (is_held, held) = mpsc::channel();
@@ -283,7 +283,7 @@ fn locks(collection: &Path) {
     });
 }
 
-/// Another thread does the work, as in a pool of threads.
+/// Another thread does the work, as in a thread pool.
 fn work() {
     let (is_done, done) = (Mutex::new(false), Condvar::new());
     thread::scope(|scope| {
@@ -323,11 +323,12 @@ fn ring(directory: &Path) -> Option<OwnedFd> {
         File::create(directory.join("refused")).unwrap();
         return None;
     };
-    // SAFETY: the kernel has just opened it, and nobody else knows of it.
+    // SAFETY: the kernel has just opened it, and no other code uses it.
     Some(unsafe { OwnedFd::from_raw_fd(ring) })
 }
 
-/// Runs a program with the numbers of i386: `fdatasync(1)`, `socketcall(SYS_SOCKET, {AF_UNIX, SOCK_STREAM, 0})`, `exit(0)`.
+/// Runs a program with the numbers of i386: `fdatasync(1)`,
+/// `socketcall(SYS_SOCKET, {AF_UNIX, SOCK_STREAM, 0})`, `exit(0)`.
 fn bits32(directory: &Path) {
     const HEADERS: [u32; 21] = [
         0x464c_457f, // of the file: ELF, 32 bits
@@ -382,7 +383,8 @@ fn program(collection: &Path) {
     assert!(status.success());
 }
 
-/// A child signals its parent while that waits for it: what nobody handles, and to stop and go on.
+/// A child signals its parent while that waits for it: a signal without a handler, and to stop and
+/// continue.
 fn interrupted() {
     let own = std::process::id();
     let script =
@@ -407,10 +409,10 @@ fn connection(listener: &TcpListener, database: &str) {
     assert_eq!(client.join().unwrap(), b"four");
 }
 
-/// As `pthread_exit` in `main` does it.
+/// Ends the first thread, as `pthread_exit` in `main` does.
 fn lose_first_thread() {
     extern "C" fn end_thread(_: i32) {
-        // SAFETY: the system call ends this thread, and nothing waits for what it holds.
+        // SAFETY: the system call ends this thread, and nothing waits for its resources.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
     let handler: extern "C" fn(i32) = end_thread;
