@@ -1,8 +1,8 @@
-//! Measures the forwarder on this machine: how precise its delay is, what busy-waiting costs, and which
-//! rate passes through it: `cargo run --release -p prestan-lab --example measure`.
+//! Measures the forwarder on this machine: how precise its delay is, what busy-waiting costs, and
+//! which rate passes through it: `cargo run --release -p prestan-lab --example measure`.
 //!
-//! The delay is measured from outside: by the kernel's time stamps of the same datagram at both devices
-//! (tcpdump). It needs root, `/dev/net/tun`, `ip`, `tcpdump` and `iperf3`.
+//! The delay is measured from outside: by the kernel's time stamps of the same datagram at both
+//! devices (tcpdump). It needs root, `/dev/net/tun`, `ip`, `tcpdump` and `iperf3`.
 
 use std::collections::HashMap;
 use std::error::Error;

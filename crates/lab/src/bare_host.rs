@@ -1,7 +1,7 @@
 //! A host whose TCP is in this process: a thread between a TAP device and a [`BareServer`].
 //!
-//! The thread sleeps until a frame arrives or a timer of the server is due. It reads between the frames that it writes, so
-//! that acknowledgments are not kept waiting by a burst.
+//! The thread sleeps until a frame arrives or a timer of the server is due. It also reads between
+//! the frames that it writes, so that acknowledgments are not delayed by a burst.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -22,22 +22,22 @@ use crate::tap::Tap;
 /// Longest frame: an Ethernet header with a VLAN tag, and the largest MTU of a device.
 const LONGEST_FRAME: usize = 18 + 65_535;
 
-/// Frames that are read, or written, before the other has its turn.
+/// Frames that are read, or written, before the other direction is served.
 const TURN: usize = 16;
 
-/// Connections that have ended and were not taken yet; the oldest are dropped.
+/// Ended connections that are kept until they are taken; the oldest are dropped.
 const MOST_ENDED: usize = 65_536;
 
-/// What a bare host did so far.
+/// Counters of a bare host so far.
 #[derive(Debug, Clone, Default)]
 pub struct BareHostReport {
-    /// What its server did.
+    /// Counters of its server.
     pub server: BareServerCounters,
     /// Connections that have ended since the last report.
     pub ended: Vec<EndedConnection>,
     /// Frames that the device refused, because it is down or the kernel has no memory.
     pub refused_frames: u64,
-    /// The most that a timer expired late, in nanoseconds.
+    /// The greatest lateness of a timer, in nanoseconds.
     pub latest_timer_ns: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct BareHost {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Debug)]
 struct BareHostState {
     stop: StopSignal,
@@ -56,8 +56,8 @@ struct BareHostState {
 }
 
 impl BareHost {
-    /// Begins to serve what arrives at the device's other end. The kernel is the neighbour of this host: whatever its
-    /// namespace has behind the device reaches the server.
+    /// Begins to serve the device's other end. The kernel is the neighbour of this host: everything
+    /// that its namespace forwards to the device reaches the server.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl BareHost {
         })
     }
 
-    /// What it did until it last waited, with the connections that have ended since the last call.
+    /// Counters until its last wait, with the connections that have ended since the last call.
     pub fn report(&self) -> BareHostReport {
         let report = self.shared.report.lock();
         let mut report = report.unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ impl BareHost {
     ///
     /// # Errors
     ///
-    /// It had ended before, because the device disappeared.
+    /// The host had ended before, because the device disappeared.
     pub fn stop(mut self) -> Result<BareHostReport, LabError> {
         self.end()
             .map_err(LabError::system("serve at a TAP device"))?;
@@ -115,7 +115,7 @@ impl BareHost {
 
 impl Drop for BareHost {
     fn drop(&mut self) {
-        // Who wants to know why it ended calls `stop`.
+        // `stop` returns this result to callers that need it.
         let _ = self.end();
     }
 }
@@ -135,7 +135,7 @@ impl ServingThread {
     fn run(mut self) -> io::Result<()> {
         // By default the kernel may wake a thread 50 µs late, to save energy.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
-        // Only root gets it; without, other programs can make timers late.
+        // Only root gets it; without it, other programs can delay timers.
         let _ = system::become_real_time();
         let result = self.serve();
         self.publish();
@@ -160,7 +160,7 @@ impl ServingThread {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Reads some frames. Returns whether there were any.
+    /// Reads some frames. True if there were any.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         for turn in 0..TURN {
             match self.tap.read(buffer) {
@@ -182,7 +182,7 @@ impl ServingThread {
         }
     }
 
-    /// Writes some frames. Returns whether there were any.
+    /// Writes some frames. True if there were any.
     fn send(&mut self) -> bool {
         for turn in 0..TURN {
             let Some(frame) = self.server.next_frame(self.now_ns()) else {

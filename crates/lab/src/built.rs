@@ -1,9 +1,10 @@
 //! A whole laboratory: the network of a lab file, built.
 //!
-//! Links that do something to frames, and hubs, are TAP devices and the forwarder; all others are pairs of
-//! virtual Ethernet devices, and switches are bridges of the kernel. Nothing is shaped by a queue discipline:
-//! the kernel takes the time stamp of a sent packet below it, so that time in the queue would be missing in
-//! response times. At a TAP device the stamp is taken when the forwarder is given the frame, before it waits.
+//! Links that change or delay frames, and hubs, are TAP devices and the forwarder; all others are
+//! pairs of virtual Ethernet devices, and switches are bridges of the kernel. Nothing is shaped by
+//! a queue discipline: the kernel takes the time stamp of a sent packet below it, so that time in
+//! the queue would be missing in response times. At a TAP device the stamp is taken when the
+//! forwarder receives the frame, before the frame waits.
 
 mod bare_hosts;
 mod commands;
@@ -40,22 +41,22 @@ pub use paths::PathProbe;
 /// A built laboratory. It ends, with all programs in it, when it is dropped or this process ends.
 #[derive(Debug)]
 pub struct BuiltLab {
-    // Programs end first, and then the directory that they use.
+    // Dropped in this order: programs end before the directory that they use.
     lab: Lab,
     scratch: ScratchDirectory,
     forwarder: Option<Forwarder>,
-    /// By node; most have none.
+    /// Bare hosts by node; most nodes have none.
     bare_hosts: Vec<Option<BareHost>>,
-    /// By link and the end from which frames come: index of the forwarder's model.
+    /// Index of the forwarder's model, by link and the end from which frames come.
     models: Vec<[Option<usize>; 2]>,
-    /// By node; hubs have none.
+    /// Namespaces by node; hubs have none.
     namespaces: Vec<Option<Namespace>>,
     network: LabNetwork,
     has_ipv6_servers: bool,
 }
 
-/// A host or a router of a laboratory. A bare host has a namespace, too, with nothing in it but a bridge between the
-/// device of its link and that of its server: captures can be made there.
+/// A host or a router of a laboratory. A bare host has a namespace, too, which contains only a
+/// bridge between the device of its link and that of its server: captures can be made there.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltHost<'a> {
     lab: &'a BuiltLab,
@@ -64,11 +65,12 @@ pub struct BuiltHost<'a> {
 }
 
 impl BuiltLab {
-    /// Builds a network. Of the settings of its forwarder, the impairments do not count.
+    /// Builds a network. The impairments in the settings of its forwarder are ignored.
     ///
     /// # Errors
     ///
-    /// What is missing first, with its remedy, before anything is built; or what the system refused.
+    /// The first missing requirement, with its remedy, before anything is built; or a refusal of
+    /// the system.
     pub fn new(network: &LabNetwork, settings: &ForwarderSettings) -> Result<BuiltLab, LabError> {
         requirements::check_network(network)?;
         let namespaces = network.nodes.iter().map(|node| match node.kind {
@@ -115,12 +117,12 @@ impl BuiltLab {
         })
     }
 
-    /// Lets servers that programs of this laboratory start listen at IPv6 addresses.
+    /// Lets servers started by programs of this laboratory listen at IPv6 addresses.
     pub fn use_ipv6_for_servers(&mut self) {
         self.has_ipv6_servers = true;
     }
 
-    /// What was built.
+    /// The network that was built.
     pub fn network(&self) -> &LabNetwork {
         &self.network
     }
@@ -142,24 +144,24 @@ impl BuiltLab {
         self.namespaces.get(node)?.as_ref()
     }
 
-    /// What one direction of a link did, from its end 0 or 1 on; at a hub, what its medium did for all. `None` for
-    /// links that the kernel passes on by itself.
+    /// Counters of one direction of a link, from its end 0 or 1 on; at a hub, those of its medium.
+    /// `None` for links that the kernel forwards without this process.
     pub fn link_counters(&self, link: usize, from: usize) -> Option<LinkCounters> {
         let model = (*self.models.get(link)?.get(from)?)?;
         let counters = self.forwarder.as_ref()?.counters();
         counters.models.get(model).copied()
     }
 
-    /// What the forwarder did; `None` if no link needs one.
+    /// Counters of the forwarder; `None` if no link needs one.
     pub fn forwarder_counters(&self) -> Option<ForwarderCounters> {
         self.forwarder.as_ref().map(Forwarder::counters)
     }
 
-    /// Frames that the kernel dropped at all devices: losses that no counter of a link has.
+    /// Frames that the kernel dropped at all devices: losses that no counter of a link contains.
     ///
     /// # Errors
     ///
-    /// As [`Namespace::dropped`].
+    /// As for [`Namespace::dropped`].
     pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
         let mut dropped = 0;
         for (node, namespace) in self.network.nodes.iter().zip(&self.namespaces) {
@@ -175,7 +177,7 @@ impl BuiltLab {
         Ok(dropped)
     }
 
-    /// What programs in a host learn of the laboratory ([`Surroundings`]).
+    /// Description of the laboratory for programs in a host ([`Surroundings`]).
     fn surroundings(&self, here: &str) -> Surroundings {
         let mut hosts = Vec::new();
         let held = self.network.nodes.iter().zip(&self.namespaces);
@@ -200,8 +202,8 @@ impl BuiltLab {
         }
     }
 
-    /// A directory for temporary files, which is removed with the laboratory, also when this process is killed. Other
-    /// users may read what they know the name of.
+    /// A directory for temporary files, which is removed with the laboratory, also when this
+    /// process is killed. Other users may read files whose names they know.
     pub fn temporary_files(&self) -> &Path {
         self.scratch.path()
     }
@@ -216,12 +218,12 @@ impl<'a> BuiltHost<'a> {
         &self.lab.network.nodes[self.node].name
     }
 
-    /// Its namespace: what runs or opens sockets there is in this host, a capture, too.
+    /// Its namespace: programs and sockets there are in this host, a capture, too.
     pub fn namespace(&self) -> &'a Namespace {
         self.namespace
     }
 
-    /// The laboratory as programs here learn of it.
+    /// The laboratory as programs here see it.
     pub fn surroundings(&self) -> Surroundings {
         self.lab.surroundings(self.name())
     }
@@ -237,15 +239,16 @@ impl<'a> BuiltHost<'a> {
         self.addresses().find(|ip| ip.is_ipv6() == is_ipv6)
     }
 
-    /// What the server of a bare host did, with the connections that have ended since the last call; `None` at hosts
-    /// and routers of the kernel. A connection has ended when its TIME-WAIT of one second has.
+    /// Report of the server of a bare host, with the connections that have ended since the last
+    /// call; `None` at hosts and routers of the kernel. A connection has ended when its TIME-WAIT
+    /// of one second has.
     pub fn bare_report(&self) -> Option<BareHostReport> {
         let bare_host = self.lab.bare_hosts.get(self.node)?.as_ref()?;
         Some(bare_host.report())
     }
 
-    /// Starts a program here. It ends with the laboratory, its temporary files (`TMPDIR`) are removed with it, and a
-    /// `prestan` in it finds the other hosts.
+    /// Starts a program here. It ends with the laboratory, its temporary files (`TMPDIR`) are
+    /// removed with it, and a `prestan` in it finds the other hosts.
     ///
     /// # Errors
     ///
@@ -260,7 +263,7 @@ impl<'a> BuiltHost<'a> {
     }
 }
 
-/// Servers that run as another user have their files in it.
+/// The directory is open to servers that run as another user.
 fn scratch_directory() -> Result<ScratchDirectory, LabError> {
     let make = || {
         let made = ScratchDirectory::new("prestan-lab-", None)?;
@@ -270,7 +273,7 @@ fn scratch_directory() -> Result<ScratchDirectory, LabError> {
     make().map_err(LabError::system("create a directory for temporary files"))
 }
 
-/// An error of the kernel about a parameter, with the key of the lab file that gives it where there is one.
+/// An error of the kernel about a parameter, with the key of the lab file that sets it, if any.
 fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
     let LabError::Sysctl { key, value, .. } = &error else {
         return error;
@@ -288,8 +291,8 @@ fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
     }
 }
 
-/// Creates the devices of all links. Returns the cables of the forwarder, and which of its models each
-/// link passes.
+/// Creates the devices of all links. Returns the cables of the forwarder, and which of its models
+/// each link passes.
 #[expect(clippy::type_complexity, reason = "used once, and explained above")]
 fn lay_cables(
     network: &LabNetwork,
@@ -381,7 +384,7 @@ fn codel(planned: PlannedCodel) -> CodelSettings {
     }
 }
 
-/// What the forwarder does for a wire.
+/// Impairment of the forwarder for a wire.
 fn impairment(wire: &PlannedWire) -> Impairment {
     let delay = std::time::Duration::from_nanos(wire.delay);
     let jitter = match wire.jitter {

@@ -1,4 +1,4 @@
-//! TCP segments with data, counted, so that a test can lose a certain one.
+//! Counts TCP segments with data, so that a test can lose a certain one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,30 +13,31 @@ const VLAN: u16 = 0x8100;
 const TCP: u8 = 6;
 const SYN: u8 = 0x02;
 
-/// What happens to one TCP segment of each connection.
+/// A fault of one TCP segment of each connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChosenSegment {
-    /// Which of the connection's segments with data in this direction, from 1. Segments that resend
-    /// what was sent before do not count.
+    /// Number among the connection's segments with data in this direction, from 1. Retransmissions
+    /// do not count.
     pub number: u64,
-    /// What happens to it.
+    /// Its fault.
     pub fault: SegmentFault,
 }
 
-/// What happens to a chosen segment.
+/// Fault of a chosen segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentFault {
-    /// It is lost, and so is what resends its first byte, until it was lost this many times.
+    /// The segment is lost, and so are retransmissions of its first byte, until it was lost this
+    /// many times.
     Lost {
-        /// How often.
+        /// Number of losses.
         times: u32,
     },
     /// Others overtake it.
     HeldBack {
-        /// For how long.
+        /// Time.
         by: Duration,
     },
-    /// It arrives twice.
+    /// The segment arrives twice.
     Duplicated,
 }
 
@@ -66,7 +67,7 @@ struct CountedSegment {
     payload: u32,
 }
 
-/// What was seen of one connection.
+/// State of one connection.
 #[derive(Debug)]
 struct CountedConnection {
     /// Sequence number behind the last byte sent so far.
@@ -92,7 +93,7 @@ impl SegmentCounter {
         }
     }
 
-    /// Counts an Ethernet frame. Returns what happens to it, if it is a chosen segment.
+    /// Counts an Ethernet frame. Returns its fault, if it is a chosen segment.
     pub(crate) fn fault(&mut self, frame: &[u8]) -> Option<SegmentFault> {
         if self.chosen.is_empty() {
             return None;
@@ -149,13 +150,13 @@ impl CountedConnection {
     }
 }
 
-/// Whether a sequence number is before another, of 32 bits that wrap (RFC 9293, section 3.4).
+/// True if a sequence number is before another, of 32 bits that wrap (RFC 9293, section 3.4).
 fn is_before(sequence: u32, other: u32) -> bool {
     sequence.wrapping_sub(other).cast_signed() < 0
 }
 
-/// The TCP segment in an Ethernet frame, unless it is another protocol, a fragment, behind extension
-/// headers of IPv6, or truncated.
+/// The TCP segment in an Ethernet frame, unless it is another protocol, a fragment, behind
+/// extension headers of IPv6, or truncated.
 fn counted_segment(frame: &[u8]) -> Option<CountedSegment> {
     let mut at = 12;
     let mut kind = be16(frame, at)?;

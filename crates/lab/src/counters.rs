@@ -1,8 +1,8 @@
-//! What a link did, in numbers.
+//! Counters of a link.
 
 use std::time::Duration;
 
-/// What one direction of a link did since it began.
+/// Counters of one direction of a link since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Frames that arrived at the link.
@@ -31,7 +31,7 @@ pub struct LinkCounters {
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Frames that the other end's device did not accept.
+    /// Frames that the other end's device refused.
     pub refused: u64,
     /// Most frames that waited in the queue at once.
     pub peak_queue_frames: usize,
@@ -54,7 +54,7 @@ impl LinkCounters {
 /// Buckets of [`DeliveryLateness`]: one for each microsecond, and the last for all that is longer.
 const BUCKETS: usize = 1024;
 
-/// How much later than planned frames were passed on, to a microsecond.
+/// Delay of departures after the planned moment, to a microsecond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryLateness {
     buckets: Box<[u64; BUCKETS]>,
@@ -73,8 +73,8 @@ impl DeliveryLateness {
         self.longest
     }
 
-    /// The time that a share (0 to 1) of the frames did not exceed, rounded up to a microsecond;
-    /// the longest, where that is more than a millisecond. Zero without frames.
+    /// Quantile of a share (0 to 1) of the frames, rounded up to a microsecond; the longest, where
+    /// that is more than a millisecond. Zero without frames.
     pub fn quantile(&self, share: f64) -> Duration {
         let mut seen = 0;
         for (micros, count) in (1..).zip(&self.buckets[..BUCKETS - 1]) {
@@ -86,7 +86,7 @@ impl DeliveryLateness {
         self.longest
     }
 
-    /// Becomes equal to another, without allocating.
+    /// Copies another one without allocating.
     pub(crate) fn copy_from(&mut self, other: &DeliveryLateness) {
         *self.buckets = *other.buckets;
         (self.count, self.longest) = (other.count, other.longest);

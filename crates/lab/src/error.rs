@@ -1,4 +1,4 @@
-//! What can go wrong while a laboratory is built, each with its remedy.
+//! Errors of building a laboratory, each with its remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub enum LabError {
     Namespace {
         /// `network`, `process` or `mount`.
         kind: &'static str,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// The kernel refuses a user namespace.
@@ -44,7 +44,7 @@ pub enum LabError {
     Tap {
         /// Name of the device.
         device: String,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A program of the system is missing.
@@ -57,7 +57,7 @@ pub enum LabError {
         /// Why it did not start.
         source: io::Error,
     },
-    /// A program of the system has the right name, and is another one.
+    /// A program of the system has the right name, but is another one.
     #[error(
         "`{0}` is BusyBox's, which does not have what labs use (-batch); install the package iproute2, and put its `{0}` \
          first in PATH"
@@ -70,17 +70,17 @@ pub enum LabError {
         namespace: String,
         /// The commands, separated by `; `.
         commands: String,
-        /// What `ip` reported.
+        /// Output of `ip`.
         message: String,
     },
-    /// The kernel lacks what a lab needs.
+    /// The kernel lacks a requirement of a lab.
     #[error("this kernel has no {what} ({message}); {remedy}")]
     Kernel {
-        /// What it lacks.
+        /// The requirement.
         what: String,
-        /// What it reported.
+        /// Error of the kernel.
         message: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// `bridge` refused a command.
@@ -90,10 +90,10 @@ pub enum LabError {
         namespace: String,
         /// The commands, separated by `; `.
         commands: String,
-        /// What `bridge` reported.
+        /// Output of `bridge`.
         message: String,
     },
-    /// There is no file in whose place programs could see the names of the laboratory's hosts.
+    /// There is no file that can be covered to give programs the names of the laboratory's hosts.
     #[error(
         "cannot give programs the names of the lab's hosts in the place of /etc/hosts: there is no {path}; create it, empty \
          or not (touch {path})",
@@ -118,7 +118,7 @@ pub enum LabError {
         value: String,
         /// Label of the namespace.
         namespace: String,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// The kernel refuses a parameter of a lab file.
@@ -133,7 +133,7 @@ pub enum LabError {
         value: String,
         /// The host or router.
         host: String,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A host does not reach another.
@@ -143,7 +143,7 @@ pub enum LabError {
         from: String,
         /// The server.
         to: String,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A setting of an impairment is out of range.
@@ -155,9 +155,9 @@ pub enum LabError {
     /// Another operation of the system failed.
     #[error("cannot {attempt}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempted operation.
         attempt: &'static str,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
@@ -169,7 +169,7 @@ impl LabError {
     }
 }
 
-/// What to do about a namespace that the kernel refuses; `otherwise` where the reason is the usual one.
+/// Remedy for a namespace that the kernel refuses; `otherwise` for the usual reason.
 fn namespace_remedy(kind: &str, error: &io::Error, otherwise: &str) -> String {
     let limit = match kind {
         "network" => "max_net_namespaces",
@@ -181,7 +181,7 @@ fn namespace_remedy(kind: &str, error: &io::Error, otherwise: &str) -> String {
         Some(libc::ENOSPC) => format!(
             "no more of them are permitted: end programs that have some, or raise /proc/sys/user/{limit} as root"
         ),
-        // It is opened below /proc.
+        // Another namespace is opened below /proc.
         Some(libc::ENOENT) => {
             "/proc is missing: mount it as root (mount -t proc proc /proc)".to_owned()
         }

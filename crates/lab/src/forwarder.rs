@@ -1,13 +1,13 @@
 //! The forwarder: a thread that moves frames between TAP devices.
 //!
-//! Devices are joined by cables. A link is a cable of two devices, with a model for each direction; a hub
-//! is one of several devices that share one model. One thread serves all cables: several that busy-wait
-//! would leave no processor to the programs of a laboratory.
+//! Devices are joined by cables. A link is a cable of two devices, with a model for each direction;
+//! a hub is one of several devices that share one model. One thread serves all cables: several that
+//! busy-wait would leave no processor to the programs of a laboratory.
 //!
-//! It reads a frame, asks the [`LinkModel`](crate::LinkModel) when the frame leaves, keeps it on a
-//! [`TimerWheel`](crate::TimerWheel), and writes it to the other device when it is due. It sleeps until `busy_wait` before the next deadline,
-//! and busy-waits from then on, reading what arrives: a sleeping thread wakes up tens of
-//! microseconds late.
+//! A frame is read, the [`LinkModel`](crate::LinkModel) decides when it leaves, a
+//! [`TimerWheel`](crate::TimerWheel) keeps it, and it is written to the other device when it is
+//! due. The thread sleeps until `busy_wait` before the next deadline, and busy-waits from then on,
+//! reading arriving frames: a sleeping thread wakes up tens of microseconds late.
 
 mod ferry;
 mod rest;
@@ -24,21 +24,22 @@ use crate::stop_signal::StopSignal;
 use crate::tap::Tap;
 use ferry::Ferry;
 
-/// What a forwarder does.
+/// Settings of a forwarder.
 #[derive(Debug, Clone)]
 pub struct ForwarderSettings {
-    /// What happens to frames from the first device to the second.
+    /// Impairment of frames from the first device to the second.
     pub forth: Impairment,
-    /// What happens to frames from the second device to the first.
+    /// Impairment of frames from the second device to the first.
     pub back: Impairment,
     /// The same seed makes the same decisions for the same frames.
     pub seed: u64,
-    /// How long before a deadline the thread stops sleeping and busy-waits. More is more precise and
-    /// takes more processor time, but busy-waiting never brings it above 5/6 of a processor: without rest, the
-    /// kernel would stop a thread of real-time priority for 50 ms in every second.
+    /// Time before a deadline at which the thread stops sleeping and busy-waits. A longer time is
+    /// more precise and uses more processor time, but busy-waiting never uses more than 5/6 of a
+    /// processor: without rest, the kernel would stop a thread of real-time priority for 50 ms in
+    /// every second.
     pub busy_wait: Duration,
-    /// Whether to ask for real-time priority, which only root gets. Without it, other programs can
-    /// keep the thread from its processor for milliseconds.
+    /// Requests real-time priority, which only root gets. Without it, other programs can keep the
+    /// thread from its processor for milliseconds.
     pub asks_for_real_time: bool,
 }
 
@@ -58,12 +59,13 @@ impl Default for ForwarderSettings {
 #[derive(Debug)]
 pub struct Cable {
     pub(crate) taps: Vec<Tap>,
-    /// One for all devices, or one for the frames from each.
+    /// One impairment for all devices, or one for the frames from each.
     pub(crate) impairments: Vec<Impairment>,
 }
 
 impl Cable {
-    /// A link between two devices. `forth` is what happens to frames from the first to the second.
+    /// A link between two devices. `forth` is the impairment of frames from the first to the
+    /// second.
     pub fn link(first: Tap, second: Tap, forth: Impairment, back: Impairment) -> Cable {
         Cable {
             taps: vec![first, second],
@@ -80,7 +82,7 @@ impl Cable {
     }
 }
 
-/// What a forwarder did so far.
+/// Counters of a forwarder so far.
 #[derive(Debug, Clone, Default)]
 pub struct ForwarderCounters {
     /// By the models of all cables, in their order: both directions of a link, the medium of a hub.
@@ -89,11 +91,11 @@ pub struct ForwarderCounters {
     pub forth: LinkCounters,
     /// From the second device to the first, of the first cable.
     pub back: LinkCounters,
-    /// How much later than planned frames left, in both directions.
+    /// Delay of departures after the planned moment, in both directions.
     pub lateness: DeliveryLateness,
     /// Processor time of the thread.
     pub processor_time: Duration,
-    /// Whether the thread has real-time priority.
+    /// The thread has real-time priority.
     pub is_real_time: bool,
 }
 
@@ -104,7 +106,7 @@ pub struct Forwarder {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Debug)]
 struct ForwarderState {
     stop: StopSignal,
@@ -126,7 +128,7 @@ impl Forwarder {
         Forwarder::start_cables(vec![cable], settings)
     }
 
-    /// Begins to forward by cables, each with impairments of its own; those of the settings do not count.
+    /// Begins to forward by cables, each with its impairments; those of the settings are ignored.
     ///
     /// # Errors
     ///
@@ -151,22 +153,22 @@ impl Forwarder {
         })
     }
 
-    /// What it did until a millisecond ago.
+    /// Counters until a millisecond ago.
     pub fn counters(&self) -> ForwarderCounters {
         let counters = self.shared.counters.lock();
         counters.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the thread has ended, because a device disappeared.
+    /// True if the thread has ended, because a device disappeared.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends it, with the frames that are inside. Returns all that it did.
+    /// Ends it, with the frames that are inside. Returns the last counters.
     ///
     /// # Errors
     ///
-    /// It had ended before, because a device disappeared.
+    /// The thread had ended before, because a device disappeared.
     pub fn stop(mut self) -> Result<ForwarderCounters, LabError> {
         self.end()
             .map_err(LabError::system("forward between TAP devices"))?;
@@ -180,7 +182,7 @@ impl Forwarder {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        // Who wants to know why it ended calls `stop`.
+        // `stop` returns this result to callers that need it.
         let _ = self.end();
     }
 }

@@ -1,7 +1,8 @@
-//! How programs of a laboratory look up names of hosts: those of the laboratory win.
+//! Resolution of host names by programs of a laboratory: those of the laboratory come first.
 //!
-//! The C library asks the cache of nscd first, and then what `/etc/nsswitch.conf` names, in that order. Resolvers of other
-//! languages read the same files. So programs see files of our own in their places, and no nscd.
+//! The C library queries the cache of nscd first, and then the sources of `/etc/nsswitch.conf`, in
+//! that order. Resolvers of other languages read the same files. So these files are covered by
+//! others for the programs, and nscd is hidden.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,12 +17,13 @@ use crate::scratch::ScratchDirectory;
 
 /// Names of hosts and their addresses (hosts(5)).
 const HOSTS: &str = "/etc/hosts";
-/// What the C library asks, by kind of name (nsswitch.conf(5)). Without it, it asks files and then DNS.
+/// Sources of the C library, by kind of name (nsswitch.conf(5)). Without it, these are files and
+/// then DNS.
 const NAME_SERVICES: &str = "/etc/nsswitch.conf";
-/// Where the C library finds the socket of nscd; most systems have one directory under both names.
+/// Directories of nscd's socket; most systems have one directory under both names.
 const CACHES: [&str; 2] = ["/var/run/nscd", "/run/nscd"];
 
-/// What programs of a laboratory see otherwise than the machine has it.
+/// Files that programs of a laboratory see in the place of those of the machine.
 pub(crate) fn covers(
     network: &LabNetwork,
     scratch: &ScratchDirectory,
@@ -31,7 +33,7 @@ pub(crate) fn covers(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(LabError::NoHostNames(missing_file(Path::new(HOSTS))));
         }
-        // What this user may not read, their programs do not read either.
+        // A file that this user may not read is not read by the user's programs either.
         Err(_) => String::new(),
     };
     let cover = |own: PathBuf, place: &str| Cover {
@@ -61,7 +63,8 @@ pub(crate) fn covers(
     Ok(covers)
 }
 
-/// The file that has to exist so that a path leads to one: the path itself, or where its links lead.
+/// The file that has to exist so that a path leads to one: the path itself, or the end of its
+/// links.
 fn missing_file(path: &Path) -> PathBuf {
     let mut missing = path.to_owned();
     // As many links as Linux follows.
@@ -101,7 +104,8 @@ fn host_names(network: &LabNetwork, machine: &str) -> String {
     names
 }
 
-/// Name services of the machine, of which those for hosts are files and, for names that they do not have, DNS.
+/// Name services of the machine, of which those for hosts are files and, for names that they do not
+/// have, DNS.
 fn name_services(machine: &str) -> String {
     let is_of_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
     let others = machine.lines().filter(|line| !is_of_hosts(line));

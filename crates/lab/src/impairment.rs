@@ -1,20 +1,20 @@
-//! What a link does to the frames that pass it in one direction.
+//! Impairment of the frames that pass a link in one direction.
 
 use std::time::Duration;
 
 use crate::chosen::ChosenSegment;
 use crate::error::LabError;
 
-/// What a link does to frames in one direction. By default it passes them on at once.
+/// Impairment of frames in one direction. By default frames pass at once.
 ///
-/// A frame first waits in the queue of its sender (`bandwidth`). Then it is on the wire, where it can
-/// be lost, corrupted or duplicated, takes its time (`delay`), or is held back. So a frame that is
-/// lost on the wire has used its share of the bandwidth.
+/// A frame first waits in the queue of its sender (`bandwidth`). Then it is on the wire, where it
+/// can be lost, corrupted or duplicated, takes its time (`delay`), or is held back. So a frame that
+/// is lost on the wire has used its share of the bandwidth.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Impairment {
     /// Limit of the rate, with a queue. Without it, frames leave as soon as they arrive.
     pub bandwidth: Option<Bandwidth>,
-    /// How long a frame is on the wire.
+    /// Time of a frame on the wire.
     pub delay: Delay,
     /// Random loss.
     pub loss: LossProcess,
@@ -24,28 +24,29 @@ pub struct Impairment {
     pub duplication: f64,
     /// Probability that one bit behind the Ethernet header changes.
     pub corruption: f64,
-    /// What happens to chosen TCP segments with data.
+    /// Faults of chosen TCP segments with data.
     pub chosen: Vec<ChosenSegment>,
 }
 
-/// A limited rate, and the queue in front of it.
+/// A limited rate, and the queue before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
     /// Rate in bit/s.
     pub bits_per_second: u64,
-    /// Bytes that count for each frame beside those of the frame itself (from the first byte of its
-    /// Ethernet header to its last byte of payload). Ethernet adds 24: preamble, check sequence, gap.
+    /// Bytes that count for each frame in addition to those of the frame itself (from the first
+    /// byte of its Ethernet header to its last byte of payload). Ethernet adds 24: preamble, check
+    /// sequence, gap.
     pub overhead: u32,
-    /// Room for frames that wait, beside the one that is being sent.
+    /// Room for waiting frames, in addition to the one that is being sent.
     pub queue: LinkQueue,
 }
 
 /// A queue. A frame that finds no room is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkQueue {
-    /// This many frames.
+    /// Number of frames.
     Frames(usize),
-    /// Frames of this many bytes together.
+    /// Total bytes of frames.
     Bytes(usize),
     /// Controlled delay (RFC 8289).
     Codel(CodelSettings),
@@ -60,7 +61,7 @@ pub struct CodelSettings {
     pub frames: usize,
     /// Acceptable time in the queue, in ns.
     pub target: u64,
-    /// Time in which it must not have been less once, in ns.
+    /// Time in which it must have been less at least once, in ns.
     pub interval: u64,
 }
 
@@ -71,11 +72,11 @@ pub struct FqCodelSettings {
     pub codel: CodelSettings,
     /// Number of queues. A hash of addresses, protocol and ports selects that of a frame.
     pub flows: u32,
-    /// Bytes that a queue sends in a turn.
+    /// Bytes that a queue sends per turn.
     pub quantum: u32,
 }
 
-/// How long a frame is on the wire.
+/// Time of a frame on the wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Delay {
     /// Its mean for [`Jitter::None`], [`Jitter::Uniform`] and [`Jitter::Normal`], its least for
@@ -83,8 +84,8 @@ pub struct Delay {
     pub base: Duration,
     /// Its variation. A sum below zero counts as zero.
     pub jitter: Jitter,
-    /// Whether a frame may arrive before one that was sent earlier and drew a longer delay. If not,
-    /// it arrives right behind that one.
+    /// A frame may arrive before one that was sent earlier and drew a longer delay. Otherwise, it
+    /// arrives right behind that one.
     pub may_reorder: bool,
 }
 
@@ -104,7 +105,7 @@ pub enum Jitter {
         /// Standard deviation.
         deviation: Duration,
     },
-    /// Pareto, of what is added to the base (Lomax): mean `scale / (shape - 1)`.
+    /// Pareto, of the addition to the base (Lomax): mean `scale / (shape - 1)`.
     Pareto {
         /// Scale.
         scale: Duration,
@@ -113,13 +114,13 @@ pub enum Jitter {
     },
 }
 
-/// How frames are lost at random.
+/// Random loss of frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum LossProcess {
-    /// None is lost.
+    /// No loss.
     #[default]
     None,
-    /// Each independently.
+    /// Independent losses.
     Bernoulli {
         /// Probability.
         probability: f64,
@@ -138,12 +139,12 @@ pub enum LossProcess {
     },
 }
 
-/// Frames that are held back, so that those behind them arrive earlier.
+/// Frames that are held back, so that later ones arrive earlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HoldBack {
     /// Which frames.
     pub which: HoldBackPeriod,
-    /// For how long, in addition to the delay.
+    /// Time, in addition to the delay.
     pub by: Duration,
 }
 
@@ -199,7 +200,7 @@ impl Impairment {
     ///
     /// # Errors
     ///
-    /// The first setting that is not, with its value.
+    /// The first setting that is out of range, with its value.
     pub fn check(&self) -> Result<(), LabError> {
         let mut probabilities = self.loss.probabilities();
         probabilities.push(("duplication", self.duplication));

@@ -1,5 +1,5 @@
-//! A laboratory of network namespaces of our own, and links between them that delay, lose, reorder,
-//! duplicate and slow down what passes, without the kernel's netem.
+//! A laboratory of network namespaces, and links between them that delay, lose, reorder, duplicate
+//! and slow down frames, without the kernel's netem.
 //!
 //! ```text
 //!  namespace "client"                  this process                    namespace "server"

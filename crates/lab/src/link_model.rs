@@ -1,4 +1,4 @@
-//! The model of one direction of a link: a frame that arrives at a time, and when it leaves.
+//! The model of one direction of a link: when does an arriving frame leave?
 //!
 //! ```text
 //!  frame --> queue --> sender at `bandwidth` --> wire: loss, corruption, copies, delay --> leaves
@@ -6,11 +6,13 @@
 //!              v full                             v lost
 //! ```
 //!
-//! Where the queue drops what it has no room for, it is known when a frame arrives when it leaves. Queues that drop by the time
-//! in the queue, or have one for each flow, keep their frames ([`Transit::Waits`]): [`LinkModel::send_next`] has them.
+//! For a queue that drops frames for lack of room, the departure is known when a frame arrives.
+//! Queues that drop by the time in the queue, or have one for each flow, keep their frames
+//! ([`Transit::Waits`]): [`LinkModel::send_next`] returns them.
 //!
-//! It has no clock: times are nanoseconds of the caller's. Every kind of decision has random numbers of
-//! its own, so that the same seed loses the same frames, whatever else the link does to them.
+//! The model has no clock: times are nanoseconds of the caller's. Every kind of decision has
+//! separate random numbers, so that the same seed loses the same frames, regardless of the other
+//! impairments of the link.
 
 mod codel;
 mod flow_key;
@@ -48,21 +50,21 @@ pub struct LinkModel {
     counters: LinkCounters,
 }
 
-/// What becomes of a frame.
+/// Decision about a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transit {
-    /// It leaves, and so does its copy, if there is one.
+    /// The frame leaves, and so does its copy, if there is one.
     Leaves(Passage, Option<Passage>),
-    /// It waits in the link, for [`LinkModel::send_next`].
+    /// The frame waits in the link, for [`LinkModel::send_next`].
     Waits,
-    /// It does not leave.
+    /// The frame does not leave.
     Dropped(DropCause),
 }
 
 /// One departure of a frame at the far end of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
-    /// When, in ns.
+    /// Its time, in ns.
     pub at: u64,
     /// Number of the frame, in the order of arrival at the link, from 1.
     pub number: u64,
@@ -77,9 +79,9 @@ pub struct SentFrame {
     pub from: usize,
     /// Its bytes.
     pub frame: Vec<u8>,
-    /// When it leaves.
+    /// Its departure.
     pub passage: Passage,
-    /// When its copy does, if there is one.
+    /// The departure of its copy, if there is one.
     pub copy: Option<Passage>,
 }
 
@@ -92,7 +94,7 @@ pub enum DropCause {
     Memory,
     /// Random loss.
     Loss,
-    /// It was a chosen segment.
+    /// The fault of a chosen segment.
     Chosen,
 }
 
@@ -100,7 +102,7 @@ impl LinkModel {
     /// Most bytes of frames inside the link, waiting or on the wire: two seconds at 1 Gbit/s.
     pub const ROOM: usize = 256 << 20;
 
-    /// A link that nothing has passed yet.
+    /// A link before its first frame.
     ///
     /// # Errors
     ///
@@ -123,8 +125,8 @@ impl LinkModel {
         })
     }
 
-    /// A frame arrives at `now` ns, which is not before the arrival of the last one. Every passage of
-    /// the result must later be given to [`LinkModel::leave`].
+    /// A frame arrives at `now` ns, which is not before the arrival of the last one. Every passage
+    /// of the result must later be given to [`LinkModel::leave`].
     pub fn offer(&mut self, now: u64, frame: &[u8]) -> Transit {
         self.offer_from(0, now, frame)
     }
@@ -166,18 +168,18 @@ impl LinkModel {
         self.pass(now, sent, (number, length), decisions, fault)
     }
 
-    /// Whether frames may wait for [`LinkModel::send_next`].
+    /// True if frames may wait for [`LinkModel::send_next`].
     pub fn has_managed_queue(&self) -> bool {
         self.managed.is_some()
     }
 
-    /// When the next frame that waits is due for [`LinkModel::send_next`], in ns.
+    /// When the next waiting frame is due for [`LinkModel::send_next`], in ns.
     pub fn next_sending(&self) -> Option<u64> {
         self.managed.as_ref()?.next()
     }
 
-    /// The next frame that has waited, and whose turn has come at `now`, with its passages, as [`LinkModel::offer`] returns
-    /// them.
+    /// The next waiting frame that is due at `now`, with its passages, as [`LinkModel::offer`]
+    /// returns them.
     pub fn send_next(&mut self, now: u64) -> Option<SentFrame> {
         loop {
             let managed = self.managed.as_mut()?;
@@ -195,7 +197,8 @@ impl LinkModel {
         }
     }
 
-    /// A frame, of this number and length, that arrived at `now` is on the wire from `sent` on.
+    /// Passes a frame, of this number and length, which arrived at `now`, and is on the wire from
+    /// `sent` on.
     fn pass(
         &mut self,
         now: u64,
@@ -236,8 +239,8 @@ impl LinkModel {
         Transit::Leaves(passage, is_copied.then_some(passage))
     }
 
-    /// A frame of this number and length has left; `is_accepted` if the far end took it. A frame that
-    /// leaves after one of a higher number was reordered (RFC 4737, section 3.3).
+    /// Counts a frame of this number and length that has left; `is_accepted` if the far end took
+    /// it. A frame that leaves after one of a higher number was reordered (RFC 4737, section 3.3).
     pub fn leave(&mut self, number: u64, length: usize, is_accepted: bool) {
         self.bytes_inside = self.bytes_inside.saturating_sub(length);
         self.counters.reordered += u64::from(number < self.last_left);
@@ -245,13 +248,13 @@ impl LinkModel {
         self.counters.count_delivery(length, is_accepted);
     }
 
-    /// What it did so far.
+    /// Counters so far.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }
 }
 
-/// A time in ns; 584 years, where it is longer.
+/// A time in ns; 584 years, if it is longer.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Network namespaces, held by a file descriptor: the last one that closes ends the namespace.
+//! Network namespaces, held by a file descriptor: the namespace ends when the last one closes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,8 +20,8 @@ const IPV6_DEADLINE: Duration = Duration::from_secs(10);
 /// checksums of received and sent packets, and scattered buffers.
 const OFFLOADS: [u32; 6] = [0x1f, 0x24, 0x2c, 0x15, 0x17, 0x19];
 
-/// A network namespace of our own. It has no name in `/run/netns`: it ends when this value is
-/// dropped (or this process ends) and no process or socket is left in it.
+/// A new network namespace. It has no name in `/run/netns`: it ends when this value is dropped (or
+/// this process ends) and no process or socket is left in it.
 #[derive(Debug)]
 pub struct Namespace {
     label: String,
@@ -29,7 +29,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates a namespace whose `lo` is up. The label stands in messages only.
+    /// Creates a namespace whose `lo` is up. The label is used in messages only.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The namespace at a path: `/proc/1/fd/7`. The label stands in messages only.
+    /// The namespace at a path: `/proc/1/fd/7`. The label is used in messages only.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl Namespace {
         })
     }
 
-    /// A descriptor of the namespace, for others that start programs in it. The namespace lives as long
-    /// as the descriptor does.
+    /// A descriptor of the namespace, for others that start programs in it. The namespace lives as
+    /// long as the descriptor does.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl Namespace {
         self.network.try_clone().map_err(copying)
     }
 
-    /// Runs a closure in this namespace, on a thread of its own. Sockets that it opens belong to
-    /// this namespace for good.
+    /// Runs a closure in this namespace, on a new thread. Sockets that it opens stay in this
+    /// namespace.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// If the closure does.
+    /// If the closure panics.
     pub fn run<T: Send>(&self, action: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         let enter_and_act = || {
             system::enter_network(self.network.as_fd())?;
@@ -165,7 +165,7 @@ impl Namespace {
         }
     }
 
-    /// Runs a program of iproute2 with commands. Returns what it reported, if it refuses one.
+    /// Runs a program of iproute2 with commands. Returns its output, if it refuses one.
     fn batch(
         &self,
         name: &'static str,
@@ -186,8 +186,8 @@ impl Namespace {
         };
         let mut child = program.spawn().map_err(missing)?;
         if let Some(mut input) = child.stdin.take() {
-            // The program ends at the first command that it refuses, and closes its input: what it
-            // reports then is the reason.
+            // The program ends at the first command that it refuses, and closes its input: its
+            // output is the reason.
             let _ = writeln!(input, "{}", commands.join("\n"));
         }
         let output = child.wait_with_output().map_err(missing)?;
@@ -201,8 +201,8 @@ impl Namespace {
         Ok(Some(message.trim().replace('\n', "; ")))
     }
 
-    /// Switches off what lets a device hand over segments longer than its MTU, and checksums that are not
-    /// computed yet.
+    /// Switches off the offloads by which a device passes on segments longer than its MTU, and
+    /// checksums that are not computed yet.
     ///
     /// # Errors
     ///
@@ -256,13 +256,13 @@ impl Namespace {
         self.run(write).flatten()
     }
 
-    /// Waits until packets to an IPv6 address of this namespace are received. The kernel inserts the
-    /// route for that some time after `ip addr add` has succeeded, also without duplicate address
-    /// detection, and drops what arrives before.
+    /// Waits until packets to an IPv6 address of this namespace are received. The kernel inserts
+    /// the route for that some time after `ip addr add` has succeeded, also without duplicate
+    /// address detection, and drops earlier packets.
     ///
     /// # Errors
     ///
-    /// It did not within ten seconds, as for an address that is not of this namespace.
+    /// None within ten seconds, as for an address that is not of this namespace.
     pub fn wait_for_ipv6(&self, address: Ipv6Addr) -> Result<(), LabError> {
         let failed = LabError::system("use an IPv6 address");
         let wait = || {
@@ -295,8 +295,8 @@ impl Namespace {
         count.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
 
-    /// What the protocols of this namespace counted since it was created: what the kernel knows of
-    /// retransmissions, and of their causes.
+    /// Counters of the protocols of this namespace since it was created: retransmissions of the
+    /// kernel, and their causes.
     ///
     /// # Errors
     ///
@@ -330,7 +330,8 @@ impl ProtocolCounters {
         all.filter(|(_, value)| *value != 0)
     }
 
-    /// Reads a table of pairs of lines: names, and values below them, both behind the protocol's name.
+    /// Reads a table of pairs of lines: names, and values below them, both behind the protocol's
+    /// name.
     fn add(&mut self, table: &str) {
         let lines: Vec<&str> = table.lines().collect();
         for pair in lines.chunks_exact(2) {
@@ -371,14 +372,14 @@ fn dropped_in(table: &str, device: &str) -> Option<u64> {
     Some(count(3)? + count(11)?)
 }
 
-/// Whether a table of IPv6 routes has one to this address alone. A line begins with the destination and
-/// the length of its prefix, both in hexadecimal.
+/// True if a table of IPv6 routes has one to this address alone. A line begins with the destination
+/// and the length of its prefix, both in hexadecimal.
 fn has_host_route(table: &str, address: Ipv6Addr) -> bool {
     let start = format!("{:032x} 80 ", u128::from(address));
     table.lines().any(|line| line.starts_with(&start))
 }
 
-/// Runs an action on a thread that ends with it, so that a namespace it enters is left with it.
+/// Runs an action on a new thread, so that a namespace it enters is left with the thread.
 fn in_a_thread<T: Send>(action: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("namespace".to_owned());

@@ -1,21 +1,20 @@
 //! Programs of a laboratory, which end with it.
 //!
 //! They run in a process namespace. Its init is `cat` with a pipe from this process as its input:
-//! when this process ends, however it does, the pipe closes, init ends, and the kernel kills what is
-//! left in the namespace, with all children of children. Init ignores SIGCHLD, so that no orphan
-//! becomes a zombie.
+//! when this process ends, in any way, the pipe closes, init ends, and the kernel kills all other
+//! processes of the namespace. Init ignores SIGCHLD, so that no orphan becomes a zombie.
 //!
-//! They see this namespace in `/proc`, too, where the kernel allows it, so that `ps` and servers that look
-//! for their own processes find what they expect. The mount of `/proc` is in a mount namespace that only
-//! they share.
+//! Programs see this namespace in `/proc`, too, where the kernel permits it, so that `ps` and
+//! servers that search for their processes work as usual. The mount of `/proc` is in a mount
+//! namespace that only they share.
 //!
 //! Init holds network namespaces of the laboratory open, so that programs can find them below
 //! `/proc/1/fd` ([`Lab::path_of`]).
 //!
-//! The thread that created a process namespace stays where it was; only its children are in the
-//! new one. So one thread forks all programs, as long as the laboratory exists. When it is told that
-//! there will be no more, it waits for init, which ends after its namespace is empty, and a program that
-//! has ended is there until its owner waits for it ([`Child::wait`]).
+//! The thread that created a process namespace stays in the old one; only its children are in the
+//! new one. So one thread forks all programs, as long as the laboratory exists. After the last
+//! request, it waits for init, which ends after its namespace is empty; a program that has ended
+//! remains until its owner waits for it ([`Child::wait`]).
 
 use std::fs;
 use std::io;
@@ -35,7 +34,7 @@ use crate::error::LabError;
 use crate::namespace::Namespace;
 use crate::system;
 
-/// A program to start, and where to put it.
+/// A program to start, and the channel for the result.
 type Request = (Command, Sender<io::Result<Child>>);
 
 /// A laboratory: a set of programs in network namespaces, all of which end when this value is
@@ -45,7 +44,7 @@ pub struct Lab {
     requests: Sender<Request>,
     /// Closing it ends init.
     life: Option<ChildStdin>,
-    /// The programs started so far, but for those that were seen to have ended.
+    /// The programs started so far, without those that were found to have ended.
     programs: Mutex<Vec<OwnedFd>>,
     /// Network namespaces that programs can find, under the same numbers in init.
     namespaces: Arc<Vec<OwnedFd>>,
@@ -59,13 +58,13 @@ pub(crate) struct Cover {
     pub(crate) place: PathBuf,
 }
 
-/// What init and all programs share.
+/// State shared by init and all programs.
 struct InitSettings {
     namespaces: Arc<Vec<OwnedFd>>,
     covers: Vec<Cover>,
 }
 
-/// What is known of a started init.
+/// Properties of a started init.
 struct StartedInit {
     life: Option<ChildStdin>,
     has_own_proc: bool,
@@ -81,11 +80,12 @@ impl Lab {
         Lab::with_namespaces(&[], Vec::new())
     }
 
-    /// The same, whose programs can find these namespaces, and see other files than this machine has.
+    /// The same, whose programs can find these namespaces, and see other files than this machine
+    /// has.
     ///
     /// # Errors
     ///
-    /// As [`Lab::new`]; and where something cannot be covered.
+    /// As for [`Lab::new`]; or a file cannot be covered.
     pub(crate) fn with_namespaces(
         namespaces: &[&Namespace],
         covers: Vec<Cover>,
@@ -114,7 +114,7 @@ impl Lab {
         })
     }
 
-    /// Where programs of this laboratory find the n-th of its namespaces.
+    /// The path at which programs of this laboratory find the n-th of its namespaces.
     pub fn path_of(&self, number: usize) -> Option<PathBuf> {
         let descriptor = self.namespaces.get(number)?.as_raw_fd();
         let process = if self.has_own_proc {
@@ -138,7 +138,7 @@ impl Lab {
             .map_err(|_| LabError::Ended)?;
         let started = answer.recv().map_err(|_| LabError::Ended)?;
         let child = started.map_err(|source| match source.raw_os_error() {
-            // What fork reports in a process namespace whose init has ended.
+            // The error of fork in a process namespace whose init has ended.
             Some(libc::ENOMEM) => LabError::Ended,
             _ => LabError::system("start a program in a namespace")(source),
         })?;
@@ -152,8 +152,8 @@ impl Lab {
 }
 
 impl Drop for Lab {
-    /// Ends all programs, and waits for the end of those that it started. Their owners still have to
-    /// wait for them, as for every child.
+    /// Ends all programs, and waits for the end of those that it started. Their owners still have
+    /// to wait for them, as for every child.
     fn drop(&mut self) {
         drop(self.life.take());
         let programs = self
@@ -166,7 +166,7 @@ impl Drop for Lab {
     }
 }
 
-/// Whether a program ends within a time; without one, waits until it has ended.
+/// True if a program ends within a time; without a time, waits until it has ended.
 fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
     loop {
         // A process is ready for reading when it has ended (pidfd_open(2)).
@@ -188,7 +188,7 @@ fn fork_all(
     let mut init = match start_init(settings) {
         Ok(init) => init,
         Err(error) => {
-            // Fails only if nobody waits for the laboratory any more.
+            // Fails only if the laboratory has been dropped.
             let _ = started.send(Err(error));
             return;
         }
@@ -200,11 +200,12 @@ fn fork_all(
     };
     if started.send(Ok(known)).is_ok() {
         for (mut command, result) in requests {
-            // Fails only if the thread that asked has ended; then the child ends with the laboratory.
+            // Fails only if the requesting thread has ended; then the child ends with the
+            // laboratory.
             let _ = result.send(command.spawn());
         }
     }
-    // Its input is closed. It leaves nothing but its status, which nobody needs.
+    // Its input is closed. Its status is not needed.
     let _ = init.wait();
 }
 

@@ -1,4 +1,4 @@
-//! Whether a laboratory can be built here, before anything is.
+//! Checks the requirements of a laboratory, before anything is built.
 
 use std::collections::BTreeSet;
 use std::{fs, io};
@@ -10,8 +10,8 @@ use crate::namespace::Namespace;
 use crate::processes::Lab;
 use crate::tap::Tap;
 
-/// The congestion controls that the kernel has, with spaces between them. Those of modules that could be loaded are not
-/// among them: asking for them needs a privilege.
+/// The congestion controls that the kernel has, separated by spaces. Those of modules that could be
+/// loaded are not included: loading them needs a privilege.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn congestion_controls() -> io::Result<String> {
 ///
 /// # Errors
 ///
-/// What is missing first, with its remedy.
+/// The first missing requirement, with its remedy.
 pub fn check_requirements() -> Result<(), LabError> {
     let namespace = Namespace::new("check")?;
     Tap::create(&namespace, "eth0")?;
@@ -32,12 +32,12 @@ pub fn check_requirements() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Tries each kind of device that a network needs, in a namespace of its own, and looks for its congestion
+/// Tries each kind of device that a network needs, in a new namespace, and searches its congestion
 /// controls.
 ///
 /// # Errors
 ///
-/// What is missing first, with its remedy.
+/// The first missing requirement, with its remedy.
 pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
     let namespace = Namespace::new("check")?;
     let needs_tap = network.links.iter().any(|link| link.is_shaped());

@@ -1,7 +1,7 @@
 //! A directory for temporary files that does not outlive its owner.
 //!
-//! Its removal is the work of another process, which waits for the end of a pipe from this one: so it is removed, too,
-//! when this process is killed.
+//! Another process removes it: that waits for the end of a pipe from this one, so the directory is
+//! removed, too, when this process is killed.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -13,13 +13,14 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::error::LabError;
 
-/// Waits for the end of its input, and removes the directory. Programs that still end may write meanwhile: for five seconds, it
-/// tries again. A signal to all programs of a service or a session is not for it.
+/// Waits for the end of its input, and removes the directory. Programs that are still ending may
+/// write meanwhile, so it is repeated for five seconds. It ignores signals to all programs of a
+/// service or a session.
 const REMOVE: &str = "trap '' TERM INT HUP; cat; try=0; while [ $try -lt 25 ]; do rm -rf -- \"$@\" && [ ! -e \"$1\" ] && exit; \
                       sleep 0.2; try=$((try + 1)); done";
 
-/// Another way to a directory whose path has characters with a meaning to shells or in configurations of servers: both get
-/// paths of what is in it. `None` where it has none.
+/// Another path to a directory whose path has characters with a meaning to shells or in
+/// configurations of servers: both get paths within it. `None` where it has none.
 fn plain_way_to(directory: &Path, prefix: &str) -> io::Result<Option<PathBuf>> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(byte);
     if directory.as_os_str().as_bytes().iter().all(is_plain) {
@@ -32,7 +33,8 @@ fn plain_way_to(directory: &Path, prefix: &str) -> io::Result<Option<PathBuf>> {
     Ok(Some(link.into_temp_path().keep()?))
 }
 
-/// A directory below that of temporary files. It is removed when this is dropped, and when this process ends, however.
+/// A directory below that of temporary files. It is removed when this is dropped, and when this
+/// process ends in any way.
 #[derive(Debug)]
 pub struct ScratchDirectory {
     path: PathBuf,
@@ -41,10 +43,11 @@ pub struct ScratchDirectory {
 }
 
 impl ScratchDirectory {
-    /// One whose name begins like this; in that directory, or where temporary files of this system are.
+    /// A directory whose name begins with `prefix`; in `parent`, or in the system's directory for
+    /// temporary files.
     ///
     /// # Errors
-    /// As the system says.
+    /// The directory cannot be created, as the system reports.
     pub fn new(prefix: &str, parent: Option<&Path>) -> io::Result<ScratchDirectory> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix);
@@ -62,7 +65,7 @@ impl ScratchDirectory {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C in a terminal is not for it.
+            // Ctrl-C in a terminal must not reach it.
             .process_group(0);
         let mut remover = remover.spawn()?;
         let made = made.keep();
@@ -84,7 +87,7 @@ impl ScratchDirectory {
         Ok(path)
     }
 
-    /// An empty directory, made if it is not there yet. Returns its path.
+    /// An empty directory, created if it does not exist yet. Returns its path.
     pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, LabError> {
         let path = self.path.join(name);
         fs::create_dir_all(&path).map_err(LabError::system(
@@ -93,7 +96,7 @@ impl ScratchDirectory {
         Ok(path)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -102,7 +105,7 @@ impl ScratchDirectory {
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         drop(self.life.take());
-        // Its status says nothing that could be mended here. It may have been killed.
+        // Its status is irrelevant here. It may have been killed.
         let _ = self.remover.wait();
         if let Ok(directory) = fs::canonicalize(&self.path) {
             let _ = fs::remove_dir_all(directory);
@@ -117,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether it goes when it is dropped after a signal to its remover.
+    /// True if the directory is removed when it is dropped after a signal to its remover.
     fn goes_after(signal: Signal) -> bool {
         let made = ScratchDirectory::new("prestan-test-", None).unwrap();
         let path = made.path().to_owned();
@@ -129,7 +132,7 @@ mod tests {
 
     #[test]
     fn it_goes_whatever_happens_to_the_one_that_removes_it() {
-        // As a service manager, or nobody who knows it, may end it.
+        // Sent by a service manager, or by a person.
         assert!(goes_after(Signal::TERM));
         assert!(goes_after(Signal::KILL));
     }
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn its_remover_outlives_a_signal_to_all() {
         let mut made = ScratchDirectory::new("prestan-test-", None).unwrap();
-        // Until the shell is there, no signal is ignored.
+        // Until the shell has started, no signal is ignored.
         let status = format!("/proc/{}/status", made.remover.id());
         let ignores = |status: &str| {
             let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! How an owner ends the thread that serves its devices.
+//! The request of an owner to end the thread that serves its devices.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// What tells a thread to stop, and wakes it up for that.
+/// A flag that stops a thread, and a descriptor that wakes it up.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     is_raised: AtomicBool,
@@ -23,17 +23,17 @@ impl StopSignal {
         })
     }
 
-    /// Whether the thread should stop.
+    /// True if the thread should stop.
     pub(crate) fn is_raised(&self) -> bool {
         self.is_raised.load(Ordering::Acquire)
     }
 
-    /// Can be read when the thread should stop.
+    /// A descriptor that becomes readable when the thread should stop.
     pub(crate) fn wake(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Ends the thread, if it has not been ended before. Returns how it ended.
+    /// Ends the thread, if it has not been ended before. Returns its result.
     pub(crate) fn end(&self, thread: &mut Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
         self.is_raised.store(true, Ordering::Release);
         let written = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());

@@ -1,7 +1,7 @@
-//! What a program in a laboratory knows of the other hosts: where their namespaces are, and their addresses.
+//! The other hosts as seen by a program in a laboratory: their namespaces and addresses.
 //!
-//! It stands in variables of the environment, which programs pass on to those that they start. The namespaces are
-//! paths below `/proc`, which need no descriptor to be inherited.
+//! These are passed in environment variables, which programs pass on to those that they start. The
+//! namespaces are paths below `/proc`, which need no descriptor to be inherited.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Surroundings {
     pub here: String,
     /// The host in which it starts servers.
     pub server_host: Option<String>,
-    /// Whether servers listen at the IPv6 address of their host.
+    /// Servers listen at the IPv6 address of their host.
     pub is_ipv6: bool,
     /// All hosts and routers.
     pub hosts: Vec<SurroundingHost>,
@@ -38,18 +38,18 @@ pub struct Surroundings {
 pub struct SurroundingHost {
     /// Its name.
     pub name: String,
-    /// Where its network namespace is; none of a bare host, which runs no programs.
+    /// Path of its network namespace; none for a bare host, which runs no programs.
     pub path: Option<PathBuf>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Surroundings {
-    /// Reads them from variables of the environment; `None` outside of laboratories.
+    /// Reads them from environment variables; `None` outside of laboratories.
     ///
     /// # Errors
     ///
-    /// The variables are not what a laboratory sets.
+    /// The variables were not set by a laboratory.
     pub fn read(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Surroundings>, LabError> {

@@ -18,7 +18,8 @@ pub(crate) fn unshare_network() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
 
-/// Children of the calling thread are in a new process namespace, whose init is the first of them.
+/// Puts children of the calling thread into a new process namespace, whose init is the first of
+/// them.
 pub(crate) fn unshare_processes() -> io::Result<()> {
     unshare(UnshareFlags::NEWPID)
 }
@@ -28,7 +29,7 @@ pub(crate) fn unshare_users() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER)
 }
 
-/// Moves the calling thread into a new mount namespace, whose mounts stay its own.
+/// Moves the calling thread into a new mount namespace, whose mounts stay private.
 pub(crate) fn unshare_mounts() -> io::Result<()> {
     use rustix::mount::{MountPropagationFlags, mount_change};
     unshare(UnshareFlags::NEWNS)?;
@@ -37,7 +38,7 @@ pub(crate) fn unshare_mounts() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets a file stand in the place of another one, for the mount namespace of the calling thread.
+/// Covers a file by another one, for the mount namespace of the calling thread.
 pub(crate) fn cover(file: &Path, place: &Path) -> io::Result<()> {
     rustix::mount::mount_bind(file, place)?;
     Ok(())
@@ -56,8 +57,8 @@ pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The program will be in this network namespace. It inherits the descriptors `passed`, under the
-/// same numbers.
+/// Makes the program start in this network namespace. It inherits the descriptors `passed`, under
+/// the same numbers.
 pub(crate) fn start_in_network(command: &mut Command, namespace: OwnedFd, passed: Vec<OwnedFd>) {
     let enter = move || {
         enter_network(namespace.as_fd())?;
@@ -68,7 +69,7 @@ pub(crate) fn start_in_network(command: &mut Command, namespace: OwnedFd, passed
     unsafe { command.pre_exec(enter) };
 }
 
-/// Lets the next program have these descriptors, under the same numbers. Allocates nothing.
+/// Passes these descriptors on to the next program, under the same numbers. Allocates nothing.
 fn pass_on(descriptors: &[OwnedFd]) -> io::Result<()> {
     for descriptor in descriptors {
         rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
@@ -76,24 +77,24 @@ fn pass_on(descriptors: &[OwnedFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// The program, which is the first of a process namespace, will see that namespace in `/proc`, if the
-/// kernel allows it: in a container that hides parts of `/proc`, it does not. The program inherits the
-/// descriptors `passed`, under the same numbers.
+/// Prepares the program, which is the first of a process namespace, to see that namespace in
+/// `/proc`, if the kernel permits it: in a container that hides parts of `/proc`, it does not. The
+/// program inherits the descriptors `passed`, under the same numbers.
 pub(crate) fn start_init(command: &mut Command, passed: Arc<Vec<OwnedFd>>) {
     use rustix::mount::{MountFlags, mount};
     let prepare = move || {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        // Whoever needs to know looks at /proc.
+        // The result shows in /proc.
         let _ = mount(c"proc", c"/proc", c"proc", flags, None);
         pass_on(&passed)
     };
-    // SAFETY: between fork and exec the closure makes system calls only (mount, fcntl), with texts that
-    // exist already; it neither allocates nor takes a lock.
+    // SAFETY: between fork and exec the closure makes system calls only (mount, fcntl), with texts
+    // that exist already; it neither allocates nor takes a lock.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// The program will be in a new user namespace, as its root. `uid_map` and `gid_map` are the texts
-/// of the files of that name.
+/// Makes the program start in a new user namespace, as its root. `uid_map` and `gid_map` are the
+/// texts of the files of that name.
 pub(crate) fn start_in_user_namespace(command: &mut Command, uid_map: String, gid_map: String) {
     let enter = move || {
         unshare_users()?;
@@ -104,7 +105,7 @@ pub(crate) fn start_in_user_namespace(command: &mut Command, uid_map: String, gi
     unsafe { command.pre_exec(enter) };
 }
 
-/// The program will be another user, without groups beside its own.
+/// Makes the program start as another user, with that user's group only.
 pub(crate) fn start_as(command: &mut Command, uid: u32, gid: u32) {
     use rustix::process::{Gid, Uid};
     use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -136,7 +137,7 @@ fn write_file(path: &CStr, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The program will ignore SIGCHLD: the kernel then reaps its children, also those it inherits.
+/// Makes the program ignore SIGCHLD: the kernel then reaps its children, also those it inherits.
 pub(crate) fn start_without_zombies(command: &mut Command) {
     let ignore = || {
         // SAFETY: `signal` changes a disposition of this process, which has one thread.
@@ -166,7 +167,7 @@ pub(crate) fn attach_tap(tun: &OwnedFd, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The calling thread runs before all threads of normal priority (SCHED_FIFO, the lowest of them).
+/// Runs the calling thread before all threads of normal priority (SCHED_FIFO, the lowest of them).
 pub(crate) fn become_real_time() -> io::Result<()> {
     // SAFETY: `sched_param` is a C structure of integers, for which zeros are a valid value.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -196,14 +197,14 @@ pub(crate) fn bind_to_device(socket: &OwnedFd, index: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// All protocols, in network order, as `socket` and `bind` want it.
+/// All protocols, in network order, as `socket` and `bind` require it.
 pub(crate) const EVERY_PROTOCOL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
 /// `SIOCGSTAMPNS` of linux/sockios.h, as it was before times of 64 bits on machines of 32.
 const RECEIVED_AT: libc::Ioctl = 0x8907;
 
 /// When the kernel received the packet that was last read from a socket, as time of day in ns. The
-/// first call asks the kernel for these times.
+/// first call enables these time stamps.
 pub(crate) fn received_at(socket: &OwnedFd) -> io::Result<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -218,15 +219,17 @@ pub(crate) fn received_at(socket: &OwnedFd) -> io::Result<u64> {
     Ok(u64::try_from(nanos).unwrap_or(0))
 }
 
-/// Place of `tcpi_min_rtt` in `struct tcp_info` (`linux/tcp.h`), in numbers of 32 bits; from Linux 4.3 on.
+/// Index of `tcpi_min_rtt` in `struct tcp_info` (`linux/tcp.h`), in words of 32 bits; from Linux
+/// 4.3 on.
 const LEAST_ROUND_TRIP: usize = 37;
 
-/// The shortest round trip of a TCP connection until now, its handshake included; `None` where none was measured.
+/// The shortest round trip of a TCP connection until now, its handshake included; `None` where none
+/// was measured.
 pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Option<Duration>> {
     let mut info = [0_u32; LEAST_ROUND_TRIP + 1];
     let mut length = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them make numbers;
-    // both outlive the call.
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of
+    // them make numbers; both outlive the call.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -244,8 +247,8 @@ pub(crate) fn least_round_trip(socket: BorrowedFd<'_>) -> io::Result<Option<Dura
     Ok(is_measured.then(|| Duration::from_micros(micros.into())))
 }
 
-/// Switches an offload of a device of the calling thread's namespace off, by its command of
-/// linux/ethtool.h. A device that does not have it needs nothing.
+/// Switches off an offload of a device of the calling thread's namespace, by its command of
+/// linux/ethtool.h. Succeeds for a device without the offload.
 pub(crate) fn switch_off(socket: &OwnedFd, device: &str, offload: u32) -> io::Result<()> {
     #[repr(C)]
     struct EthtoolValue {
@@ -258,8 +261,8 @@ pub(crate) fn switch_off(socket: &OwnedFd, device: &str, offload: u32) -> io::Re
     };
     let mut request = request_for(device)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL reads one `ifreq` and the value that it points to, which both live as long
-    // as the call.
+    // SAFETY: SIOCETHTOOL reads one `ifreq` and the value that it points to, which both live as
+    // long as the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     match io::Error::last_os_error() {
         _ if result >= 0 => Ok(()),
@@ -277,7 +280,8 @@ fn request_for(name: &str) -> io::Result<libc::ifreq> {
     if bytes.is_empty() || bytes.len() >= libc::IFNAMSIZ || bytes.contains(&0) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: `ifreq` is a C structure of integers and a pointer, for which zeros are a valid value.
+    // SAFETY: `ifreq` is a C structure of integers and a pointer, for which zeros are a valid
+    // value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
         *to = libc::c_char::from_ne_bytes([*from]);

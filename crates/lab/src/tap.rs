@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::namespace::Namespace;
 use crate::system;
 
-/// A TAP device of a namespace. It has no offloads: the kernel hands over frames of at most the
+/// A TAP device of a namespace. It has no offloads: the kernel passes on frames of at most the
 /// device's MTU, with their checksums. It disappears when this value is dropped.
 #[derive(Debug)]
 pub struct Tap {
@@ -21,7 +21,7 @@ impl Tap {
     ///
     /// # Errors
     ///
-    /// There is no `/dev/net/tun` for this user, or the name is taken or no name for a device.
+    /// There is no `/dev/net/tun` for this user, or the name is in use or invalid.
     pub fn create(namespace: &Namespace, device: &str) -> Result<Tap, LabError> {
         let create = || {
             let tun = OpenOptions::new()

@@ -24,16 +24,16 @@ pub struct HostAddresses {
     pub ipv4: Ipv4Addr,
     /// IPv6, of a network of 64 bits.
     pub ipv6: Ipv6Addr,
-    /// Of the device.
+    /// Address of the device.
     pub ethernet: [u8; 6],
 }
 
 /// Two hosts, client and server, joined by one link. Their devices are `eth0`.
 ///
-/// Nothing is on the link but what programs send: neighbours are entered by hand, so that no ARP
-/// request can be lost; there are no link-local addresses; and the devices resolve no addresses, so
-/// that no group of multicast listeners has to be reported. Congestion control is Cubic, whatever it
-/// is on this machine, and the kernel remembers nothing of former connections.
+/// The link carries only frames of programs: neighbours are entered by hand, so that no ARP request
+/// can be lost; there are no link-local addresses; and the devices resolve no addresses, so that no
+/// group of multicast listeners has to be reported. Congestion control is Cubic, whatever it is on
+/// this machine, and the kernel keeps no metrics of former connections.
 #[derive(Debug)]
 pub struct TwoHosts {
     /// The link: `forth` is from the client to the server.
@@ -56,7 +56,7 @@ impl TwoHosts {
     ///
     /// # Errors
     ///
-    /// What is missing for it, with the remedy; a setting is out of range.
+    /// A missing requirement, with the remedy; or a setting is out of range.
     pub fn new(settings: &ForwarderSettings) -> Result<TwoHosts, LabError> {
         let (client, client_tap) = host("client", TwoHosts::CLIENT, TwoHosts::SERVER)?;
         let (server, server_tap) = host("server", TwoHosts::SERVER, TwoHosts::CLIENT)?;
@@ -72,14 +72,14 @@ impl TwoHosts {
     ///
     /// # Errors
     ///
-    /// As [`Namespace::sysctl`].
+    /// As for [`Namespace::sysctl`].
     pub fn sysctl(&self, values: &[(&str, &str)]) -> Result<(), LabError> {
         self.client.sysctl(values)?;
         self.server.sysctl(values)
     }
 
-    /// Sets the congestion control of connections that begin from now on, in both hosts: `reno`, `cubic`
-    /// (which it is at first).
+    /// Sets the congestion control of connections that begin from now on, in both hosts: `reno`,
+    /// `cubic` (which it is at first).
     ///
     /// # Errors
     ///
@@ -90,11 +90,11 @@ impl TwoHosts {
     }
 
     /// Frames that the kernel dropped at the devices, before the forwarder read them or after it
-    /// wrote them. They are losses that no counter of the link has.
+    /// wrote them: losses that no counter of the link contains.
     ///
     /// # Errors
     ///
-    /// As [`Namespace::dropped`].
+    /// As for [`Namespace::dropped`].
     pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
         Ok(self.client.dropped(DEVICE)? + self.server.dropped(DEVICE)?)
     }
@@ -111,8 +111,8 @@ impl ClosedNetwork for TwoHosts {
     }
 }
 
-/// Addresses of the host of a number. 198.18.0.0/15 is for benchmarks (RFC 2544, appendix C.2.2), and
-/// so is 2001:2::/48 (RFC 5180, section 8).
+/// Addresses of the host of a number. 198.18.0.0/15 is for benchmarks (RFC 2544, appendix C.2.2),
+/// and so is 2001:2::/48 (RFC 5180, section 8).
 const fn addresses(number: u8) -> HostAddresses {
     HostAddresses {
         ipv4: Ipv4Addr::new(198, 18, 0, number),
@@ -153,9 +153,9 @@ fn host(
     Ok((namespace, tap))
 }
 
-/// Sets the routes to the other host. Congestion control is a property of the route, because the kernel
-/// lets a namespace other than the first choose its default only among those that are allowed to
-/// every user.
+/// Sets the routes to the other host. Congestion control is a property of the route, because the
+/// kernel lets a namespace other than the first choose its default only among those that are
+/// allowed to every user.
 fn route(namespace: &Namespace, congestion_control: &str) -> Result<(), LabError> {
     let to = |network: &str| {
         format!("route replace {network} dev {DEVICE} congctl {congestion_control}")

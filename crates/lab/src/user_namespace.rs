@@ -22,15 +22,15 @@ pub fn enter() -> Result<(), LabError> {
     system::write_user_maps(&uid_map, &gid_map).map_err(LabError::UserNamespace)
 }
 
-/// Starts the program in a new user namespace, in which it is root. Where the system does not allow
-/// that, `spawn` fails.
+/// Starts the program in a new user namespace, in which it is root. Where the system does not
+/// permit that, `spawn` fails.
 pub fn enter_before_exec(command: &mut Command) {
     let (uid_map, gid_map) = maps();
     system::start_in_user_namespace(command, uid_map, gid_map);
 }
 
-/// Starts the program in a new user namespace, in which this user has other numbers, and no rights that
-/// others of these numbers do not have. Where the system does not allow that, `spawn` fails.
+/// Starts the program in a new user namespace, in which this user has other numbers, without
+/// additional rights. Where the system does not permit that, `spawn` fails.
 pub fn rename_before_exec(command: &mut Command, uid: u32, gid: u32) {
     let own_uid = rustix::process::geteuid().as_raw();
     let own_gid = rustix::process::getegid().as_raw();
@@ -38,13 +38,13 @@ pub fn rename_before_exec(command: &mut Command, uid: u32, gid: u32) {
     system::start_in_user_namespace(command, maps.0, maps.1);
 }
 
-/// Starts the program as another user. Unlike [`std::os::unix::process::CommandExt::uid`], this happens
-/// behind an entrance into a namespace that was asked for earlier, for which that user has no rights.
+/// Starts the program as another user. Unlike [`std::os::unix::process::CommandExt::uid`], this
+/// happens after entering a namespace as requested earlier, for which that user has no rights.
 pub fn become_before_exec(command: &mut Command, uid: u32, gid: u32) {
     system::start_as(command, uid, gid);
 }
 
-/// Root of the namespace is the user who runs this process, and nobody else exists in it.
+/// Root of the namespace is the user who runs this process; no other user exists in it.
 fn maps() -> (String, String) {
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();

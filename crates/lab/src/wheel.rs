@@ -1,10 +1,10 @@
 //! A timer wheel: values that are due at a time, returned in the order of their times.
 //!
-//! Hierarchical, after G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", 1987: nine
-//! levels of 64 slots; a slot of the first level is a tick of 1.024 µs, one of each further level as
-//! long as the whole level before. The level of a value is that of the highest bits in which its tick
-//! differs from the current one, so that all of a level are due before all of the next. Ticks only
-//! sort: deadlines stay exact to the nanosecond.
+//! Hierarchical, after G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels", 1987:
+//! nine levels of 64 slots; a slot of the first level is a tick of 1.024 µs, one of each further
+//! level as long as the whole level before. The level of a value is that of the highest bits in
+//! which its tick differs from the current one, so that all of a level are due before all of the
+//! next. Ticks only sort: deadlines stay exact to the nanosecond.
 
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ struct WheelLevel<T> {
 
 #[derive(Debug)]
 struct WheelSlot<T> {
-    /// Earliest time of its values; without meaning if it is empty.
+    /// Earliest time of its values; meaningless if it is empty.
     earliest: u64,
     timers: Vec<Timer<T>>,
 }
@@ -77,7 +77,7 @@ impl<T> TimerWheel<T> {
         self.length
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// What a wheel must do, done plainly.
+    /// The expected behaviour of a wheel, by sorting.
     fn expected(timers: &[(u64, usize)]) -> Vec<(u64, usize)> {
         let mut sorted = timers.to_vec();
         sorted.sort();
@@ -262,8 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// At each step of the clock, exactly those are returned that are due, in order; and the next
-        /// deadline is that of the first of the others.
+        /// At each step of the clock, exactly the values that are due are returned, in order; and
+        /// the next deadline is that of the first of the others.
         #[test]
         fn a_wheel_is_a_sorted_list(steps in steps()) {
             let mut wheel = TimerWheel::new();

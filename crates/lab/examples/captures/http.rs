@@ -1,4 +1,4 @@
-//! A small HTTP server and client, whose system calls decide what the segments are.
+//! A small HTTP server and client, whose system calls determine the segments.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use lab::TwoHosts;
 use socket2::{Domain, Socket, Type};
 
-/// How a client behaves.
+/// Behaviour of a client.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ClientHabits {
     /// Uses IPv6.
@@ -19,8 +19,8 @@ pub(crate) struct ClientHabits {
     pub(crate) pause: Duration,
 }
 
-/// Performs the requests one after the other, over one connection. Each is a list of writes, and each
-/// response is read in full.
+/// Performs the requests one after the other, over one connection. Each is a list of writes, and
+/// each response is read in full.
 pub(crate) fn converse(
     hosts: &TwoHosts,
     habits: ClientHabits,
@@ -51,7 +51,7 @@ pub(crate) fn converse(
     served.map_err(|_| io::Error::other("the server panicked"))?
 }
 
-/// The request for a response of so many bytes, head included.
+/// The request for a response of this many bytes, head included.
 pub(crate) fn get(bytes: usize) -> Vec<String> {
     vec![format!(
         "GET /total/{bytes} HTTP/1.1\r\nHost: server\r\n\r\n"
@@ -118,7 +118,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<(String, u64)> {
     }
 }
 
-/// A response of so many bytes, head included.
+/// A response of this many bytes, head included.
 fn response(total: usize) -> Vec<u8> {
     let head = |body: usize| {
         format!(

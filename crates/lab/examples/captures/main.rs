@@ -1,7 +1,7 @@
 //! Makes small captures of HTTP over TCP through an impaired link, at the server's end of it:
 //! `cargo run -p prestan-lab --example captures -- DIRECTORY [NAME...]`.
 //!
-//! It needs root (or CAP_NET_ADMIN), `/dev/net/tun`, `ip` and `tcpdump`.
+//! Needs root (or CAP_NET_ADMIN), `/dev/net/tun`, `ip` and `tcpdump`.
 
 mod http;
 mod scenarios;
@@ -19,8 +19,8 @@ use lab::TwoHosts;
 use rustix::process::{Pid, Signal, kill_process};
 use scenarios::Scenario;
 
-/// A link on which nothing passes for so long has nothing inside. Longer than the longest pause of
-/// a scenario's end, and than the delayed ACK of a FIN.
+/// Time without a frame after which a link is empty. Longer than the longest pause at the end of a
+/// scenario, and than the delayed ACK of a FIN.
 const QUIET: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {
@@ -72,7 +72,7 @@ fn make_all(directory: &Path, names: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes one capture. Returns what the link did to frames from the server.
+/// Makes one capture. Returns the counters of the link for frames from the server.
 fn make(scenario: &Scenario, file: &Path) -> Result<String, Box<dyn Error>> {
     let hosts = TwoHosts::new(&scenario.link)?;
     hosts.sysctl(scenario.sysctls)?;
@@ -99,7 +99,7 @@ fn make(scenario: &Scenario, file: &Path) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// What the kernels of both hosts counted for TCP.
+/// TCP counters of the kernels of both hosts.
 fn tcp_counters(hosts: &TwoHosts) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     for host in [&hosts.client, &hosts.server] {
@@ -112,7 +112,7 @@ fn tcp_counters(hosts: &TwoHosts) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// A running tcpdump, and the thread that reads what it reports.
+/// A running tcpdump, and the thread that reads its output.
 struct RunningCapture {
     child: Child,
     report: JoinHandle<String>,
@@ -121,7 +121,7 @@ struct RunningCapture {
 fn start_capture(hosts: &TwoHosts, file: &Path) -> Result<RunningCapture, Box<dyn Error>> {
     let mut command = Command::new("tcpdump");
     command
-        // In immediate mode the buffer (16 MiB) has room for the longest packet in every place.
+        // In immediate mode the buffer (16 MiB) has room for the longest packet in every slot.
         .args([
             "-n",
             "-i",
@@ -145,7 +145,7 @@ fn start_capture(hosts: &TwoHosts, file: &Path) -> Result<RunningCapture, Box<dy
     while lines.read_line(&mut report)? > 0 {
         if report.contains("listening on") {
             let rest = move || {
-                // What cannot be read is missing from the report, which is then refused.
+                // Unreadable lines are missing from the report, which is then refused.
                 let _ = lines.read_to_string(&mut report);
                 report
             };

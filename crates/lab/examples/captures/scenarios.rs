@@ -1,4 +1,4 @@
-//! What the captures contain.
+//! Contents of the captures.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::http::{ClientHabits, converse, get, put_in_two_writes};
 /// Payload of a full segment with time stamps, over IPv4 with an MTU of 1500.
 const SEGMENT: usize = 1448;
 
-/// What happens between client and server.
+/// Exchange between client and server.
 type Conversation = Box<dyn Fn(&TwoHosts) -> io::Result<()>>;
 
 /// One capture.

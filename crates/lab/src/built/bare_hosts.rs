@@ -5,8 +5,8 @@
 //!  [device of the link] - [bridge] - [TAP `bare0`] == thread of the server
 //! ```
 //!
-//! With the bridge between them, a bare host can have any kind of link, and captures are made in its namespace as in
-//! those of other hosts.
+//! With the bridge between them, a bare host can have any kind of link, and captures are made in
+//! its namespace as in those of other hosts.
 
 use std::net::IpAddr;
 
@@ -71,7 +71,8 @@ fn server(node: &LabNode, planned: &PlannedBareHost, seed: u64) -> Result<BareSe
         .map_err(|error| LabError::Setting(format!("the bare host `{}`: {error}", node.name)))
 }
 
-/// Where the bridge passes frames on: those to the server, at once. It learns where all others are from the requests.
+/// Forwarding entries of the bridge: frames to the server pass at once. The bridge learns all
+/// others from requests.
 pub(super) fn forwarding(node: &LabNode) -> Vec<([u8; 6], &'static str)> {
     let own = node.interfaces.iter();
     own.map(|interface| (interface.ethernet, DEVICE)).collect()

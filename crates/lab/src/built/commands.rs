@@ -6,12 +6,13 @@ use topology::{LabNode, LabRoute};
 
 use super::bare_hosts::DEVICE;
 
-/// Frames that wait at a device until they are read. The kernel's 1000 are less than several TCP senders emit at
-/// once, and what a queue drops must be dropped by the queue that is described.
+/// Frames that wait at a device until they are read. The kernel's 1000 are less than several TCP
+/// senders emit at once, and the only losses must be those of the described queue.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// A host or a router. Nothing is on its links but what programs send: neighbours are entered by hand, so that no
-/// ARP request can be lost, there are no link-local addresses, and the devices resolve no addresses.
+/// Commands for a host or a router. Its links carry only frames of programs: neighbours are entered
+/// by hand, so that no ARP request can be lost, there are no link-local addresses, and the devices
+/// resolve no addresses.
 pub(super) fn of_host(node: &LabNode) -> Vec<String> {
     let mut commands = Vec::new();
     for interface in &node.interfaces {
@@ -44,8 +45,8 @@ pub(super) fn of_host(node: &LabNode) -> Vec<String> {
     commands
 }
 
-/// Congestion control is a property of the route, because the kernel lets a namespace other than the first choose
-/// its default only among those that are allowed to every user.
+/// Congestion control is a property of the route, because the kernel lets a namespace other than
+/// the first choose its default only among those that are allowed to every user.
 fn route(route: &LabRoute) -> String {
     let mut text = format!("route replace {}", route.to);
     // Writing to a `String` cannot fail.
@@ -69,7 +70,7 @@ fn route(route: &LabRoute) -> String {
     text
 }
 
-/// A switch.
+/// Commands for a switch.
 pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
     let mut commands = bridge();
     for interface in &node.interfaces {
@@ -85,8 +86,9 @@ pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
     commands
 }
 
-/// A bare host: a bridge between the device of its link and that of its server. The Ethernet address of the plan is the
-/// server's, so that the device of the link has another one: frames to that of a port are for the bridge itself.
+/// Commands for a bare host: a bridge between the device of its link and that of its server. The
+/// Ethernet address of the plan is the server's, so that the device of the link has another one:
+/// frames to that of a port are for the bridge itself.
 pub(super) fn of_bare_host(node: &LabNode) -> Vec<String> {
     let mut ports = vec![(DEVICE, None)];
     let mut mtu = 1500;
@@ -108,7 +110,7 @@ pub(super) fn of_bare_host(node: &LabNode) -> Vec<String> {
     commands
 }
 
-/// A bridge that sends nothing of its own.
+/// A bridge that sends no frames of its own.
 fn bridge() -> Vec<String> {
     vec![
         "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
@@ -116,7 +118,7 @@ fn bridge() -> Vec<String> {
     ]
 }
 
-/// Where a switch passes frames on, so that the first one to a host is not sent to all.
+/// Forwarding entries of a switch, so that the first frame to a host is not sent to all.
 pub(super) fn forwarding(entries: &[([u8; 6], &str)]) -> Vec<String> {
     let entry = |(address, port): &([u8; 6], &str)| {
         format!(

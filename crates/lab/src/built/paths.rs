@@ -1,6 +1,7 @@
-//! What TCP connections between two hosts are like: the round trip, and the congestion control of both ends.
+//! TCP connections between two hosts: the round trip, and the congestion control of both ends.
 //!
-//! The kernel measures the round trip, from the SYN to the response to it, so that no wake-up of a program is in it.
+//! The kernel measures the round trip, from the SYN to the response to it, so that it contains no
+//! wake-up of a program.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,11 +12,11 @@ use super::{BuiltHost, BuiltLab};
 use crate::error::LabError;
 use crate::system;
 
-/// Connections of which the median counts.
+/// Connections whose median is used.
 const CONNECTIONS: usize = 9;
 
-/// Most connections: where a SYN is sent again, as while a bridge of a new laboratory still learns that its ports are
-/// up, the kernel measures no round trip.
+/// Most connections: where a SYN is sent again, as while a bridge of a new laboratory still learns
+/// that its ports are up, the kernel measures no round trip.
 const MOST_CONNECTIONS: usize = 2 * CONNECTIONS;
 
 /// Longest wait for one of them.
@@ -33,8 +34,9 @@ pub struct PathProbe {
 }
 
 impl BuiltLab {
-    /// Opens connections from one host to another, one after the other: to a listener of its own, or where a `port` is
-    /// given, to the server that is there. What the kernel keeps of them for later connections is deleted.
+    /// Opens connections from one host to another, one after the other: to a new listener, or where
+    /// a `port` is given, to the server that is there. The metrics that the kernel keeps of them
+    /// for later connections are deleted.
     ///
     /// # Errors
     ///
@@ -60,7 +62,8 @@ impl BuiltLab {
                 source,
             })?;
         for host in [client, server] {
-            // A kernel without this memory has nothing to delete, and neither has a host without the kernel's TCP.
+            // A kernel without these metrics has nothing to delete, and neither has a host without
+            // the kernel's TCP.
             let _ = host.namespace().ip(&["tcp_metrics flush all"]);
         }
         Ok(probe)

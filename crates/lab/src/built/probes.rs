@@ -1,8 +1,9 @@
-//! Measures a wire: frames of our own from the device at one end to that at the other.
+//! Measures a wire: sends frames from the device at one end to that at the other.
 //!
-//! They are raw frames, so that every link is measured alone, whatever is at its ends: a host, a router, or a port of
-//! a switch. Their destination is one that bridges do not pass on (IEEE 802.1D, table 7-10). The time of departure
-//! is read just before the system call; that of arrival is the kernel's.
+//! They are raw frames, so that every link is measured alone, whatever its ends are: a host, a
+//! router, or a port of a switch. Bridges do not forward their destination (IEEE 802.1D, table
+//! 7-10). The time of departure is read just before the system call; that of arrival is the
+//! kernel's.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,13 +22,13 @@ use crate::error::LabError;
 use crate::namespace::Namespace;
 use crate::system;
 
-/// LLDP's address for the nearest bridge, which no bridge passes on.
+/// LLDP's address for the nearest bridge, which no bridge forwards.
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 
 /// Local experimental EtherType 1 (IEEE 802).
 const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 
-/// What our frames have behind the Ethernet header, before their numbers.
+/// Marks these frames, behind the Ethernet header and before their numbers.
 const MARK: [u8; 8] = *b"prestan?";
 
 /// Ethernet header, mark, kind, number and time of departure.
@@ -36,32 +37,34 @@ const HEADER: usize = 14 + 8 + 4 + 4 + 8;
 /// Shortest frame of Ethernet without its check sequence, in bytes.
 const PROBE: usize = 60;
 
-/// Longest time for the probes of delay and loss, unless the wire is so slow that the fewest take longer.
+/// Longest time for the probes of delay and loss, unless the wire is so slow that the fewest take
+/// longer.
 const PROBING: Duration = Duration::from_secs(3);
 
 /// Fewest probes of delay and loss.
 const FEWEST_PROBES: u32 = 5;
 
-/// Longest time in which more is sent than the wire carries, unless the fewest frames take longer.
+/// Longest time of sending more than the wire carries, unless the fewest frames take longer.
 const RATING: Duration = Duration::from_secs(4);
 
-/// Frames of which the rate is measured, if they take as long as that; and the fewest.
+/// Frames for measuring the rate, if they take as long as that; and the fewest.
 const RATED_FRAMES: u64 = 200;
 const FEWEST_RATED: u64 = 8;
 
-/// A queue for fewer packets is empty at times, when this machine has something else to do.
+/// A queue for fewer packets is sometimes empty, when this machine is busy.
 const SHALLOW: usize = 4;
 
 /// Time without an arrival after which the wire is empty.
 const SILENCE: Duration = Duration::from_millis(60);
 
-/// Longest time for which a silent wire is watched until the receiver has looked: frames of others may keep it busy.
+/// Longest wait for the receiver to check, after the wire became silent: other frames may keep it
+/// busy.
 const LOOKING: Duration = Duration::from_secs(5);
 
 /// Frames that a wire without a rate has to carry.
 const BURST: u32 = 1000;
 
-/// What a frame was sent for.
+/// Purpose of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProbeKind {
     Delay = 0,
@@ -82,13 +85,14 @@ struct ArrivedProbe {
 #[derive(Debug, Clone, Copy)]
 struct ProbePlan {
     wire: PlannedWire,
-    /// Probes of delay and loss, and the time from one to the next: half of the rate at most, so that none waits.
+    /// Probes of delay and loss, and the time from one to the next: half of the rate at most, so
+    /// that none waits.
     count: u32,
     gap: Duration,
-    /// Bytes of a frame that measures the rate, and how long it takes.
+    /// Bytes of a frame that measures the rate, and its duration.
     bytes: usize,
     each: u64,
-    /// Time in which such frames are sent.
+    /// Time of sending such frames.
     rating: Duration,
 }
 
@@ -125,15 +129,15 @@ impl ProbePlan {
         }
     }
 
-    /// How long a frame is on the wire at most, if it does not wait.
+    /// Longest time of a frame on the wire, if it does not wait.
     fn on_the_wire(&self, bytes: usize) -> Duration {
         let wire = &self.wire;
         let time = wire.delay.saturating_add(wire.jitter);
         Duration::from_nanos(time.saturating_add(wire.sending_time(bytes)))
     }
 
-    /// How long it takes at most, if nothing else is on the wire. What waits at the end of the rating is less than what
-    /// was sent in it.
+    /// Longest duration, if nothing else is on the wire. Frames that wait at the end of the rating
+    /// are fewer than were sent in it.
     fn duration(&self) -> Duration {
         let waits =
             [PROBE, self.bytes].map(|bytes| self.on_the_wire(bytes).saturating_add(SILENCE));
@@ -152,7 +156,8 @@ struct WireEnd<'a> {
 }
 
 impl BuiltLab {
-    /// How long it takes at most to measure one direction of a link: half a second for most, and some seconds for slow ones.
+    /// Longest time for measuring one direction of a link: half a second for most, and some seconds
+    /// for slow ones.
     pub fn measuring_time(&self, link: usize, from: usize) -> Duration {
         let planned = self.network.links.get(link).zip(self.ends_of(link, from));
         planned.map_or(Duration::ZERO, |(planned, (sender, _))| {
@@ -161,8 +166,8 @@ impl BuiltLab {
         })
     }
 
-    /// Measures one direction of a link, from its end 0 or 1 on: delay, loss and rate. Nothing else should be on the link
-    /// meanwhile.
+    /// Measures one direction of a link, from its end 0 or 1 on: delay, loss and rate. Nothing else
+    /// should be on the link meanwhile.
     ///
     /// A link to a hub is measured to the next station of the hub.
     ///
@@ -262,7 +267,7 @@ impl WireEnd<'_> {
             )?;
             // As much as an ordinary user gets.
             let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20);
-            // Asks for times; there is none yet.
+            // Enables the time stamps; there is none yet.
             let _ = system::received_at(&socket);
             Ok(socket)
         };
@@ -270,7 +275,7 @@ impl WireEnd<'_> {
     }
 }
 
-/// Says that a thread ends, also where it panics: the other one does not wait for it.
+/// Announces the end of a thread, also when it panics: the other one then stops waiting.
 struct EndOfMeasuring<'a>(&'a AtomicBool);
 
 impl Drop for EndOfMeasuring<'_> {
@@ -285,7 +290,7 @@ struct Probes {
     input: OwnedFd,
     ethernet: [u8; 6],
     arrived: Mutex<Vec<ArrivedProbe>>,
-    /// Times that the receiver waited, and nothing had arrived.
+    /// Number of times that the receiver waited, and nothing had arrived.
     idle: AtomicU64,
     /// Either thread has ended.
     ends: AtomicBool,
@@ -380,13 +385,13 @@ impl Probes {
         put(&time_of_day().to_be_bytes());
         match rustix::net::send(&self.output, &frame, SendFlags::empty()) {
             Ok(_) => Ok(()),
-            // The device's own queue is full: more cannot be sent, and that is all that is wanted.
+            // The queue of the device is full, as intended: more cannot be sent.
             Err(rustix::io::Errno::NOBUFS) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Receives until it is told to end.
+    /// Receives until the other thread ends.
     fn receive(&self) -> io::Result<()> {
         let _ends = EndOfMeasuring(&self.ends);
         let mut frame = [0; HEADER];
@@ -414,8 +419,9 @@ impl Probes {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until so many frames arrived, or none arrives for longer than one is on the wire, and the receiver has
-    /// looked since, or ended: where other programs use the processors, frames wait for it.
+    /// Waits until this many frames arrived, or none arrives for longer than one is on the wire,
+    /// and the receiver has checked since, or ended: when other programs use the processors, frames
+    /// wait for it.
     fn wait(&self, kind: ProbeKind, on_the_wire: Duration, until: Option<usize>) {
         let idle = || self.idle.load(Ordering::Acquire);
         let mut last = Instant::now();
@@ -443,7 +449,7 @@ impl Probes {
         }
     }
 
-    /// Frames that arrived, each once, in the order in which they were sent.
+    /// Frames that arrived, each once, in the order of their departure.
     fn unique(&self, kind: ProbeKind) -> Vec<ArrivedProbe> {
         let all = self.all();
         let mut own: Vec<_> = all
@@ -457,8 +463,9 @@ impl Probes {
     }
 }
 
-/// The rate at which frames arrived, in bit/s, and by how many of them it is known; `None` where fewer than two did. The
-/// first tenth is left out: the sender was not busy yet. What was lost behind the sender had its time, too.
+/// The rate at which frames arrived, in bit/s, and the number of frames that it is based on; `None`
+/// for fewer than two. The first tenth is left out: the sender was not busy yet. Frames lost behind
+/// the sender took their time, too.
 fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> (Option<f64>, u64) {
     let wire = &plan.wire;
     let mut times: Vec<u64> = probes.iter().map(|own| own.received).collect();
@@ -472,7 +479,7 @@ fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> (Option<f64>, u64) {
     let mean = (last - first).max(1) as f64 / (times.len() - 1) as f64;
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     gaps.sort_unstable();
-    // Where the sender is idle at times, most frames still follow each other.
+    // A sender that is sometimes idle still sends most frames back to back.
     let is_idle_at_times = wire.rate.is_some() && wire.queue.room(plan.bytes) < SHALLOW;
     let gap = if is_idle_at_times && wire.jitter == 0 && wire.loss <= 0.0 {
         gaps[gaps.len() / 2].max(1) as f64

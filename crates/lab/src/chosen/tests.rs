@@ -31,7 +31,7 @@ fn segment(is_ipv6: bool, port: u16, flags: u8, sequence: u32, payload: usize) -
     frame
 }
 
-/// What happens to segments of 100 bytes of one connection, given by their sequence numbers.
+/// Faults of segments of 100 bytes of one connection, given by their sequence numbers.
 fn faults(chosen: &[ChosenSegment], sequences: &[u32]) -> Vec<bool> {
     let mut counter = SegmentCounter::new(chosen.to_vec());
     let mut fault = |sequence: &u32| counter.fault(&segment(false, 1, 0x10, *sequence, 100));
@@ -51,13 +51,13 @@ fn lost(number: u64, times: u32) -> ChosenSegment {
 #[test]
 fn segments_with_new_data_count_and_resent_ones_do_not() {
     let table: &[(&[ChosenSegment], &[u32], &[bool])] = &[
-        // The second is lost; what resends it passes.
+        // The second is lost; its retransmission passes.
         (
             &[lost(2, 1)],
             &[0, 100, 200, 100],
             &[false, true, false, false],
         ),
-        // What resends the first does not count.
+        // A retransmission of the first does not count.
         (&[lost(2, 1)], &[0, 0, 0, 100], &[false, false, false, true]),
         // Lost three times.
         (
@@ -67,7 +67,7 @@ fn segments_with_new_data_count_and_resent_ones_do_not() {
         ),
         // A part of the lost segment that does not have its first byte passes.
         (&[lost(1, 2)], &[0, 100, 50, 0], &[true, false, false, true]),
-        // Resent together with what was before it.
+        // Resent together with the bytes before it.
         (&[lost(2, 2)], &[0, 100, 50], &[false, true, true]),
         // Sequence numbers wrap.
         (

@@ -22,14 +22,14 @@ use crate::wheel::TimerWheel;
 /// Longest frame: an Ethernet header with a VLAN tag, and the largest MTU of a device.
 const LONGEST_FRAME: usize = 18 + 65_535;
 
-/// Frames read from one device before the other has its turn. A frame that is due meanwhile waits for
+/// Frames read from one device before the other is served. A frame that is due meanwhile waits for
 /// one of them at most.
 const TURN: usize = 16;
 
-/// Buffers of frames kept for use again.
+/// Buffers of frames kept for reuse.
 const SPARE_BUFFERS: usize = 4096;
 
-/// How often counters are published, in ns, while frames pass.
+/// Interval of publishing counters, in ns, while frames pass.
 const PUBLISHING: u64 = 1_000_000;
 
 /// A frame inside the link.
@@ -41,7 +41,7 @@ struct Cargo {
     frame: Vec<u8>,
 }
 
-/// A device, and where its frames go.
+/// A device, and the destinations of its frames.
 #[derive(Debug)]
 struct FerryPort {
     tap: Tap,
@@ -65,9 +65,9 @@ pub(super) struct Ferry {
     asks_for_real_time: bool,
     is_real_time: bool,
     lateness: DeliveryLateness,
-    /// When it was last tried to publish the counters, in ns.
+    /// Last attempt to publish the counters, in ns.
     published: u64,
-    /// The owner can see the counters as they were then.
+    /// The owner can see the counters of that time.
     are_shown: bool,
     rest: RestAccount,
     /// Processor time in ns until counters were published.
@@ -121,7 +121,7 @@ impl Ferry {
         })
     }
 
-    /// Forwards until it is told to stop.
+    /// Forwards until it is stopped.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl Ferry {
         }
     }
 
-    /// Shows the counters to the owner, unless it is reading them at this moment: the scheduler can
+    /// Publishes the counters, unless the owner is reading them at this moment: the scheduler can
     /// stop a reader that has the lock, and frames must not wait for it.
     fn publish(&mut self, now: u64) {
         let used = processor_time();
@@ -315,7 +315,7 @@ impl Ferry {
     }
 }
 
-/// Seeds of models: each direction has its own, or both would lose the same numbers of frames.
+/// Seeds of models: each direction has another one, or both would lose the same numbers of frames.
 fn seed_of(seed: u64, model: usize) -> u64 {
     let seed = seed.wrapping_add(model as u64 / 2);
     if model.is_multiple_of(2) { seed } else { !seed }

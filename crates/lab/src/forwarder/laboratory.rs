@@ -1,4 +1,4 @@
-//! What the owner of a forwarder sees of it.
+//! Tests of a forwarder, seen by its owner.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};

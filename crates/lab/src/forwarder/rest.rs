@@ -1,16 +1,16 @@
-//! How long the thread may busy-wait before it has to rest.
+//! Budget of busy-waiting, after which the thread has to rest.
 //!
-//! The kernel stops a thread of real-time priority for 50 ms in every second in which it did not rest
-//! for so long (sched(7), `sched_rt_runtime_us`): a thousand times what busy-waiting gains.
+//! The kernel stops a thread of real-time priority for 50 ms in every second in which it did not
+//! rest for as long (sched(7), `sched_rt_runtime_us`): a thousand times the gain of busy-waiting.
 
-/// For each nanosecond without the processor, the thread may busy-wait for so many.
+/// Nanoseconds of busy-waiting for each nanosecond without the processor.
 const USE_PER_REST: i64 = 5;
 
-/// Most time that can be saved up, in ns. With both figures, a thread that uses all it may rests for
-/// 150 ms in a second.
+/// Most time that can be saved up, in ns. With both figures, a thread that uses its whole budget
+/// rests for 150 ms in a second.
 const MOST_CREDIT: i64 = 100_000_000;
 
-/// The time that the thread may use the processor without need.
+/// The budget of using the processor without need.
 #[derive(Debug)]
 pub(super) struct RestAccount {
     /// In ns.
@@ -24,8 +24,8 @@ impl RestAccount {
         }
     }
 
-    /// Of these `elapsed` ns, the thread used the processor for `used` ns. What it had to do anyway
-    /// makes no debts.
+    /// Of these `elapsed` ns, the thread used the processor for `used` ns. Necessary work makes no
+    /// debts.
     pub(super) fn count(&mut self, elapsed: u64, used: u64) {
         let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
         let rest = signed(elapsed.saturating_sub(used)).saturating_mul(USE_PER_REST);
@@ -36,7 +36,7 @@ impl RestAccount {
         self.credit = credit.clamp(0, MOST_CREDIT);
     }
 
-    /// Whether it may busy-wait now.
+    /// True if it may busy-wait now.
     pub(super) fn allows_busy_waiting(&self) -> bool {
         self.credit > 0
     }
@@ -46,8 +46,8 @@ impl RestAccount {
 mod tests {
     use super::*;
 
-    /// Milliseconds of each second in which a thread rests that busy-waits whenever it may, and works for
-    /// `work` of each millisecond otherwise.
+    /// Rest in ms of each second, of a thread that busy-waits whenever it may, and works for `work`
+    /// of each millisecond otherwise.
     fn rests(work: u64) -> Vec<u64> {
         let mut account = RestAccount::new();
         let mut rest_of = |_| {
@@ -73,7 +73,7 @@ mod tests {
                 "{work}: {rests:?}"
             );
         }
-        // What must be done is done.
+        // Necessary work is always done.
         assert_eq!(rests(1_000_000), [0; 5]);
     }
 }

@@ -1,31 +1,33 @@
-//! Controlled delay (CoDel): drops packets at the head of a queue in which none has waited shortly enough for a while.
+//! Controlled delay (CoDel): drops packets at the head of a queue whose shortest wait has been too
+//! long for a while.
 //!
-//! RFC 8289, section 5, whose names stand in comments. A packet is dropped, never marked (ECN).
+//! RFC 8289, section 5, whose names are given in comments. A packet is dropped, never marked (ECN).
 
 use std::collections::VecDeque;
 
 use super::managed::WaitingFrame;
 use crate::impairment::CodelSettings;
 
-/// Times the interval after which the rate of drops of the last time is forgotten (RFC 8289, section 5.5).
+/// Intervals after which the rate of the last drops is forgotten (RFC 8289, section 5.5).
 const MEMORY: u64 = 16;
 
-/// A queue, and what it has learned of its delay.
+/// A queue, and its state of control.
 #[derive(Debug, Default)]
 pub(super) struct CodelQueue {
     frames: VecDeque<WaitingFrame>,
     bytes: usize,
-    /// When packets will be dropped, if all until then wait too long (`first_above_time_`); none: the last did not.
+    /// When packets will be dropped, if all until then wait too long (`first_above_time_`); `None`:
+    /// the last did not.
     drops_from: Option<u64>,
     is_dropping: bool,
     /// When the next is dropped (`drop_next_`).
     next_drop: u64,
-    /// Drops since it is dropping (`count_`), and as many as there were when that began (`lastcount_`).
+    /// Drops since it is dropping (`count_`), and their number when that began (`lastcount_`).
     drops: u32,
     drops_before: u32,
 }
 
-/// What was dropped of a queue.
+/// Frames dropped from a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct DroppedFrames {
     pub(super) frames: u64,
@@ -53,15 +55,16 @@ impl CodelQueue {
         self.frames.push_back(frame);
     }
 
-    /// Removes the first frame, whatever it has waited.
+    /// Removes the first frame, regardless of its wait.
     pub(super) fn drop_first(&mut self) -> Option<WaitingFrame> {
         let frame = self.frames.pop_front()?;
         self.bytes -= frame.length();
         Some(frame)
     }
 
-    /// The next frame to send at `now` (`dequeue`). What is dropped on the way is counted. `longest` is the length of the
-    /// longest frame so far: a queue of no more than one is always short enough.
+    /// The next frame to send at `now` (`dequeue`). Frames dropped before it are counted. `longest`
+    /// is the length of the longest frame so far: a queue of no more than one is always short
+    /// enough.
     pub(super) fn take(
         &mut self,
         now: u64,
@@ -85,7 +88,8 @@ impl CodelQueue {
             frame.iter().for_each(|frame| dropped.add(frame));
             (frame, _) = self.first(now, settings, longest);
             self.is_dropping = true;
-            // Shortly after the last time, it begins with the rate that had controlled the queue then.
+            // Shortly after the last phase of drops, it begins with the rate that controlled the
+            // queue then.
             let delta = self.drops.saturating_sub(self.drops_before);
             let since = now.saturating_sub(self.next_drop);
             self.drops = if delta > 1 && since < MEMORY * settings.interval {
@@ -119,7 +123,8 @@ impl CodelQueue {
         (Some(frame), now >= from)
     }
 
-    /// Drops follow each other in the interval divided by the square root of their number (RFC 8289, section 5.4).
+    /// Drops follow each other in the interval divided by the square root of their number (RFC
+    /// 8289, section 5.4).
     fn control_law(&self, time: u64, settings: &CodelSettings) -> u64 {
         let step = settings.interval as f64 / f64::from(self.drops.max(1)).sqrt();
         time.saturating_add(step as u64)

@@ -8,8 +8,8 @@ const VLAN: u16 = 0x8100;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What the frames of a flow have in common. All that are not IP are one flow; so are fragments of one sender and receiver,
-/// and what is behind extension headers of IPv6.
+/// The common fields of the frames of a flow. All frames other than IP are one flow; so are
+/// fragments of one sender and receiver, and packets with extension headers of IPv6.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct FlowKey {
     addresses: [[u8; 16]; 2],

@@ -1,4 +1,5 @@
-//! Flow queue CoDel: a queue with [`CodelQueue`] for each flow, which take turns (RFC 8290, section 4).
+//! Flow queue CoDel: a queue with [`CodelQueue`] for each flow, which take turns (RFC 8290, section
+//! 4).
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +17,7 @@ pub(super) struct FlowQueues {
     settings: FqCodelSettings,
     seed: u64,
     queues: Vec<FlowQueue>,
-    /// Queues that were empty, and have had no turn since.
+    /// Queues that were empty, and have not been served since.
     new: VecDeque<usize>,
     /// Other queues, in the order of their turns.
     old: VecDeque<usize>,
@@ -28,7 +29,7 @@ struct FlowQueue {
     queue: CodelQueue,
     /// Bytes that it may send in this turn.
     credits: i64,
-    /// Whether it is in one of the lists.
+    /// The queue is in one of the lists.
     is_listed: bool,
 }
 
@@ -47,7 +48,8 @@ impl FlowQueues {
         }
     }
 
-    /// Adds a frame. If there are too many then, half of the longest queue is dropped, from its head.
+    /// Adds a frame. If there are then too many, half of the longest queue is dropped, from its
+    /// head.
     pub(super) fn push(&mut self, frame: WaitingFrame, dropped: &mut DroppedFrames) {
         let number = self.number_of(&frame);
         let queue = &mut self.queues[number];
@@ -93,7 +95,7 @@ impl FlowQueues {
             }
             list.pop_front();
             if is_new {
-                // A flow that sends a frame from time to time must not overtake the others each time.
+                // A flow that sends a frame occasionally must not overtake the others each time.
                 self.old.push_back(number);
             } else {
                 queue.is_listed = false;

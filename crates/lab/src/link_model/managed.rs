@@ -1,4 +1,5 @@
-//! A sender whose queue is managed: which frame is sent next, and which is dropped, is decided when it is free.
+//! A sender with a managed queue: the next frame and the dropped ones are chosen when the sender is
+//! free.
 
 use super::codel::{CodelQueue, DroppedFrames};
 use super::fq_codel::FlowQueues;
@@ -8,12 +9,12 @@ use crate::chosen::SegmentFault;
 use crate::counters::LinkCounters;
 use crate::impairment::{Bandwidth, CodelSettings, LinkQueue};
 
-/// A frame that waits, and what was decided of it when it arrived.
+/// A waiting frame, and the decisions made at its arrival.
 #[derive(Debug)]
 pub(super) struct WaitingFrame {
     pub(super) arrived: u64,
     pub(super) number: u64,
-    /// The device that it came from, as the owner of the link counts.
+    /// The device that it came from, by the numbers of the link's owner.
     pub(super) from: usize,
     pub(super) frame: Vec<u8>,
     pub(super) decisions: Decisions,
@@ -41,7 +42,7 @@ pub(super) struct ManagedSender {
     bytes: usize,
     /// Length of the longest frame so far.
     longest: usize,
-    /// When a frame arrived that found no other.
+    /// Arrival of a frame that found the queue empty.
     occupied_since: u64,
 }
 
@@ -69,7 +70,7 @@ impl ManagedSender {
         self.bytes
     }
 
-    /// Lets a frame wait. False if it is dropped, because there is no room.
+    /// Adds a waiting frame. False if it is dropped, because there is no room.
     pub(super) fn push(&mut self, frame: WaitingFrame, counters: &mut LinkCounters) -> bool {
         if self.frames == 0 {
             self.occupied_since = frame.arrived;
@@ -102,7 +103,8 @@ impl ManagedSender {
         (self.frames > 0).then(|| free_at.max(self.occupied_since))
     }
 
-    /// The next frame that is sent, and when its last bit is. `None` if nothing waits that is due at `now`.
+    /// The next frame that is sent, and the time of its last bit. `None` if no waiting frame is due
+    /// at `now`.
     pub(super) fn take(
         &mut self,
         now: u64,

@@ -1,4 +1,4 @@
-//! What chance decides for each frame.
+//! Random decisions for each frame.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -8,10 +8,11 @@ use super::nanos;
 use crate::error::LabError;
 use crate::impairment::{HoldBackPeriod, Impairment, Jitter, LossProcess};
 
-/// Length of an Ethernet header: no bit of it is corrupted, or the frame would go to nobody.
+/// Length of an Ethernet header: none of its bits is corrupted, or the frame would have no
+/// destination.
 const ETHERNET_HEADER: usize = 14;
 
-/// What chance decided for one frame.
+/// Random decisions for one frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decisions {
     pub(super) is_lost: bool,
@@ -90,7 +91,7 @@ impl Randomness {
         }
     }
 
-    /// Draws no number for what is certain or impossible.
+    /// Certain and impossible events draw no number.
     fn happens(&mut self, kind: usize, probability: f64) -> bool {
         if probability <= 0.0 || probability >= 1.0 {
             return probability >= 1.0;

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use crate::impairment::{Bandwidth, LinkQueue};
 
-/// When a sender has sent what it was given.
+/// When a sender has finished sending.
 #[derive(Debug, Default)]
 pub(super) struct SendingClock {
     /// When the last frame is sent, in ns.
     free_at: u64,
-    /// What rounding to ns has left out of `free_at`, in ns times bit/s.
+    /// Remainder of rounding `free_at` to ns, in ns times bit/s.
     remainder: u128,
 }
 
@@ -18,7 +18,7 @@ impl SendingClock {
         self.free_at
     }
 
-    /// When a frame is sent to its last bit that is the next, and waits from `now` on.
+    /// When the next frame, which waits from `now` on, is sent to its last bit.
     pub(super) fn send(&mut self, now: u64, length: usize, bandwidth: &Bandwidth) -> u64 {
         if self.free_at < now {
             self.free_at = now;
@@ -34,12 +34,13 @@ impl SendingClock {
     }
 }
 
-/// A sender that drops what finds no room. So it is known when a frame arrives when it will be sent.
+/// A sender that drops frames for lack of room. So the moment of sending is known when a frame
+/// arrives.
 #[derive(Debug)]
 pub(super) struct Sender {
     bandwidth: Option<Bandwidth>,
     clock: SendingClock,
-    /// Frames whose sending has not begun: when it does, and their bytes.
+    /// Frames whose sending has not begun: its time, and their bytes.
     waiting: VecDeque<(u64, usize)>,
     waiting_bytes: usize,
     peak_frames: usize,
@@ -70,7 +71,7 @@ impl Sender {
             let is_full = match bandwidth.queue {
                 LinkQueue::Bytes(bytes) => self.waiting_bytes + length > bytes,
                 LinkQueue::Frames(frames) => self.waiting.len() >= frames,
-                // These have a sender of their own.
+                // These have another sender.
                 LinkQueue::Codel(_) | LinkQueue::FqCodel(_) => false,
             };
             if is_full {

@@ -15,7 +15,7 @@ fn model(impairment: &Impairment) -> LinkModel {
     LinkModel::new(impairment, 1).unwrap()
 }
 
-/// When a frame leaves that does.
+/// Departure of a frame that leaves.
 fn departure(transit: Transit) -> Option<u64> {
     match transit {
         Transit::Leaves(passage, _) => Some(passage.at),
@@ -76,8 +76,8 @@ fn frames_at_a_rate_follow_each_other_and_a_full_queue_drops() {
     let queues = [LinkQueue::Frames(2), LinkQueue::Bytes(2_999)];
     for queue in queues {
         let mut model = model(&rate(8_000_000, queue));
-        // One is sent, two wait, one is dropped; half a millisecond later there is still no room; when the
-        // second begins, there is for one.
+        // One is sent, two wait, one is dropped; half a millisecond later there is still no room;
+        // when the second begins, there is for one.
         let times = [0, 0, 0, 0, MILLISECOND / 2, MILLISECOND, MILLISECOND];
         let leave = [Some(1), Some(2), Some(3), None, None, Some(4), None];
         let expected = leave.map(|at| at.map(|at: u64| at * MILLISECOND));
@@ -150,7 +150,7 @@ fn jitter_has_its_distribution() {
             .map(|delay| (delay - measured).powi(2))
             .sum::<f64>();
         let spread = (squares / count).sqrt();
-        // Five standard errors of the mean; the deviation of a heavy tail is known less well.
+        // Five standard errors of the mean; the deviation of a heavy tail is estimated less well.
         assert!(
             (measured - mean).abs() <= 5.0 * deviation / count.sqrt(),
             "{jitter:?} {measured}"
@@ -326,8 +326,8 @@ fn a_chosen_segment_is_lost_and_not_by_chance() {
 }
 
 proptest! {
-    /// Without losses every frame leaves, after it arrived, and frames of a link at a rate take at least
-    /// their time.
+    /// Without losses every frame leaves, after it arrived, and frames of a link at a rate take at
+    /// least their time.
     #[test]
     fn a_rate_is_never_exceeded(
         gaps in prop::collection::vec(0_u64..3_000_000, 1..200),

@@ -1,4 +1,4 @@
-//! Laboratories on this machine: what links do to real traffic, and what is left when they end.
+//! Laboratories on this machine: effects of links on real traffic, and leftovers after their end.
 //!
 //! They need root (or CAP_NET_ADMIN), `/dev/net/tun` and `ip`.
 

@@ -1,4 +1,4 @@
-//! Managed queues in simulated time, against what their RFCs describe.
+//! Managed queues in simulated time, compared with their RFCs.
 
 use std::collections::VecDeque;
 
@@ -113,7 +113,7 @@ impl World {
 #[test]
 fn drops_of_codel_follow_its_control_law() {
     let mut world = World::new(LinkQueue::Codel(CODEL));
-    // Twice the rate, and nothing that makes it less.
+    // Twice the rate, without a response to losses.
     for number in 0..4000 {
         world.offer(number * MILLISECOND / 2, 1, 1000);
     }
@@ -127,14 +127,15 @@ fn drops_of_codel_follow_its_control_law() {
             "drop {count} at {at}, not {next}"
         );
         let step = CODEL.interval as f64 / f64::from(count).sqrt();
-        // The first of them counts from its own time, the others from when they were due.
+        // The first of them counts from its actual time, the others from when they were due.
         next = if count == 1 { *at } else { next } + step as u64;
     }
     assert_eq!(world.model.counters().dropped_by_queue, 0);
 }
 
-/// A source with a window of 60 frames over a round trip of 20 ms, which has one less for each drop. Returns the shortest
-/// wait in each of ten seconds, in ms, and the number of frames that were sent; 10000 are possible.
+/// A source with a window of 60 frames over a round trip of 20 ms, which has one less for each
+/// drop. Returns the shortest wait in each of ten seconds, in ms, and the number of frames that
+/// were sent; 10000 are possible.
 fn shortest_waits(queue: LinkQueue) -> (Vec<u64>, usize) {
     let mut world = World::new(queue);
     let mut arrivals = VecDeque::from(vec![0; 60]);
@@ -171,7 +172,7 @@ fn codel_removes_a_standing_queue_and_leaves_the_link_busy() {
     let (managed, busy) = shortest_waits(LinkQueue::Codel(CODEL));
     assert!(managed[2..].iter().all(|wait| *wait <= 5), "{managed:?}");
     assert!(busy >= 9_900, "{busy}");
-    // Without it, the queue stands.
+    // Without it, the queue never empties.
     let other = CodelSettings {
         target: 1000 * MILLISECOND,
         interval: 1000 * MILLISECOND,
@@ -275,8 +276,8 @@ fn too_many_frames_cost_the_longest_queue_its_head() {
         world.offer(0, 1, 1000);
     }
     let counters = world.model.counters();
-    // One of flow 2 is being sent, and four wait: with 97 of flow 1 they are too many, and 49 of those are dropped. That
-    // happens again 49 frames later, with 97 again.
+    // One of flow 2 is being sent, and four wait: with 97 of flow 1 they are too many, and 49 of
+    // those are dropped. That happens again 49 frames later, with 97 again.
     assert_eq!(
         (counters.dropped_by_queue, counters.peak_queue_frames),
         (98, 100)
@@ -310,7 +311,8 @@ fn a_flow_is_known_by_addresses_protocol_and_ports() {
         other[at] ^= 1;
         FlowKey::of(&other) != FlowKey::of(&base)
     };
-    // Source, destination, protocol and both ports; neither length, time to live, checksum nor payload.
+    // Source, destination, protocol and both ports; neither length, time to live, checksum nor
+    // payload.
     let table = [(26, true), (33, true), (23, true), (35, true), (37, true)];
     let others = [
         (16, false),
@@ -362,8 +364,8 @@ fn queues() -> impl Strategy<Value = LinkQueue> {
 }
 
 proptest! {
-    /// Each frame leaves or is counted as dropped, those of a flow in their order, at the rate, and the sender is never
-    /// idle while a frame waits.
+    /// Each frame leaves or is counted as dropped, those of a flow in their order, at the rate, and
+    /// the sender is never idle while a frame waits.
     #[test]
     fn no_frame_disappears_and_the_sender_is_busy_while_one_waits(
         queue in queues(),

@@ -1,4 +1,4 @@
-//! Bare hosts of lab files: the kernel downloads from them, whatever their link is.
+//! Bare hosts of lab files: the kernel downloads from them over each kind of link.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn download(client: BuiltHost<'_>, server: BuiltHost<'_>, is_ipv6: bool, path: &
     response.split_off(head.unwrap() + 4)
 }
 
-/// What a bare host did, once so many connections have ended.
+/// Report of a bare host, once this many connections have ended.
 fn report(host: BuiltHost<'_>, connections: usize) -> BareHostReport {
     let mut ended: Vec<EndedConnection> = Vec::new();
     let mut last = BareHostReport::default();
@@ -75,7 +75,7 @@ fn files_are_served_at_every_kind_of_link() {
             (2, 0, 0),
             "{name}: {done:?}"
         );
-        // Nothing is there but what the client sent, and the groups that an IPv6 router reports (RFC 3810).
+        // The only other packets are the groups that an IPv6 router reports (RFC 3810).
         let reported = if name == "a router" { 4 } else { 0 };
         assert!(done.ignored <= reported, "{name}: {done:?}");
         assert_eq!(lab.dropped_at_devices().unwrap(), 0, "{name}");

@@ -33,7 +33,8 @@ struct Scene {
 }
 
 impl Scene {
-    /// `None`, with a message, if no laboratory can be built here; where `CI` is set, that is a failure.
+    /// `None`, with a message, if no laboratory can be built here; where `CI` is set, that is a
+    /// failure.
     fn new(sender: SenderSettings, loss: f64) -> Option<Scene> {
         match lab::check_requirements() {
             Ok(()) => Some(Scene::build(sender, loss)),
@@ -48,14 +49,15 @@ impl Scene {
     fn build(sender: SenderSettings, loss: f64) -> Scene {
         let client = Namespace::new("client").unwrap();
         let router = Namespace::new("router").unwrap();
-        // Link-local addresses are used at once, without two seconds of duplicate address detection.
+        // Link-local addresses are used at once, without two seconds of duplicate address
+        // detection.
         for namespace in [&client, &router] {
             let detection = [("net.ipv6.conf.default.dad_transmits", "0")];
             namespace.sysctl(&detection).unwrap();
         }
         let client_tap = Tap::create(&client, "eth0").unwrap();
         let taps = ["r0", "r1"].map(|device| Tap::create(&router, device).unwrap());
-        // Without losses of its own: queues that hold a whole window.
+        // Without losses at the devices: their queues hold a whole window.
         let device = |name: &str, ipv4: &str, ipv6: &str| {
             [
                 format!("link set dev {name} txqueuelen 10000 up"),
@@ -127,7 +129,7 @@ impl Scene {
         response.split_off(head.unwrap() + 4)
     }
 
-    /// The report, once so many connections have ended.
+    /// The report, once this many connections have ended.
     fn ended(self, count: usize) -> BareHostReport {
         let start = Instant::now();
         let mut ended: Vec<EndedConnection> = Vec::new();
@@ -216,7 +218,7 @@ fn check_logs(name: &str, ended: &[EndedConnection]) {
     }
 }
 
-/// A program that knows HTTP: two files over one connection, with their lengths checked.
+/// Curl: two files over one connection, with their lengths checked.
 #[test]
 fn curl_reuses_its_connection() {
     let Some(scene) = Scene::new(SenderSettings::conventional(CongestionControl::Cubic), 0.0)

@@ -12,11 +12,11 @@ use lab::{ForwarderSettings, Lab, Namespace, TwoHosts};
 use super::scenes::{self, PlayedScene};
 use super::support::{DatagramPath, can_build, delay, wait_until};
 
-/// A program that has a child, whose child is an orphan in a session of its own. It prints the ids of
+/// A program that has a child, whose child is an orphan in another session. It prints the ids of
 /// the last two, as the laboratory counts them, and ends when its input does, which is never.
 const FAMILY: &str = "(setsid sleep 1000 & echo $!); sleep 1000 & echo $!; wait";
 
-/// Starts the family, and waits until all of it is there.
+/// Starts the family, and waits until all of its processes exist.
 fn start_family(lab: &Lab, namespace: &Namespace) -> std::process::Child {
     let mut command = Command::new("sh");
     command.args(["-c", FAMILY]).stdout(Stdio::piped());
@@ -138,7 +138,7 @@ pub(crate) fn build_and_drop() {
         drop(lab);
         family.wait().unwrap();
     }
-    // Threads that nobody joins end a moment later.
+    // Detached threads end a moment later.
     wait_until("all is freed", || both() == before);
     scenes::print("freed");
 }

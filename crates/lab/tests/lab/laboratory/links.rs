@@ -1,4 +1,4 @@
-//! What a link does to real traffic.
+//! Effects of a link on real traffic.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -33,7 +33,7 @@ fn nothing_passes_an_unused_link() {
     assert_eq!(hosts.dropped_at_devices().unwrap(), 0);
 }
 
-/// A socket of the client for ICMP echo: the server's kernel answers, without a program.
+/// A socket of the client for ICMP echo: the server's kernel replies, without a program.
 fn pinger(hosts: &TwoHosts) -> Socket {
     let groups = [("net.ipv4.ping_group_range", "0 0")];
     hosts.client.sysctl(&groups).unwrap();
@@ -67,8 +67,8 @@ struct ShortestTimes {
 }
 
 impl ShortestTimes {
-    /// Whether the first link has this delay in both directions: never less, and not much more than
-    /// what this machine takes without a delay.
+    /// True if the first link has this delay in both directions: never less, and not much more than
+    /// this machine adds without a delay.
     fn show(&self, delay: Duration) -> bool {
         self.delayed >= 2 * delay
             && self.delayed < 2 * delay + self.undelayed + Duration::from_micros(100)
@@ -93,7 +93,7 @@ fn a_round_trip_takes_the_delay_of_both_directions() {
         delayed: Duration::MAX,
         undelayed: Duration::MAX,
     };
-    // Other programs lengthen single times of both links, and less often the shortest of many.
+    // Other programs lengthen some times of both links, and the shortest of many less often.
     for number in 0..1_000 {
         shortest.undelayed = shortest.undelayed.min(ping(&undelayed_socket, number));
         shortest.delayed = shortest.delayed.min(ping(&delayed_socket, number));
@@ -112,7 +112,7 @@ fn a_round_trip_takes_the_delay_of_both_directions() {
     assert_eq!(undelayed.forwarder.stop().unwrap().forth.delayed, 0);
 }
 
-/// Numbers of the frames that a link loses, of so many.
+/// Numbers of the frames that a link loses, of this many.
 fn lost(impairment: &Impairment, seed: u64, count: u32) -> Vec<u32> {
     let mut link = LinkModel::new(impairment, seed).unwrap();
     let is_lost = |_: &u32| matches!(link.offer(0, &[0; 60]), Transit::Dropped(_));
@@ -148,8 +148,8 @@ fn a_link_loses_the_frames_that_its_seed_says() {
     assert_eq!(counters.delivered, received.len() as u64);
 }
 
-/// Sends 100 segments from the client to the server over one connection. Returns what the client's
-/// kernel counted: segments resent, in total and by fast retransmit.
+/// Sends 100 segments from the client to the server over one connection. Returns counters of the
+/// client's kernel: segments resent, in total and by fast retransmit.
 fn resent(impairment: Impairment) -> (i64, i64) {
     let back = delay(Duration::from_millis(10));
     let hosts = TwoHosts::new(&ForwarderSettings {
@@ -195,7 +195,8 @@ fn a_chosen_segment_lost_is_resent_once() {
         ),
     ];
     for (impairment, expected) in table {
-        // When this machine stalls for longer than the retransmission timeout, more is resent, and never less.
+        // When this machine stalls for longer than the retransmission timeout, more is resent, and
+        // never less.
         let results = [(); 4].map(|()| resent(impairment.clone()));
         assert_eq!(results.iter().min(), Some(&expected), "{results:?}");
     }
@@ -228,8 +229,8 @@ fn frames_held_back_are_overtaken() {
     assert_eq!(hosts.forwarder.stop().unwrap().forth.reordered, 9);
 }
 
-/// The time between two of 1,000 datagrams: of each of the first half and the one 500 later, the median. Those that a busy
-/// machine delivers late are few, and the others are on time again.
+/// The time between two of 1,000 datagrams: of each of the first half and the one 500 later, the
+/// median. Those that a busy machine delivers late are few, and the others are on time again.
 fn gap_at_rate(bits_per_second: u64) -> Duration {
     let hosts = TwoHosts::new(&forth(Impairment {
         bandwidth: Some(Bandwidth {

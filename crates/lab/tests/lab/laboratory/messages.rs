@@ -1,4 +1,5 @@
-//! What is missing is reported in one sentence with the remedy; and a laboratory without root.
+//! Missing requirements are reported in one sentence with the remedy; and a laboratory without
+//! root.
 
 use std::os::unix::process::CommandExt;
 

@@ -1,5 +1,5 @@
-//! One laboratory exists at a time, which `cargo xtask test` ensures: each measures time, and has a thread of
-//! real-time priority.
+//! One laboratory exists at a time, which `cargo xtask test` ensures: each measures time, and has a
+//! thread of real-time priority.
 
 mod bare_hosts;
 mod downloads;

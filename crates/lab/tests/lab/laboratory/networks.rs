@@ -205,7 +205,7 @@ fn a_hub_is_one_medium_for_all_stations() {
         let threads = [("heintel", "ltpc8"), ("ltpc15", "ltpc26")].map(|(from, to)| {
             let (sender, receiver) = pair(from, to);
             let (arrived, arrivals) = mpsc::channel();
-            // Ten blocks are under way all the time.
+            // Ten blocks are in flight all the time.
             for _ in 0..10 {
                 sender.send(&[0; 1472]).unwrap();
             }
@@ -245,7 +245,7 @@ fn hosts_have_their_congestion_control_parameters_and_mtu() {
     let client = lab.host("client").unwrap().namespace();
     let server = lab.host("server").unwrap();
     for is_ipv6 in [false, true] {
-        // Towards the server it is another one than towards all others.
+        // Towards the server it differs from all others.
         for (other, expected) in [("server", "cubic"), ("third", "reno")] {
             let listener = listen(&lab, other, is_ipv6);
             let to = listener.local_addr().unwrap();

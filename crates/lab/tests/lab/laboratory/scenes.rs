@@ -1,4 +1,4 @@
-//! Scenes that need a process of their own: this program, started again with a scene to play.
+//! Scenes that need a process: this program, started again with a scene to play.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// The variable that names the scene.
 const SCENE: &str = "LAB_TEST_SCENE";
 
-/// What a scene prints begins so, to be told from what the test harness prints.
+/// Prefix of the output of a scene, to distinguish it from that of the test harness.
 const MARK: &str = "scene:";
 
 /// A command that plays a scene.

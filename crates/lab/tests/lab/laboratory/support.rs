@@ -1,14 +1,15 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use lab::{Delay, ForwarderSettings, Impairment, LabError, TwoHosts};
 
-/// Longest that anything here should take on a busy machine.
+/// Time limit on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Whether a laboratory can be built here, with a message if not; where `CI` is set, that is a failure.
+/// True if a laboratory can be built here, with a message if not; where `CI` is set, that is a
+/// failure.
 pub(crate) fn can_build() -> bool {
     possible(lab::check_requirements()).is_some()
 }
@@ -33,7 +34,7 @@ pub(crate) fn forth(impairment: Impairment) -> ForwarderSettings {
     }
 }
 
-/// A delay and nothing else.
+/// A delay only.
 pub(crate) fn delay(base: Duration) -> Impairment {
     Impairment {
         delay: Delay {
@@ -66,7 +67,7 @@ impl DatagramPath {
         DatagramPath { sender, receiver }
     }
 
-    /// Sends datagrams of so many bytes, with their numbers from 0 in front.
+    /// Sends datagrams of this many bytes, with their numbers from 0 in front.
     pub(crate) fn send(&self, count: u32, bytes: usize) {
         let mut datagram = vec![0; bytes];
         for number in 0..count {
@@ -75,7 +76,7 @@ impl DatagramPath {
         }
     }
 
-    /// Receives so many datagrams. Returns their numbers and when they were received.
+    /// Receives this many datagrams. Returns their numbers and when they were received.
     pub(crate) fn receive(&self, count: usize) -> Vec<(u32, Instant)> {
         let mut datagram = [0; 2048];
         let mut receive = || {
