@@ -1,4 +1,5 @@
-//! The congestion window: none, Reno (RFC 5681), CUBIC (RFC 9438), Compound TCP (draft-sridharan-tcpm-ctcp-02).
+//! The congestion window: none, Reno (RFC 5681), CUBIC (RFC 9438), Compound TCP
+//! (draft-sridharan-tcpm-ctcp-02).
 
 mod compound;
 mod cubic;
@@ -9,7 +10,7 @@ use cubic::CubicState;
 
 pub use cubic::{CUBIC_BETA, CUBIC_C, CubicCurve};
 
-/// What is known when an acknowledgment of new data arrives.
+/// Facts about an acknowledgment of new data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckedData {
     pub(crate) now_ns: u64,
@@ -17,12 +18,12 @@ pub(crate) struct AckedData {
     pub(crate) bytes: u64,
     /// Offset up to which everything is acknowledged.
     pub(crate) acknowledged: u64,
-    /// Offset behind all that was sent.
+    /// Offset behind all sent data.
     pub(crate) sent: u64,
     pub(crate) srtt_ns: f64,
-    /// The round trip of this acknowledgment, where it gave one.
+    /// The round trip of this acknowledgment, if it gave one.
     pub(crate) rtt_ns: Option<f64>,
-    /// Whether the window was what limited the sender. Where it did not, it does not grow (RFC 7661, section 1).
+    /// The window limited the sender. Otherwise the window does not grow (RFC 7661, section 1).
     pub(crate) is_limited: bool,
 }
 
@@ -69,8 +70,9 @@ impl CongestionWindow {
         }
     }
 
-    /// Whether this window, and not the peer's or a lack of data, limited the sender that had so many bytes in flight. In
-    /// slow start half of it is enough, because it doubles in a round trip.
+    /// True if this window, and not the peer's or a lack of data, limited the sender that had
+    /// `in_flight` bytes in flight. In slow start half of it is enough, because it doubles in a
+    /// round trip.
     pub(crate) fn is_limit_of(&self, in_flight: u64) -> bool {
         let used = if self.window < self.threshold {
             2.0 * in_flight as f64
@@ -106,7 +108,8 @@ impl CongestionWindow {
         self.window = grown * self.mss;
     }
 
-    /// Duplicate or selective acknowledgments show a loss, with so many bytes in flight.
+    /// Handles a loss shown by duplicate or selective acknowledgments, with this many bytes in
+    /// flight.
     pub(crate) fn lost(&mut self, in_flight: u64) {
         let in_flight = in_flight as f64;
         let segments = self.window / self.mss;
@@ -126,7 +129,7 @@ impl CongestionWindow {
         self.window = self.threshold;
     }
 
-    /// The retransmission timer expired, for the first time for this segment or again.
+    /// Handles an expired retransmission timer, for the first time for this segment or again.
     pub(crate) fn timed_out(&mut self, in_flight: u64, is_first: bool) {
         if matches!(self.law, CongestionLaw::Unlimited) {
             return;
@@ -147,7 +150,8 @@ impl CongestionWindow {
         self.timed_out(in_flight, true);
     }
 
-    /// A segment has left the network during a recovery without SACK (RFC 6582, section 3.2, steps 2 and 3).
+    /// A segment has left the network during a recovery without SACK (RFC 6582, section 3.2, steps
+    /// 2 and 3).
     pub(crate) fn inflate(&mut self, segments: u32) {
         self.window += self.mss * f64::from(segments);
     }
@@ -162,7 +166,7 @@ impl CongestionWindow {
         self.window = self.window.max(self.mss);
     }
 
-    /// A recovery ends with so many bytes in flight (RFC 6582, section 3.2, step 5, option 1).
+    /// Ends a recovery with this many bytes in flight (RFC 6582, section 3.2, step 5, option 1).
     pub(crate) fn recovered(&mut self, in_flight: u64) {
         if !matches!(self.law, CongestionLaw::Unlimited) {
             let needed = (in_flight as f64).max(self.mss) + self.mss;

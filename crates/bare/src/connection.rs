@@ -1,4 +1,5 @@
-//! A connection: the handshake, requests as they arrive in order, and its end (RFC 9293, section 3.10).
+//! A connection: the handshake, requests as they arrive in order, and its end (RFC 9293, section
+//! 3.10).
 
 mod time_stamps;
 
@@ -19,26 +20,26 @@ use crate::settings::SenderSettings;
 use crate::stream::ResponseStream;
 use time_stamps::TimeStamps;
 
-/// Bytes of requests that wait to be answered.
+/// Bytes of waiting requests.
 const REQUEST_ROOM: usize = 16 * 1024;
 
-/// Parts of answers that wait for acknowledgments; further requests wait for them.
+/// Parts of responses that wait for acknowledgments; further requests wait for them.
 const MOST_PIECES: usize = 16;
 
-/// What a connection needs to know about its server.
+/// Settings of a connection that come from its server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionSettings {
     pub(crate) sender: SenderSettings,
     /// Most bytes of data in a segment without options.
     pub(crate) own_mss: u16,
-    /// What the client's is where it names none.
+    /// The client's maximum segment size if it does not announce one.
     pub(crate) default_mss: u16,
     pub(crate) first_sequence: u32,
     pub(crate) time_wait_ns: u64,
     pub(crate) idle_ns: u64,
 }
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionPhase {
     SynReceived,
@@ -55,29 +56,30 @@ pub(crate) struct BareConnection {
     phase: ConnectionPhase,
     sender: TcpSender,
     stream: ResponseStream,
-    /// Sequence number of the next byte that is expected.
+    /// Sequence number of the next expected byte.
     receive_next: u32,
     request: Vec<u8>,
     requests: u64,
-    /// No more requests are read: FIN follows the last answer.
+    /// No more requests are read: FIN follows the last response.
     is_closing: bool,
     is_peer_closed: bool,
     is_ack_due: bool,
     is_reset_due: bool,
     is_complete: bool,
-    /// By how much the client's windows are scaled.
+    /// Scale of the client's windows, as a shift.
     peer_shift: u8,
     has_window_scale: bool,
     time_stamps: Option<TimeStamps>,
     began_ns: u64,
     heard_ns: u64,
     ended_ns: u64,
-    /// Whether it waits among those that may have something to send.
+    /// The connection waits among those that may have something to send.
     pub(crate) is_ready: bool,
 }
 
 impl BareConnection {
-    /// A connection for a SYN. `addresses` and `ports` are those of what it sends: own first.
+    /// A connection for a SYN. `addresses` and `ports` are those of the segments that it sends: the
+    /// server's first.
     pub(crate) fn open(
         now_ns: u64,
         syn: &TcpRepr<'_>,
@@ -128,13 +130,14 @@ impl BareConnection {
         self.phase == ConnectionPhase::Ended && !self.is_reset_due
     }
 
-    /// Whether a SYN with this sequence number may begin a new connection (RFC 9293, section 3.6.1).
+    /// True if a SYN with this sequence number may begin a new connection (RFC 9293, section
+    /// 3.6.1).
     pub(crate) fn may_be_replaced(&self, sequence: u32) -> bool {
         let is_waiting = matches!(self.phase, ConnectionPhase::TimeWait { .. });
         is_waiting && sequence.wrapping_sub(self.receive_next).cast_signed() > 0
     }
 
-    /// What became of it.
+    /// Its summary so far.
     pub(crate) fn summary(&self) -> EndedConnection {
         EndedConnection {
             peer: SocketAddr::new(self.addresses.destination, self.ports.1),
@@ -147,7 +150,7 @@ impl BareConnection {
         }
     }
 
-    /// A segment of the client has arrived, in a frame from this Ethernet address.
+    /// Handles a segment of the client, in a frame from this Ethernet address.
     pub(crate) fn receive(
         &mut self,
         now_ns: u64,
@@ -175,7 +178,8 @@ impl BareConnection {
             return;
         }
         if !self.accepts_time_stamp(segment) || !self.is_acceptable(segment) || is_syn {
-            // A challenge for a SYN (RFC 5961, section 4.2), an answer to what is old or too far ahead.
+            // A challenge for a SYN (RFC 5961, section 4.2), and a reply to segments that are old
+            // or too far ahead.
             self.is_ack_due = true;
             return;
         }
@@ -211,13 +215,13 @@ impl BareConnection {
         self.advance(now_ns);
     }
 
-    /// How far a segment lies ahead of what is expected, as a signed number.
+    /// Distance of a segment ahead of the expected one, as a signed number.
     fn distance(&self, segment: &TcpRepr<'_>) -> i32 {
         let sequence = segment.seq_number.0.cast_unsigned();
         sequence.wrapping_sub(self.receive_next).cast_signed()
     }
 
-    /// Whether any part of it lies in the window (RFC 9293, section 3.10.7.4).
+    /// True if any part of it lies in the window (RFC 9293, section 3.10.7.4).
     fn is_acceptable(&self, segment: &TcpRepr<'_>) -> bool {
         let distance = i64::from(self.distance(segment));
         let length = segment.segment_len() as i64;
@@ -254,7 +258,8 @@ impl BareConnection {
         }
     }
 
-    /// Takes the data that is in order. What is not is dropped: requests are short, and clients send them again.
+    /// Takes data that is in order. Other data is dropped: requests are short, and clients send
+    /// them again.
     fn take_data(&mut self, segment: &TcpRepr<'_>) {
         let length = segment.segment_len();
         if length == 0 {
@@ -285,7 +290,7 @@ impl BareConnection {
     fn answer_requests(&mut self, files: &ServedFiles) {
         while !self.is_closing && self.stream.pieces() < MOST_PIECES {
             let Some(answer) = http::answer(&self.request, files) else {
-                // Nothing more can come.
+                // No further request can arrive.
                 self.is_closing = self.is_peer_closed;
                 break;
             };
@@ -313,8 +318,8 @@ impl BareConnection {
         }
         self.is_complete = true;
         self.ended_ns = now_ns;
-        // The last acknowledgment may be lost, unless the client's FIN came in the segment that acknowledges ours, or
-        // before: then it waits.
+        // The last acknowledgment may be lost, so it waits, unless the client's FIN came in the
+        // segment that acknowledges ours, or before.
         self.phase = if self.is_ack_due {
             ConnectionPhase::TimeWait {
                 until_ns: now_ns.saturating_add(self.settings.time_wait_ns),
@@ -334,7 +339,7 @@ impl BareConnection {
         }
     }
 
-    /// When something is due.
+    /// When a timer is due.
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
         match self.phase {
             ConnectionPhase::Ended => None,
@@ -346,7 +351,7 @@ impl BareConnection {
         }
     }
 
-    /// Does what is due.
+    /// Handles timers that are due.
     pub(crate) fn tick(&mut self, now_ns: u64) {
         if self
             .deadline_ns()
@@ -367,7 +372,7 @@ impl BareConnection {
         }
     }
 
-    /// The next frame that it sends now.
+    /// The next frame to send now.
     pub(crate) fn next_frame(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         if core::mem::take(&mut self.is_reset_due) {
             return Some(self.frame(now_ns, self.sender.next_sequence(), TcpControl::Rst, &[]));
@@ -410,7 +415,8 @@ impl BareConnection {
             seq_number: TcpSeqNumber(sequence.cast_signed()),
             ack_number: Some(TcpSeqNumber(self.receive_next.cast_signed())),
             window_len: self.window(),
-            // Own windows are not scaled; the option allows the client to scale its own.
+            // The server's windows are not scaled; the option permits the client to scale its
+            // windows.
             window_scale: (is_syn && self.has_window_scale).then_some(0),
             max_seg_size: is_syn.then_some(self.settings.own_mss),
             sack_permitted: is_syn && self.sender.has_sack(),

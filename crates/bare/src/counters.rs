@@ -1,10 +1,10 @@
-//! What an experiment reads: counters, and the course of the retransmission timeout.
+//! Figures for experiments: counters, and the course of the retransmission timeout.
 
 use core::net::SocketAddr;
 
 use trace::round_trip::RttSample;
 
-/// What a sender did.
+/// Counters of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Segments with data, SYN or FIN, those sent again included.
@@ -17,7 +17,7 @@ pub struct SenderCounters {
     pub resent_bytes: u64,
     /// Timeouts of the retransmission timer.
     pub timeouts: u64,
-    /// Segments sent again because of duplicate or selective acknowledgments: how often that began.
+    /// Number of fast retransmits and recoveries, after duplicate or selective acknowledgments.
     pub fast_retransmits: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
@@ -46,7 +46,7 @@ impl SenderCounters {
     }
 }
 
-/// A round trip that the estimator used, and what followed from it.
+/// A round trip that the estimator used, and the resulting state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RttLogEntry {
     /// The round trip.
@@ -67,7 +67,7 @@ pub struct RttLog {
 }
 
 impl RttLog {
-    /// How many are kept.
+    /// Most entries that are kept.
     pub const LIMIT: usize = 4096;
 
     pub(crate) fn add(&mut self, entry: RttLogEntry) {
@@ -82,43 +82,44 @@ impl RttLog {
         &self.entries
     }
 
-    /// How many there were.
+    /// Number of all round trips.
     pub fn count(&self) -> u64 {
         self.count
     }
 }
 
-/// A connection that has ended, or what one has done that is open.
+/// A connection that has ended, or the state of an open one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedConnection {
     /// The client.
     pub peer: SocketAddr,
     /// When its SYN arrived, in nanoseconds.
     pub began_ns: u64,
-    /// When it ended, in nanoseconds (when it began, while it is open); the time in TIME-WAIT is not part of it.
+    /// When it ended, in nanoseconds (when it began, while it is open); the time in TIME-WAIT is
+    /// not part of it.
     pub ended_ns: u64,
-    /// Whether all that was to be sent was acknowledged.
+    /// Everything to be sent was acknowledged.
     pub is_complete: bool,
-    /// Requests that were answered.
+    /// Number of requests with a response.
     pub requests: u64,
-    /// What its sender did.
+    /// Counters of its sender.
     pub sender: SenderCounters,
     /// Its round trips.
     pub round_trips: RttLog,
 }
 
-/// What a server did.
+/// Counters of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BareServerCounters {
     /// Frames received.
     pub frames_in: u64,
     /// Frames sent.
     pub frames_out: u64,
-    /// Frames that were not for this server, were damaged, or had no meaning here.
+    /// Frames that were not for this server, damaged, or meaningless here.
     pub ignored: u64,
     /// Connections that a SYN opened.
     pub connections: u64,
-    /// SYN that were ignored because there were as many connections as allowed.
+    /// SYN that were ignored because there were as many connections as permitted.
     pub refused: u64,
     /// RST sent for segments of no connection.
     pub resets_sent: u64,
@@ -126,8 +127,8 @@ pub struct BareServerCounters {
     pub aborted: u64,
     /// Replies that were dropped because too many waited to be sent.
     pub replies_dropped: u64,
-    /// Requests that were answered.
+    /// Number of requests with a response.
     pub requests: u64,
-    /// What the senders of all connections did that have ended.
+    /// Totals of the senders of all connections that have ended.
     pub sender: SenderCounters,
 }

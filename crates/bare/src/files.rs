@@ -11,12 +11,13 @@ pub const PAPER_FILES_KIB: [usize; 3] = [504, 320, 160];
 pub struct ServedFiles(BTreeMap<String, Arc<[u8]>>);
 
 impl ServedFiles {
-    /// Without a file.
+    /// No files.
     pub fn new() -> ServedFiles {
         ServedFiles::default()
     }
 
-    /// The files of the dissertation, `/504k`, `/320k` and `/160k`, each of so many KiB of [`test_pattern`].
+    /// The files of the dissertation, `/504k`, `/320k` and `/160k`, each with that many KiB of
+    /// [`test_pattern`].
     pub fn paper() -> ServedFiles {
         let mut files = ServedFiles::new();
         for kib in PAPER_FILES_KIB {
@@ -42,8 +43,8 @@ impl ServedFiles {
     }
 }
 
-/// So many bytes without a short period, so that bytes in a wrong place are seen: an xorshift generator (G. Marsaglia,
-/// 2003), the same for every file.
+/// Bytes without a short period, so that misplaced bytes are detected: an xorshift generator (G.
+/// Marsaglia, 2003), the same for every file.
 pub fn test_pattern(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let mut next = || {

@@ -1,4 +1,5 @@
-//! Frames as bytes: what arrives for this server, and what it sends. Checksums are verified and computed here.
+//! Frames as bytes: those received for this server, and those it sends. Checksums are verified and
+//! computed here.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -27,14 +28,14 @@ impl OwnAddresses {
         }
     }
 
-    /// Whether an Ethernet frame is for this host: its own address, or one of a group. Which group is left to the layers
-    /// above.
+    /// True if an Ethernet frame is for this host: its own address, or one of a group. The layers
+    /// above check the group.
     fn hears(&self, destination: EthernetAddress) -> bool {
         destination.0 == self.ethernet || !destination.is_unicast()
     }
 }
 
-/// From whom to whom, in both layers.
+/// Source and destination, in both layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameAddresses {
     pub(crate) ethernet_source: [u8; 6],
@@ -52,14 +53,14 @@ pub(crate) struct ReceivedPacket<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// What a frame has inside.
+/// Contents of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FrameContents<'a> {
     Arp { source: [u8; 6], packet: &'a [u8] },
     Ip(ReceivedPacket<'a>),
 }
 
-/// What a frame has inside; `None` if it is damaged, or nothing for this host.
+/// The contents of a frame; `None` if it is damaged, or not for this host.
 pub(crate) fn parse<'a>(frame: &'a [u8], own: &OwnAddresses) -> Option<FrameContents<'a>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     let source = ethernet.src_addr();
@@ -100,7 +101,7 @@ fn parse_ipv4(payload: &[u8], from: [u8; 6], to: [u8; 6]) -> Option<FrameContent
     }))
 }
 
-/// Packets with extension headers are no use here.
+/// Packets with extension headers are ignored.
 fn parse_ipv6(payload: &[u8], from: [u8; 6], to: [u8; 6]) -> Option<FrameContents<'_>> {
     let packet = Ipv6Packet::new_checked(payload).ok()?;
     let header = Ipv6Repr::parse(&packet).ok()?;
@@ -150,7 +151,7 @@ pub(crate) fn tcp_frame(addresses: &FrameAddresses, segment: &TcpRepr<'_>) -> Ve
     })
 }
 
-/// The frame of an IP packet, whose payload of so many bytes `write` fills.
+/// The frame of an IP packet, whose payload of `length` bytes `write` fills.
 pub(crate) fn ip_frame(
     addresses: &FrameAddresses,
     protocol: IpProtocol,
@@ -205,7 +206,7 @@ pub(crate) fn ip_frame(
     }
 }
 
-/// A frame whose payload of so many bytes `write` fills.
+/// A frame whose payload of `length` bytes `write` fills.
 pub(crate) fn ethernet_frame(
     from: [u8; 6],
     to: [u8; 6],

@@ -10,7 +10,7 @@ pub(crate) const LONGEST_HEAD: usize = 8192;
 /// Most lines of a head.
 const MOST_FIELDS: usize = 64;
 
-/// An answer, and what it means for the connection.
+/// A response, and its consequence for the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpAnswer {
     /// Bytes of the request, all of which have been read.
@@ -20,7 +20,7 @@ pub(crate) struct HttpAnswer {
     pub(crate) keeps_alive: bool,
 }
 
-/// What matters in a head.
+/// The relevant parts of a head.
 struct ParsedHead<'a> {
     method: &'a str,
     target: &'a str,
@@ -29,7 +29,7 @@ struct ParsedHead<'a> {
     is_complete: bool,
 }
 
-/// The answer to the request at the beginning of the buffer; `None` while its head is not complete.
+/// The response to the request at the beginning of the buffer; `None` while its head is incomplete.
 pub(crate) fn answer(buffer: &[u8], files: &ServedFiles) -> Option<HttpAnswer> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -45,7 +45,7 @@ pub(crate) fn answer(buffer: &[u8], files: &ServedFiles) -> Option<HttpAnswer> {
     if !head.is_complete {
         return Some(refused(buffer, "400 Bad Request", ""));
     }
-    // Bodies are not read: what follows a request with one is no request.
+    // Bodies are not read: the bytes after a request with one are not a request.
     let keeps_alive = head.keeps_alive && !head.has_body;
     let is_head = head.method == "HEAD";
     if !is_head && head.method != "GET" {
@@ -108,7 +108,7 @@ fn path_of(target: &str) -> &str {
     target.split('?').next().unwrap_or_default()
 }
 
-/// The answer to what cannot be served; the connection ends with it.
+/// The response to a request that cannot be served; the connection ends with it.
 fn refused(buffer: &[u8], status: &str, fields: &str) -> HttpAnswer {
     HttpAnswer {
         consumed: buffer.len(),

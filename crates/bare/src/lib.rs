@@ -1,8 +1,9 @@
-//! A web server on a TCP of its own, whose features are switches.
+//! A web server with its own TCP, whose features are switches.
 //!
-//! A. Loukili's dissertation (Towson University, 2012) measures a "bare PC" server: HTTP intertwined with a lean TCP,
-//! without an operating system, without SACK, fast retransmit, fast recovery or congestion control. [`BareServer`]
-//! stands in for it, and shows what each of these features is worth ([`SenderSettings`]).
+//! A. Loukili's dissertation (Towson University, 2012) measures a "bare PC" server: HTTP
+//! intertwined with a lean TCP, without an operating system, without SACK, fast retransmit, fast
+//! recovery or congestion control. [`BareServer`] stands in for it, and shows the effect of each of
+//! these features ([`SenderSettings`]).
 //!
 //! ```text
 //!  frame --> frames --> neighbours (ARP, NDP, echo) -----------------------------> frame
@@ -10,8 +11,8 @@
 //!                                     `--> sender --> sent, timeout, congestion --> frame
 //! ```
 //!
-//! This crate has no clock, socket or file: frames and nanoseconds come in, frames go out. Formats of Ethernet, IP, ICMP
-//! and TCP are those of `smoltcp::wire`; the rest is written here.
+//! This crate has no clock, socket or file: frames and nanoseconds come in, frames go out. Formats
+//! of Ethernet, IP, ICMP and TCP are those of `smoltcp::wire`; the rest is written here.
 
 mod congestion;
 mod connection;
@@ -27,7 +28,7 @@ mod settings;
 mod stream;
 mod timeout;
 
-// What its settings consist of.
+// The types of its settings.
 pub use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
 
 pub use congestion::{CUBIC_BETA, CUBIC_C, CubicCurve};

@@ -1,5 +1,5 @@
-//! What a host answers for its neighbours: ARP (RFC 826), neighbour solicitations (RFC 4861) and echo requests (RFC 792,
-//! RFC 4443).
+//! Replies of a host to its neighbours: ARP (RFC 826), neighbour solicitations (RFC 4861) and echo
+//! requests (RFC 792, RFC 4443).
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ use smoltcp::wire::{
 
 use crate::frames::{FrameAddresses, OwnAddresses, ReceivedPacket, ethernet_frame, ip_frame};
 
-/// Longest echo that is answered, in bytes: what fits a frame without fragments.
+/// Longest echo with a reply, in bytes: it fits a frame without fragments.
 const LONGEST_ECHO: usize = 1452;
 
 /// Hop limit that shows that a packet comes from the same link (RFC 4861, section 7.1.1).
@@ -20,7 +20,7 @@ const SAME_LINK: u8 = 255;
 /// Every node of a link.
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// The answer to an ARP packet.
+/// The reply to an ARP packet.
 pub(crate) fn arp(source: [u8; 6], packet: &[u8], own: &OwnAddresses) -> Option<Vec<u8>> {
     let packet = ArpPacket::new_checked(packet).ok()?;
     let ArpRepr::EthernetIpv4 {
@@ -58,7 +58,7 @@ pub(crate) fn arp(source: [u8; 6], packet: &[u8], own: &OwnAddresses) -> Option<
     Some(frame)
 }
 
-/// The answer to an ICMP packet for IPv4.
+/// The reply to an ICMP packet for IPv4.
 pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<Vec<u8>> {
     if !own.has(packet.addresses.destination) {
         return None;
@@ -92,7 +92,7 @@ pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
     })
 }
 
-/// The answer to an ICMPv6 packet.
+/// The reply to an ICMPv6 packet.
 pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<Vec<u8>> {
     let (IpAddr::V6(source), IpAddr::V6(destination)) =
         (packet.addresses.source, packet.addresses.destination)
@@ -132,8 +132,8 @@ pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
     }
 }
 
-/// The advertisement of this host's address. A host that tries out whether its own address is taken has none yet, so
-/// that all nodes are answered (RFC 4861, section 7.2.4).
+/// The advertisement of this host's address. A host that checks if its address is in use has none
+/// yet, so the advertisement then goes to all nodes (RFC 4861, section 7.2.4).
 fn advertisement(packet: &ReceivedPacket<'_>, own: &OwnAddresses, target: Ipv6Addr) -> Vec<u8> {
     let mut addresses = reversed(packet, own, target.into());
     let mut flags = NdiscNeighborFlags::OVERRIDE;
@@ -164,7 +164,7 @@ fn icmpv6_frame(addresses: &FrameAddresses, hop_limit: u8, message: &Icmpv6Repr<
     })
 }
 
-/// From this host, as `source`, to where the packet came from.
+/// Addresses from this host, as `source`, to the sender of the packet.
 fn reversed(packet: &ReceivedPacket<'_>, own: &OwnAddresses, source: IpAddr) -> FrameAddresses {
     FrameAddresses {
         ethernet_source: own.ethernet,
@@ -174,7 +174,7 @@ fn reversed(packet: &ReceivedPacket<'_>, own: &OwnAddresses, source: IpAddr) -> 
     }
 }
 
-/// The group of an address that hears its solicitations (RFC 4291, section 2.7.1).
+/// The group that receives the solicitations of an address (RFC 4291, section 2.7.1).
 fn solicited(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     let low = u16::from_be_bytes([b, c]);

@@ -1,6 +1,8 @@
-//! The sender of a connection: what it sends when, and what acknowledgments and timeouts change.
+//! The sender of a connection: the segments it sends, their time, and the effect of acknowledgments
+//! and timeouts.
 //!
-//! Offsets count from SYN, which is at 0, and do not wrap. Segments keep their boundaries when they are sent again.
+//! Offsets count from SYN, which is at 0, and do not wrap. Segments keep their boundaries when they
+//! are sent again.
 
 mod acknowledgment;
 
@@ -12,21 +14,24 @@ use crate::timeout::RetransmissionTimeout;
 
 pub(crate) use acknowledgment::{AckVerdict, ReceivedAck};
 
-/// Most segments that may be outstanding, so that a peer with a large window and small segments costs bounded memory.
+/// Most segments that may be outstanding, so that a peer with a large window and small segments
+/// costs bounded memory.
 pub(crate) const MOST_OUTSTANDING: usize = 4096;
 
-/// Duplicate acknowledgments that show a loss (RFC 5681, section 3.2), and segments behind a lost one (RFC 6675).
+/// Duplicate acknowledgments that show a loss (RFC 5681, section 3.2), and segments behind a lost
+/// one (RFC 6675).
 const DUPLICATES: u32 = 3;
 
-/// How long a peer may leave everything unacknowledged, from the first timeout on (RFC 9293, section 3.8.3), in ns, and
-/// how many timeouts in a row: a timeout that has backed off to a minute would otherwise end a connection with its second.
+/// Time for which a peer may leave everything unacknowledged, from the first timeout on (RFC 9293,
+/// section 3.8.3), in ns, and the number of timeouts in a row: a timeout that has backed off to a
+/// minute would otherwise end a connection with its second.
 const PATIENCE_NS: u64 = 100_000_000_000;
 const PATIENCE_TIMEOUTS: u32 = 8;
 
 /// The same for SYN, which may come from a forged address.
 const SYN_PATIENCE_NS: u64 = 20_000_000_000;
 
-/// What to send.
+/// A segment to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlannedSegment {
     /// Offset of its first byte.
@@ -44,16 +49,16 @@ impl PlannedSegment {
     }
 }
 
-/// What there is to send.
+/// Data available to the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AvailableData {
     /// Offset behind the last byte.
     pub(crate) end: u64,
-    /// Whether FIN follows it.
+    /// FIN follows the data.
     pub(crate) has_fin: bool,
 }
 
-/// What a timer did.
+/// Result of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerVerdict {
     Waits,
@@ -72,18 +77,19 @@ pub(crate) struct TcpSender {
     next: u64,
     fin: Option<u64>,
     sent: SentQueue,
-    /// The peer's window, and sequence and acknowledgment of the segment that announced it (RFC 9293, section 3.10.7.4).
+    /// The peer's window, and sequence and acknowledgment of the segment that announced it (RFC
+    /// 9293, section 3.10.7.4).
     window: u64,
     window_from: (u32, u64),
     has_sack: bool,
     congestion: CongestionWindow,
     timeout: RetransmissionTimeout,
     deadline_ns: Option<u64>,
-    /// When the first of the timeouts in a row was, and how many there were.
+    /// Time of the first of the timeouts in a row, and their number.
     stalled_since_ns: Option<u64>,
     timeouts_in_a_row: u32,
     duplicates: u32,
-    /// Offset whose acknowledgment ends the fast recovery under way.
+    /// Offset whose acknowledgment ends the current fast recovery.
     recovery_end: Option<u64>,
     /// Duplicate acknowledgments before this offset show no new loss (`recover` of RFC 6582).
     recover: u64,
@@ -96,7 +102,7 @@ pub(crate) struct TcpSender {
     counters: SenderCounters,
 }
 
-/// What both ends agreed on, or one of them wants.
+/// Terms of a connection from the handshake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SenderTerms {
     pub(crate) first_sequence: u32,
@@ -173,7 +179,7 @@ impl TcpSender {
         self.has_sack
     }
 
-    /// SYN is sent again, because the peer's came again.
+    /// Sends SYN again, because the peer's came again.
     pub(crate) fn repeat_syn(&mut self) {
         if self.acknowledged == 0 {
             self.sent.begin_recovery();
@@ -181,7 +187,7 @@ impl TcpSender {
         }
     }
 
-    /// The next segment, if one may be sent now: first what is lost, then new data.
+    /// The next segment, if one may be sent now: lost ones first, then new data.
     pub(crate) fn next_segment(
         &mut self,
         now_ns: u64,
@@ -240,7 +246,8 @@ impl TcpSender {
         let is_small = data < self.mss && !is_end;
         let length = data + u64::from(has_fin);
         if length == 0 || !has_syn && is_small && !self.is_probing && !self.sent.is_empty() {
-            // Small segments would go on for ever in a window that opens bit by bit (RFC 9293, section 3.8.6.2.1).
+            // Small segments would continue for ever in a window that opens bit by bit (RFC 9293,
+            // section 3.8.6.2.1).
             self.wait_for_window(now_ns, rest);
             return None;
         }
@@ -270,7 +277,7 @@ impl TcpSender {
         })
     }
 
-    /// The timer of the closed window, if nothing else will wake this sender up.
+    /// Sets the timer of the closed window, if nothing else will wake this sender up.
     fn wait_for_window(&mut self, now_ns: u64, rest: u64) {
         if rest > 0 && self.sent.is_empty() && self.deadline_ns.is_none() {
             self.restart_timer(now_ns);
@@ -282,7 +289,7 @@ impl TcpSender {
         in_flight == 0 || in_flight + length <= self.congestion.bytes()
     }
 
-    /// The peer has answered.
+    /// Notes a sign of life of the peer.
     fn note_answer(&mut self) {
         self.stalled_since_ns = None;
         self.timeouts_in_a_row = 0;
@@ -292,7 +299,7 @@ impl TcpSender {
         self.deadline_ns = Some(now_ns.saturating_add(self.timeout.timeout_ns()));
     }
 
-    /// Does what is due.
+    /// Handles timers that are due.
     pub(crate) fn tick(&mut self, now_ns: u64) -> TimerVerdict {
         if self
             .deadline_ns
@@ -323,7 +330,7 @@ impl TcpSender {
 
     fn timed_out(&mut self, is_first: bool) {
         if self.window == 0 && self.acknowledged > 0 {
-            // What is outstanding probes a closed window: no sign of congestion.
+            // Outstanding data probes a closed window: no sign of congestion.
             self.counters.window_probes += 1;
             self.sent.lose_first_again();
         } else {

@@ -1,4 +1,4 @@
-//! What was sent and is not acknowledged: segments with their boundaries, which stay when they are sent again.
+//! Unacknowledged segments with their boundaries, which stay when they are sent again.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,12 @@ pub(crate) struct SentSegment {
     /// Number of the window of data in which it was sent first.
     pub(crate) window: u32,
     pub(crate) is_resent: bool,
-    /// Whether it was sent again since the recovery under way began.
+    /// The segment was sent again since the current recovery began.
     pub(crate) is_resent_in_recovery: bool,
     pub(crate) state: SegmentState,
 }
 
-/// Where a segment is believed to be.
+/// Assumed state of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentState {
     InFlight,
@@ -35,12 +35,12 @@ impl SentSegment {
     }
 }
 
-/// What an acknowledgment covered.
+/// The segments that an acknowledgment covered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CoveredSegments {
-    /// The latest segment that was covered wholly.
+    /// The latest wholly covered segment.
     pub(crate) latest: Option<(u64, u32)>,
-    /// Whether one of them was sent twice.
+    /// One of them was sent twice.
     pub(crate) has_resent: bool,
 }
 
@@ -61,7 +61,7 @@ impl SentQueue {
         self.segments.is_empty()
     }
 
-    /// Bytes believed to be on their way (the pipe of RFC 6675).
+    /// Bytes believed to be in flight (the pipe of RFC 6675).
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
@@ -71,7 +71,7 @@ impl SentQueue {
         self.segments.push_back(segment);
     }
 
-    /// Removes what lies before the offset.
+    /// Removes segments before the offset.
     pub(crate) fn acknowledge(&mut self, offset: u64) -> CoveredSegments {
         let mut covered = CoveredSegments::default();
         while let Some(segment) = self.segments.front_mut() {
@@ -99,7 +99,7 @@ impl SentQueue {
         covered
     }
 
-    /// Marks what lies wholly inside the block. Returns whether any of it is new.
+    /// Marks segments wholly inside the block. True if any of it is new.
     pub(crate) fn sack(&mut self, from: u64, to: u64) -> bool {
         let first = self
             .segments
@@ -114,7 +114,7 @@ impl SentQueue {
         is_new
     }
 
-    /// Forgets selective acknowledgments: what they covered counts as lost.
+    /// Discards selective acknowledgments: the segments they covered count as lost.
     pub(crate) fn forget_sacks(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].state == SegmentState::Sacked {
@@ -123,7 +123,8 @@ impl SentQueue {
         }
     }
 
-    /// Whether the receiver dropped what it had acknowledged selectively (RFC 2018, section 8).
+    /// True if the receiver dropped data that it had acknowledged selectively (RFC 2018, section
+    /// 8).
     pub(crate) fn is_reneged(&self) -> bool {
         let first = self.segments.front();
         first.is_some_and(|segment| segment.state == SegmentState::Sacked)
@@ -157,8 +158,8 @@ impl SentQueue {
         }
     }
 
-    /// Marks as lost what has more than `threshold` selectively acknowledged bytes behind it and was not sent again in
-    /// this recovery (IsLost of RFC 6675, section 4).
+    /// Marks segments as lost that have more than `threshold` selectively acknowledged bytes behind
+    /// them and were not sent again in this recovery (IsLost of RFC 6675, section 4).
     pub(crate) fn lose_by_sacks(&mut self, threshold: u64) {
         let mut sacked = 0;
         for index in (0..self.segments.len()).rev() {
@@ -171,14 +172,15 @@ impl SentQueue {
         }
     }
 
-    /// Whether the first segment has more than `threshold` selectively acknowledged bytes behind it.
+    /// True if the first segment has more than `threshold` selectively acknowledged bytes behind
+    /// it.
     pub(crate) fn is_first_lost_by_sacks(&self, threshold: u64) -> bool {
         let is_sacked = |segment: &&SentSegment| segment.state == SegmentState::Sacked;
         let sacked = self.segments.iter().filter(is_sacked);
         sacked.map(SentSegment::length).sum::<u64>() > threshold
     }
 
-    /// The first lost segment, with its place.
+    /// The first lost segment, with its index.
     pub(crate) fn first_lost(&self) -> Option<(usize, SentSegment)> {
         if self.lost == 0 {
             return None;
@@ -187,7 +189,7 @@ impl SentQueue {
         segments.find(|(_, segment)| segment.state == SegmentState::Lost)
     }
 
-    /// The segment at this place is sent again.
+    /// Marks the segment at this index as sent again.
     pub(crate) fn resend(&mut self, place: usize, now_ns: u64) {
         self.set(place, SegmentState::InFlight);
         if let Some(segment) = self.segments.get_mut(place) {

@@ -20,10 +20,10 @@ use crate::settings::{SenderSettings, SenderSettingsError};
 /// Replies (ARP, echo, RST) that wait to be sent.
 const MOST_REPLIES: usize = 64;
 
-/// Connections that have ended and were not taken yet.
+/// Ended connections that are kept until they are taken.
 const MOST_ENDED: usize = 256;
 
-/// Maximum segment sizes of clients that name none (RFC 9293, section 3.7.1).
+/// Maximum segment sizes of clients that announce none (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
 /// Bytes of headers in front of the data of a segment, without options.
@@ -44,18 +44,19 @@ pub struct BareServerSettings {
     pub mtu: u16,
     /// Most connections at the same time; further SYN are ignored.
     pub most_connections: usize,
-    /// How long a closed connection answers what was sent twice, in nanoseconds.
+    /// How long a closed connection replies to repeated segments, in nanoseconds.
     pub time_wait_ns: u64,
     /// How long a client may be silent while nothing is outstanding, in nanoseconds.
     pub idle_ns: u64,
-    /// Secret of the initial sequence numbers (RFC 6528): the same makes the same.
+    /// Secret of the initial sequence numbers (RFC 6528): equal secrets make equal numbers.
     pub secret: u64,
-    /// How it sends.
+    /// Settings of its sender.
     pub sender: SenderSettings,
 }
 
 impl BareServerSettings {
-    /// A server with these addresses: port 80, MTU 1500, 64 connections, TIME-WAIT of one second, a minute of silence.
+    /// A server with these addresses: port 80, MTU 1500, 64 connections, TIME-WAIT of one second, a
+    /// minute of silence.
     pub fn new(ethernet: [u8; 6], sender: SenderSettings) -> BareServerSettings {
         BareServerSettings {
             ethernet,
@@ -72,16 +73,18 @@ impl BareServerSettings {
     }
 }
 
-/// Who a client is: its address and port.
+/// A client: its address and port.
 type ClientKey = (IpAddr, u16);
 
-/// A web server on a TCP of its own.
+/// A web server with its own TCP.
 ///
-/// Only the client opens connections, so that this server needs no routes and asks for no neighbours: it sends to the
-/// Ethernet address from which the last valid segment of the connection came.
+/// Only the client opens connections, so that this server needs no routes and resolves no
+/// neighbours: it sends to the Ethernet address from which the last valid segment of the connection
+/// came.
 ///
-/// Call [`receive`](Self::receive) with each frame, [`tick`](Self::tick) at [`next_deadline_ns`](Self::next_deadline_ns),
-/// and after both [`next_frame`](Self::next_frame) until it has none. Times may have any origin and must not decrease.
+/// Call [`receive`](Self::receive) with each frame, [`tick`](Self::tick) at
+/// [`next_deadline_ns`](Self::next_deadline_ns), and after both [`next_frame`](Self::next_frame)
+/// until it has none. Times may have any origin and must not decrease.
 #[derive(Debug)]
 pub struct BareServer {
     settings: BareServerSettings,
@@ -123,7 +126,7 @@ impl BareServer {
         })
     }
 
-    /// What it did so far. What senders did is counted when their connections have ended.
+    /// Counters so far. Those of senders are added when their connections have ended.
     pub fn counters(&self) -> &BareServerCounters {
         &self.counters
     }
@@ -138,7 +141,7 @@ impl BareServer {
         self.ended.drain(..).collect()
     }
 
-    /// A frame has arrived.
+    /// Handles a received frame.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) {
         self.counters.frames_in += 1;
         let is_known = match parse(frame, &self.own) {
@@ -225,7 +228,7 @@ impl BareServer {
         self.make_ready(client);
     }
 
-    /// A clock of 4 µs, moved by what only this server can compute (RFC 6528, section 3).
+    /// A clock of 4 µs, offset by a value that only this server can compute (RFC 6528, section 3).
     fn first_sequence(&self, now_ns: u64, client: ClientKey) -> u32 {
         let mut hasher = DefaultHasher::new();
         (self.settings.secret, client, self.settings.port).hash(&mut hasher);
@@ -241,7 +244,7 @@ impl BareServer {
         }
     }
 
-    /// Answers a segment of no connection (RFC 9293, section 3.10.7.1).
+    /// Replies to a segment of no connection (RFC 9293, section 3.10.7.1).
     fn refuse(&mut self, segment: &TcpRepr<'_>, addresses: &FrameAddresses) {
         if segment.control == TcpControl::Rst {
             return;
@@ -280,13 +283,13 @@ impl BareServer {
         }
     }
 
-    /// When [`tick`](Self::tick) has something to do next, in nanoseconds.
+    /// When [`tick`](Self::tick) is due next, in nanoseconds.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let connections = self.connections.values();
         connections.filter_map(BareConnection::deadline_ns).min()
     }
 
-    /// Does what is due.
+    /// Handles timers that are due.
     pub fn tick(&mut self, now_ns: u64) {
         let is_due = |connection: &BareConnection| {
             let deadline_ns = connection.deadline_ns();

@@ -2,7 +2,7 @@
 
 use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
 
-/// What limits the data in flight beside the receiver's window.
+/// Limit of the data in flight in addition to the receiver's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionControl {
     /// Nothing.
@@ -15,51 +15,52 @@ pub enum CongestionControl {
     Compound,
 }
 
-/// What is sent again after a timeout.
+/// Segments that are sent again after a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeoutResend {
-    /// Everything that is outstanding, as far as the congestion window allows.
+    /// Everything outstanding, within the congestion window.
     Everything,
     /// The first segment (RFC 6298, section 5.4).
     FirstSegment,
 }
 
-/// How the server sends.
+/// Settings of the sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SenderSettings {
-    /// How the retransmission timeout follows from round trips.
+    /// Formula of the retransmission timeout.
     pub rto: RtoFormula,
     /// The timeout before the first round trip, in nanoseconds.
     pub initial_rto_ns: u64,
     /// The longest timeout, in nanoseconds.
     pub maximum_rto_ns: u64,
-    /// Which round trips are used. Of segments that were sent twice none is, unless time stamps tell which of the two was
-    /// acknowledged (Karn's rule; RFC 6298, section 3).
+    /// Round trips that are used. Segments that were sent twice give none, unless time stamps show
+    /// which of the two was acknowledged (Karn's rule; RFC 6298, section 3).
     pub sampling: SamplingStrategy,
-    /// Whether the timeout doubles with each timeout, until the next round trip (RFC 6298, section 5.5).
+    /// The timeout doubles with each timeout, until the next round trip (RFC 6298, section 5.5).
     pub backoff: bool,
-    /// What is sent again after a timeout.
+    /// Segments that are sent again after a timeout.
     pub timeout_resend: TimeoutResend,
-    /// Whether three duplicate acknowledgments cause the first segment to be sent again (RFC 5681, section 3.2).
-    /// Without fast recovery, slow start follows, as in 4.3BSD-Tahoe.
+    /// Three duplicate acknowledgments cause the first segment to be sent again (RFC 5681, section
+    /// 3.2). Without fast recovery, slow start follows, as in 4.3BSD-Tahoe.
     pub fast_retransmit: bool,
-    /// Whether fast recovery follows: NewReno (RFC 6582), or with SACK the simplified RFC 6675. Needs fast retransmit.
+    /// Fast recovery follows: NewReno (RFC 6582), or with SACK the simplified RFC 6675. Needs fast
+    /// retransmit.
     pub fast_recovery: bool,
-    /// Whether the receiver's selective acknowledgments (RFC 2018) are asked for. Without fast recovery they only spare what
-    /// has arrived from being sent again.
+    /// The receiver's selective acknowledgments (RFC 2018) are requested. Without fast recovery
+    /// they only keep received segments from being sent again.
     pub sack: bool,
-    /// Whether time stamps (RFC 7323) are used, where the client offers them. They tick in milliseconds.
+    /// Time stamps (RFC 7323) are used, where the client offers them. They tick in milliseconds.
     pub timestamps: bool,
-    /// What limits the data in flight beside the receiver's window.
+    /// Limit of the data in flight in addition to the receiver's window.
     pub congestion_control: CongestionControl,
-    /// The congestion window at first, in segments.
+    /// The initial congestion window, in segments.
     pub initial_window_segments: u32,
 }
 
 /// Why settings of a sender cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SenderSettingsError {
-    /// A weight is no share.
+    /// A weight outside of 0 to 1.
     #[error("alpha and beta of the timeout must be more than 0 and at most 1")]
     Weights,
     /// The factor K is out of range.
@@ -76,7 +77,7 @@ pub enum SenderSettingsError {
     /// The initial window is out of range.
     #[error("the initial window must be from 1 to 1000 segments")]
     InitialWindow,
-    /// Fast recovery follows a fast retransmit.
+    /// Fast recovery without fast retransmit.
     #[error("fast recovery needs fast retransmit")]
     RecoveryAlone,
 }
@@ -84,8 +85,8 @@ pub enum SenderSettingsError {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl SenderSettings {
-    /// As the dissertation describes its bare server: no SACK, fast retransmit, fast recovery or congestion control;
-    /// everything resent after a timeout; K = 4, G = 250 µs, and no minimum.
+    /// The bare server of the dissertation: no SACK, fast retransmit, fast recovery or congestion
+    /// control; everything resent after a timeout; K = 4, G = 250 µs, and no minimum.
     pub fn bare(weights: RtoWeights, sampling: SamplingStrategy) -> SenderSettings {
         SenderSettings {
             rto: RtoFormula::paper(weights),
@@ -103,7 +104,8 @@ impl SenderSettings {
         }
     }
 
-    /// All features that servers have today, with this congestion control; the minimum timeout is the 200 ms of Linux.
+    /// All features that servers have today, with this congestion control; the minimum timeout is
+    /// the 200 ms of Linux.
     pub fn conventional(congestion_control: CongestionControl) -> SenderSettings {
         SenderSettings {
             rto: RtoFormula {
@@ -119,8 +121,9 @@ impl SenderSettings {
         }
     }
 
-    /// The stand-in for IIS on Windows, to be labelled "not IIS": Compound TCP with SACK and fast recovery, an initial
-    /// window of two segments (RFC 2581), and a minimum timeout of 300 ms, as Windows of that time had.
+    /// The stand-in for IIS on Windows, to be labelled "not IIS": Compound TCP with SACK and fast
+    /// recovery, an initial window of two segments (RFC 2581), and a minimum timeout of 300 ms, as
+    /// Windows of that time had.
     pub fn not_iis() -> SenderSettings {
         let conventional = SenderSettings::conventional(CongestionControl::Compound);
         SenderSettings {
@@ -134,7 +137,7 @@ impl SenderSettings {
         }
     }
 
-    /// Whether they can be used.
+    /// Checks if they can be used.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What is to be sent: heads and files in their order, each byte at its offset in the stream.
+//! The bytes to be sent: heads and files in their order, each byte at its offset in the stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ impl StreamPiece {
     }
 }
 
-/// Bytes from the first that is not acknowledged. SYN has offset 0, so that the first byte has offset 1.
+/// Bytes from the first unacknowledged one. SYN has offset 0, so the first byte has offset 1.
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseStream {
     pieces: VecDeque<StreamPiece>,
@@ -36,7 +36,7 @@ impl ResponseStream {
         self.end
     }
 
-    /// How many pieces wait for acknowledgments.
+    /// Number of pieces that wait for acknowledgments.
     pub(crate) fn pieces(&self) -> usize {
         self.pieces.len()
     }
@@ -49,7 +49,7 @@ impl ResponseStream {
         }
     }
 
-    /// Forgets pieces that lie wholly before the offset.
+    /// Discards pieces wholly before the offset.
     pub(crate) fn release(&mut self, offset: u64) {
         while self
             .pieces
@@ -60,7 +60,7 @@ impl ResponseStream {
         }
     }
 
-    /// The bytes from one offset to another, as far as they are there.
+    /// The bytes from one offset to another, as far as they exist.
     pub(crate) fn copy(&self, from: u64, to: u64) -> Vec<u8> {
         let mut copied = Vec::new();
         for piece in &self.pieces {

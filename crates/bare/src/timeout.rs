@@ -30,8 +30,8 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// A round trip of a segment that was sent once. Also where the strategy does not use it, it ends the backoff: the
-    /// path delivers in time again.
+    /// Adds the round trip of a segment that was sent once. It ends the backoff even if the
+    /// strategy does not use it: the path delivers in time again.
     pub(crate) fn measured(&mut self, sample: RttSample) {
         self.doublings = 0;
         if !self.selector.selects(sample.window) {
@@ -56,7 +56,7 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// The timeout in force, in nanoseconds.
+    /// The current timeout, in nanoseconds.
     pub(crate) fn timeout_ns(&self) -> u64 {
         let doubled_ns = u128::from(self.computed_ns()) << self.doublings;
         u64::try_from(doubled_ns)

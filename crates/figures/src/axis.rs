@@ -1,29 +1,30 @@
-//! Axes: their ends, their ticks, and where a value lies.
+//! Axes: their ends, their ticks, and the position of a value.
 
 use crate::format::Format;
 
-/// From this factor between the least and the greatest value on, an axis is logarithmic by itself.
+/// Ratio of the greatest to the least value from which on an automatic axis is logarithmic.
 const WIDE: f64 = 20.0;
 /// Values beyond this are drawn at the end: differences of what is greater may be infinite.
 const GREATEST: f64 = 1e300;
 
-/// How values lie on an axis.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Evenly.
     Linear,
     /// By their logarithms. Linear where no value is above zero.
     Log,
-    /// Logarithmic where the values are above zero and the greatest is more than twenty times the least.
+    /// Logarithmic where the values are above zero and the greatest is more than twenty times the
+    /// least.
     Auto,
 }
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What its values are; empty for none.
+    /// Name of its values; empty for none.
     pub name: String,
-    /// How its ticks are written.
+    /// Format of its ticks.
     pub format: Format,
     kind: AxisKind,
 }
@@ -34,7 +35,7 @@ enum AxisKind {
         low: f64,
         high: f64,
         is_log: bool,
-        /// In place of round numbers.
+        /// Ticks in place of round numbers.
         ticks: Option<Vec<(f64, String)>>,
     },
     Categories {
@@ -46,7 +47,7 @@ enum AxisKind {
     Bare { low: f64, high: f64 },
 }
 
-/// The least and the greatest of all that is finite; `None` of nothing.
+/// The least and the greatest finite value; `None` if there is none.
 pub fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.into_iter().filter(|value| value.is_finite());
     finite.fold(None, |ends, value| match ends {
@@ -55,7 +56,7 @@ pub fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// What the ends of an axis of numbers depend on.
+/// Options of the ends of an axis of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// The least and the greatest value.
@@ -69,7 +70,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of these values.
+    /// The range of these values.
     pub fn of(values: Option<(f64, f64)>) -> Range {
         Range {
             values,
@@ -139,8 +140,8 @@ impl Axis {
         }
     }
 
-    /// An axis of names. As the vertical one it gives each this many pixels, from top to bottom; as the horizontal one its
-    /// names are above the panel.
+    /// An axis of names. As the vertical one it gives each this many pixels, from top to bottom; as
+    /// the horizontal one its names are above the panel.
     pub fn categories(names: impl IntoIterator<Item = String>, height: f64) -> Axis {
         Axis {
             name: String::new(),
@@ -152,7 +153,7 @@ impl Axis {
         }
     }
 
-    /// An axis of which nothing is drawn.
+    /// An axis that is not drawn.
     pub fn bare(low: f64, high: f64) -> Axis {
         Axis {
             name: String::new(),
@@ -177,7 +178,7 @@ impl Axis {
         self
     }
 
-    /// Lengths on it mean nothing.
+    /// True if lengths on it are meaningless.
     pub fn is_log(&self) -> bool {
         matches!(self.kind, AxisKind::Numbers { is_log: true, .. })
     }
@@ -190,19 +191,20 @@ impl Axis {
         }
     }
 
-    /// Each value lies at the same place, with the same label.
+    /// True if each value has the same position, with the same label.
     pub(crate) fn is_like(&self, other: &Axis) -> bool {
         self.kind == other.kind && self.format == other.format
     }
 
-    /// A part of an interval lies beyond it.
+    /// True if a part of an interval lies beyond it.
     pub fn cuts(&self, value: f64) -> bool {
         let place = self.place(value);
         !place.is_nan() && !(-1e-6..=1.0 + 1e-6).contains(&place)
     }
 
-    /// Where a value lies: 0 at one end, 1 at the other, less and more beyond them. Infinity is an end. What has no place,
-    /// as zero has none among logarithms, is at the lower end if it is less than all others, and else not a number.
+    /// The position of a value: 0 at one end, 1 at the other, less and more beyond them. Infinity
+    /// is an end. A value without a position, such as zero among logarithms, is at the lower end if
+    /// it is less than all others, and else not a number.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         match value {
@@ -222,7 +224,7 @@ impl Axis {
         }
     }
 
-    /// The height that its categories need together.
+    /// The total height of its categories.
     pub(crate) fn height(&self) -> Option<f64> {
         match &self.kind {
             AxisKind::Categories { names, height } => Some(names.len() as f64 * height),
@@ -261,7 +263,7 @@ fn rounded(value: f64) -> f64 {
     crate::format::significant(value, 12)
 }
 
-/// 1, 2 or 5 times a power of ten: that many of it, or a few fewer, are as long as this.
+/// 1, 2 or 5 times a power of ten, such that this many of it, or a few fewer, add up to the length.
 fn nice_step(length: f64, parts: f64) -> f64 {
     let rough = (length / parts).max(f64::MIN_POSITIVE);
     let power = 10_f64.powf(rough.log10().floor());
@@ -279,7 +281,8 @@ fn even_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     (0..=count).map(tick).collect()
 }
 
-/// 1, 2, 5 of every power of ten within reach; fewer where there are many; even ones where there are too few.
+/// 1, 2, 5 of every power of ten within reach; fewer where there are many; even ones where there
+/// are too few.
 fn log_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     let decades = high.log10() - low.log10();
     let every = (decades / about.max(1.0)).ceil().max(1.0) as usize;

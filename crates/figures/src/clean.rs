@@ -2,10 +2,10 @@
 
 /// Makes control characters visible, `\u{1b}` for example, and those that reorder or hide text.
 ///
-/// A server writes its own name and its messages. Printed as they are they could move the cursor,
-/// recolour the report, or spell something else than they say (bidirectional overrides, Unicode
-/// Standard Annex 9, section 2; characters without a width, UTS 39). Characters that no document of XML
-/// can hold (XML 1.0, section 2.2) become visible, too.
+/// A server chooses its name and its messages. Printed unchanged they could move the cursor,
+/// recolour the report, or be displayed as other text (bidirectional overrides, Unicode Standard
+/// Annex 9, section 2; characters without a width, UTS 39). Characters that no document of XML can
+/// hold (XML 1.0, section 2.2) become visible, too.
 ///
 /// The two joiners stay inside of words whose letters they shape, and of emoji.
 pub fn clean(text: &str) -> String {
@@ -24,13 +24,14 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Whether a joiner beside `c` can be seen: of scripts from Hebrew on, and of signs. Between other letters it would
-/// only hide that two words differ.
+/// True if a joiner beside `c` can be visible: in scripts from Hebrew on, and beside signs. Between
+/// other letters it would only hide that two words differ.
 fn is_shaped(c: char) -> bool {
     c >= '\u{590}' && !c.is_whitespace() && !is_harmful(c)
 }
 
-/// The letters of a text after [`clean()`], by which it may be shortened: what stands for a harmful one is one of them.
+/// The letters of a text after [`clean()`], by which it may be shortened: the replacement of a
+/// harmful character is one of them.
 pub fn letters(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -55,7 +56,7 @@ pub fn letters(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a terminal or a reader could take `c` for something else than a letter.
+/// True if a terminal or a reader could take `c` for something other than a letter.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -72,7 +73,8 @@ pub fn is_harmful(c: char) -> bool {
         || is_noncharacter(c)
 }
 
-/// Code points that are never characters (The Unicode Standard, section 23.7). XML forbids two of them.
+/// Code points that are never characters (The Unicode Standard, section 23.7). XML forbids two of
+/// them.
 fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
@@ -107,7 +109,7 @@ mod tests {
                 "a\u{fffe}\u{ffff}\u{1fffe}",
                 "a\\u{fffe}\\u{ffff}\\u{1fffe}",
             ),
-            // Joiners: in Persian, in Hindi, in an emoji; and where nobody would see them.
+            // Joiners: in Persian, in Hindi, in an emoji; and where they would be invisible.
             ("می\u{200c}خواهم", "می\u{200c}خواهم"),
             ("क्\u{200d}ष", "क्\u{200d}ष"),
             ("👩\u{200d}💻", "👩\u{200d}💻"),

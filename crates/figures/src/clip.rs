@@ -1,7 +1,7 @@
 //! Lines end where their panel does.
 
-/// The part of a line between two points that lies in `(left, top, right, bottom)`, after Liang and Barsky (1984); `None`
-/// where there is none, or where an end is not a number.
+/// The part of a line between two points that lies in `(left, top, right, bottom)`, after Liang and
+/// Barsky (1984); `None` where there is none, or where an end is not a number.
 pub(crate) fn clipped(
     from: (f64, f64),
     to: (f64, f64),
@@ -20,7 +20,7 @@ pub(crate) fn clipped(
     let (mut enters, mut leaves) = (0.0_f64, 1.0_f64);
     for (towards, distance) in sides {
         if towards == 0.0 {
-            // Along this side. What rounding does to a line on the edge does not hide it.
+            // Along this side. Rounding must not hide a line on the edge.
             if distance < -0.5 {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! From the value to SVG: where panels, axes and legends are.
+//! Drawing of a figure as SVG: positions of panels, axes and legends.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,12 @@ use crate::svg::{Path, PlacedTexts, Tenth, escaped, shortened, width};
 
 /// Size of letters of names and titles, in pixels.
 const NAMES: f64 = 12.0;
-/// Height of a line of the legend, of a title, of the labels below a panel, and of the name of an axis.
+/// Height of a line of the legend, of a title, of the labels below a panel, and of the name of an
+/// axis.
 const LINE: f64 = 19.0;
 /// Between panels.
 const GAP: f64 = 14.0;
-/// Width of a swatch, and what is between it and its name.
+/// Width of a swatch, and the distance to its name.
 const SWATCH: (f64, f64) = (24.0, 6.0);
 
 /// A drawing without its surroundings.
@@ -22,8 +23,9 @@ pub(crate) struct DrawnFigure {
     pub(crate) height: f64,
 }
 
-/// The figure as an `svg` element for a page, this many pixels wide. The page has its title and its note, in elements whose
-/// ids are that of the figure with `-t` and `-d`. It needs the [`style`](crate::style()) of pages; a legend is up to the page.
+/// The figure as an `svg` element for a page, this many pixels wide. The page has its title and its
+/// note, in elements whose ids are that of the figure with `-t` and `-d`. It needs the
+/// [`style`](crate::style()) of pages; the page draws the legend.
 pub fn svg(figure: &Figure, pixels: u32) -> String {
     let DrawnFigure { marks, height } = body(figure, f64::from(pixels));
     let id = &figure.id;
@@ -67,10 +69,10 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
             height: panel.y.height().unwrap_or(panel.height),
             pixels,
         };
-        // The panel below has the same values at the same places.
+        // The panel below has the same values at the same positions.
         let next = figure.panels.get(place + 1);
         let shares = next.is_some_and(|next| next.x.is_like(&panel.x));
-        // What all panels have alike is named once.
+        // A name that all panels share is drawn once.
         let name = (panel.y.name != named).then_some(&*panel.y.name);
         named = &panel.y.name;
         axes(&mut marks, &plot, shares, name);
@@ -83,7 +85,7 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
     }
 }
 
-/// What is left of a drawing area: names, or ticks and the name of the axis.
+/// Width left of a drawing area: names, or ticks and the name of the axis.
 fn left_of(panel: &Panel, pixels: f64) -> f64 {
     let widest = |names: &mut dyn Iterator<Item = f64>| names.fold(0.0, f64::max);
     match panel.y.names() {
@@ -160,7 +162,7 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
         let y = plot.down(value);
         grid.begin(left, y);
         grid.line_to(right, y);
-        // One that would cover the label below it is left out.
+        // A tick that would cover the label below it is left out.
         if (above - y).abs() >= LETTERS + 1.0 {
             labels.add((left - 6.0, y + 4.0), Anchor::End, "fm", &label);
             above = y;
@@ -262,7 +264,7 @@ pub(crate) fn legend(keys: &[LegendKey], pixels: f64) -> DrawnFigure {
     }
 }
 
-/// What stands for a series, as an `svg` element of its own for the legend of a page.
+/// The swatch of a series, as a separate `svg` element for the legend of a page.
 pub fn swatch(key: &LegendKey) -> String {
     format!(
         "<svg class=\"fig\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">{}</svg>",

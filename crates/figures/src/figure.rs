@@ -1,36 +1,36 @@
-//! What a figure is: a value, without pixels.
+//! The contents of a figure: a value, without pixels.
 
 use crate::axis::Axis;
 
-/// A figure: panels one below the other, and what explains them.
+/// A figure: panels one below the other, and their explanation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Letters, digits, `-` and `_`, and unique among the figures of a page: `bars-single-linear`.
     pub id: String,
-    /// What it shows.
+    /// Subject of the figure.
     pub title: String,
-    /// What a reader has to know to understand it, in sentences.
+    /// Explanation for readers, in sentences.
     pub note: String,
     /// Headings of the table of its marks: see [`FigureMark::row`].
     pub columns: Vec<String>,
     /// The legend; not drawn where there is one entry.
     pub keys: Vec<LegendKey>,
-    /// Without one there is no figure.
+    /// Panels; a figure without any is not drawn.
     pub panels: Vec<Panel>,
 }
 
 /// An entry of the legend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LegendKey {
-    /// What it stands for.
+    /// Name of the series.
     pub name: String,
-    /// How its marks look.
+    /// Look of its marks.
     pub look: MarkLook,
-    /// What is drawn before the name.
+    /// Symbol before the name.
     pub swatch: Swatch,
 }
 
-/// What stands for a series in the legend.
+/// Symbol of a series in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Swatch {
     /// A filled box.
@@ -46,17 +46,17 @@ pub enum Swatch {
 /// One drawing area with its axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above it; empty for none.
+    /// Title above it; empty for none.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis, from left to right.
     pub x: Axis,
-    /// From bottom to top; categories from top to bottom.
+    /// The vertical axis, from bottom to top; categories from top to bottom.
     pub y: Axis,
-    /// Of the drawing area, in pixels. Categories have their own: see [`Axis::categories`].
+    /// Height of the drawing area, in pixels. Categories have their own: see [`Axis::categories`].
     pub height: f64,
-    /// Letters that have room right of the drawing area.
+    /// Room right of the drawing area, in letters.
     pub right: usize,
-    /// In the order in which they are drawn.
+    /// Series in the order of drawing.
     pub series: Vec<Series>,
 }
 
@@ -74,24 +74,25 @@ impl Panel {
     }
 }
 
-/// Marks that a reader takes as one thing.
+/// Marks that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// The place of its entry in [`Figure::keys`], which hides it on a page.
+    /// The index of its entry in [`Figure::keys`], which hides it on a page.
     pub key: Option<usize>,
-    /// In the order in which they are drawn, and listed in the table.
+    /// Marks in the order of drawing, and of the table.
     pub marks: Vec<FigureMark>,
 }
 
-/// What is drawn for one value, or for a line of them.
+/// The drawing of one value, or of a line of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureMark {
-    /// Where.
+    /// Its position.
     pub shape: MarkShape,
-    /// How.
+    /// Its look.
     pub look: MarkLook,
-    /// Its row of the table, which is its tooltip, too: a cell for each of [`Figure::columns`]. Empty where it
-    /// belongs to another mark. Marks that are neighbours and look alike should all have a row, or none.
+    /// Its row of the table, which is its tooltip, too: a cell for each of [`Figure::columns`].
+    /// Empty where it belongs to another mark. Neighbouring marks of the same look should all have
+    /// a row, or none.
     pub row: Vec<String>,
 }
 
@@ -114,7 +115,7 @@ impl FigureMark {
     }
 }
 
-/// Which way something lies.
+/// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Along {
     /// From left to right.
@@ -123,8 +124,8 @@ pub enum Along {
     Y,
 }
 
-/// A shape, in values of the axes. The category with place `n` reaches from `n - 0.5` to `n + 0.5`. Infinity is the end of
-/// an axis, and what is not a number is not drawn.
+/// A shape, in values of the axes. The category with index `n` reaches from `n - 0.5` to `n + 0.5`.
+/// Infinity is the end of an axis, and values that are not a number are not drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MarkShape {
     /// A bar, a cell, a band: from one corner to the other, as far as the panel reaches.
@@ -140,11 +141,12 @@ pub enum MarkShape {
     Line(Vec<(f64, f64)>, LineStep),
     /// The area between two lines: `(x, low, high)`.
     Area(Vec<(f64, f64, f64)>, LineStep),
-    /// An interval. Each end has a stroke across it (`strokes`), and an arrow where it lies beyond the axis.
+    /// An interval. Each end has a stroke across it (`strokes`), and an arrow where it lies beyond
+    /// the axis.
     Interval {
-        /// Which way it reaches.
+        /// Its direction.
         along: Along,
-        /// Where it lies on the other axis.
+        /// Its position on the other axis.
         at: f64,
         /// From, to.
         ends: (f64, f64),
@@ -153,29 +155,29 @@ pub enum MarkShape {
     },
     /// A line across the panel, with a text.
     Rule {
-        /// Which way it reaches.
+        /// Its direction.
         along: Along,
-        /// Where it lies on the other axis.
+        /// Its position on the other axis.
         at: f64,
         /// Empty for none. Above the panel for a rule along Y, inside at the left for one along X.
         text: String,
-        /// How many lines of text above the panel the text stands.
+        /// Number of lines of text above the panel at which the text is drawn.
         level: usize,
     },
-    /// An arrow: a value that is at least this, or goes on.
+    /// An arrow: a value that is at least this, or continues.
     Arrow(f64, f64),
     /// Words.
     Text {
-        /// Where they are.
+        /// Their position.
         at: (f64, f64),
         /// Pixels to the right, and downwards.
         shift: (f64, f64),
-        /// Which end of them is there.
+        /// The end of the text at that position.
         anchor: Anchor,
-        /// What they say.
+        /// The text.
         text: String,
-        /// The values of x between which they have to stay: they are shortened, and left out where there is room for less
-        /// than three letters.
+        /// The values of x between which they have to stay: they are shortened, and left out where
+        /// there is room for less than three letters.
         within: Option<(f64, f64)>,
     },
 }
@@ -193,7 +195,7 @@ impl MarkShape {
     }
 }
 
-/// Which end of a text is where it was put.
+/// The end of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     /// Its left end.
@@ -204,33 +206,33 @@ pub enum Anchor {
     End,
 }
 
-/// How a line gets from one point to the next.
+/// Shape of a line between two points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineStep {
     /// Straight.
     None,
-    /// On the height of the point before, up to the next.
+    /// At the height of the point before, up to the next.
     After,
-    /// It changes half way.
+    /// A change half way.
     Middle,
 }
 
-/// How marks look: no two of a panel should differ by their colour only.
+/// Look of marks: no two of a panel should differ by their colour only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkLook {
     /// Its colour.
     pub tone: MarkTone,
-    /// Of points.
+    /// Symbol of points.
     pub symbol: Symbol,
-    /// Of lines; of bars, their stripes.
+    /// Dash of lines; stripes of bars.
     pub dash: Dash,
     /// Filled or not.
     pub fill: MarkFill,
 }
 
 impl MarkLook {
-    /// How the series of this place looks. Eight colours, seven symbols and five dashes: no two of 280 have all three
-    /// alike, and no two of 35 differ by colour only.
+    /// Look of the series with this index. Eight colours, seven symbols and five dashes: no two of
+    /// 280 have all three alike, and no two of 35 differ by colour only.
     pub fn of(place: usize) -> MarkLook {
         MarkLook {
             tone: MarkTone::Series((place % MarkTone::SERIES) as u8),
@@ -262,13 +264,13 @@ impl MarkLook {
 /// A colour by its meaning; each has one for light and one for dark ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkTone {
-    /// One of [`MarkTone::SERIES`] that colour-blind people tell apart.
+    /// One of [`MarkTone::SERIES`] that colour-blind people can distinguish.
     Series(u8),
-    /// As letters.
+    /// The colour of letters.
     Ink,
-    /// As small letters.
+    /// The colour of small letters.
     Muted,
-    /// As the lines of a grid.
+    /// The colour of the lines of a grid.
     Grid,
     /// Worse, or failed.
     Bad,
@@ -281,7 +283,7 @@ pub enum MarkTone {
 }
 
 impl MarkTone {
-    /// How many colours series have.
+    /// Number of colours of series.
     pub const SERIES: usize = 8;
 }
 
@@ -307,7 +309,7 @@ pub enum Symbol {
 }
 
 impl Symbol {
-    /// Those of series.
+    /// The symbols of series.
     pub const ALL: [Symbol; 7] = [
         Symbol::Circle,
         Symbol::Square,
@@ -319,14 +321,14 @@ impl Symbol {
     ];
 }
 
-/// How a line is interrupted.
+/// Dash of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dash {
     /// Not at all.
     Solid,
     /// By short gaps.
     Dashed,
-    /// It is a row of dots.
+    /// A row of dots.
     Dotted,
     /// Both.
     DashDot,
@@ -350,18 +352,18 @@ impl Dash {
 pub enum MarkFill {
     /// With its colour. A rectangle is striped by its [`Dash`].
     Full,
-    /// So that what is below is seen.
+    /// Half transparent.
     Soft,
-    /// So that it is hardly seen itself: a ground behind marks.
+    /// Nearly transparent: a ground behind marks.
     Faint,
     /// With the colour of the ground.
     Hollow,
-    /// It is not seen: its row is in the table, and its tooltip shows.
+    /// Invisible: its row is in the table, and its tooltip shows.
     None,
 }
 
 impl Figure {
-    /// There is nothing to draw.
+    /// True if there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         let series = self.panels.iter().flat_map(|panel| &panel.series);
         series.map(|series| series.marks.len()).sum::<usize>() == 0

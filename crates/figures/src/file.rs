@@ -1,4 +1,4 @@
-//! A figure as a file of its own, for a paper: on white, with its legend above and its caption below.
+//! A figure as a separate file, for a paper: on white, with its legend above and its caption below.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use crate::svg::{Tenth, escaped, shortened, width};
 const SIZE: f64 = 10.0;
 const ROOM: f64 = 8.0;
 
-/// What a reader of a paper has to know of intervals.
+/// Explanation of intervals for readers of a paper.
 const INTERVAL: &str = " A 95 % confidence interval contains the true value in 95 of 100 repetitions of the measurement.";
 
-/// How figures in files look.
+/// Style of figures in files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileStyle {
     /// Pixels of 1/96 inch; letters have 10 to 12 of them.
@@ -35,7 +35,7 @@ impl Default for FileStyle {
     }
 }
 
-/// The figure as an SVG document. `of` is what was measured.
+/// The figure as an SVG document. `subject` names the measurement.
 pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
     let pixels = f64::from(style_of.width);
     let legend = legend(&figure.keys, pixels - 2.0 * ROOM);
@@ -82,7 +82,7 @@ fn split(length: &str) -> (f64, &str) {
     (number.parse().unwrap_or(0.0), unit)
 }
 
-/// What a figure is, of what, and what its intervals mean.
+/// The title, the measurement, and the meaning of intervals.
 fn caption(figure: &Figure, of: &str) -> String {
     let Figure { title, note, .. } = figure;
     let told = format!("{title} {note}").to_lowercase();

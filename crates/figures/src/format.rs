@@ -1,9 +1,9 @@
-//! How numbers are written on axes and in tables.
+//! Formats of numbers on axes and in tables.
 
-/// What a number is.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Nothing else.
+    /// No unit.
     Plain,
     /// A time in microseconds.
     Time,
@@ -81,7 +81,7 @@ pub fn digits(value: f64) -> String {
 /// A round number without needless zeros.
 pub fn plain(value: f64) -> String {
     let value = significant(value, 6);
-    // A thousandth of a tick's unit, and below, is not written with a row of zeros.
+    // A thousandth of a tick's unit, and less, is written without a row of zeros.
     match value.abs() {
         size if size != 0.0 && !(1e-5..1e15).contains(&size) => format!("{value:e}"),
         // There is no negative zero.
@@ -89,7 +89,7 @@ pub fn plain(value: f64) -> String {
     }
 }
 
-/// Rounded to so many digits.
+/// Rounded to this many digits.
 pub(crate) fn significant(value: f64, digits: usize) -> f64 {
     let written = format!("{value:.*e}", digits.saturating_sub(1));
     written.parse().unwrap_or(value)

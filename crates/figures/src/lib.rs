@@ -1,4 +1,4 @@
-//! Figures: values, and how they are drawn.
+//! Figures: values, and their drawing.
 //!
 //! ```text
 //! Figure --+--> svg    an element for a page, which has light and dark ground, legends and tables of its own
@@ -6,11 +6,12 @@
 //!          '--> rows   the table of its numbers; a row is the tooltip of its mark, too
 //! ```
 //!
-//! A [`Figure`] has panels with two axes each, and series of marks whose shapes are in values of these axes. It says
-//! what marks mean (a series, worse, muted) and not how they look: that is the [`style()`]. So one drawing serves light and
-//! dark ground. No two series differ by colour alone: points have symbols, lines dashes, bars stripes.
+//! A [`Figure`] has panels with two axes each, and series of marks whose shapes are in values of
+//! these axes. It describes the meaning of marks (a series, worse, muted) and not their look: that
+//! is the [`style()`]. So one drawing serves light and dark ground. No two series differ by colour
+//! alone: points have symbols, lines dashes, bars stripes.
 //!
-//! Pure: what is drawn depends on the value and the width alone.
+//! Pure: a drawing depends on the value and the width alone.
 
 mod axis;
 mod clean;

@@ -1,4 +1,5 @@
-//! Marks: from shapes in values to paths in pixels. Those of a series that look alike are one path, which keeps pages small.
+//! Marks: shapes in values become paths in pixels. Those of a series with the same look are one
+//! path, which keeps pages small.
 
 use std::fmt::Write as _;
 
@@ -17,7 +18,7 @@ const STROKE: f64 = 4.0;
 /// Size of letters of texts, in pixels.
 pub(crate) const LETTERS: f64 = 11.0;
 
-/// The drawing area of a panel: its axes, and where it is.
+/// The drawing area of a panel: its axes, and its position.
 pub(crate) struct Plot<'a> {
     pub(crate) x: &'a Axis,
     pub(crate) y: &'a Axis,
@@ -53,7 +54,7 @@ impl Plot<'_> {
         self.down(value).clamp(self.top, self.top + self.height)
     }
 
-    /// A point that is in the area, or close to it.
+    /// A point in the area, or close to it.
     fn point(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         let (across, down) = (self.across(x), self.down(y));
         let near = |at: f64, from: f64, length: f64| at >= from - 1.0 && at <= from + length + 1.0;
@@ -69,8 +70,8 @@ struct Layers {
     texts: PlacedTexts,
 }
 
-/// A path of marks that look alike. All of them have a row of the table, or none: the script of a page takes them one by
-/// one, each with its row.
+/// A path of marks with the same look. All of them have a row of the table, or none: the script of
+/// a page takes them one by one, each with its row.
 struct Layer {
     /// Its attributes.
     look: String,
@@ -95,18 +96,19 @@ impl Layers {
         &mut self.paths[place]
     }
 
-    /// For what belongs to marks.
+    /// The path for additions to marks.
     fn path(&mut self, class: &str) -> &mut Path {
         &mut self.layer(format!("class=\"{class}\""), false).path
     }
 
-    /// For lines of this thickness.
+    /// The path for lines of this thickness.
     fn thick(&mut self, class: &str, pixels: f64) -> &mut Path {
         let look = format!("class=\"{class}\" stroke-width=\"{}\"", Tenth(pixels));
         &mut self.layer(look, false).path
     }
 
-    /// For one mark that may have a row. It has to end where it begins, from where the script finds the next one.
+    /// The path for one mark that may have a row. The mark has to end where it begins, so that the
+    /// script finds the next one.
     fn mark(&mut self, class: &str, row: Option<usize>) -> &mut Path {
         let layer = self.layer(format!("class=\"{class}\""), row.is_some());
         layer.rows.extend(row);
@@ -114,7 +116,7 @@ impl Layers {
     }
 
     fn write(self, out: &mut String) {
-        // A series of one shape may have asked for a path that stayed empty.
+        // A series of one shape may have added a path that stayed empty.
         let paths = self.paths.into_iter();
         for layer in paths.filter(|layer| !layer.path.d.is_empty()) {
             let rows = &layer.rows;
@@ -160,7 +162,7 @@ fn one(out: &mut String, plot: &Plot<'_>, series: &Series, row: &mut usize) {
     layers.write(out);
 }
 
-/// Draws a mark, which has this row of the table.
+/// Draws a mark with this row of the table.
 fn shape(
     layers: &mut Layers,
     plot: &Plot<'_>,
@@ -282,8 +284,8 @@ fn rect(
     }
 }
 
-/// Stripes in the colour of the ground along a bar, by which bars are told apart without colours: the dashes of one line
-/// as thick as the bar, which a page has thousands of.
+/// Stripes in the colour of the ground along a bar, which distinguish bars without colours: the
+/// dashes of one line as thick as the bar, because a page has thousands of them.
 fn stripes(layers: &mut Layers, (left, top): (f64, f64), (width, height): (f64, f64), dash: Dash) {
     let (class, thick) = style::stripes(dash, height);
     let path = layers.thick(class, thick);
@@ -291,10 +293,11 @@ fn stripes(layers: &mut Layers, (left, top): (f64, f64), (width, height): (f64, 
     path.line_to(left + width, top + height / 2.0);
 }
 
-/// A symbol of which `size` is about half the height. It is a mark of its own, and ends where it begins.
+/// A symbol of which `size` is about half the height. It is a separate mark, and ends where it
+/// begins.
 pub(crate) fn symbol_path(path: &mut Path, (x, y): (f64, f64), symbol: Symbol, size: f64) {
     let s = size;
-    // Of symbols with a point, which look smaller, and of their other half.
+    // For symbols with a point, which look smaller, and for their other half.
     let (far, wide) = ((1.3 * s).round(), (2.3 * s).round());
     match symbol {
         Symbol::Circle => path.circle(x, y, s),
@@ -468,7 +471,7 @@ fn interval(
     }
     let path = layers.path(&style::filled(look.tone, MarkFill::Full));
     for (value, reach, other) in [(low, from, to), (high, to, from)] {
-        // The axis goes on.
+        // The axis continues.
         if axis.cuts(value) {
             let out = if reach >= other { 1.0 } else { -1.0 };
             let steps = [point(-8.0 * out, -4.0), point(0.0, 8.0)];

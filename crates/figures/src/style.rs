@@ -1,4 +1,5 @@
-//! Colours, lines and letters: one sheet for pages, which have light and dark ground, and one for files on white.
+//! Colours, lines and letters: one sheet for pages, which have light and dark ground, and one for
+//! files on white.
 
 use std::fmt::Write as _;
 
@@ -12,12 +13,13 @@ pub const FONT: &str = "Inter,'Noto Sans','Segoe UI',Roboto,'Helvetica Neue',Ari
 pub enum Ground {
     /// On a page whose `color-scheme` is light or dark.
     Page,
-    /// On white: other programs than browsers know neither `light-dark()` nor variables.
+    /// On white: programs other than browsers do not support `light-dark()` and variables.
     Paper,
 }
 
-/// Class, and colour on light and on dark ground. Series have the colours of Okabe and Ito (2008), which colour-blind people
-/// tell apart; yellow is darkened, and all are lighter on dark ground.
+/// Class, and colour on light and on dark ground. Series have the colours of Okabe and Ito (2008),
+/// which colour-blind people can distinguish; yellow is darkened, and all are lighter on dark
+/// ground.
 const TONES: [(&str, &str, &str); 22] = [
     ("0", "#0072b2", "#3f9fe0"),
     ("1", "#d55e00", "#f07c35"),
@@ -68,7 +70,7 @@ pub(crate) fn dash(dash: Dash) -> &'static str {
     }
 }
 
-/// The classes of the stripes along a bar of this height, and how thick their line is.
+/// The classes of the stripes along a bar of this height, and the thickness of their line.
 pub(crate) fn stripes(dash: Dash, height: f64) -> (&'static str, f64) {
     match dash {
         Dash::Solid => ("no", 0.0),
@@ -79,7 +81,7 @@ pub(crate) fn stripes(dash: Dash, height: f64) -> (&'static str, f64) {
     }
 }
 
-/// The classes of what is filled with a colour.
+/// The classes of a shape that is filled with a colour.
 pub(crate) fn filled(of: MarkTone, fill: MarkFill) -> String {
     let tone = tone(of);
     match fill {
@@ -97,7 +99,7 @@ const RULES: [(&str, &str); 23] = [
     (".c", "text-anchor:middle"),
     (".e", "text-anchor:end"),
     (".no", "fill:none;stroke:none"),
-    // Filled circles and squares are lines of no length, whose ends are seen.
+    // Filled circles and squares are lines of no length, whose ends are visible.
     (".p", "stroke-width:6.5;stroke-linecap:round"),
     (".q", "stroke-width:4;stroke-linecap:round"),
     (".u", "stroke-width:6;stroke-linecap:square"),

@@ -1,4 +1,4 @@
-//! Pieces of SVG: text that is safe, coordinates that are short, paths.
+//! Pieces of SVG: escaped text, short coordinates, paths.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::clean::{clean, letters};
 use crate::figure::Anchor;
 
-/// Text for an element or an attribute: markup is escaped, and what XML cannot hold or a reader cannot see is visible.
+/// Text for an element or an attribute: markup is escaped, and characters that XML cannot hold or a
+/// reader cannot see are made visible.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
@@ -22,7 +23,8 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Width of a text in pixels, as it is shown: at least what it takes in DejaVu Sans, the widest of the fonts that are usual.
+/// Width of a displayed text in pixels: at least that in DejaVu Sans, the widest of the usual
+/// fonts.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     clean(text).chars().map(em).sum::<f64>() * size
 }
@@ -44,7 +46,8 @@ fn em(letter: char) -> f64 {
     }
 }
 
-/// The first letters of a text that is too long, and dots; nothing where there is room for less than three letters.
+/// The first letters of a text that is too long, and dots; nothing where there is room for less
+/// than three letters.
 pub(crate) fn shortened(text: &str, size: f64, most: f64) -> String {
     let text = clean(text);
     if width(&text, size) <= most {
@@ -65,13 +68,13 @@ pub(crate) fn shortened(text: &str, size: f64, most: f64) -> String {
     }
 }
 
-/// A coordinate in tenths: finer is not seen. What is not a number is zero.
+/// A coordinate in tenths: finer steps are invisible. NaN is zero.
 fn tenths(value: f64) -> i64 {
-    // Whatever the values are, a coordinate is a number with which can be reckoned.
+    // For all values, a coordinate is a number with which calculations are possible.
     (value * 10.0).round().clamp(-1e9, 1e9) as i64
 }
 
-/// A number of tenths, without what is not needed: `12.5`, `-.5`, `3`.
+/// A number of tenths, as short as possible: `12.5`, `-.5`, `3`.
 fn written(tenths: i64) -> String {
     let sign = if tenths < 0 { "-" } else { "" };
     match (tenths.abs() / 10, tenths.abs() % 10) {
@@ -91,12 +94,12 @@ impl fmt::Display for Tenth {
     }
 }
 
-/// The `d` of a path. A page has many thousands of points, so of absolute and relative commands the shorter one is written.
-/// Each mark begins with `M` or `m`, and has no other one.
+/// The `d` of a path. A page has many thousands of points, so the shorter one of absolute and
+/// relative commands is written. Each mark begins with `M` or `m`, and has no other one.
 #[derive(Default)]
 pub(crate) struct Path {
     pub(crate) d: String,
-    /// Where the last mark began, and where the pen is, in tenths.
+    /// Start of the last mark, and position of the pen, in tenths.
     start: (i64, i64),
     at: (i64, i64),
     command: Option<char>,
@@ -109,7 +112,7 @@ impl Path {
         let by = (to.0 - self.at.0, to.1 - self.at.1);
         let absolute = [to.0, to.1];
         let relative = (!self.d.is_empty()).then_some([by.0, by.1]);
-        // What follows a move without a letter would be a line.
+        // A pair after a move without a letter would be a line.
         self.command = None;
         self.shorter('M', &absolute, relative.as_ref().map(|by| &by[..]));
         self.command = None;
@@ -129,7 +132,7 @@ impl Path {
         self.at = to;
     }
 
-    /// Straight lines, each by so much.
+    /// Straight lines, each by an offset.
     pub(crate) fn steps(&mut self, steps: &[(f64, f64)]) {
         for (dx, dy) in steps {
             let (x, y) = (self.at.0 + tenths(*dx), self.at.1 + tenths(*dy));
@@ -137,7 +140,7 @@ impl Path {
         }
     }
 
-    /// A line of no length, of which the ends are seen.
+    /// A line of no length, of which the ends are visible.
     pub(crate) fn dot(&mut self, x: f64, y: f64) {
         self.begin(x, y);
         self.d.push_str("h0");
@@ -160,7 +163,7 @@ impl Path {
         (self.at, self.command) = (self.start, None);
     }
 
-    /// A closed polygon: its first corner, and the way from each to the next.
+    /// A closed polygon: its first corner, and the offset from each to the next.
     pub(crate) fn polygon(&mut self, (x, y): (f64, f64), steps: &[(f64, f64)]) {
         self.begin(x, y);
         self.steps(steps);
@@ -205,12 +208,12 @@ impl Path {
     }
 }
 
-/// Texts, those that look alike together: `class` then stands once.
+/// Texts, grouped by their look: `class` then occurs once.
 #[derive(Default)]
 pub(crate) struct PlacedTexts(Vec<(String, Vec<String>)>);
 
 impl PlacedTexts {
-    /// Nothing for no letters.
+    /// Adds nothing for an empty text.
     pub(crate) fn add(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         if text.is_empty() || !(x + y).is_finite() {
             return;
@@ -272,7 +275,7 @@ mod tests {
         for (text, most, expected) in table {
             assert_eq!(shortened(text, 12.0, most), expected, "{text}");
         }
-        // What has the room of its width is shown.
+        // A text that has the room of its width is shown.
         for text in ["x\0", "a\u{202e}b\n", "größe"] {
             assert_eq!(shortened(text, 12.0, width(text, 12.0)), clean(text));
         }
@@ -300,7 +303,7 @@ mod tests {
         assert_eq!(path.d, "M123.4 56.7h8v40.2h-8zm9-6.5h8v46.9h-8z");
         let mut path = Path::default();
         path.begin(100.0, 100.0);
-        // What was rounded away does not add up.
+        // Rounding errors do not add up.
         for step in 1..=4 {
             path.line_to(100.0 + 0.26 * f64::from(step), 100.0 - f64::from(step));
         }

@@ -1,4 +1,4 @@
-//! Figures as they are drawn: one of each kind as a snapshot, and any other one is well-formed.
+//! Drawn figures: one of each kind as a snapshot, and any other one is well-formed.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,8 @@ fn key(name: &str, place: usize, swatch: Swatch) -> LegendKey {
     }
 }
 
-/// Bars of two servers, one of which has an interval that leaves the axis, and a word where there is no bar.
+/// Bars of two servers, one of which has an interval that leaves the axis, and a word where there
+/// is no bar.
 fn bars() -> Figure {
     let x = Axis::numbers(
         Range::from_zero(Some((0.0, 900.0))),
@@ -280,7 +281,7 @@ fn a_drawing_names_what_describes_it() {
     assert_eq!(ids, ["t", "d"]);
 }
 
-/// What has no place is not at zero.
+/// A value without a position is not drawn at zero.
 #[test]
 fn words_without_a_place_are_not_drawn() {
     let mut figure = bars();

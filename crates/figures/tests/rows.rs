@@ -7,7 +7,8 @@ use figures::{
     Scale, Series, svg,
 };
 
-/// Where the marks of a drawing begin, and the number of the row of each, as the script of pages reads them.
+/// The start of the marks of a drawing, and the number of the row of each, as the script of pages
+/// reads them.
 fn told(drawn: &str) -> Vec<(usize, [f64; 2])> {
     let mut out = Vec::new();
     for element in drawn.split("<path ").skip(1) {
@@ -47,7 +48,7 @@ fn told(drawn: &str) -> Vec<(usize, [f64; 2])> {
     out
 }
 
-/// A tooltip is the row of its mark, whatever else looks like that mark.
+/// A tooltip is the row of its mark, even if other marks look the same.
 #[test]
 fn marks_have_their_rows() {
     let look = MarkLook::of(1);
@@ -112,7 +113,7 @@ fn marks_have_their_rows() {
     let told = told(&svg(&figure, 1000));
     let rows: Vec<usize> = told.iter().map(|(row, _)| *row).collect();
     assert_eq!(rows, [0, 1, 2, 3, 4, 5]);
-    // From left to right, as the values are.
+    // From left to right, in the order of the values.
     let places: Vec<f64> = told.iter().map(|(_, [x, _])| *x).collect();
     let step = (places[5] - places[0]) / 5.0;
     assert!(step > 50.0, "{told:?}");

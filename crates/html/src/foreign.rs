@@ -1,22 +1,22 @@
-//! SVG and MathML inside of HTML, whose elements are no elements of HTML, whatever their names.
+//! SVG and MathML inside of HTML, whose elements are not elements of HTML, whatever their names.
 
 use html5gum::StartTag;
 
-/// Most elements in one another; what is deeper is not told apart.
+/// Greatest depth of nested elements; deeper ones are not distinguished.
 const DEEPEST: usize = 64;
 
-/// The elements of SVG and MathML that are open, and those of them in which there is HTML again; the innermost is the
-/// last one.
+/// The elements of SVG and MathML that are open, and those of them that contain HTML again; the
+/// innermost is the last one.
 #[derive(Default)]
 pub(super) struct ForeignContent(Vec<Vec<u8>>);
 
 impl ForeignContent {
-    /// Whether a tag that comes now is none of HTML.
+    /// True if the next tag is not one of HTML.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.0.last().map(Vec::as_slice), Some(b"svg" | b"math"))
     }
 
-    /// Whether this tag is one of SVG or MathML. Some of HTML end these.
+    /// True if this tag is one of SVG or MathML. Some tags of HTML end these.
     pub(super) fn takes(&mut self, tag: &StartTag<()>) -> bool {
         let name = tag.name.as_slice();
         if self.is_open() && ends_foreign(tag) {
@@ -62,7 +62,8 @@ impl ForeignContent {
     }
 }
 
-/// Whether a tag ends all SVG and MathML around it ("The rules for parsing tokens in foreign content").
+/// True if a tag ends all SVG and MathML around it ("The rules for parsing tokens in foreign
+/// content").
 fn ends_foreign(tag: &StartTag<()>) -> bool {
     match tag.name.as_slice() {
         b"font" => ["color", "face", "size"]

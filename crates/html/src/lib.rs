@@ -1,10 +1,11 @@
-//! The files that a page of HTML names: what a browser fetches to show it.
+//! The files that a page of HTML names: a browser fetches them to show it.
 //!
-//! The document is read by a tokenizer of HTML, not as a tree: elements with files are the same wherever they stand.
-//! Scripts are not executed, and style sheets are not read, so what these name is not found.
+//! The document is read by a tokenizer of HTML, not as a tree: elements with files are the same at
+//! every depth. Scripts are not executed, and style sheets are not read, so the files that these
+//! name are not found.
 //!
-//! The encoding of the document need not be known: markup is ASCII, and a URL that is no UTF-8 is read as
-//! windows-1252, as browsers read pages that declare no encoding. (UTF-16 is not read.)
+//! The encoding of the document need not be known: markup is ASCII, and a URL that is not UTF-8 is
+//! read as windows-1252, as browsers read pages that declare no encoding. (UTF-16 is not read.)
 
 mod foreign;
 #[cfg(test)]
@@ -21,11 +22,11 @@ use wire::target::Target;
 
 /// Most bytes of a document that are read.
 pub const MOST_BYTES: usize = 2 << 20;
-/// Most files that are taken from one.
+/// Most files of one document.
 pub const MOST_PARTS: usize = 256;
-/// Most references that are looked at.
+/// Most references that are examined.
 const MOST_REFERENCES: usize = 4096;
-/// Longest path of one, and longest `base`, which is a part of each.
+/// Longest path of a file, and longest `base`, which is a part of each.
 const LONGEST: usize = 2048;
 
 /// The files that a page names.
@@ -33,16 +34,16 @@ const LONGEST: usize = 2048;
 pub struct NamedParts {
     /// Paths on the server of the page with their queries, each once, in the order of the document.
     pub paths: Vec<String>,
-    /// Different files of other servers.
+    /// Number of different files of other servers.
     pub elsewhere: usize,
-    /// Files that are not among `paths`, because there are too many, or because their paths are too long or name
-    /// another method.
+    /// Files that are not among `paths`, because there are too many, or because their paths are too
+    /// long or name another method.
     pub refused: usize,
     /// The document was not read to its end.
     pub is_cut: bool,
 }
 
-/// What the document at that URL names.
+/// The files named by the document at that URL.
 pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
     let Ok(page) = Url::parse(page) else {
         return NamedParts::default();
@@ -55,7 +56,7 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
     let mut tokens = Tokenizer::new_with_emitter(read, emitter);
     while let Some(Ok(token)) = tokens.next() {
         match token {
-            // The emitter does not know that no content is text there.
+            // The emitter does not treat content as text there.
             Token::StartTag(tag) if foreign.takes(&tag) => tokens.set_state(State::Data),
             Token::Comment(comment) if foreign.is_open() && is_begun_cdata(&comment) => {
                 tokens.set_state(State::CdataSection);
@@ -64,7 +65,8 @@ pub fn named_parts(document: &[u8], page: &str) -> NamedParts {
             Token::EndTag(tag) if *tag.name == b"template" => {
                 named.templates = named.templates.saturating_sub(1);
             }
-            // The emitter, which knows the other elements whose content is text, calls it `noframe`.
+            // The emitter, which handles the other elements whose content is text, calls it
+            // `noframe`.
             Token::StartTag(tag) if *tag.name == b"noframes" => tokens.set_state(State::RawText),
             Token::StartTag(tag) if named.templates == 0 => named.element(&tag),
             Token::EndTag(tag) => {
@@ -87,7 +89,7 @@ fn is_begun_cdata(comment: &[u8]) -> bool {
     comment.starts_with(b"[CDATA[") && !comment.ends_with(b"]]")
 }
 
-/// Those on the server of the page, and how many others.
+/// The files on the server of the page, and the number of others.
 fn sorted_out(urls: &[Vec<u8>], base: &Url, page: &Url) -> NamedParts {
     let mut parts = NamedParts::default();
     let mut known = BTreeSet::new();
@@ -97,7 +99,7 @@ fn sorted_out(urls: &[Vec<u8>], base: &Url, page: &Url) -> NamedParts {
             continue;
         };
         url.set_fragment(None);
-        // What has no server, `data:` for example, is not fetched.
+        // A URL without a server, `data:` for example, is not fetched.
         if !matches!(url.scheme(), "http" | "https") || !known.insert(url.to_string()) {
             continue;
         }
@@ -122,10 +124,10 @@ fn sorted_out(urls: &[Vec<u8>], base: &Url, page: &Url) -> NamedParts {
     parts
 }
 
-/// The URL that is written in a document. Where it is no UTF-8, its path is encoded as UTF-8 and its query as it is
-/// written, as in a page of windows-1252.
+/// The URL that is written in a document. Where it is not UTF-8, its path is encoded as UTF-8 and
+/// its query unchanged, as in a page of windows-1252.
 fn joined(base: &Url, written: &[u8]) -> Option<Url> {
-    // For a browser a host follows, however many slashes are written; for `url` only behind two.
+    // For a browser a host follows any number of slashes; for `url` only two.
     let slashes = written
         .iter()
         .take_while(|byte| matches!(byte, b'/' | b'\\'));
@@ -158,22 +160,22 @@ fn byte_of(character: char) -> u8 {
         .unwrap_or(b'?')
 }
 
-/// What the tags of a document name.
+/// URLs in the tags of a document.
 #[derive(Default)]
 struct NamedUrls {
-    /// Of the first `base` that has one.
+    /// URL of the first `base` that has one.
     base: Option<Vec<u8>>,
-    /// As they are written.
+    /// URLs as they are written.
     urls: Vec<Vec<u8>>,
-    /// Templates that are open: what is in them is not shown.
+    /// Number of open templates, whose contents are not shown.
     templates: usize,
     source: NextSource,
 }
 
-/// What the next `source` is for.
+/// Purpose of the next `source`.
 #[derive(Default)]
 enum NextSource {
-    /// Nothing that has no file yet.
+    /// None that still needs a file.
     #[default]
     Unused,
     /// An open `picture`, and the first of its sources.
@@ -183,8 +185,8 @@ enum NextSource {
 }
 
 impl NamedUrls {
-    /// What URLs are relative to: one that cannot be read, or whose scheme is that of data or scripts, is none, and no
-    /// later one takes its place.
+    /// The base of relative URLs: one that cannot be read, or whose scheme is that of data or
+    /// scripts, is ignored, and no later one replaces it.
     fn base_of(&self, page: &Url) -> Url {
         let written = self.base.as_ref().filter(|base| base.len() <= LONGEST);
         let base = written.and_then(|base| joined(page, base));
@@ -210,8 +212,8 @@ impl NamedUrls {
                     .or_else(|| written("href").map(<[u8]>::to_vec))
             }
             b"picture" => self.source = NextSource::Picture(None),
-            // A browser fetches one file of a picture. The one for all browsers is that of its `img`.
-            // The parser takes `image` for `img`.
+            // A browser fetches one file of a picture. The one for all browsers is that of its
+            // `img`. The parser takes `image` for `img`.
             b"img" | b"image" => match (image(), std::mem::take(&mut self.source)) {
                 (None, NextSource::Picture(first)) => self.urls.extend(first),
                 (image, _) => add(image),
@@ -260,7 +262,8 @@ impl NamedUrls {
     }
 }
 
-/// What a `link` may load ahead, by its `as` ("Translate a preload destination" of the standard).
+/// Values of `as` for which a `link` preloads a file ("Translate a preload destination" of the
+/// standard).
 const PRELOADED: [&str; 6] = ["fetch", "font", "image", "script", "style", "track"];
 
 /// Types of JavaScript (those of the standard "MIME Sniffing"). With parameters they are none.
@@ -283,8 +286,8 @@ const JAVASCRIPT: [&str; 16] = [
     "text/x-javascript",
 ];
 
-/// Whether a browser of today fetches a script: it is a module, or JavaScript that is neither for older browsers only nor
-/// for an event ("Prepare the script element" of the HTML standard).
+/// True if a current browser fetches a script: it is a module, or JavaScript that is neither for
+/// older browsers only nor for an event ("Prepare the script element" of the HTML standard).
 fn is_executed(tag: &StartTag<()>) -> bool {
     let attribute = |name: &str| {
         let value = tag.attributes.get(name.as_bytes())?;

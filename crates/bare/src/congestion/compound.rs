@@ -1,5 +1,5 @@
-//! Compound TCP: a window that grows and shrinks with the delay beside Reno's (draft-sridharan-tcpm-ctcp-02; K. Tan and
-//! others, INFOCOM 2006). Windows are in segments.
+//! Compound TCP: in addition to Reno's, a window that grows and shrinks with the delay
+//! (draft-sridharan-tcpm-ctcp-02; K. Tan and others, INFOCOM 2006). Windows are in segments.
 
 use super::AckedData;
 
@@ -10,7 +10,8 @@ const EXPONENT: f64 = 0.75;
 /// Share of the sum that a loss takes.
 const BETA: f64 = 0.5;
 
-/// Segments in queues from which on the window for the delay shrinks (gamma), and by how many for each of them (zeta).
+/// Queued segments from which on the window for the delay shrinks (gamma), and by how many for each
+/// of them (zeta).
 const QUEUED: f64 = 30.0;
 const SHRINKING: f64 = 1.0;
 
@@ -18,7 +19,7 @@ const SHRINKING: f64 = 1.0;
 #[derive(Debug, Clone, Default)]
 pub(super) struct CompoundState {
     delay_window: f64,
-    /// The shortest round trip, and the shortest of the round under way.
+    /// The shortest round trip, and the shortest of the current round.
     base_rtt_ns: Option<f64>,
     rtt_ns: Option<f64>,
     /// Offset whose acknowledgment ends the round.
@@ -48,7 +49,7 @@ impl CompoundState {
             return;
         }
         let sum = window + self.delay_window;
-        // What was expected less what was achieved, over the shortest round trip.
+        // The expected less the actual rate, over the shortest round trip.
         let queued = sum * (1.0 - base_ns / rtt_ns.max(1.0));
         let change = if queued < QUEUED {
             (ALPHA * libm::pow(sum, EXPONENT) - 1.0).max(0.0)
@@ -58,7 +59,7 @@ impl CompoundState {
         self.delay_window = (self.delay_window + change).max(0.0);
     }
 
-    /// A loss with this window of Reno's, which is halved.
+    /// Handles a loss at this window of Reno's, which is halved.
     pub(super) fn lost(&mut self, window: f64) {
         let sum = window + self.delay_window;
         self.delay_window = (sum * (1.0 - BETA) - window / 2.0).max(0.0);

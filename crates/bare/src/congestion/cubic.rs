@@ -11,12 +11,13 @@ pub const CUBIC_BETA: f64 = 0.7;
 pub struct CubicCurve {
     /// The window at which the curve is flat, in segments.
     pub maximum: f64,
-    /// K: when the curve is there, in seconds from its beginning.
+    /// K: the time of the inflection, in seconds from the beginning of the curve.
     pub inflection_s: f64,
 }
 
 impl CubicCurve {
-    /// The curve that begins at this window and has its inflection at `maximum`; from the window on, if that is larger.
+    /// The curve that begins at this window and has its inflection at `maximum`; at the window
+    /// itself, if that is larger.
     pub fn new(window: f64, maximum: f64) -> CubicCurve {
         let maximum = maximum.max(window);
         CubicCurve {
@@ -25,7 +26,7 @@ impl CubicCurve {
         }
     }
 
-    /// The window after so many seconds, in segments.
+    /// The window after this many seconds, in segments.
     pub fn window_at(&self, time_s: f64) -> f64 {
         let distance_s = time_s - self.inflection_s;
         CUBIC_C * distance_s * distance_s * distance_s + self.maximum
@@ -73,7 +74,7 @@ impl CubicState {
         window + (target.clamp(window, 1.5 * window) - window) / window
     }
 
-    /// A loss with this window (sections 4.6 and 4.7).
+    /// Handles a loss at this window (sections 4.6 and 4.7).
     pub(super) fn lost(&mut self, window: f64) {
         self.before_loss = window;
         self.maximum = if window < self.maximum {
@@ -85,7 +86,8 @@ impl CubicState {
         self.epoch = None;
     }
 
-    /// After a timeout, the curve begins flat at the window where congestion avoidance begins (section 4.8).
+    /// After a timeout, the curve begins flat at the window where congestion avoidance begins
+    /// (section 4.8).
     pub(super) fn timed_out(&mut self) {
         self.maximum = 0.0;
         self.epoch = None;

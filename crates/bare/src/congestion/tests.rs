@@ -35,7 +35,7 @@ fn reno_starts_slowly_halves_and_grows_by_a_segment_in_a_round_trip() {
     }
     let grown = reno.bytes() as f64 / MSS as f64;
     assert!((50.97..51.0).contains(&grown), "{grown}");
-    // Nothing grows that does not limit.
+    // A window that is not the limit does not grow.
     reno.acknowledged(&AckedData {
         is_limited: false,
         ..acked(0, MSS)
@@ -80,7 +80,8 @@ fn the_cubic_curve_is_that_of_the_rfc() {
     assert_eq!(CubicCurve::new(50.0, 40.0).window_at(0.0), 50.0);
 }
 
-/// An acknowledgment for each segment, as often as the window allows: the window follows the curve.
+/// An acknowledgment for each segment, as often as the window permits: the window follows the
+/// curve.
 #[test]
 fn cubic_reduces_by_its_factor_and_follows_its_curve() {
     let mut cubic = CongestionWindow::new(CongestionControl::Cubic, MSS, 1000);
@@ -102,7 +103,8 @@ fn cubic_reduces_by_its_factor_and_follows_its_curve() {
     assert!(cubic.bytes() < 351 * MSS);
 }
 
-/// Below the window that Reno would have, CUBIC has that one: with small windows and short round trips.
+/// Below the window that Reno would have, CUBIC uses that one: with small windows and short round
+/// trips.
 #[test]
 fn cubic_is_not_slower_than_reno() {
     let mut cubic = CongestionWindow::new(CongestionControl::Cubic, MSS, 20);

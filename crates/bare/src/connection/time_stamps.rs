@@ -5,13 +5,13 @@ use smoltcp::wire::TcpTimestampRepr;
 /// A tick, in nanoseconds.
 const TICK_NS: u64 = 1_000_000;
 
-/// Longest round trip that is believed, in ticks: four minutes.
+/// Longest plausible round trip, in ticks: four minutes.
 const LONGEST_TICKS: u32 = 240_000;
 
 /// Time stamps of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeStamps {
-    /// What the next segment echoes.
+    /// The value that the next segment echoes.
     recent: u32,
     /// The value at the time 0.
     origin: u32,
@@ -22,12 +22,13 @@ impl TimeStamps {
         TimeStamps { recent, origin }
     }
 
-    /// Whether a segment with this value is at least as new as what is echoed (PAWS, section 5.3).
+    /// True if a segment with this value is at least as new as the echoed one (PAWS, section 5.3).
     pub(super) fn accepts(&self, value: u32) -> bool {
         value.wrapping_sub(self.recent).cast_signed() >= 0
     }
 
-    /// An acceptable segment with this value, which begins at what is expected or before it, has arrived.
+    /// Notes an acceptable segment with this value, which begins at the expected number or before
+    /// it.
     pub(super) fn received(&mut self, value: u32) {
         self.recent = value;
     }

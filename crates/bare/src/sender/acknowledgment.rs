@@ -1,4 +1,4 @@
-//! What an acknowledgment changes: the window, round trips, losses that it shows.
+//! Effects of an acknowledgment: the window, round trips, losses that it shows.
 
 use trace::round_trip::RttSample;
 
@@ -6,7 +6,7 @@ use super::{DUPLICATES, TcpSender};
 use crate::congestion::AckedData;
 use crate::sent::CoveredSegments;
 
-/// What a segment with ACK says to the sender.
+/// Content of a segment with ACK, for the sender.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceivedAck {
     pub(crate) sequence: u32,
@@ -14,18 +14,18 @@ pub(crate) struct ReceivedAck {
     /// The window, scaled.
     pub(crate) window: u64,
     pub(crate) sack: [Option<(u32, u32)>; 3],
-    /// Whether it has neither data nor FIN, as duplicate acknowledgments have not.
+    /// The segment has neither data nor FIN, like duplicate acknowledgments.
     pub(crate) is_pure: bool,
     /// The round trip by its echoed time stamp, in nanoseconds.
     pub(crate) echoed_rtt_ns: Option<u64>,
 }
 
-/// What an acknowledgment was.
+/// Result of an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AckVerdict {
-    /// It acknowledges what was never sent.
+    /// Data that was never sent is acknowledged.
     Impossible,
-    /// Everything else.
+    /// Any other.
     Accepted,
 }
 
@@ -53,14 +53,14 @@ impl TcpSender {
             }
         }
         if self.window == 0 {
-            // A peer that answers probes is alive.
+            // A peer that replies to probes is alive.
             self.note_answer();
         }
         self.find_losses();
         AckVerdict::Accepted
     }
 
-    /// The offset of an acknowledgment number near the one in force; `None` before the first.
+    /// The offset of an acknowledgment number near the current one; `None` before the first.
     fn offset(&self, number: u32) -> Option<u64> {
         let distance = number.wrapping_sub(self.sequence(self.acknowledged));
         self.acknowledged
@@ -83,7 +83,8 @@ impl TcpSender {
         has_new
     }
 
-    /// Takes the window over, unless the segment is older than the one in force. Returns whether it stays the same.
+    /// Updates the window, unless the segment is older than the current one. True if the window
+    /// stays the same.
     fn note_window(&mut self, ack: &ReceivedAck, offset: u64) -> bool {
         let (sequence, acknowledged) = self.window_from;
         let distance = ack.sequence.wrapping_sub(sequence).cast_signed();
@@ -97,7 +98,7 @@ impl TcpSender {
             if self.sent.is_empty() {
                 self.deadline_ns = None;
             } else if offset == self.acknowledged && self.acknowledged > 0 {
-                // What was sent into the closed window was dropped there.
+                // Data sent into the closed window was dropped there.
                 self.sent.lose_all();
                 self.is_forced = true;
             }
@@ -128,7 +129,7 @@ impl TcpSender {
                 self.recovery_end = None;
                 self.congestion.recovered(self.sent.in_flight());
             }
-            // The handshake is no data.
+            // The handshake is not data.
             None if offset > 1 => self.congestion.acknowledged(&AckedData {
                 now_ns,
                 bytes,
@@ -146,8 +147,8 @@ impl TcpSender {
         }
     }
 
-    /// Measures the round trip of the latest segment that the acknowledgment covers, unless any of them was sent twice
-    /// (Karn's rule): then, only a time stamp tells.
+    /// Measures the round trip of the latest segment that the acknowledgment covers, unless any of
+    /// them was sent twice (Karn's rule): then, only a time stamp can show it.
     fn measure(&mut self, now_ns: u64, covered: CoveredSegments, ack: &ReceivedAck) -> Option<f64> {
         let (sent_ns, window) = covered.latest?;
         let rtt_ns = if covered.has_resent {
@@ -165,7 +166,8 @@ impl TcpSender {
         Some(rtt_ns as f64)
     }
 
-    /// Marks what duplicate and selective acknowledgments show as lost, and reduces the window when that begins.
+    /// Marks segments as lost that duplicate and selective acknowledgments show to be, and reduces
+    /// the window when that begins.
     fn find_losses(&mut self) {
         if !self.settings.fast_retransmit || self.sent.is_empty() {
             return;

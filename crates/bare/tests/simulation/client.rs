@@ -1,5 +1,6 @@
-//! A client with a simple receiver: cumulative and, if it wants, selective and delayed acknowledgments, a window that it
-//! may close, and no congestion. Frames are built and checked by other libraries than the server's.
+//! A client with a simple receiver: cumulative and, by its settings, selective and delayed
+//! acknowledgments, a window that it may close, and no congestion control. Frames are built and
+//! checked by other libraries than the server's.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,10 +17,10 @@ pub(crate) const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub(crate) const SERVER_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2);
 pub(crate) const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1);
 
-/// When what is not acknowledged is sent again.
+/// Time after which unacknowledged data is sent again.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// What the client does.
+/// Settings of the client.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSettings {
     pub(crate) is_ipv6: bool,
@@ -31,9 +32,9 @@ pub(crate) struct ClientSettings {
     pub(crate) window: u64,
     pub(crate) has_sack: bool,
     pub(crate) has_time_stamps: bool,
-    /// How long the first of two segments waits for its acknowledgment.
+    /// Time for which the first of two segments waits for its acknowledgment.
     pub(crate) delayed_ack_ns: Option<u64>,
-    /// Behind how many bytes the window is closed, and until when.
+    /// Bytes after which the window is closed, and until when.
     pub(crate) closed_window: Option<(u64, u64)>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Client {
     ahead: BTreeMap<u64, Vec<u8>>,
     first_received: Option<u32>,
     server_fin: Option<u64>,
-    /// Offset of what the server has acknowledged: SYN is 0, the request begins at 1.
+    /// Offset that the server has acknowledged: SYN is 0, the request begins at 1.
     acknowledged: u64,
     has_sack: bool,
     server_shift: u8,
@@ -101,7 +102,7 @@ impl Client {
         self.is_reset || self.fin_sent && self.acknowledged > self.fin()
     }
 
-    /// All that the server sends has arrived, FIN included.
+    /// All data of the server has arrived, FIN included.
     pub(crate) fn is_served(&self) -> bool {
         self.server_fin
             .is_some_and(|fin| self.received.len() as u64 >= fin)
@@ -162,7 +163,7 @@ impl Client {
         frames
     }
 
-    /// The request and FIN, as far as they are not acknowledged.
+    /// The unacknowledged part of the request and FIN.
     fn unacknowledged(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         let fin = self.fin();
         if self.acknowledged > fin || self.acknowledged == fin && !self.fin_sent {
@@ -176,7 +177,7 @@ impl Client {
         Some(self.frame(header, &data))
     }
 
-    /// A frame of the server has arrived. Returns what the client answers.
+    /// Handles a frame of the server. Returns the client's replies.
     pub(crate) fn receive(&mut self, now_ns: u64, frame: &[u8]) -> Vec<Vec<u8>> {
         check_checksums(frame);
         let segment = trace::segment::parse(frame, 0).unwrap();
@@ -256,7 +257,8 @@ impl Client {
             self.fin_sent = true;
             return self.unacknowledged(now_ns).into_iter().collect();
         }
-        // RFC 5681, section 4.2: at once for every second segment, and whenever something is missing.
+        // RFC 5681, section 4.2: at once for every second segment, and whenever something is
+        // missing.
         let may_wait =
             is_expected && self.ahead.is_empty() && !segment.flags.fin && self.ack_at_ns.is_none();
         match self
@@ -367,7 +369,7 @@ pub(crate) fn tcp_frame(is_ipv6: bool, header: TcpHeader, payload: &[u8]) -> Vec
     frame
 }
 
-/// All checksums of a frame of the server are right, and so are its addresses.
+/// Asserts that all checksums of a frame of the server are right, and its addresses.
 pub(crate) fn check_checksums(frame: &[u8]) {
     let headers = PacketHeaders::from_ethernet_slice(frame).unwrap();
     let payload = headers.payload.slice();

@@ -1,4 +1,4 @@
-//! What each feature does, seen from outside: which segments are sent when.
+//! Effects of each feature, seen from outside: segments and their times.
 
 use bare::{CongestionControl, SenderSettings, TimeoutResend};
 use trace::rto::{PAPER_WEIGHTS, RtoEstimator, RtoFormula, SamplingStrategy};
@@ -66,7 +66,8 @@ fn without_congestion_control_the_window_of_the_client_is_filled_at_once() {
     assert_eq!(bytes, 64 * 1024 / MSS * MSS);
 }
 
-/// One segment of a window is lost. The bare server waits for the timeout, and sends everything again.
+/// One segment of a window is lost. The bare server waits for the timeout, and sends everything
+/// again.
 #[test]
 fn after_a_timeout_everything_is_sent_again_or_the_first_segment() {
     let (size, window) = (100 * 1024, 64 * 1024);
@@ -77,7 +78,8 @@ fn after_a_timeout_everything_is_sent_again_or_the_first_segment() {
     let place = (lost - 2) * MSS;
     let again = resent(&world);
     let at_ns = again[0].at_ns;
-    // Handshake and four segments, R = 40 ms: none of these segments gives another round trip than 40 ms.
+    // Handshake and four segments, R = 40 ms: none of these segments gives a round trip other than
+    // 40 ms.
     let places: Vec<u64> = again.iter().map(|sent| sent.place).collect();
     let expected: Vec<u64> = (0..in_window).map(|index| place + index * MSS).collect();
     assert_eq!(places[..expected.len()], expected);
@@ -124,7 +126,7 @@ fn three_duplicate_acknowledgments_cause_a_fast_retransmit_where_it_is_on() {
     assert!(counters.duplicate_acks > 3);
 }
 
-/// Two duplicates are none.
+/// Two duplicates are too few.
 #[test]
 fn two_duplicate_acknowledgments_are_not_enough() {
     let sender = SenderSettings {
@@ -165,7 +167,7 @@ fn recovery_takes_a_round_trip_for_each_loss_without_sack() {
     assert!(with[2].at_ns - with[0].at_ns < ONE_WAY);
 }
 
-/// The bytes in flight just before a loss is noticed, and behind the recovery.
+/// The bytes in flight just before a loss is detected, and after the recovery.
 #[test]
 fn reno_halves_and_cubic_takes_seven_tenths() {
     for (control, factor) in [
@@ -225,7 +227,8 @@ fn slow_start_follows_a_timeout() {
     assert_eq!(counts, [1, 2, 4]);
 }
 
-/// The timeout of each entry is that of `trace::rto` over the same round trips; and the first timeout happens then.
+/// The timeout of each entry is that of `trace::rto` over the same round trips; and the first
+/// timeout happens then.
 #[test]
 fn timeouts_are_those_of_the_formula() {
     for (weights, sampling) in PAPER_WEIGHTS.into_iter().flat_map(|weights| {
@@ -285,7 +288,7 @@ fn timeouts_are_those_of_the_formula() {
     }
 }
 
-/// Timeouts of a segment that is lost again and again: each waits twice as long as the one before.
+/// Timeouts of a segment that is lost repeatedly: each is twice as long as the one before.
 #[test]
 fn timeouts_back_off() {
     let world = transfer(bare(), 1000, 64 * 1024, &[2, 3, 4, 5]);
@@ -302,7 +305,8 @@ fn timeouts_back_off() {
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] == 120 * MS));
 }
 
-/// Karn's rule: what was sent twice gives no round trip, unless a time stamp tells which was acknowledged.
+/// Karn's rule: a segment that was sent twice gives no round trip, unless a time stamp shows which
+/// one was acknowledged.
 #[test]
 fn segments_sent_twice_give_no_round_trip() {
     let mut world = transfer(bare(), 1000, 64 * 1024, &[2]);
@@ -332,7 +336,8 @@ fn a_sender_gives_up_after_several_timeouts() {
         backoff: false,
         ..bare()
     };
-    // Seven of the same segment are lost. Frame 3 acknowledges the request, which the client has sent again.
+    // Seven of the same segment are lost. Frame 3 acknowledges the request, which the client has
+    // sent again.
     let mut world = transfer(sender, 1000, 64 * 1024, &[2, 4, 5, 6, 7, 8, 9]);
     let ended = world.ended();
     assert_eq!((ended.is_complete, ended.sender.timeouts), (true, 7));

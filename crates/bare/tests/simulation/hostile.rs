@@ -1,4 +1,4 @@
-//! Frames from anybody: no panic, bounded memory, and nothing damaged is believed.
+//! Arbitrary frames: no panic, bounded memory, and damaged frames are ignored.
 
 use bare::{CongestionControl, SenderSettings};
 use etherparse::{TcpHeader, TcpOptionElement};
@@ -73,7 +73,7 @@ proptest! {
         prop_assert_eq!(server.counters().connections, 0);
     }
 
-    /// Acknowledgments relative to what the server sent make most of them meaningful.
+    /// Acknowledgments relative to the sent data make most of them meaningful.
     #[test]
     fn arbitrary_segments_never_panic(
         steps in prop::collection::vec((segments(), 0_u64..2000, -3000_i64..9000), 0..60),
@@ -100,7 +100,7 @@ proptest! {
                 prop_assert!(deadline_ns > now_ns || deadline_ns + 1 > now_ns);
             }
         }
-        // Whatever was said, everything ends.
+        // In any case, everything ends.
         for _ in 0..100_000 {
             let Some(deadline_ns) = server.next_deadline_ns() else {
                 break;
@@ -112,12 +112,12 @@ proptest! {
         prop_assert_eq!(server.open_connections().count(), 0);
     }
 
-    /// One bit of a segment is inverted: no checksum lets it through.
+    /// One inverted bit of a segment: a checksum detects it.
     #[test]
     fn damaged_segments_are_ignored(frame in segments(), bit in 0_usize..10_000) {
         let mut server = server(conventional(), 1000);
         let mut frame = frame;
-        // The Ethernet header has no checksum of its own here, and IPv6 none for its hop limit and labels.
+        // The Ethernet header has no checksum here, and IPv6 none for its hop limit and labels.
         let first = if frame[12] == 0x86 { 14 + 8 } else { 14 };
         let place = first + bit / 8 % (frame.len() - first);
         frame[place] ^= 1 << (bit % 8);
@@ -138,7 +138,7 @@ fn acknowledging(frame: &[u8], number: u32) -> Vec<u8> {
     tcp_frame(is_ipv6, header, headers.payload.slice())
 }
 
-/// A flood of SYN takes as many connections as are allowed, and they end.
+/// A flood of SYN opens as many connections as are permitted, and they end.
 #[test]
 fn connections_are_bounded() {
     let mut server = server(conventional(), 1000);
@@ -170,7 +170,7 @@ fn what_is_outstanding_is_bounded() {
         has_time_stamps: false,
         ..ClientSettings::default()
     };
-    // All that the client sends behind its request is lost.
+    // All frames of the client after its request are lost.
     let to_server = LinkSettings {
         lost: (3..100_000).collect(),
         ..LinkSettings::default()

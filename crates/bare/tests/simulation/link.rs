@@ -1,11 +1,11 @@
-//! One direction of a link: a queue in front of a sender with a rate, then losses, delay and reordering.
+//! One direction of a link: a queue before a sender with a rate, then losses, delay and reordering.
 
 use std::collections::BTreeSet;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a direction does to frames.
+/// Settings of a direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LinkSettings {
     pub(crate) delay_ns: u64,
@@ -40,7 +40,7 @@ impl Link {
         }
     }
 
-    /// When the frame arrives, if it does.
+    /// Arrival of the frame, unless it is lost.
     pub(crate) fn pass(&mut self, now_ns: u64, bytes: usize) -> Option<u64> {
         self.frames += 1;
         let is_lost = self.random.random_bool(self.settings.loss);

@@ -14,7 +14,7 @@ use crate::client::{
 };
 use crate::world::server;
 
-/// What a server without connections answers to a frame.
+/// The reply of a server without connections to a frame.
 fn answer(frame: &[u8]) -> Option<Vec<u8>> {
     let bare = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);
     let mut server = server(bare, 10);
@@ -75,7 +75,7 @@ fn solicitation(source: Ipv6Addr, target: Ipv6Addr, hop_limit: u8) -> Vec<u8> {
 
 #[test]
 fn neighbour_solicitations_for_its_address_are_answered() {
-    // Who asks, flags (solicited and override, RFC 4861, section 4.4), to whom the answer goes.
+    // Source, flags (solicited and override, RFC 4861, section 4.4), destination of the reply.
     let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     let table = [
         (CLIENT_V6, 0x60, CLIENT_V6),
@@ -169,7 +169,7 @@ fn segments_of_no_connection_are_reset() {
             .flags
             .rst
     );
-    // The server knows what it is, and does nothing.
+    // The server recognises the segment, and ignores it.
     let bare = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);
     let mut server = server(bare, 10);
     let mut header = TcpHeader::new(40_000, 80, 1000, 1024);

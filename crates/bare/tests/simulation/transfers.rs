@@ -1,4 +1,4 @@
-//! Every byte arrives, whatever the features and the link.
+//! Every byte arrives, with all features and links.
 
 use bare::{CongestionControl, SenderSettings, TimeoutResend, test_pattern};
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn clients() -> impl Strategy<Value = ClientSettings> {
                     first_sequence,
                     mss,
                     shift,
-                    // What the field can say.
+                    // Limit of the field.
                     window: (window >> shift.unwrap_or(0)).min(65_535) << shift.unwrap_or(0),
                     has_sack,
                     has_time_stamps,
@@ -147,7 +147,7 @@ proptest! {
     ) {
         let to_server = LinkSettings { rate: 0, ..to_server };
         let mut world = World::new(sender, size, client, to_client, to_server);
-        // Days: where only the first segment is sent again, each of many losses can cost a minute.
+        // Days: where only the first segment is sent again, each of many losses can take a minute.
         prop_assert!(world.run(1_000_000_000 * MS), "{:?}", world.server.open_connections().next());
         let ended = world.ended();
         if world.client.is_served() {
@@ -242,7 +242,7 @@ fn a_connection_serves_several_requests() {
     assert!(ended.is_complete);
 }
 
-/// A client that is gone costs no connection for ever.
+/// A client that is gone does not hold a connection for ever.
 #[test]
 fn silence_ends_a_connection() {
     let sender = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);

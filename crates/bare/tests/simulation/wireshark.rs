@@ -1,4 +1,4 @@
-//! Wireshark reads the frames of the server as this crate means them.
+//! Wireshark agrees with this crate about the frames of the server.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::world::World;
 
 const MS: u64 = 1_000_000;
 
-/// What `tshark` prints of a capture: one line for each packet that the filter selects.
+/// Output of `tshark` for a capture: one line for each packet that the filter selects.
 fn tshark(capture: &[u8], filter: &str) -> Option<Vec<String>> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("frames.pcapng");
@@ -102,7 +102,7 @@ fn nothing_is_malformed_and_retransmissions_are_seen_as_such() {
         assert_eq!(found, Vec::<String>::new());
         let of_server = "tcp.srcport == 80 && tcp.analysis.retransmission";
         assert_eq!(tshark(&capture, of_server).unwrap().len() as u64, resent);
-        // A byte of the last packet, which has a checksum of its own.
+        // A byte of the last packet, which has a checksum.
         let last = world.frames_at_server.last().unwrap().1[..].to_vec();
         let place = capture
             .windows(last.len())

@@ -1,4 +1,4 @@
-//! Simulated time: frames on their way, timers of both ends.
+//! Simulated time: frames in flight, timers of both ends.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::link::{Link, LinkSettings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentData {
     pub(crate) at_ns: u64,
-    /// From the first byte of the answer on.
+    /// Offset from the first byte of the response.
     pub(crate) place: u64,
     pub(crate) length: u64,
 }
@@ -25,16 +25,16 @@ pub(crate) struct World {
     pub(crate) client: Client,
     to_client: Link,
     to_server: Link,
-    /// By arrival and order: whether it is for the client, and the frame.
+    /// Frames by arrival and order: whether it is for the client, and the frame.
     under_way: BTreeMap<(u64, u64), (bool, Vec<u8>)>,
     frames: u64,
     first_sequence: Option<u32>,
     pub(crate) now_ns: u64,
     /// Data segments of the server.
     pub(crate) sent: Vec<SentData>,
-    /// Frames as a capture at the server has them.
+    /// Frames in the format of a capture at the server.
     pub(crate) frames_at_server: Vec<(u64, Vec<u8>)>,
-    /// What was acknowledged when: place behind the last byte.
+    /// Times of acknowledgments, and the offset behind the last byte.
     pub(crate) acknowledged: Vec<(u64, u64)>,
 }
 
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until both ends have closed, or until this time. Returns whether they have.
+    /// Advances time until both ends have closed, or until this time. True if they have.
     pub(crate) fn run(&mut self, until_ns: u64) -> bool {
         let syn = self.client.connect(self.now_ns);
         self.send_to_server(vec![syn]);
