@@ -50,22 +50,24 @@ pub struct ComponentSpec {
     /// Name of the host that receives; default `there`.
     #[serde(default = "there")]
     pub sink: String,
-    /// Port of the sink; further instances have the ports after it. Default: ports from 20000 on that no other
-    /// flow has.
+    /// Port of the sink; further instances have the ports after it. Default: ports from 20000 on
+    /// that no other flow has.
     #[serde(
         default,
         deserialize_with = "port",
         skip_serializing_if = "Option::is_none"
     )]
     pub port: Option<u16>,
-    /// Port of the source; further instances have the ports after it. Default: chosen by its system.
+    /// Port of the source; further instances have the ports after it. Default: chosen by its
+    /// system.
     #[serde(
         default,
         deserialize_with = "port",
         skip_serializing_if = "Option::is_none"
     )]
     pub source_port: Option<u16>,
-    /// TCP: largest window, as the size of the socket buffers of both ends. Default: that of the systems.
+    /// TCP: largest window, as the size of the socket buffers of both ends. Default: that of the
+    /// systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Octets>,
     /// TCP: congestion control, as the system of the source calls it (`cubic`, `reno`, `bbr`).
@@ -115,7 +117,8 @@ pub struct FlowSetSpec {
     /// Share of the rate of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Percentage>,
-    /// How the share is divided among the instances of each direction, one weight for each; default: equally.
+    /// How the share is divided among the instances of each direction, one weight for each;
+    /// default: equally.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
 }
@@ -274,10 +277,10 @@ fn one() -> u32 {
 }
 
 impl TrafficSpec {
-    /// Reads the YAML of a traffic file. `name` is what errors call the file.
+    /// Reads the YAML of a traffic file. `name` is its name in errors.
     ///
     /// # Errors
-    /// What cannot be read, with line and column.
+    /// The text cannot be read, with line and column.
     pub fn read(name: &str, text: &str) -> Result<Self, FileError> {
         yaml::read_file(name, text)
     }

@@ -1,4 +1,4 @@
-//! Other programs as sources of background traffic, as a traffic file describes them.
+//! Other programs as sources of background traffic, as described in a traffic file.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::FileError;
 use crate::file::IpVersion;
 use crate::quantity::{TimeSpan, instances, port};
 
-/// Stands for the address of the sink in the arguments of a generator.
+/// Placeholder for the address of the sink in the arguments of a generator.
 pub const DESTINATION_PLACE: &str = "{destination}";
-/// Stands for the port of the sink.
+/// Placeholder for the port of the sink.
 pub const PORT_PLACE: &str = "{port}";
-/// Stands for a directory that exists while the generator runs.
+/// Placeholder for a directory that exists while the generator runs.
 pub const DIRECTORY_PLACE: &str = "{directory}";
 
 /// Most instances of generators of a load: each is two processes.
@@ -24,23 +24,23 @@ const MOST_ARGUMENTS: usize = 256;
 const LONGEST_TEXT: usize = 4096;
 /// The longest time that a generator may take to be ready, in nanoseconds.
 const LONGEST_START_NS: u64 = 600_000_000_000;
-/// The longest time that it may take to end: the end of a run waits for it.
+/// The longest time that it may take to end, for which the end of a run waits.
 const LONGEST_STOP_NS: u64 = 10_000_000_000;
 
-/// Another program that sends, to an address of this machine only: nobody can ask its sink.
+/// Another program that sends, to an address of this machine only: its sink takes part in no agreement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorSpec {
     /// The program that sends. One of its arguments has to contain `{destination}`.
     pub source: GeneratorProgramSpec,
-    /// The program that receives, which is started first and stopped last. Default: none, as the source sends
-    /// to one that is there.
+    /// The program that receives, which is started first and stopped last. Default: none, as the
+    /// source sends to one that is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink: Option<GeneratorProgramSpec>,
     /// Version of IP of `{destination}`; default `v4`.
     #[serde(default)]
     pub ip: IpVersion,
-    /// What `{port}` stands for; further instances have the ports after it. Default: a free port.
+    /// Value of `{port}`; further instances have the ports after it. Default: a free port.
     #[serde(
         default,
         deserialize_with = "port",
@@ -59,15 +59,17 @@ pub struct GeneratorSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorProgramSpec {
-    /// Program and arguments; no shell reads them. `{destination}`, `{port}` and `{directory}` are replaced.
+    /// Program and arguments; no shell reads them. `{destination}`, `{port}` and `{directory}` are
+    /// replaced.
     pub command: Vec<String>,
     /// When it is ready; default `started` for a source, `listening` for a sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<GeneratorReadiness>,
-    /// What it reports when it ends; default `none`.
+    /// Format of its report; default `none`.
     #[serde(default)]
     pub report: GeneratorReportFormat,
-    /// A command that prints the report after the program has ended. Default: the program's standard output.
+    /// A command that prints the report after the program has ended. Default: the program's
+    /// standard output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decoder: Vec<String>,
 }
@@ -135,7 +137,7 @@ pub struct PlannedGenerator {
     pub name: String,
     /// Instance, from 0.
     pub instance: u32,
-    /// What `{port}` stands for; `None` for a free port.
+    /// Value of `{port}`; `None` for a free port.
     pub port: Option<u16>,
     /// Its programs.
     pub spec: Arc<GeneratorSpec>,
@@ -154,7 +156,7 @@ fn one() -> u32 {
 }
 
 impl GeneratorProgramSpec {
-    /// Whether an argument, not the program, contains a text.
+    /// True if an argument, not the program, contains a text.
     fn names(&self, place: &str) -> bool {
         self.command.iter().skip(1).any(|own| own.contains(place))
     }

@@ -1,4 +1,4 @@
-//! Probability laws as they are written in a traffic file.
+//! Probability laws of a traffic file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::probability::{Curve, ProbabilityLaw};
 use crate::quantity::DrawnQuantity;
 
-/// A law of times, sizes or numbers of blocks. `min` and `max` cut a law: what lies outside is drawn again.
+/// A law of times, sizes or numbers of blocks. `min` and `max` cut a law: what lies outside is
+/// drawn again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 #[schemars(rename = "LawOf{Q}")]
@@ -93,7 +94,8 @@ pub enum LawSpec<Q> {
         #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<Q>,
     },
-    /// Values that were measured, as CSV: a line is `value` or `value,weight`; lines with `#` are comments.
+    /// Values that were measured, as CSV: a line is `value` or `value,weight`; lines with `#` are
+    /// comments.
     Empirical(String),
 }
 
@@ -104,7 +106,7 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
     /// The law in numbers (nanoseconds, bytes, blocks).
     ///
     /// # Errors
-    /// A sentence that says which parameter is impossible. An infinite mean is one.
+    /// A sentence that names the impossible parameter. An infinite mean is impossible, too.
     pub fn law(&self) -> Result<ProbabilityLaw, String> {
         let (curve, min, max) = self.curve()?;
         let number = |own: Option<&Q>, default: f64| own.map_or(default, Q::number);
@@ -194,7 +196,7 @@ fn positive(key: &str, number: f64) -> Result<f64, String> {
     Err(format!("{key} is 0; it must be larger"))
 }
 
-/// Outside of these, powers leave the range of numbers.
+/// Beyond these, powers exceed the range of numbers.
 fn shape(key: &str, number: f64) -> Result<f64, String> {
     if (0.05..=100.0).contains(&number) {
         return Ok(number);
@@ -204,7 +206,7 @@ fn shape(key: &str, number: f64) -> Result<f64, String> {
     ))
 }
 
-/// Reads `value` or `value,weight` lines to values with cumulated probabilities.
+/// Reads `value` or `value,weight` lines, and converts them to values with cumulated probabilities.
 fn empirical<Q: DrawnQuantity>(csv: &str) -> Result<Vec<(f64, f64)>, String> {
     let mut values = Vec::new();
     for (index, line) in csv.lines().enumerate() {

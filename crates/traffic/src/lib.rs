@@ -1,4 +1,4 @@
-//! Background traffic: its description, its schedules, and what a sink computes from what arrives.
+//! Background traffic: its description, its schedules, and the statistics of a sink.
 //!
 //! ```text
 //! YAML --TrafficSpec::read--> TrafficSpec --Traffic::new--> Traffic: loads of flows
@@ -7,8 +7,8 @@
 //! a schedule, or what arrived --verify--> agreement with a law, Hurst parameter
 //! ```
 //!
-//! There is no socket and no clock here; the crate `flow` has the sources and sinks. The language of the file is
-//! described in `docs/TRAFFIC.md`.
+//! There is no socket and no clock here; the crate `flow` has the sources and sinks. The language
+//! of the file is described in `docs/TRAFFIC.md`.
 
 mod file;
 mod generator;

@@ -1,4 +1,4 @@
-//! Models: what is written, checked and turned into a source of blocks.
+//! Models: read, checked and converted to a source of blocks.
 
 mod application;
 mod resolve;
@@ -19,7 +19,8 @@ use parts::ModelParts;
 
 mod parts;
 
-/// A model whose parameters are possible: all stochastic behaviour of a one-way flow. Rates count payload.
+/// A model whose parameters are possible: all stochastic behaviour of a one-way flow. Rates count
+/// payload.
 #[derive(Debug, Clone)]
 pub struct Model {
     parts: ModelParts,
@@ -31,12 +32,13 @@ impl Model {
     /// Checks a model and computes its rates.
     ///
     /// # Errors
-    /// The key that is wrong, within the model, and why.
+    /// The wrong key within the model, and the reason.
     pub fn new(spec: &ModelSpec) -> Result<Self, (String, String)> {
         resolve::model(spec)
     }
 
-    /// How flow `flow` of this model behaves. The same seed and number give the same schedule on every machine.
+    /// Behaviour of flow `flow` of this model. The same seed and number give the same schedule on
+    /// every machine.
     pub fn behaviour(&self, seed: u64, flow: u32) -> Behaviour {
         let source: Box<dyn BlockSource> = match &self.parts {
             ModelParts::Full { block_bytes } => {
@@ -65,13 +67,13 @@ impl Model {
         self.mean_rate_bps
     }
 
-    /// The rate in bits of payload per second that blocks never exceed over more than a block, for models that have
-    /// one: `cbr`, `full` with a rate, `on-off`, `voip`.
+    /// The rate in bits of payload per second that blocks never exceed over more than a block, for
+    /// models that have one: `cbr`, `full` with a rate, `on-off`, `voip`.
     pub fn peak_rate_bps(&self) -> Option<f64> {
         self.peak_rate_bps
     }
 
-    /// Length of all blocks, for models of which it is always the same and that have a constant rate: `cbr` and `full`.
+    /// Length of all blocks, for models with a constant length and rate: `cbr` and `full`.
     pub fn constant_block_bytes(&self) -> Option<u32> {
         match &self.parts {
             ModelParts::Full { block_bytes } | ModelParts::Steady { block_bytes, .. } => {

@@ -1,4 +1,4 @@
-//! From a traffic file to flows in which everything is resolved.
+//! Conversion of a traffic file to flows without open references.
 
 mod generators;
 mod ports;
@@ -18,7 +18,8 @@ use ports::Ports;
 
 /// Most flows of a load.
 pub const MOST_FLOWS: usize = 10_000;
-/// Shortest block of a UDP flow in bytes: sources put a sequence number and a time stamp into each datagram.
+/// Shortest block of a UDP flow in bytes: sources put a sequence number and a time stamp into each
+/// datagram.
 pub const LEAST_DATAGRAM: u32 = 32;
 /// Longest block of a UDP flow in bytes: the payload of the longest IPv4 packet.
 pub const MOST_DATAGRAM: u32 = 65_507;
@@ -54,15 +55,16 @@ pub struct TrafficLoad {
 /// One flow of a load.
 #[derive(Debug, Clone)]
 pub struct PlannedFlow {
-    /// Number in the load, from 0, which is also that of its random numbers.
+    /// Number in the load, from 0, which also selects its random numbers.
     pub number: u32,
     /// Name of its component.
     pub component: String,
     /// Instance of its set, from 0.
     pub instance: u32,
-    /// It goes from the sink to the source of the component; `source` and `sink` are already exchanged.
+    /// The flow goes from the sink to the source of the component; `source` and `sink` are already
+    /// exchanged.
     pub is_backward: bool,
-    /// How its source behaves.
+    /// Behaviour of its source.
     pub model: Arc<Model>,
     /// Protocol.
     pub protocol: FlowProtocol,
@@ -85,15 +87,16 @@ pub struct PlannedFlow {
 }
 
 impl PlannedFlow {
-    /// Whether its blocks carry sequence numbers and time stamps. Those of a TCP flow do unless more than one in a
-    /// thousand is too short for them: then all are sent as they are, and the sink counts bytes.
+    /// True if its blocks carry sequence numbers and time stamps. Those of a TCP flow do unless
+    /// more than one in a thousand is too short for them: then all are sent unchanged, and the sink
+    /// counts bytes.
     pub fn has_stamps(&self) -> bool {
         let least = u64::from(LEAST_STAMPED_BLOCK);
         self.protocol == FlowProtocol::Udp || self.model.check_lengths(least, u64::MAX).is_ok()
     }
 
-    /// How its source behaves. Blocks of UDP flows are between [`LEAST_DATAGRAM`] and [`MOST_DATAGRAM`] bytes long: fewer
-    /// than one in a thousand had to be changed for that.
+    /// Behaviour of its source. Blocks of UDP flows are between [`LEAST_DATAGRAM`] and
+    /// [`MOST_DATAGRAM`] bytes long: fewer than one in a thousand had to be changed for that.
     pub fn behaviour(&self, seed: u64) -> Behaviour {
         match (self.protocol, self.model.behaviour(seed, self.number)) {
             (FlowProtocol::Udp, Behaviour::Scheduled(schedule)) => {
@@ -105,18 +108,18 @@ impl PlannedFlow {
 }
 
 impl Traffic {
-    /// Reads and checks a traffic file. `name` is what errors call the file.
+    /// Reads and checks a traffic file. `name` is its name in errors.
     ///
     /// # Errors
-    /// The first defect, with its place in the YAML or the key that is wrong.
+    /// The first defect, with its position in the YAML or the wrong key.
     pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
         Traffic::new(&TrafficSpec::read(name, text)?)
     }
 
-    /// Checks what was read.
+    /// Checks a file that was read.
     ///
     /// # Errors
-    /// The first defect, with the key that is wrong.
+    /// The first defect, with the wrong key.
     pub fn new(spec: &TrafficSpec) -> Result<Self, FileError> {
         let mut models = BTreeMap::new();
         for (name, model) in &spec.models {

@@ -1,22 +1,24 @@
 //! Probability laws in numbers: drawing, distribution function, mean.
 //!
-//! Numbers are drawn by inversion of the distribution function, the gamma distribution by Marsaglia and Tsang (2000).
-//! Everything that is drawn is computed with `libm` and with operations that IEEE 754 rounds correctly, so that a seed
-//! gives the same numbers on every machine: the mathematical library of a system does not promise that.
+//! Numbers are drawn by inversion of the distribution function, the gamma distribution by Marsaglia
+//! and Tsang (2000). All drawn numbers are computed with `libm` and with operations that IEEE 754
+//! rounds correctly, so that a seed gives the same numbers on every machine: the mathematical
+//! library of a system does not guarantee that.
 
 pub(crate) mod normal;
 
 use rand::Rng;
 use statrs::function::gamma::{gamma_lr, ln_gamma};
 
-/// The law of a random variable that is never negative, cut to an interval where that was asked for.
+/// The law of a random variable that is never negative, optionally cut to an interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbabilityLaw {
     curve: Curve,
-    /// Nothing outside of these is drawn: the law is the conditional one, given that it lies between them.
+    /// Only values between these are drawn: the law is the conditional one, given that the value
+    /// lies between them.
     low: f64,
     high: f64,
-    /// Of the law that is not cut: P(X < low) and P(low <= X <= high).
+    /// For the uncut law: P(X < low) and P(low <= X <= high).
     below: f64,
     within: f64,
 }
@@ -56,9 +58,10 @@ pub(crate) enum Curve {
     Empirical(Vec<(f64, f64)>),
 }
 
-/// A law of which less than this lies in its interval is refused: its cut would be all that is left of it.
+/// A law of which less than this lies in its interval is refused: almost only its cut would remain.
 const LEAST_WITHIN: f64 = 0.001;
-/// Up to here the mean of a law that is rounded to whole numbers is computed number by number.
+/// Up to this number, the mean of a law that is rounded to whole numbers is computed number by
+/// number.
 const EXACT_CELLS: u32 = 1000;
 
 impl ProbabilityLaw {
@@ -214,8 +217,9 @@ impl ProbabilityLaw {
             }
             _ => {}
         }
-        // E[K] is the sum of P(X >= k - 1/2) over k, and E[X] the integral of P(X >= x): they differ cell by cell, and
-        // by the numbers below 1/2, which become 1. Far out, the function is straight within a cell.
+        // E[K] is the sum of P(X >= k - 1/2) over k, and E[X] the integral of P(X >= x): they
+        // differ cell by cell, and by the numbers below 1/2, which become 1. Far out, the function
+        // is straight within a cell.
         let survival = |x: f64| 1.0 - self.cdf(x);
         let difference = |k: u32| {
             let begin = f64::from(k) - 1.0;
@@ -320,8 +324,9 @@ pub(crate) fn open_unit(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) * (0.5 / (1u64 << 52) as f64)
 }
 
-/// Marsaglia and Tsang (2000), ACM Transactions on Mathematical Software 26, 363-372, with their step for shapes below
-/// 1, where a gamma variable is one of shape + 1 times a power of a uniform one.
+/// Marsaglia and Tsang (2000), ACM Transactions on Mathematical Software 26, 363-372, with their
+/// step for shapes below 1, where a gamma variable is one of shape + 1 times a power of a uniform
+/// one.
 fn standard_gamma(shape: f64, rng: &mut impl Rng) -> f64 {
     if shape < 1.0 {
         let power = libm::pow(open_unit(rng), 1.0 / shape);

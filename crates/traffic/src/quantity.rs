@@ -39,7 +39,8 @@ impl<'de> Deserialize<'de> for WrittenNumber {
     }
 }
 
-/// A whole number within limits, for the attribute `deserialize_with`: an error says what can be written.
+/// A whole number within limits, for the attribute `deserialize_with`: an error describes the
+/// permitted values.
 fn whole<'de, D: Deserializer<'de>, N: FromStr>(
     deserializer: D,
     what: &str,
@@ -57,7 +58,7 @@ pub(crate) fn instances<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u3
     )
 }
 
-/// A port, where a key of that name is there.
+/// A port, if the key is present.
 pub(crate) fn port<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
     whole(deserializer, "port; write a whole number from 1 to 65535").map(Some)
 }
@@ -96,7 +97,7 @@ macro_rules! written_as_text {
     };
 }
 
-/// A rate in whole bits per second: `64kbit`, `10mbit`, `1.5 Mbit/s`. What it counts is payload.
+/// A rate of payload in whole bits per second: `64kbit`, `10mbit`, `1.5 Mbit/s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "WrittenNumber", into = "String")]
 pub struct BitRate(u64);

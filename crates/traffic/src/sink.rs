@@ -1,7 +1,7 @@
-//! What a sink computes from what arrives, in memory that is bounded for each flow.
+//! Statistics of a sink, in memory that is bounded for each flow.
 //!
-//! A [`DatagramSink`] reads sequence numbers and time stamps of a UDP flow; a [`StreamSink`] only sees the bytes of a TCP
-//! flow. Both have a series of seconds, and figures of the whole flow.
+//! A [`DatagramSink`] reads sequence numbers and time stamps of a UDP flow; a [`StreamSink`] only
+//! sees the bytes of a TCP flow. Both have a series of seconds, and figures of the whole flow.
 
 mod datagrams;
 mod delays;

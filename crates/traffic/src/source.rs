@@ -1,4 +1,4 @@
-//! Schedules: when a source offers its blocks, without end, from a seed alone.
+//! Schedules: the moments at which a source offers its blocks, without end, from a seed alone.
 
 mod frames;
 mod mmpp;
@@ -28,19 +28,20 @@ pub struct PlannedDeparture {
     pub bytes: u32,
 }
 
-/// How a source behaves.
+/// Behaviour of a source.
 #[derive(Debug)]
 pub enum Behaviour {
-    /// It sends as fast as the network takes it.
+    /// As fast as the network takes it.
     Full {
         /// Length of a block in bytes.
         block_bytes: u32,
     },
-    /// It follows a schedule.
+    /// By a schedule.
     Scheduled(DepartureSchedule),
 }
 
-/// The blocks of one flow in order. They end only when their time leaves the range of 64 bits (584 years).
+/// The blocks of one flow in order. They end only when their time leaves the range of 64 bits (584
+/// years).
 #[derive(Debug)]
 pub struct DepartureSchedule {
     source: Box<dyn BlockSource>,
@@ -50,7 +51,7 @@ pub struct DepartureSchedule {
 }
 
 impl DepartureSchedule {
-    /// The schedule of flow `flow` for a seed. Flows have random numbers of their own.
+    /// The schedule of flow `flow` for a seed. Flows have separate random numbers.
     pub(crate) fn new(source: Box<dyn BlockSource>, seed: u64, flow: u32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(u64::from(flow));
@@ -69,13 +70,13 @@ impl DepartureSchedule {
         DepartureSchedule::new(Box::new(source), 0, 0)
     }
 
-    /// Skips blocks before a moment, as many as one step can; how many. Behind the first block, those of a constant rate
-    /// are all skipped.
+    /// Skips blocks before a moment, as many as one step can, and returns their number. After the
+    /// first block, those of a constant rate are all skipped.
     pub fn skip_until(&mut self, at_ns: u64) -> u64 {
         self.source.skip_until(at_ns)
     }
 
-    /// Limits the length of blocks to what a datagram can have.
+    /// Limits the length of blocks to that of a datagram.
     pub(crate) fn with_bytes_between(mut self, least: u32, most: u32) -> Self {
         (self.least_bytes, self.most_bytes) = (least, most);
         self
@@ -92,18 +93,19 @@ impl Iterator for DepartureSchedule {
     }
 }
 
-/// What offers one block after another.
+/// A source of blocks.
 pub(crate) trait BlockSource: std::fmt::Debug + Send {
     fn next_block(&mut self, rng: &mut ChaCha8Rng) -> Option<PlannedDeparture>;
 
-    /// See [`DepartureSchedule::skip_until`]: most models know a block only after the one before it.
+    /// See [`DepartureSchedule::skip_until`]: most models compute a block only after the one before
+    /// it.
     fn skip_until(&mut self, _at_ns: u64) -> u64 {
         0
     }
 }
 
-/// A moment that advances by drawn times. The fractions of nanoseconds are carried, so that they do not add up to a
-/// drift.
+/// A moment that advances by drawn times. The fractions of nanoseconds are carried, so that they do
+/// not add up to a drift.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScheduleClock {
     now_ns: u64,
@@ -133,8 +135,8 @@ pub(crate) struct ObjectPieces {
 }
 
 impl ObjectPieces {
-    /// Cuts an object into as few pieces of at most `most` bytes as possible, which differ by at most 1 byte: no piece
-    /// is a short rest.
+    /// Cuts an object into as few pieces of at most `most` bytes as possible, which differ by at
+    /// most 1 byte: no piece is a short rest.
     pub(crate) fn cut(at_ns: u64, bytes: u64, most: u32) -> Self {
         ObjectPieces {
             at_ns,
@@ -161,7 +163,7 @@ impl Iterator for ObjectPieces {
     }
 }
 
-/// The length of a block as it stands in a departure.
+/// The length of a block in a departure.
 pub(crate) fn block_length(bytes: u64) -> u32 {
     u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
 }

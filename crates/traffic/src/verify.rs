@@ -1,4 +1,5 @@
-//! Whether numbers agree with their law: tests of Kolmogorov and Smirnov and of Pearson, and the Hurst parameter.
+//! Agreement of numbers with their law: tests of Kolmogorov and Smirnov and of Pearson, and the
+//! Hurst parameter.
 
 mod goodness;
 mod hurst;

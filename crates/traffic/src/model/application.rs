@@ -11,9 +11,9 @@ use crate::source::{
     mean_embedded_objects,
 };
 
-/// The lengths of objects in the HTTP model of 3GPP2 C.R1002-0, cdma2000 Evaluation Methodology (2004), which refers to
-/// Barford and Crovella (1998), SIGMETRICS '98, 151-160, for the form of the laws: mean and standard deviation of the
-/// logarithm, least and most bytes.
+/// The lengths of objects in the HTTP model of 3GPP2 C.R1002-0, cdma2000 Evaluation Methodology
+/// (2004), which refers to Barford and Crovella (1998), SIGMETRICS '98, 151-160, for the form of
+/// the laws: mean and standard deviation of the logarithm, least and most bytes.
 const MAIN_OBJECT: [f64; 4] = [8.37, 1.37, 100.0, 2e6];
 const EMBEDDED_OBJECT: [f64; 4] = [6.17, 2.36, 50.0, 2e6];
 /// The lengths of files in the FTP model of the same document.
@@ -63,10 +63,11 @@ pub(super) fn ftp(spec: &FtpSpec) -> Resolved {
     Ok((ModelParts::Requests(Arc::new(laws)), Some(rate), None))
 }
 
-/// Paxson and Floyd (1995), IEEE/ACM Transactions on Networking 3, 226-244, section IV: the distances of the packets that
-/// a user of telnet causes are those of tcplib (Danzig and Jamin, 1991), whose body is a Pareto law with this shape, and
-/// 1.1 s on average. That mean only exists because the measured distances end: here at 10,000 times the shortest, so
-/// that 10 % exceed 1 s with the default (15 % in tcplib) and none is longer than 14 minutes.
+/// Paxson and Floyd (1995), IEEE/ACM Transactions on Networking 3, 226-244, section IV: the
+/// distances of the packets that a user of telnet causes are those of tcplib (Danzig and Jamin,
+/// 1991), whose body is a Pareto law with this shape, and 1.1 s on average. That mean only exists
+/// because the measured distances end: here at 10,000 times the shortest, so that 10 % exceed 1 s
+/// with the default (15 % in tcplib) and none is longer than 14 minutes.
 const KEYSTROKE_SHAPE: f64 = 0.9;
 const KEYSTROKE_RANGE: f64 = 10_000.0;
 
@@ -89,8 +90,9 @@ pub(super) fn telnet(spec: &TelnetSpec) -> Resolved {
     Ok((ModelParts::Requests(Arc::new(laws)), Some(rate), None))
 }
 
-/// ITU-T P.59 (1993), artificial conversational speech: the mean talkspurt and the mean pause in nanoseconds. Both are
-/// exponential here, as in the model of Brady (1969), Bell System Technical Journal 48, 2445-2472.
+/// ITU-T P.59 (1993), artificial conversational speech: the mean talkspurt and the mean pause in
+/// nanoseconds. Both are exponential here, as in the model of Brady (1969), Bell System Technical
+/// Journal 48, 2445-2472.
 const TALKSPURT_NS: f64 = 1.004e9;
 const PAUSE_NS: f64 = 1.587e9;
 

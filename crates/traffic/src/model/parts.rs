@@ -30,7 +30,8 @@ pub(super) enum ModelParts {
     Pictures(Arc<PictureLaws>),
 }
 
-/// Part of the blocks that may be shorter or longer than a datagram; they are given its limits.
+/// Share of the blocks that may be shorter or longer than a datagram; these are cut or padded to
+/// its limits.
 const OUTSIDE: f64 = 0.001;
 
 impl ModelParts {
@@ -88,7 +89,8 @@ fn check_law(law: &ProbabilityLaw, least: u64, most: u64) -> Result<(), String> 
     ))
 }
 
-/// Objects that are cut into pieces of at most `piece` bytes, which are no shorter than half of it unless the object is.
+/// Checks objects that are cut into pieces of at most `piece` bytes, which are no shorter than half
+/// of it unless the object is.
 fn check_pieces(
     law: &ProbabilityLaw,
     piece: Option<u32>,

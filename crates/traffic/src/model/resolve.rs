@@ -1,4 +1,4 @@
-//! From what is written to numbers, with the checks.
+//! Conversion of the written values to numbers, with the checks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::probability::ProbabilityLaw;
 use crate::quantity::{BitRate, DrawnQuantity, Octets, TimeSpan};
 use crate::source::{ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws, shares_of_time};
 
-/// The parts of a model with its mean and its peak rate; or the key that is wrong, and why.
+/// The parts of a model with its mean and its peak rate; or the wrong key, and the reason.
 pub(super) type Resolved = Result<(ModelParts, Option<f64>, Option<f64>), (String, String)>;
 
 /// Longest block.
@@ -20,7 +20,8 @@ const LEAST_GAP_NS: f64 = 1.0;
 /// Least mean time of a period.
 const LEAST_PERIOD_NS: f64 = 1000.0;
 const MOST_STATES: usize = 100;
-/// Most periods, changes of state or slots that pass between two blocks on average: a source goes through all of them.
+/// Most periods, changes of state or slots between two blocks on average: a source passes through
+/// all of them.
 const MOST_STEPS: f64 = 10_000.0;
 
 pub(super) fn model(spec: &ModelSpec) -> Result<Model, (String, String)> {
@@ -46,7 +47,8 @@ pub(super) fn model(spec: &ModelSpec) -> Result<Model, (String, String)> {
 }
 
 impl ModelSpec {
-    /// The same model with another mean rate; none for models whose rate follows from other parameters.
+    /// The same model with another mean rate; none for models whose rate follows from other
+    /// parameters.
     pub fn at_rate(&self, rate: BitRate) -> Option<ModelSpec> {
         let mut spec = self.clone();
         match &mut spec {
@@ -69,7 +71,7 @@ impl ModelSpec {
         Some(spec)
     }
 
-    /// Whether its rate is still to be given, by the share of a load.
+    /// True if its rate is still to be set, by the share of a load.
     pub(crate) fn has_no_rate(&self) -> bool {
         match self {
             ModelSpec::Cbr(own) => {

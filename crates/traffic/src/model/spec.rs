@@ -1,4 +1,4 @@
-//! Models as they are written.
+//! Models as written in a traffic file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,8 @@ pub struct OnOffSpec {
 pub struct MmppSpec {
     /// Blocks per second in each state.
     pub rates: Vec<f64>,
-    /// The generator matrix: row i, column j has the changes per second from state i to state j; rows add up to 0.
+    /// The generator matrix: row i, column j has the changes per second from state i to state j;
+    /// rows add up to 0.
     pub generator: Vec<Vec<f64>>,
     /// Length of a block.
     pub block: LawSpec<Octets>,
@@ -114,10 +115,11 @@ pub struct SelfSimilarSpec {
     pub hurst: f64,
     /// Length of a block.
     pub block: Octets,
-    /// It is self-similar from this time scale on; default 10ms.
+    /// Shortest time scale of the self-similarity; default 10ms.
     #[serde(default = "slot_10ms")]
     pub slot: TimeSpan,
-    /// Mean number of sources that are sending; the rates in slots vary by 1 / sqrt(this) of their mean. Default 50.
+    /// Mean number of sources that are sending; the rates in slots vary by 1 / sqrt(this) of their
+    /// mean. Default 50.
     #[serde(default = "fifty")]
     pub sessions: f64,
 }

@@ -1,4 +1,4 @@
-//! Ports of sinks: those that are given first, the others from what is left.
+//! Ports of sinks: the given ones first, the others from the rest.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,11 +7,12 @@ use super::PlannedFlow;
 use crate::FileError;
 use crate::file::{FlowProtocol, TrafficSpec};
 
-/// First port that is given to a flow without one: below the ports that Linux gives to clients (32768).
+/// First port that is given to a flow without one: below the ports that Linux gives to clients
+/// (32768).
 const FIRST_PORT: u16 = 20_000;
 
-/// Protocol and port. Hosts are not told apart, as two names may be one machine, and neither are IPv4 and IPv6, as a
-/// socket may serve both.
+/// Protocol and port. Hosts are not distinguished, as two names may be one machine, and neither are
+/// IPv4 and IPv6, as a socket may serve both.
 type End = (FlowProtocol, u16);
 
 /// The ports that have been given.

@@ -8,7 +8,7 @@ use crate::file::{ComponentSpec, FlowSetSpec, LoadSpec, TrafficSpec};
 use crate::model::Model;
 use crate::quantity::BitRate;
 
-/// How far the shares may miss 100 %: thirds are written with two digits.
+/// Tolerance of the sum of shares to 100 %: thirds are written with two digits.
 const TOLERANCE_PERCENT: f64 = 0.05;
 
 /// Either no set has a share, or all have one and the load has a rate.
@@ -72,7 +72,7 @@ pub(super) fn models(
     let total: f64 = weights.iter().sum();
     let mut found: Vec<Arc<Model>> = Vec::with_capacity(count);
     for (index, weight) in weights.iter().enumerate() {
-        // Instances that are alike share their model.
+        // Equal instances share their model.
         if index > 0 && weights[index - 1] == *weight {
             found.extend(found.last().cloned());
             continue;

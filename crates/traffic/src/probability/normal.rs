@@ -12,8 +12,8 @@ pub(crate) fn density(z: f64) -> f64 {
     libm::exp(-0.5 * z * z) / libm::sqrt(2.0 * PI)
 }
 
-/// The z below which a part `p` lies, to about 1 in 10^15: Wichura (1988), Applied Statistics 37, 477-484,
-/// algorithm AS 241, routine PPND16.
+/// The z below which a part `p` lies, to about 1 in 10^15: Wichura (1988), Applied Statistics 37,
+/// 477-484, algorithm AS 241, routine PPND16.
 pub(crate) fn quantile(p: f64) -> f64 {
     if p <= 0.0 {
         return f64::NEG_INFINITY;

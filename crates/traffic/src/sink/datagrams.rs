@@ -26,9 +26,9 @@ pub enum SequenceWidth {
     Bits64,
 }
 
-/// A number farther than this from the expected one is taken for a wrong number, unless the next packet continues
-/// it, as in RFC 3550, section A.1: then the source began again. At 10 Gbit/s and 1500 bytes this is an
-/// interruption of 20 s.
+/// A number farther than this from the expected one is taken for a wrong number, unless the next
+/// packet continues it, as in RFC 3550, section A.1: then the source has restarted. At 10 Gbit/s
+/// and 1500 bytes this is an interruption of 20 s.
 const LARGEST_JUMP: u64 = 1 << 24;
 
 /// Figures of a whole flow.
@@ -40,25 +40,28 @@ pub struct DatagramFigures {
     pub bytes: u64,
     /// Packets without those that arrived again or have a wrong number.
     pub unique: u64,
-    /// Packets that did not arrive: all up to the highest number, or those that the source says it sent, less `unique`.
+    /// Packets that did not arrive: all up to the highest number, or those that the source reports
+    /// as sent, less `unique`.
     pub lost: u64,
     /// Packets that arrived again.
     pub duplicates: u64,
-    /// Packets that arrived after one with a higher number (RFC 4737, section 3.3); they are not lost.
+    /// Packets that arrived after one with a higher number (RFC 4737, section 3.3); they are not
+    /// lost.
     pub reordered: u64,
-    /// Old packets of which it is not known any more whether they are late or duplicates. They count as lost if they are
-    /// late.
+    /// Old packets that may be late or duplicates, which cannot be decided any more. They count as
+    /// lost if they are late.
     pub undecided: u64,
     /// Packets with a number that cannot belong to the flow.
     pub wrong_number: u64,
-    /// How often the numbers of the source began anew.
+    /// Restarts of the source's numbers.
     pub restarts: u64,
-    /// Reordering extent (RFC 4737, section 4.2.1) in packets, largest and mean: how many packets before a
-    /// reordered one the first with a higher number had arrived.
+    /// Reordering extent (RFC 4737, section 4.2.1) in packets, largest and mean: how many packets
+    /// before a reordered one the first with a higher number had arrived.
     pub largest_extent: u64,
     /// Its mean over reordered packets.
     pub mean_extent: f64,
-    /// The longest time by which a reordered packet was later than the first with a higher number, in nanoseconds.
+    /// The longest time by which a reordered packet was later than the first with a higher number,
+    /// in nanoseconds.
     pub longest_late_ns: u64,
     /// Most consecutive numbers that were missing when a packet arrived.
     pub longest_gap: u64,
@@ -66,7 +69,8 @@ pub struct DatagramFigures {
     pub jitter_ns: f64,
     /// Variation of the one-way delay; none without packets.
     pub delay: Option<DelayVariation>,
-    /// When the first and the last packet arrived, in nanoseconds after the origin; none without packets.
+    /// When the first and the last packet arrived, in nanoseconds after the origin; none without
+    /// packets.
     pub arrived_ns: Option<(u64, u64)>,
     /// Some packets arrived after the longest series of seconds.
     pub is_series_cut: bool,
@@ -88,7 +92,8 @@ pub struct DatagramSink {
 }
 
 impl DatagramSink {
-    /// A sink whose seconds begin at `origin_ns` of its clock, for packets that are numbered from `first_sequence` on.
+    /// A sink whose seconds begin at `origin_ns` of its clock, for packets that are numbered from
+    /// `first_sequence` on.
     pub fn new(origin_ns: u64, first_sequence: u64, width: SequenceWidth) -> Self {
         DatagramSink {
             width,
@@ -120,7 +125,7 @@ impl DatagramSink {
         }
     }
 
-    /// Takes in a packet.
+    /// Adds a packet.
     pub fn arrive(&mut self, packet: &DatagramArrival) {
         let at_ns = self.seconds.since_origin(packet.received_ns);
         let (first_ns, last_ns) = self.totals.arrived_ns.unwrap_or((at_ns, at_ns));
@@ -208,7 +213,7 @@ impl DatagramSink {
         None
     }
 
-    /// How far a sequence number is ahead of another, as RFC 1982 compares serial numbers.
+    /// Distance of a sequence number ahead of another, as RFC 1982 compares serial numbers.
     fn ahead(&self, sequence: u64, expected: u64) -> i64 {
         let difference = sequence.wrapping_sub(expected);
         match self.width {
@@ -222,14 +227,15 @@ impl DatagramSink {
         &self.seconds.all
     }
 
-    /// The longest delay of a second, above the shortest of the flow until now, in nanoseconds; none of a second without
-    /// packets.
+    /// The longest delay of a second, above the shortest of the flow until now, in nanoseconds;
+    /// none of a second without packets.
     pub fn delay_variation_of(&self, second: usize) -> Option<u64> {
         let (_, longest) = self.seconds.all.get(second)?.delays_ns?;
         Some(longest.abs_diff(self.delays.shortest()))
     }
 
-    /// The counts until now and the jitter, without [`DatagramFigures::delay`]: that takes time.
+    /// The counts until now and the jitter, without [`DatagramFigures::delay`], which takes time to
+    /// compute.
     pub fn counts(&self) -> DatagramFigures {
         let mut figures = self.totals.clone();
         figures.lost = self.gaps.next().saturating_sub(figures.unique);
@@ -241,8 +247,8 @@ impl DatagramSink {
         figures
     }
 
-    /// The figures until now. `sent` is the number of packets that the source says it sent: only with it are packets
-    /// known to be lost that follow the last one that arrived.
+    /// The figures until now. `sent` is the number of packets that the source reports as sent:
+    /// without it, losses after the last packet that arrived are unknown.
     pub fn figures(&self, sent: Option<u64>) -> DatagramFigures {
         let mut figures = self.counts();
         let expected = self.gaps.next().max(sent.unwrap_or(0));

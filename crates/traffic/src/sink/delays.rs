@@ -5,15 +5,16 @@ use rand_chacha::ChaCha8Rng;
 
 use super::seconds::SinkSecond;
 
-/// Delays that are kept for percentiles. Up to this number they are exact; beyond, they are those of a random sample,
-/// whose 99th percentile lies between the 98.7th and the 99.3rd with 95 %.
+/// Delays that are kept for percentiles. Up to this number they are exact; beyond, they are those
+/// of a random sample, whose 99th percentile lies between the 98.7th and the 99.3rd with 95 %.
 const KEPT: usize = 4096;
 /// Seconds with packets that an estimate of the drift needs, and most that are used.
 const LEAST_DRIFT_SECONDS: usize = 10;
 const MOST_DRIFT_SECONDS: usize = 256;
 
-/// How the one-way delay varied: each delay less the shortest of the flow (RFC 5481, section 4.2). An offset between the
-/// clocks of source and sink cancels out, a drift does not: 20 ppm are 1.2 ms in a minute.
+/// Variation of the one-way delay: each delay less the shortest of the flow (RFC 5481, section
+/// 4.2). An offset between the clocks of source and sink cancels out, a drift does not: 20 ppm are
+/// 1.2 ms in a minute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayVariation {
     /// Mean in nanoseconds.
@@ -26,9 +27,9 @@ pub struct DelayVariation {
     pub p99_ns: u64,
     /// Largest.
     pub max_ns: u64,
-    /// How much faster the clock of the sink runs than that of the source, in parts per million: the median slope
-    /// (Theil and Sen) of the shortest delay of each second. A queue that grows all the time looks the same. None with
-    /// packets in fewer than ten seconds.
+    /// Excess of the speed of the sink's clock over the source's, in parts per million: the median
+    /// slope (Theil and Sen) of the shortest delay of each second. A queue that grows all the time
+    /// looks the same. None with packets in fewer than ten seconds.
     pub drift_ppm: Option<f64>,
 }
 
@@ -58,7 +59,7 @@ impl Delays {
             sum: 0.0,
             jitter_ns: 0.0,
             kept: Vec::new(),
-            // Which delays are kept does not depend on anything.
+            // The choice of kept delays is always the same.
             rng: ChaCha8Rng::seed_from_u64(0),
         }
     }
@@ -72,11 +73,12 @@ impl Delays {
         self.shortest
     }
 
-    /// Takes in a packet by its time stamps, each by its own clock, and returns its delay less that of the first.
+    /// Adds a packet by its time stamps, each by its clock, and returns its delay less that of the
+    /// first.
     pub(super) fn arrive(&mut self, sent_ns: u64, received_ns: u64) -> i64 {
         let transit = received_ns.wrapping_sub(sent_ns) as i64;
         let first = *self.first.get_or_insert(transit);
-        // Hostile time stamps make it wrong, but never more than the range.
+        // Hostile time stamps make it wrong, but never beyond the range.
         let delay = transit.saturating_sub(first);
         if self.count > 0 {
             // RFC 3550, sections 6.4.1 and A.8.

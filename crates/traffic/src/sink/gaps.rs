@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Most gaps that are remembered, 48 bytes each. Beyond, the oldest are forgotten: their packets stay lost.
+/// Most gaps that are kept, 48 bytes each. Beyond, the oldest are discarded: their packets stay
+/// lost.
 const MOST_GAPS: usize = 4096;
 
 /// Consecutive positions that were skipped by one packet.
@@ -19,20 +20,20 @@ pub(super) struct GapOpening {
     pub(super) index: u64,
     /// When it arrived.
     pub(super) at_ns: u64,
-    /// Place of its second.
+    /// Index of its second.
     pub(super) second: Option<usize>,
 }
 
-/// What a packet is to the order of its flow.
+/// Position of a packet in the order of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OrderOfPacket {
-    /// It has the next position, or a later one: this many were skipped.
+    /// The packet has the next position, or a later one: this many were skipped.
     Ahead { skipped: u64 },
-    /// It fills a gap: it is reordered, as RFC 4737 defines it.
+    /// The packet fills a gap: it is reordered, as RFC 4737 defines it.
     Late(GapOpening),
     /// Its position has arrived before.
     Duplicate,
-    /// Its gap was forgotten, so that it may be late or a duplicate.
+    /// Its gap was discarded, so that it may be late or a duplicate.
     Undecided,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct SequenceGaps {
     /// The position after the highest that has arrived.
     next: u64,
     runs: BTreeMap<u64, MissingRun>,
-    /// Below this position, gaps were forgotten.
+    /// Below this position, gaps were discarded.
     horizon: u64,
 }
 
@@ -52,7 +53,7 @@ impl SequenceGaps {
         self.next
     }
 
-    /// Takes a position in.
+    /// Adds a position.
     pub(super) fn arrive(&mut self, position: u64, opening: GapOpening) -> OrderOfPacket {
         if position >= self.next {
             let skipped = position - self.next;

@@ -1,9 +1,10 @@
 //! The course of a flow, second by second.
 
-/// Longest series in seconds: a day, about 7 MB. What arrives later is in the figures of the whole flow only.
+/// Longest series in seconds: a day, about 7 MB. Later arrivals are in the figures of the whole
+/// flow only.
 pub const LONGEST_SERIES_S: usize = 86_400;
 
-/// What arrived in one second of the sink's clock. Streams have bytes and reads only.
+/// Arrivals in one second of the sink's clock. Streams have bytes and reads only.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SinkSecond {
     /// Bytes of payload, duplicates included.
@@ -18,8 +19,8 @@ pub struct SinkSecond {
     pub duplicates: u64,
     /// Jitter in nanoseconds after the last packet of this second.
     pub jitter_ns: f64,
-    /// Shortest and longest delay of this second in nanoseconds, less the delay of the first packet of the flow. None
-    /// without packets.
+    /// Shortest and longest delay of this second in nanoseconds, less the delay of the first packet
+    /// of the flow. None without packets.
     pub delays_ns: Option<(i64, i64)>,
 }
 
@@ -40,12 +41,12 @@ impl Seconds {
         }
     }
 
-    /// Nanoseconds from the origin to a moment; none of a moment before it.
+    /// Nanoseconds from the origin to a moment; 0 for a moment before it.
     pub(super) fn since_origin(&self, at_ns: u64) -> u64 {
         at_ns.saturating_sub(self.origin_ns)
     }
 
-    /// The place of the second of a moment. A moment before the first second belongs to it.
+    /// The index of the second of a moment. A moment before the first second belongs to it.
     pub(super) fn place(&mut self, at_ns: u64) -> Option<usize> {
         let second = self.since_origin(at_ns) / 1_000_000_000;
         let place = usize::try_from(second)
@@ -61,7 +62,7 @@ impl Seconds {
         place
     }
 
-    /// The second at a place.
+    /// The second at an index.
     pub(super) fn at(&mut self, place: Option<usize>) -> Option<&mut SinkSecond> {
         self.all.get_mut(place?)
     }

@@ -7,15 +7,17 @@ use super::seconds::{Seconds, SinkSecond};
 pub struct StreamFigures {
     /// Bytes that were read.
     pub bytes: u64,
-    /// How often something was read.
+    /// Number of reads.
     pub reads: u64,
     /// Times without a byte that were longer than the limit.
     pub stalls: u64,
-    /// The longest time without a byte after the first, in nanoseconds, whether it was a stall or not.
+    /// The longest time without a byte after the first, in nanoseconds, whether it was a stall or
+    /// not.
     pub longest_pause_ns: u64,
     /// Nanoseconds of all stalls.
     pub stalled_ns: u64,
-    /// When the first and the last bytes were read, in nanoseconds after the origin; none without bytes.
+    /// When the first and the last bytes were read, in nanoseconds after the origin; none without
+    /// bytes.
     pub arrived_ns: Option<(u64, u64)>,
     /// Some bytes were read after the longest series of seconds.
     pub is_series_cut: bool,
@@ -31,8 +33,8 @@ pub struct StreamSink {
 }
 
 impl StreamSink {
-    /// A sink whose seconds begin at `origin_ns` of its clock. A time without a byte longer than `stall_ns` is a
-    /// stall: 200 ms is the shortest retransmission time-out of Linux.
+    /// A sink whose seconds begin at `origin_ns` of its clock. A time without a byte longer than
+    /// `stall_ns` is a stall: 200 ms is the shortest retransmission time-out of Linux.
     pub fn new(origin_ns: u64, stall_ns: u64) -> Self {
         StreamSink {
             stall_ns,
@@ -50,7 +52,7 @@ impl StreamSink {
         }
     }
 
-    /// Takes in what was read at a moment of the sink's clock.
+    /// Adds bytes read at a moment of the sink's clock.
     pub fn arrive(&mut self, received_ns: u64, bytes: u64) {
         let place = self.seconds.place(received_ns);
         if let Some(second) = self.seconds.at(place) {
@@ -87,7 +89,7 @@ impl StreamSink {
         &self.seconds.all
     }
 
-    /// The figures at a moment: a flow of a source that is still to send may be stalled at it.
+    /// The figures at a moment, at which a flow that is still sending may be stalled.
     pub fn figures(&self, now_ns: u64) -> StreamFigures {
         let mut figures = self.with_pause_until(now_ns);
         figures.is_series_cut = self.seconds.is_cut;

@@ -13,8 +13,8 @@ fn frame_at(frame: u64, per_second: f64) -> Option<u64> {
     (nanos < u64::MAX as f64).then_some(nanos as u64)
 }
 
-/// Near real-time video of 3GPP2: each frame has eight packets; their lengths and distances have Pareto laws, of which
-/// everything above a maximum counts as the maximum.
+/// Near real-time video of 3GPP2: each frame has eight packets; their lengths and distances have
+/// Pareto laws, of which everything above a maximum counts as the maximum.
 #[derive(Debug, Clone)]
 pub(crate) struct PacketVideo {
     /// Frames per second.
@@ -34,7 +34,8 @@ const PACKET_BYTES: (f64, f64) = (20.0, 125.0);
 const PACKET_GAP: (f64, f64) = (0.025, 0.125);
 /// An RTP header.
 pub(crate) const RTP_BYTES: u32 = 12;
-/// Bits per second of payload that the model has at 10 frames per second: its packets have 50 bytes on average.
+/// Bits per second of payload that the model has at 10 frames per second: its packets have 50 bytes
+/// on average.
 pub(crate) const PACKET_VIDEO_BPS: f64 = 32_000.0;
 
 fn clipped_pareto((least, most): (f64, f64), unit: f64) -> f64 {
@@ -94,7 +95,7 @@ impl BlockSource for PacketVideo {
     }
 }
 
-/// What groups of pictures are like.
+/// Parameters of groups of pictures.
 #[derive(Debug, Clone)]
 pub(crate) struct PictureLaws {
     /// Frames per second.
@@ -111,7 +112,7 @@ pub(crate) struct GroupOfPictures {
     laws: Arc<PictureLaws>,
     frame: u64,
     pieces: ObjectPieces,
-    /// Place in the pattern of the first frame.
+    /// Index in the pattern of the first frame.
     offset: Option<usize>,
 }
 
@@ -132,7 +133,7 @@ impl BlockSource for GroupOfPictures {
             return Some(piece);
         }
         let length = self.laws.group.len();
-        // Flows that are alike do not send their large frames together.
+        // Equal flows do not send their large frames together.
         let offset = match self.offset {
             Some(offset) => offset,
             None => *self

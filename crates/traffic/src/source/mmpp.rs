@@ -1,5 +1,5 @@
-//! A Poisson process whose rate follows a Markov chain in continuous time: Fischer and Meier-Hellstern (1993),
-//! Performance Evaluation 18, 149-171.
+//! A Poisson process whose rate follows a Markov chain in continuous time: Fischer and
+//! Meier-Hellstern (1993), Performance Evaluation 18, 149-171.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, PlannedDeparture, ScheduleClock, block_length};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// What a Markov-modulated Poisson process is like.
+/// Parameters of a Markov-modulated Poisson process.
 #[derive(Debug, Clone)]
 pub(crate) struct ChainLaws {
     /// Blocks per second in each state.
@@ -52,7 +52,7 @@ impl BlockSource for ModulatedPoisson {
                 .map(|(other, rate)| if other == state { 0.0 } else { *rate })
                 .collect();
             let total = blocks + changes.iter().sum::<f64>();
-            // What comes first, a block or a change, comes after an exponential time.
+            // The time to the next event, a block or a change, is exponential.
             let wait_s = -libm::log(open_unit(rng)) / total;
             let at_ns = self.clock.advance(wait_s * 1e9)?;
             let event = open_unit(rng) * total;
@@ -66,7 +66,7 @@ impl BlockSource for ModulatedPoisson {
     }
 }
 
-/// The place of a weight, for a number between 0 and 1.
+/// The index of a weight, for a number between 0 and 1.
 fn chosen(weights: &[f64], unit: f64) -> usize {
     let mut left = unit * weights.iter().sum::<f64>();
     for (place, weight) in weights.iter().enumerate() {
@@ -82,9 +82,9 @@ fn chosen(weights: &[f64], unit: f64) -> usize {
         .unwrap_or(0)
 }
 
-/// Part of the time in each state, from the changes per second between states: the solution of p Q = 0 by the method of
-/// Grassmann, Taksar and Heyman (1985), which subtracts nothing. There is none if a state cannot be reached from
-/// another.
+/// Part of the time in each state, from the changes per second between states: the solution of p Q
+/// = 0 by the method of Grassmann, Taksar and Heyman (1985), which subtracts nothing. There is none
+/// if a state cannot be reached from another.
 pub(crate) fn shares_of_time(changes: &[Vec<f64>]) -> Option<Vec<f64>> {
     let count = changes.len();
     let mut rates = changes.to_vec();

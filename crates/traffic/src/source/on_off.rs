@@ -8,7 +8,7 @@ use super::steady::Interval;
 use super::{BlockSource, PlannedDeparture};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// What an on-off source is like.
+/// Parameters of an on-off source.
 #[derive(Debug, Clone)]
 pub(crate) struct OnOffLaws {
     /// Nanoseconds of a period with blocks.
@@ -21,9 +21,9 @@ pub(crate) struct OnOffLaws {
     pub(crate) block_bytes: u32,
 }
 
-/// The n-th block departs after n intervals of time spent on. A part of an interval at the end of a period is continued
-/// in the next one, so that the mean rate is exactly that of the blocks times the part of time spent on, however short
-/// the periods are.
+/// The n-th block departs after n intervals of time spent on. A part of an interval at the end of a
+/// period is continued in the next one, so that the mean rate is exactly that of the blocks times
+/// the part of time spent on, however short the periods are.
 #[derive(Debug, Clone)]
 pub(crate) struct OnOff {
     laws: Arc<OnOffLaws>,

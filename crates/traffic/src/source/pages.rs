@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// What pages are like.
+/// Parameters of pages.
 #[derive(Debug, Clone)]
 pub(crate) struct PageLaws {
     /// Bytes of the main object and of an embedded one.
@@ -20,8 +20,8 @@ pub(crate) struct PageLaws {
     pub(crate) most_bytes: u32,
 }
 
-/// The number of embedded objects of the model of 3GPP2: a Pareto law from 2, of which everything above 55 counts as
-/// 55, less 2.
+/// The number of embedded objects of the model of 3GPP2: a Pareto law from 2, of which everything
+/// above 55 counts as 55, less 2.
 const PARETO_MIN: f64 = 2.0;
 const PARETO_MOST: f64 = 55.0;
 const PARETO_SHAPE: f64 = 1.1;

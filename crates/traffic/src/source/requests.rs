@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock, block_length};
 use crate::probability::ProbabilityLaw;
 
-/// What the requests of a source are like.
+/// Parameters of the requests of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestLaws {
     /// Nanoseconds between two requests, and before the first.

@@ -1,16 +1,18 @@
-//! An aggregate whose rate is exactly self-similar to second order, with any Hurst parameter between 1/2 and 1.
+//! An aggregate whose rate is exactly self-similar to second order, with any Hurst parameter
+//! between 1/2 and 1.
 //!
-//! Sessions begin as a Poisson process in slots of time, last a random number of slots, and send at one rate each (the
-//! input of a queue M/G/infinity). The number of sessions in a slot then has a Poisson distribution, and its
-//! autocorrelation r(k) is the probability that a session of this moment lasts at least k slots more, so that every
-//! decreasing, convex r has a law of durations: P(S > k) = (r(k) - r(k + 1)) / (1 - r(1)) (Krunz and Makowski (1998),
-//! IEEE Journal on Selected Areas in Communications 16, 733-748). Here r is that of fractional Gaussian noise. Durations
-//! are heavy-tailed with the index 3 - 2H, as in Willinger, Taqqu, Sherman and Wilson (1997).
+//! Sessions begin as a Poisson process in slots of time, last a random number of slots, and send at
+//! one rate each (the input of a queue M/G/infinity). The number of sessions in a slot then has a
+//! Poisson distribution, and its autocorrelation r(k) is the probability that a session of this
+//! moment lasts at least k slots more, so that every decreasing, convex r has a law of durations:
+//! P(S > k) = (r(k) - r(k + 1)) / (1 - r(1)) (Krunz and Makowski (1998), IEEE Journal on Selected
+//! Areas in Communications 16, 733-748). Here r is that of fractional Gaussian noise. Durations are
+//! heavy-tailed with the index 3 - 2H, as in Willinger, Taqqu, Sherman and Wilson (1997).
 //!
-//! Why not a superposition of N Pareto on-off sources: its spectrum is that of fractional noise only at long times
-//! and for large N, so that the measured H depends on both. Why not fractional Gaussian noise itself: it is
-//! generated for a fixed length, and becomes negative. This process has no end, needs the memory of its present
-//! sessions, and is stationary from the first slot on.
+//! Why not a superposition of N Pareto on-off sources: its spectrum is that of fractional noise
+//! only at long times and for large N, so that the measured H depends on both. Why not fractional
+//! Gaussian noise itself: it is generated for a fixed length, and becomes negative. This process
+//! has no end, needs the memory of its present sessions, and is stationary from the first slot on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,13 +23,13 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, PlannedDeparture};
 use crate::probability::open_unit;
 
-/// Up to this number of slots, probabilities are tabulated; from there on, they are those of the tail, which are
-/// then right to about one in a million.
+/// Up to this number of slots, probabilities are tabulated; from there on, they are those of the
+/// tail, which are then right to about one in a million.
 const TABULATED: usize = 1024;
 /// Longest session, in slots.
 const LONGEST: f64 = 1e15;
 
-/// What the aggregate is like.
+/// Parameters of the aggregate.
 #[derive(Debug, Clone)]
 pub(crate) struct SelfSimilarLaws {
     hurst: f64,
@@ -72,8 +74,8 @@ impl SelfSimilarLaws {
         self.sessions * (1.0 - self.correlations[1])
     }
 
-    /// Slots that a session lasts which is there in a slot drawn at random, counted from this slot: more than k with
-    /// the probability r(k).
+    /// Remaining slots of a session that exists in a slot drawn at random, counted from this slot:
+    /// more than k with the probability r(k).
     fn remaining(&self, unit: f64) -> u64 {
         let tabulated = self.correlations.partition_point(|own| *own > unit);
         if tabulated <= TABULATED {
@@ -84,7 +86,7 @@ impl SelfSimilarLaws {
         libm::ceil(slots).clamp(TABULATED as f64, LONGEST) as u64
     }
 
-    /// Slots that a new session lasts: more than k with the probability (r(k) - r(k + 1)) / (1 - r(1)).
+    /// Slots of a new session: more than k with the probability (r(k) - r(k + 1)) / (1 - r(1)).
     fn duration(&self, unit: f64) -> u64 {
         let first = 1.0 - self.correlations[1];
         let pairs = self.correlations.windows(2);

@@ -11,12 +11,13 @@ use crate::probability::open_unit;
 pub(crate) struct Steady {
     block_bytes: u32,
     interval: Interval,
-    /// When the first block departs; flows that are alike do not depart together.
+    /// When the first block departs; equal flows do not depart together.
     phase_ns: Option<u64>,
     count: u64,
 }
 
-/// Nanoseconds between two blocks, as a fraction, so that the n-th block has no error that grows with n.
+/// Nanoseconds between two blocks, as a fraction, so that the n-th block has no error that grows
+/// with n.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interval {
     nanos: u128,
@@ -24,7 +25,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Between blocks of a length at a rate.
+    /// The interval between blocks of a length at a rate.
     pub(crate) fn of_rate(block_bytes: u32, bits_per_second: u64) -> Self {
         Interval {
             nanos: u128::from(block_bytes) * 8 * 1_000_000_000,
@@ -45,7 +46,7 @@ impl Interval {
         u64::try_from(nanos).ok()
     }
 
-    /// How many of the times of 0, 1, 2 ... intervals are before a time.
+    /// Number of the times of 0, 1, 2 ... intervals that are before a time.
     fn before(self, nanos: u64) -> u64 {
         let count = (u128::from(nanos) * self.per).div_ceil(self.nanos.max(1));
         u64::try_from(count).unwrap_or(u64::MAX)
@@ -124,7 +125,7 @@ mod tests {
             for at_ns in [0, 1, 6, 7, 8, 9_999, 10_000, 10_006, 10_007, 10_008, 13_340] {
                 let mut skipping = DepartureSchedule::constant_rate(bytes, rate, 7);
                 let mut stepping = DepartureSchedule::constant_rate(bytes, rate, 7).peekable();
-                // Some are gone already.
+                // Some have departed already.
                 for _ in 0..2 {
                     assert_eq!(skipping.next(), stepping.next());
                 }

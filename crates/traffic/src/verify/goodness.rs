@@ -2,10 +2,11 @@
 
 use statrs::function::gamma::gamma_ur;
 
-/// How well numbers agree with a law.
+/// Agreement of numbers with a law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Agreement {
-    /// Kolmogorov-Smirnov: the largest distance of the distribution functions, 0 to 1. Chi-square: the statistic.
+    /// Kolmogorov-Smirnov: the largest distance of the distribution functions, 0 to 1. Chi-square:
+    /// the statistic.
     pub statistic: f64,
     /// Probability of a statistic that large or larger if the numbers have this law.
     pub p_value: f64,
@@ -13,9 +14,9 @@ pub struct Agreement {
     pub count: usize,
 }
 
-/// Compares numbers with a continuous distribution function by the test of Kolmogorov and Smirnov. The p-value is that
-/// of Stephens (1970), Journal of the Royal Statistical Society B 32, 115-122, which is right to two digits from 5
-/// numbers on. None for no numbers.
+/// Compares numbers with a continuous distribution function by the test of Kolmogorov and Smirnov.
+/// The p-value is that of Stephens (1970), Journal of the Royal Statistical Society B 32, 115-122,
+/// which is right to two digits from 5 numbers on. None for no numbers.
 pub fn kolmogorov_smirnov(numbers: &[f64], cdf: impl Fn(f64) -> f64) -> Option<Agreement> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -61,9 +62,9 @@ fn kolmogorov_survival(x: f64) -> f64 {
 const CELLS: usize = 50;
 const LEAST_EXPECTED: f64 = 10.0;
 
-/// Compares whole numbers with P(K <= k) by Pearson's chi-square test. The cells follow from the law and not from the
-/// numbers, and are about equally likely. None if the law has only one cell: there is nothing to compare then but
-/// whether all numbers are in it.
+/// Compares whole numbers with P(K <= k) by Pearson's chi-square test. The cells follow from the
+/// law and not from the numbers, and are about equally likely. None if the law has only one cell:
+/// then there is nothing to compare, except that all numbers are in it.
 pub fn discrete_agreement(numbers: &[u64], cdf: impl Fn(u64) -> f64) -> Option<Agreement> {
     let count = numbers.len();
     let cells = CELLS.min((count as f64 / LEAST_EXPECTED) as usize);

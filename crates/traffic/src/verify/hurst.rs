@@ -1,13 +1,14 @@
-//! The Hurst parameter by wavelets: Abry and Veitch (1998), IEEE Transactions on Information Theory 44, 2-15; the
-//! correction of the logarithm and the weights are those of Veitch and Abry (1999), the same, 45, 878-897.
+//! The Hurst parameter by wavelets: Abry and Veitch (1998), IEEE Transactions on Information Theory
+//! 44, 2-15; the correction of the logarithm and the weights are those of Veitch and Abry (1999),
+//! the same, 45, 878-897.
 //!
-//! For a series with long-range dependence, the mean square of the wavelet coefficients of octave j grows as
-//! 2^(j(2H - 1)). H is the slope of a weighted regression of its logarithm on j.
+//! For a series with long-range dependence, the mean square of the wavelet coefficients of octave j
+//! grows as 2^(j(2H - 1)). H is the slope of a weighted regression of its logarithm on j.
 
 use statrs::function::gamma::{digamma, gamma_ur};
 
-/// Orthonormal wavelets of Daubechies, by the number of their vanishing moments. With N of them, a polynomial trend of a
-/// degree below N has no influence.
+/// Orthonormal wavelets of Daubechies, by the number of their vanishing moments. With N of them, a
+/// polynomial trend of a degree below N has no influence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wavelet {
     /// One: the wavelet of Haar.
@@ -58,11 +59,11 @@ pub struct LogscalePoint {
 pub struct HurstEstimate {
     /// The estimate: 0.5 for a series without long-range dependence.
     pub hurst: f64,
-    /// 95 % confidence interval. It assumes that coefficients are independent and normal, which is nearly so for
-    /// Gaussian series; of other series, as rates with few sources, it is too narrow.
+    /// 95 % confidence interval. It assumes that coefficients are independent and normal, which is
+    /// nearly so for Gaussian series; of other series, as rates with few sources, it is too narrow.
     pub interval: (f64, f64),
-    /// Probability of points that far or farther from a line if they are on one (chi-square): the range of octaves is
-    /// wrong where it is tiny.
+    /// Probability of points that far or farther from a line if they are on one (chi-square): the
+    /// range of octaves is wrong where it is tiny.
     pub fit_p_value: f64,
     /// The octaves that were used.
     pub points: Vec<LogscalePoint>,
@@ -73,9 +74,10 @@ const LEAST_COEFFICIENTS: usize = 8;
 /// 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Estimates the Hurst parameter of a series of rates or counts in equal bins, from `first_octave` (1 is the
-/// finest; 3 skips those in which bins are not yet like the limit) to the last that has at least 8 coefficients. None if
-/// there are fewer than three octaves, or an octave without variation.
+/// Estimates the Hurst parameter of a series of rates or counts in equal bins, from `first_octave`
+/// (1 is the finest; 3 skips those in which bins are not yet like the limit) to the last that has
+/// at least 8 coefficients. None if there are fewer than three octaves, or an octave without
+/// variation.
 pub fn hurst(series: &[f64], wavelet: Wavelet, first_octave: u32) -> Option<HurstEstimate> {
     let points = logscale(series, wavelet);
     let points: Vec<LogscalePoint> = points
@@ -163,8 +165,8 @@ fn logscale(series: &[f64], wavelet: Wavelet) -> Vec<LogscalePoint> {
     points
 }
 
-/// The second derivative of the logarithm of the gamma function: recurrence to 10, then the asymptotic series
-/// (Abramowitz and Stegun 6.4.12).
+/// The second derivative of the logarithm of the gamma function: recurrence to 10, then the
+/// asymptotic series (Abramowitz and Stegun 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {

@@ -1,4 +1,4 @@
-//! Files: what is read, what is refused, and how flows are planned.
+//! Files: accepted and refused ones, and the planned flows.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn example(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A file that is right, of which tests change a part.
+/// A correct file, of which tests change a part.
 const RIGHT: &str = "
 models:
   m: {cbr: {rate: 1mbit, block: 1000}}
@@ -126,7 +126,7 @@ fn flows_are_planned() {
         (tcp.window_bytes, tcp.congestion.as_deref()),
         (Some(65_536), Some("cubic"))
     );
-    // The weights of a share, and ports that are given to nobody else.
+    // The weights of a share, and ports that no other flow has.
     let shared = &traffic.loads["r"];
     let rates: Vec<_> = shared
         .flows
@@ -138,7 +138,7 @@ fn flows_are_planned() {
     assert_eq!((ports.len(), shared.end_ns), (3, None));
 }
 
-/// What is replaced, by what, and the message.
+/// The replaced text, its replacement, and the message.
 const DEFECTS: &str = "
     model: m, protocol: udp} => model: x, protocol: udp} => components.u.model: there is no model `x`
     component: u => component: x => loads.l.flows[0].component: there is no component `x`

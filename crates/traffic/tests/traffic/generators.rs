@@ -1,9 +1,9 @@
-//! Other programs in traffic files: what is read, what is refused, and their ports.
+//! Other programs in traffic files: accepted and refused ones, and their ports.
 
 use proptest::prelude::*;
 use traffic::{GeneratorReadiness, GeneratorReportFormat, Traffic, TrafficSpec};
 
-/// A file that is right, of which tests change a part.
+/// A correct file, of which tests change a part.
 const RIGHT: &str = "
 models:
   m: {cbr: {rate: 1mbit, block: 1000}}
@@ -53,7 +53,7 @@ fn generators_are_planned_with_their_ports() {
     assert_eq!(serde_json::from_str::<TrafficSpec>(&written).unwrap(), spec);
 }
 
-/// What is replaced, by what, and the message.
+/// The replaced text, its replacement, and the message.
 const DEFECTS: &str = "
     -c, '{destination}', -p => -c, 192.0.2.1, -p => generators.g.source.command: has no argument with {destination}
     command: [sh, -c, 'send $0', '{destination}'] => command: ['{destination}']

@@ -37,7 +37,8 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
 }
 
-/// Fractional Gaussian noise with exactly its covariances: Davies and Harte (1987), Biometrika 74, 95-101.
+/// Fractional Gaussian noise with exactly its covariances: Davies and Harte (1987), Biometrika 74,
+/// 95-101.
 struct NoiseMaker {
     roots: Vec<f64>,
 }

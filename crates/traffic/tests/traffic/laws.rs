@@ -1,4 +1,4 @@
-//! Drawn numbers agree with their laws, and the tests find it out if they do not.
+//! Drawn numbers agree with their laws, and the tests detect numbers that do not.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -8,11 +8,11 @@ use traffic::{BlockCount, LawSpec, ProbabilityLaw, TimeSpan};
 
 const COUNT: usize = 10_000;
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
-/// Less often than this a right law is rejected: there are about a hundred tests here, with fixed seeds.
+/// Probability of rejecting a right law: there are about a hundred tests here, with fixed seeds.
 const RARE: f64 = 1e-4;
 
-/// Laws of times as they are written, with their means in ns; cut laws have the mean of an independent computation
-/// by numerical integration (`mean_by_integration`).
+/// Laws of times as they are written, with their means in ns; cut laws have the mean of an
+/// independent computation by numerical integration (`mean_by_integration`).
 const TIMES: &[(&str, Option<f64>)] = &[
     ("uniform: {min: 5ms, max: 15ms}", Some(10e6)),
     ("exponential: {mean: 10ms}", Some(10e6)),

@@ -1,4 +1,4 @@
-//! Background traffic: its files, its random laws, its schedules and what its sinks compute.
+//! Background traffic: its files, its random laws, its schedules and the statistics of its sinks.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Schedules agree with their models, and the tests find it out if they do not.
+//! Schedules agree with their models, and the tests detect schedules that do not.
 
 use traffic::verify::{discrete_agreement, kolmogorov_smirnov};
 use traffic::{Behaviour, Model, ModelSpec, PlannedDeparture, TrafficSpec};
@@ -57,7 +57,7 @@ fn a_constant_rate_is_exact_for_an_hour() {
             .fold(0.0, |most: f64, own| most.max(own.abs()));
         assert!(worst <= 1.0, "{text}: {worst} ns");
     }
-    // Flows that are alike do not depart together.
+    // Equal flows do not depart together.
     let alike = model("cbr: {rate: 10mbit, block: 1460}");
     let starts: Vec<u64> = (0..20)
         .map(|flow| schedule(&alike, 1, flow).next().unwrap().at_ns)
@@ -155,7 +155,7 @@ fn periods_have_their_laws_and_the_rate_in_them_is_kept() {
         let mut last = blocks.next().unwrap().at_ns;
         let mut began = last;
         for block in blocks {
-            // Blocks are 100 us apart; a silence of less is not seen, but there is none.
+            // Blocks are 100 us apart; a shorter silence is not visible, but there is none.
             let gap = block.at_ns - last;
             if gap != 100_000 {
                 // The period goes on for up to one interval after its last block.
@@ -179,8 +179,9 @@ fn periods_have_their_laws_and_the_rate_in_them_is_kept() {
     }
 }
 
-/// Gaps of a Poisson process that is switched on and off are hyperexponential: Kuczura (1973), Bell System Technical
-/// Journal 52, 437-448. `rate` is that of blocks, `off` and `on` those of the switches.
+/// Gaps of a Poisson process that is switched on and off are hyperexponential: Kuczura (1973), Bell
+/// System Technical Journal 52, 437-448. `rate` is that of blocks, `off` and `on` those of the
+/// switches.
 fn interrupted_poisson(rate: f64, off: f64, on: f64) -> impl Fn(f64) -> f64 {
     let sum = rate + off + on;
     let root = (sum * sum - 4.0 * rate * on).sqrt();
@@ -232,8 +233,8 @@ fn measured_rate(model: &Model, flows: u32, seconds: f64) -> f64 {
     (0..flows).map(bits).sum::<f64>() / f64::from(flows) / seconds
 }
 
-/// Models with their long-run mean rate and its tolerance, which is about three standard deviations of what is
-/// measured here. The rates are those of the sources of the models.
+/// Models with their long-run mean rate and its tolerance, about three standard deviations of the
+/// measured rate. The rates are those given by the sources of the models.
 #[test]
 fn mean_rates_are_kept_in_the_long_run() {
     let www = 8.0 * (10_710.0 + 5.64 * 7_758.0) / 30.13;
@@ -286,8 +287,8 @@ fn mean_rates_are_kept_in_the_long_run() {
     for (text, source, tolerance) in table {
         let model = model(text);
         let planned = model.mean_rate_bps().unwrap();
-        // What is planned is what the sources say, up to their rounding. The means of objects that 3GPP2 gives for www
-        // (10710 and 7758 bytes) are 4 % below those of its own laws.
+        // The planned rate is that of the sources, up to their rounding. The means of objects that
+        // 3GPP2 gives for www (10710 and 7758 bytes) are 4 % below those of its laws.
         let rounding = if text.starts_with("www") { 0.06 } else { 0.03 };
         assert!(
             (planned / source - 1.0).abs() < rounding,
@@ -309,7 +310,7 @@ fn mean_rates_are_kept_in_the_long_run() {
             100.0 * error
         );
         assert!(error.abs() < tolerance, "{text}: {measured} {planned}");
-        // A model whose rate is one tenth off is found out.
+        // A model whose rate is one tenth off is detected.
         assert!(
             (measured / (1.1 * planned) - 1.0).abs() > tolerance,
             "{text}"
@@ -370,8 +371,8 @@ fn fingerprint(model: &Model) -> u64 {
     })
 }
 
-/// These were computed once; a machine on which one differs has other arithmetic, and a change of the code that changes one
-/// changes what a recorded seed means.
+/// Computed once; a machine on which one differs has other arithmetic, and a change of the code
+/// that changes one changes the meaning of a recorded seed.
 const FINGERPRINTS: &[(&str, u64)] = &[
     ("cbr: {rate: 10mbit, block: 1460}", 0xd846_b384_7bbd_0d83),
     (

@@ -1,4 +1,4 @@
-//! What sinks compute from sequences that were made by hand.
+//! Statistics of sinks, of sequences made by hand.
 
 use proptest::prelude::*;
 use traffic::sink::{
@@ -63,14 +63,15 @@ fn loss_order_and_duplicates() {
     }
     let late = figures(&[0, 1, 2, 4, 5, 6, 3, 7]);
     assert_eq!((late.longest_late_ns, late.mean_extent), (3 * MS, 3.0));
-    // Only the source knows what followed the last packet that arrived.
+    // Only the source can report packets after the last one that arrived.
     let cut = sink(SequenceWidth::Bits64, 0, &arrivals(&[0, 1, 2]));
     assert_eq!((cut.figures(None).lost, cut.figures(Some(10)).lost), (0, 7));
 }
 
 #[test]
 fn percentiles_of_delays_are_those_of_the_nearest_rank() {
-    // Delays of 1 to n milliseconds; then the median, the 95th and the 99th percentile above the shortest.
+    // Delays of 1 to n milliseconds; then the median, the 95th and the 99th percentile above the
+    // shortest.
     for (count, expected) in [(1, [0, 0, 0]), (2, [0, 1, 1]), (100, [49, 94, 98])] {
         let packet = |number: u64| DatagramArrival {
             sequence: number,
@@ -154,7 +155,7 @@ fn too_many_gaps_leave_old_packets_undecided() {
         (recent.reordered, recent.lost, recent.undecided),
         (1, 9_998, 0)
     );
-    // It may be a duplicate, and is none.
+    // The packet may be a duplicate, and is none.
     let old = with_late(1);
     assert_eq!((old.reordered, old.lost, old.undecided), (0, 9_999, 1));
 }
@@ -342,7 +343,7 @@ fn the_series_of_seconds_is_bounded() {
 }
 
 proptest! {
-    /// Against a model that remembers everything.
+    /// Against a model that keeps everything.
     #[test]
     fn any_order_is_counted_right(numbers in prop::collection::vec(0u64..60, 0..200)) {
         let found = figures(&numbers);
