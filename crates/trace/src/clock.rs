@@ -1,34 +1,35 @@
 //! The time of a capture, which never goes back. Pure.
 //!
-//! Time stamps go back where a clock was set, where several cards or queues stamp packets, and where captures were put
-//! together. Times count on from the latest one there. How long it was until then is not known, and no figure of a
-//! request or a round trip contains it.
+//! Time stamps go back where a clock was set, where several cards or queues stamp packets, and
+//! where captures were concatenated. From such a point, times continue at the latest one. The time
+//! that passed until then is unknown, and no figure of a request or a round trip contains it.
 
-/// Time stamps of different connections are out of order by up to this; by more, the clock was set back.
+/// Time stamps of different connections are out of order by up to this; beyond it, the clock was
+/// set back.
 pub(crate) const MOST_DISORDER_NS: i64 = 1_000_000_000;
 
-/// Time stamps are taken as within these, so that no difference of two overflows: 1896 to 2116.
+/// Time stamps are clamped to these, so that no difference of two overflows: 1896 to 2116.
 const EARLIEST_NS: i64 = -(1 << 61);
 const LATEST_NS: i64 = 1 << 62;
 
-/// Reversals that are named.
+/// Reversals that are listed.
 const MOST_NAMED: usize = 5;
 
-/// A packet that is stamped before another one that it follows.
+/// A packet whose time stamp is before that of another one that it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReversal {
     /// Its number.
     pub packet: u64,
     /// The number of the other.
     pub follows: u64,
-    /// By how much it is stamped earlier, in nanoseconds.
+    /// Difference of the time stamps, in nanoseconds.
     pub back_ns: i64,
 }
 
-/// Where the time stamps of a capture go back.
+/// Reversals of the time stamps of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClockReversals {
-    /// How often.
+    /// Number of reversals.
     pub count: u64,
     /// The first of them.
     pub first: Vec<ClockReversal>,
@@ -43,12 +44,12 @@ impl ClockReversals {
     }
 }
 
-/// Turns time stamps into moments.
+/// Converts time stamps to moments.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureClock {
-    /// What is added to time stamps of a clock that was set back, in nanoseconds.
+    /// Correction of time stamps of a clock that was set back, in nanoseconds.
     shift_ns: i64,
-    /// What was added to the last time stamp.
+    /// Correction of the last time stamp.
     pub(crate) added_ns: i64,
     /// The latest moment, and its packet.
     latest: Option<(i64, u64)>,
@@ -60,7 +61,8 @@ impl CaptureClock {
     pub(crate) fn moment(&mut self, packet: u64, stamp_ns: i64) -> i64 {
         let stamp_ns = stamp_ns.clamp(EARLIEST_NS, LATEST_NS);
         let (latest_ns, latest) = *self.latest.get_or_insert((stamp_ns, packet));
-        // As it is first: a clock can be set right again, and packets of two clocks can alternate.
+        // The current shift first: a clock can be set right again, and packets of two clocks can
+        // alternate.
         let shifted_ns = stamp_ns.saturating_add(self.shift_ns).min(LATEST_NS);
         let is_possible = |at_ns: &i64| latest_ns - at_ns <= MOST_DISORDER_NS;
         let possible = [stamp_ns, shifted_ns].into_iter().find(is_possible);

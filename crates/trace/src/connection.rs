@@ -26,23 +26,25 @@ use crate::wait_event::{DirectionBefore, WaitEvent};
 use crate::waits::{ConnectionEnd, WaitLedger, WaitTotal};
 use crate::wireshark::{SegmentMarker, WiresharkMarks};
 
-/// Round trips are taken as at most this long, so that no sum of some of them overflows: nine years.
+/// Round trips are clamped to this length, so that no sum of some of them overflows: nine years.
 pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
 
-/// Connections with the full limits; later ones have less, so that all of them together stay within a bound.
+/// Connections with the full limits; later ones have less, so that all of them together stay within
+/// a bound.
 const WITH_FULL_LIMITS: usize = 64;
 
-/// How much is kept of a capture. A connection needs at most about 4 MB with the default limits, and usually some KB.
-/// From the 65th connection on the limits shrink, as 64 over its number and at most to an eighth, so that 1024
-/// connections of a hostile capture need less than 1 GiB.
+/// Limits of the memory for a capture. A connection needs at most about 4 MB with the default
+/// limits, and usually some KB. From the 65th connection on the limits shrink, as 64 over its
+/// number and at most to an eighth, so that 1024 connections of a hostile capture need less than 1
+/// GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {
     /// Connections; segments of later ones are counted.
     pub connections: usize,
-    /// Later connections that are read at the same time for their requests, which are passed on and not kept. With
-    /// more of them the one that was silent for the longest time is over.
+    /// Later connections that are read at the same time for their requests, which are passed on and
+    /// not kept. With more of them, the one that was silent for the longest time ends.
     pub passing_connections: usize,
-    /// Segments of each direction that are not acknowledged. Of more the oldest are forgotten.
+    /// Unacknowledged segments of each direction. Beyond this number, the oldest are forgotten.
     pub segments: usize,
     /// Round trips of each direction, and as many for percentiles.
     pub samples: usize,
@@ -69,7 +71,7 @@ impl Default for AnalysisLimits {
 }
 
 impl AnalysisLimits {
-    /// Those of the connection with that index.
+    /// The limits of the connection with that index.
     pub(crate) fn of_connection(&self, index: usize) -> AnalysisLimits {
         let share = index.div_ceil(WITH_FULL_LIMITS).clamp(1, 8);
         let of = |limit: usize| limit.div_ceil(share);
@@ -83,7 +85,7 @@ impl AnalysisLimits {
         }
     }
 
-    /// Those of connections that are read for their requests only.
+    /// The limits of connections that are read for their requests only.
     pub(crate) fn of_passing(&self) -> AnalysisLimits {
         AnalysisLimits {
             samples: 1,
@@ -95,69 +97,69 @@ impl AnalysisLimits {
     }
 }
 
-/// How a connection was opened.
+/// The opening of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpHandshake {
     /// The first SYN, in nanoseconds; `None` also where the clock went back during the handshake.
     pub syn_ns: Option<i64>,
-    /// How many there were.
+    /// Number of SYNs.
     pub syns: u64,
-    /// The first response to it.
+    /// The first response to a SYN.
     pub syn_ack_ns: Option<i64>,
-    /// How many there were.
+    /// Number of responses.
     pub syn_acks: u64,
-    /// The first acknowledgment of the client behind it.
+    /// The client's first acknowledgment of the response.
     pub ack_ns: Option<i64>,
-    /// From the last SYN to the acknowledgment behind the response: a round trip between the ends, wherever it was
-    /// captured.
+    /// From the last SYN to the acknowledgment of the response: a round trip between the ends,
+    /// wherever it was captured.
     pub rtt_ns: Option<i64>,
 }
 
-/// How a connection was closed.
+/// The end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpClosing {
     /// The end that closed first.
     pub end: ConnectionEnd,
-    /// When, in nanoseconds.
+    /// Its moment, in nanoseconds.
     pub at_ns: i64,
     /// With a RST, not a FIN.
     pub is_reset: bool,
 }
 
-/// What a capture has of a connection.
+/// Figures of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionFigures {
-    /// The end that opened it; the one with the higher port where that was not captured.
+    /// The end that opened it; the one with the higher port if that was not captured.
     pub client: SocketAddr,
-    /// The other.
+    /// The other end.
     pub server: SocketAddr,
     /// Its first packet.
     pub first_packet: u64,
     /// Its last packet.
     pub last_packet: u64,
-    /// When its first packet passed, in nanoseconds.
+    /// Moment of its first packet, in nanoseconds.
     pub start_ns: i64,
-    /// When its last packet passed.
+    /// Moment of its last packet.
     pub end_ns: i64,
-    /// How it was opened.
+    /// Its opening.
     pub handshake: TcpHandshake,
-    /// How it was closed.
+    /// Its end.
     pub closing: Option<TcpClosing>,
-    /// What the client sent, and how the server acknowledged it.
+    /// Data of the client, and acknowledgments of the server.
     pub from_client: DirectionFigures,
-    /// What the server sent, and how the client acknowledged it.
+    /// Data of the server, and acknowledgments of the client.
     pub from_server: DirectionFigures,
-    /// What it carries, where its first bytes show it.
+    /// Protocol, if its first bytes show it.
     pub protocol: Option<RequestProtocol>,
-    /// Its requests, in their order; the first of them where there are too many.
+    /// Its requests, in their order; the first of them if there are too many.
     pub requests: Vec<TracedRequest>,
-    /// How many there were.
+    /// Number of all requests.
     pub request_count: u64,
     /// Records of TLS of the client.
     pub client_records: Vec<TlsRecord>,
     /// Records of TLS of the server.
     pub server_records: Vec<TlsRecord>,
-    /// What its time was spent on, the largest part first.
+    /// Causes of its waiting times, the largest total first.
     pub waits: Vec<WaitTotal>,
 }
 
@@ -175,8 +177,8 @@ impl ConnectionFigures {
         }
     }
 
-    /// Payload of a direction over the duration of the connection, with or without what was sent again, in bytes
-    /// per second.
+    /// Payload of a direction over the duration of the connection, with or without retransmissions,
+    /// in bytes per second.
     pub fn throughput(&self, sender: ConnectionEnd, with_resent: bool) -> Option<f64> {
         let duration_ns = self.duration_ns();
         let figures = self.from(sender);
@@ -192,12 +194,12 @@ impl ConnectionFigures {
 /// A connection while its segments pass.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
-    /// Client, server.
+    /// Addresses of client and server.
     pub(crate) ends: [SocketAddr; 2],
-    /// Packet and moment.
+    /// Packet and moment of the first segment.
     pub(crate) first: (u64, i64),
     pub(crate) last: (u64, i64),
-    /// What was added to the time stamp of the last one.
+    /// Correction of the time stamp of the last segment.
     added_ns: i64,
     /// The packet with the latest time stamp, which the last one need not be.
     latest: (u64, i64),
@@ -207,7 +209,7 @@ pub(crate) struct ConnectionState {
     pub(crate) recent: RecentSegments,
     marker: SegmentMarker,
     directions: [DirectionState; 2],
-    /// Shortest round trips between the place of capture and each end.
+    /// Shortest round trips between the point of capture and each end.
     rtts_ns: [Option<i64>; 2],
     transactions: TransactionReader,
     waits: WaitLedger,
@@ -258,10 +260,10 @@ impl ConnectionState {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// The place of the first byte that the segment acknowledges, and that has not passed.
+    /// The offset of the first byte that the segment acknowledges and that has not passed.
     pub(crate) fn missing(&self, segment: &TcpSegment<'_>) -> Option<u32> {
         let other = &self.directions[1 - self.side(segment)];
-        // Of an end of which nothing was captured, everything is missing.
+        // If nothing of an end was captured, everything is missing.
         let sent = other.board.sent.filter(|_| other.figures.segments > 0)?;
         let ahead = other.place_near(segment.acknowledged) - sent;
         (ahead > 0).then(|| segment.acknowledged.wrapping_sub(ahead as u32))
@@ -325,7 +327,8 @@ impl ConnectionState {
         marks
     }
 
-    /// The segment at a moment behind that of the last one. Where the clock went back, no time until then is known.
+    /// The segment at a moment after that of the last one. If the clock went back, no time until
+    /// then is known.
     fn timed<'a>(
         &mut self,
         packet: u64,
@@ -360,7 +363,7 @@ impl ConnectionState {
         }
     }
 
-    /// Time stamps of both ends, and what else explains a retransmission.
+    /// Time stamps of both ends, and other evidence about a retransmission.
     fn moment(&self, from: usize, passing: &Passing<'_>, before: &DirectionBefore) -> SendMoment {
         let permits = |direction: &DirectionState| {
             let options = direction.figures.syn_options;
@@ -368,7 +371,8 @@ impl ConnectionState {
         };
         let own_srtt_ns = self.directions[from].srtt_ns();
         let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
-        // Near the receiver, what its acknowledgments release shows how long queues make a round trip.
+        // Near the receiver, the data that its acknowledgments release show by how much queues
+        // lengthen a round trip.
         let queued_ns = before.path.map(|path| path.now_ns);
         let stamps = passing.segment.options.timestamps;
         SendMoment {
@@ -401,20 +405,20 @@ impl ConnectionState {
         }
     }
 
-    /// Whether the window in which an end sends had no room for a segment, and has more now.
+    /// True if the window in which an end sends had no room for a segment, and has more now.
     fn opens_window(&self, from: usize, before: &DirectionBefore) -> bool {
         let rooms = before.room.zip(self.directions[from].room());
         rooms.is_some_and(|(before_room, room)| before.is_window_full() && room > before_room)
     }
 
-    /// The shortest round trip between the place of capture and an end. Of an end that acknowledges nothing it is known by
-    /// what it sends because of acknowledgments.
+    /// The shortest round trip between the point of capture and an end. For an end that
+    /// acknowledges nothing, the data that it sends after acknowledgments show it.
     fn sender_rtt_ns(&self, from: usize) -> Option<i64> {
         let echoed = || self.directions[1 - from].path_of_acknowledgments();
         self.rtts_ns[from].or_else(|| Some(echoed()?.shortest_ns))
     }
 
-    /// Round trips of what an end sends, at the place of capture: to the end that is farther away.
+    /// Round trips of the data of an end, at the point of capture: to the end that is farther away.
     fn path(&self, from: usize) -> Option<PathRoundTrip> {
         if self.sender_rtt_ns(from) <= self.rtts_ns[1 - from] {
             return self.directions[from].path();
@@ -428,8 +432,8 @@ impl ConnectionState {
         })
     }
 
-    /// By how much the windows of an end are scaled (RFC 7323, section 2.2: only if both ends say so), where both
-    /// SYNs were captured.
+    /// Scale of the windows of an end (RFC 7323, section 2: only if both ends agree), if both SYNs
+    /// were captured.
     fn shift(&self, from: usize) -> Option<u8> {
         let options = |end: usize| self.directions[end].figures.syn_options;
         let (own, other) = (options(from)?, options(1 - from)?);
@@ -459,7 +463,7 @@ impl ConnectionState {
             }
             (false, true) if from == 0 && handshake.syn_ack_ns.is_some() => {
                 handshake.ack_ns.get_or_insert(at_ns);
-                // A second response to the SYN hides how long the first one took.
+                // A second response to the SYN hides the time of the first one.
                 if handshake.syn_acks == 1 && handshake.rtt_ns.is_none() {
                     let rtt_ns = self.last_syn_ns.map(|syn_ns| at_ns - syn_ns);
                     handshake.rtt_ns = rtt_ns.filter(|rtt_ns| (0..LONGEST_RTT_NS).contains(rtt_ns));

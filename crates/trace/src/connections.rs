@@ -1,4 +1,5 @@
-//! The TCP connections of a capture: segments in, figures of each connection out, in one pass and bounded memory. Pure.
+//! The TCP connections of a capture: segments in, figures of each connection out, in one pass and
+//! bounded memory. Pure.
 //!
 //! ```text
 //! segment --> TcpConnections --+--> kept: one ConnectionState for each pair of ends, up to a limit
@@ -14,20 +15,20 @@ use crate::segment::TcpSegment;
 use crate::transaction::RequestVisitor;
 use crate::wireshark::WiresharkMarks;
 
-/// What a capture has of TCP.
+/// TCP in a capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedConnections {
-    /// In the order of their first packets.
+    /// Connections in the order of their first packets.
     pub connections: Vec<ConnectionFigures>,
-    /// Segments of connections that were too many.
+    /// Segments of connections beyond the limit.
     pub ignored_segments: u64,
     /// Segments that were captured twice: the copies, which are left out.
     pub copies: u64,
-    /// Where the time stamps go back.
+    /// Reversals of the time stamps.
     pub reversals: ClockReversals,
 }
 
-/// A connection while it is read, and behind its end.
+/// A connection while it is read, and after its end.
 #[derive(Debug)]
 enum ConnectionSlot {
     Reading(Box<ConnectionState>),
@@ -55,7 +56,7 @@ pub struct TcpConnections {
 }
 
 impl TcpConnections {
-    /// `server`: the end that is taken for the server where no SYN was captured.
+    /// `server`: the server's address for connections whose SYN was not captured.
     pub fn new(limits: AnalysisLimits, server: Option<SocketAddr>) -> TcpConnections {
         TcpConnections {
             limits,
@@ -69,8 +70,8 @@ impl TcpConnections {
         }
     }
 
-    /// Reads a segment, that is the `packet`-th of the capture. `each` gets the requests that are over. Returns its
-    /// marks, where its connection is analysed.
+    /// Reads a segment of the `packet`-th packet of the capture. `each` is called for each request
+    /// that ends. Returns its marks, if its connection is analysed.
     pub fn add(
         &mut self,
         packet: u64,
@@ -116,7 +117,7 @@ impl TcpConnections {
         }
     }
 
-    /// The place of the first byte that the segment acknowledges, and that has not passed.
+    /// The offset of the first byte that the segment acknowledges and that has not passed.
     pub(crate) fn missing(&self, segment: &TcpSegment<'_>) -> Option<u32> {
         if !segment.flags.ack || segment.flags.rst {
             return None;
@@ -159,8 +160,8 @@ impl TcpConnections {
         }
     }
 
-    /// ConnectionEnds half of the connections that are not kept, where there are too many: those that were closed before
-    /// others, and those that were silent for longer.
+    /// Ends half of the connections that are not kept, if there are too many: closed ones first,
+    /// then those that were silent for longest.
     fn make_room(&mut self, each: RequestVisitor<'_>) {
         if self.passing.len() < self.limits.passing_connections {
             return;
@@ -177,7 +178,7 @@ impl TcpConnections {
         }
     }
 
-    /// How many connections are read for their requests only.
+    /// Number of connections that are read for their requests only.
     #[cfg(test)]
     pub(crate) fn passing(&self) -> usize {
         self.passing.len()
@@ -195,7 +196,7 @@ impl TcpConnections {
         }
     }
 
-    /// The figures of all connections that are kept. `each` gets the requests that were under way.
+    /// The figures of all kept connections. `each` is called for unfinished requests.
     pub fn finish(mut self, each: RequestVisitor<'_>) -> TracedConnections {
         let mut figures = Vec::with_capacity(self.slots.len());
         for slot in self.slots {

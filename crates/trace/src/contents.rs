@@ -10,24 +10,25 @@ use crate::link::{Dissector, NotTcp, PacketCounts};
 use crate::order::OrderWindow;
 use crate::transaction::{RequestVisitor, TracedRequest};
 
-/// Kinds of links that are named.
+/// Kinds of links that are listed.
 const MOST_UNKNOWN_LINKS: usize = 8;
 
-/// What is read of a capture.
+/// Options of reading a capture.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingOptions {
-    /// How much is kept.
+    /// Limits of memory.
     pub limits: AnalysisLimits,
-    /// Only connections with one of these ends, which are the servers; all where there is none.
+    /// Only connections with one of these ends, which are the servers; all if empty.
     pub servers: Vec<SocketAddr>,
 }
 
-/// What a capture contains.
+/// Contents of a capture.
 #[derive(Debug)]
 pub struct CaptureContents {
     /// Complete packets.
     pub packets: u64,
-    /// When the first of them passed, in nanoseconds since 1970; no moment of a connection is before it.
+    /// Moment of the first of them, in nanoseconds since 1970; no moment of a connection is before
+    /// it.
     pub start_ns: i64,
     /// The kinds of links, in the order of their first packets.
     pub links: Vec<LinkType>,
@@ -35,29 +36,30 @@ pub struct CaptureContents {
     pub cut: u64,
     /// Packets without a time.
     pub untimed: u64,
-    /// TCP segments that stand behind later ones in the file, and were moved.
+    /// TCP segments that stood behind later ones in the file, and were moved.
     pub moved: u64,
-    /// Packets that the capturing program lost, where the file has their number.
+    /// Packets that the capturing program lost, if the file has their number.
     pub dropped: Option<u64>,
     /// Packets by kind.
     pub counts: PacketCounts,
     /// IP packets of which fragments are missing.
     pub incomplete_datagrams: u64,
-    /// Segments of connections with other servers than those that were asked for.
+    /// Segments of connections with other servers than the requested ones.
     pub other_segments: u64,
     /// Kinds of links whose packets cannot be read.
     pub unknown_links: Vec<LinkType>,
     /// The connections.
     pub traced: TracedConnections,
-    /// Why the file could not be read to its end. What stands before that place was read.
+    /// Why the file could not be read to its end. Everything before that point was read.
     pub damage: Option<CaptureFileError>,
 }
 
-/// Reads a capture; `each` gets every request when it is over, also those that are not kept.
+/// Reads a capture; `each` is called for every request when it ends, including those that are not
+/// kept.
 ///
 /// # Errors
-/// Where the source is no capture file. One that is damaged behind its header gives what stands before the damage,
-/// and [`CaptureContents::damage`].
+/// The source is not a capture file. One that is damaged behind its header gives the contents
+/// before the damage, and [`CaptureContents::damage`].
 pub fn read_capture(
     source: impl Read,
     options: &ReadingOptions,
@@ -65,7 +67,8 @@ pub fn read_capture(
 ) -> Result<CaptureContents, CaptureFileError> {
     let mut reader = CaptureReader::new(source)?;
     let mut dissector = Dissector::default();
-    // The end that is the server where no SYN was captured: of several addresses the first that occurs.
+    // The end that is the server if no SYN was captured: of several addresses the first that
+    // occurs.
     let mut connections: Option<TcpConnections> = None;
     let mut order = OrderWindow::default();
     let (mut packets, mut cut, mut other_segments) = (0, 0, 0);

@@ -1,7 +1,9 @@
-//! Packets that stand twice in a capture: captured at two interfaces of the same machine, or twice at one. Pure.
+//! Packets that occur twice in a capture: captured at two interfaces of the same machine, or twice
+//! at one. Pure.
 //!
-//! A copy has the identification of its packet (RFC 791, section 3.1), which what is sent again has not. Packets of IPv6,
-//! and those with the identification 0 (RFC 6864), are never taken for copies: a duplicate acknowledgment looks the same.
+//! A copy has the identification of its packet (RFC 791, section 3.1), unlike a retransmission.
+//! Packets of IPv6, and those with the identification 0 (RFC 6864), are never taken for copies: a
+//! duplicate acknowledgment looks the same.
 
 use crate::segment::TcpSegment;
 
@@ -25,7 +27,7 @@ impl Default for RecentSegments {
 }
 
 impl RecentSegments {
-    /// Whether the segment is a copy of a recent one, and if not, it is remembered.
+    /// True if the segment is a copy of a recent one; otherwise it is added to them.
     pub(crate) fn is_copy(&mut self, segment: &TcpSegment<'_>) -> bool {
         let Some(number) = number(segment) else {
             return false;

@@ -5,12 +5,12 @@
 //!                     `-> pcapng -->
 //! ```
 //!
-//! Files come from strangers. Memory is bounded: packets of up to [`LONGEST_PACKET`] bytes are read, blocks
-//! that are not needed are skipped without being stored, and a section has at most [`MOST_INTERFACES`]
+//! Files are untrusted. Memory is bounded: packets of up to [`LONGEST_PACKET`] bytes are read,
+//! unneeded blocks are skipped without being stored, and a section has at most [`MOST_INTERFACES`]
 //! interfaces. A file that is cut off yields all complete packets, and then an error.
 //!
-//! Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, and for files written before them what libpcap
-//! reads (`sf-pcap.c`).
+//! Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, and for older files the formats that
+//! libpcap reads (`sf-pcap.c`).
 
 mod input;
 mod pcap;
@@ -29,11 +29,11 @@ pub const LONGEST_PACKET: usize = 1 << 20;
 /// The most interfaces of a section of a pcapng file.
 pub const MOST_INTERFACES: usize = 4096;
 
-/// Times lie within this many nanoseconds of 1970 (until 2116), so that a difference of two never overflows.
-/// All times of pcap do.
+/// Times lie within this many nanoseconds of 1970 (until 2116), so that a difference of two never
+/// overflows. All times of pcap do.
 const LATEST_NS: i64 = 1 << 62;
 
-/// How the bytes of a packet begin, as numbered by tcpdump.org ("LINKTYPE_").
+/// Format of the beginning of a packet, as numbered by tcpdump.org ("LINKTYPE_").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LinkType(pub u32);
 
@@ -83,32 +83,32 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// Which way a packet passed its interface.
+/// The direction in which a packet passed its interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PacketDirection {
     /// The capture has no such information.
     #[default]
     Unknown,
-    /// It was received.
+    /// The packet was received.
     Incoming,
-    /// It was sent.
+    /// The packet was sent.
     Outgoing,
 }
 
 /// One packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedPacket<'a> {
-    /// Its number in the file, from 1 on. tshark has the same as `frame.number`.
+    /// Its number in the file, from 1 on, as in tshark's `frame.number`.
     pub number: u64,
     /// Its interface, an index of [`CaptureReader::interfaces`].
     pub interface: u32,
-    /// How its bytes begin.
+    /// Format of its beginning.
     pub link: LinkType,
     /// Nanoseconds since 1970, at most 2^62 from it.
     pub at_ns: i64,
     /// Its length on the wire, in bytes.
     pub wire_length: u32,
-    /// Which way it passed.
+    /// Its direction.
     pub direction: PacketDirection,
     /// Its bytes, from the link header on, as far as they were captured.
     pub bytes: &'a [u8],
@@ -117,17 +117,17 @@ pub struct CapturedPacket<'a> {
 /// An interface of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureInterface {
-    /// Its name, where the file has one.
+    /// Its name, if the file has one.
     pub name: Option<String>,
-    /// How its packets begin.
+    /// Format of the beginning of its packets.
     pub link: LinkType,
     /// Bytes kept of each packet; 0 if unlimited.
     pub snap_length: u32,
-    /// Packets that were lost, where the file has their number.
+    /// Packets that were lost, if the file has their number.
     pub dropped: Option<u64>,
 }
 
-/// Why a capture file cannot be read on.
+/// Why reading of a capture file failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureFileError {
     /// Another format.
@@ -151,9 +151,9 @@ pub enum CaptureFileError {
     Packet {
         /// Its number, from 1 on.
         number: u64,
-        /// Where it begins in the file.
+        /// Its offset in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// Its defect.
         defect: CaptureDefect,
     },
     /// A block of pcapng that is not a packet.
@@ -163,9 +163,9 @@ pub enum CaptureFileError {
         kind: u32,
         /// The number of the packet that would follow.
         number: u64,
-        /// Where it begins in the file.
+        /// Its offset in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// Its defect.
         defect: CaptureDefect,
     },
     /// The source failed.
@@ -173,14 +173,14 @@ pub enum CaptureFileError {
     Read {
         /// The last complete packet.
         number: u64,
-        /// Where reading failed.
+        /// Offset at which reading failed.
         offset: u64,
-        /// What the source returned.
+        /// The error of the source.
         error: io::Error,
     },
 }
 
-/// What is wrong with a part of a capture file.
+/// A defect of a part of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureDefect {
     /// The file ends too early.
@@ -189,7 +189,7 @@ pub enum CaptureDefect {
     /// A length that no packet has.
     #[error("its length is {0} bytes, and {LONGEST_PACKET} is the limit")]
     TooLong(u64),
-    /// A length that its own parts contradict.
+    /// A length that contradicts its parts.
     #[error("its length of {0} bytes is not possible")]
     Length(u64),
     /// The length behind a block differs from the one before it.
@@ -210,7 +210,7 @@ pub enum CaptureDefect {
     /// A section whose byte order cannot be recognised.
     #[error("its byte order is not recognisable")]
     ByteOrder,
-    /// A version that is not known.
+    /// An unknown version.
     #[error("its version is {0}.{1}, which is not known")]
     Version(u16, u16),
 }
@@ -242,10 +242,10 @@ enum FileFormat {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Recognises the format of a file by its first bytes. The source needs no buffer of its own.
+    /// Recognises the format of a file by its first bytes. The source needs no buffer.
     ///
     /// # Errors
-    /// Where it is not a capture file, is compressed, or cannot be read.
+    /// The file is not a capture, is compressed, or cannot be read.
     pub fn new(source: R) -> Result<CaptureReader<R>, CaptureFileError> {
         let mut input = ByteInput::new(source);
         let first = input.peek(4).map_err(|failure| failure.after(0))?;
@@ -275,10 +275,11 @@ impl<R: Read> CaptureReader<R> {
         })
     }
 
-    /// The next packet, or `None` at the end of the file. After an error there is no further packet.
+    /// The next packet, or `None` at the end of the file. After an error there is no further
+    /// packet.
     ///
     /// # Errors
-    /// Where the file is damaged or cut off, or cannot be read.
+    /// The file is damaged or cut off, or cannot be read.
     pub fn next_packet(&mut self) -> Result<Option<CapturedPacket<'_>>, CaptureFileError> {
         if self.has_ended {
             return Ok(None);
@@ -304,7 +305,7 @@ impl<R: Read> CaptureReader<R> {
         }))
     }
 
-    /// The interfaces that are described up to here; with several sections, those of the current one.
+    /// The interfaces that are described so far; with several sections, those of the current one.
     pub fn interfaces(&self) -> &[CaptureInterface] {
         match &self.format {
             FileFormat::Pcap(header) => header.interfaces(),
@@ -312,7 +313,8 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Packets that the capturing program lost, in all sections up to here, where the file has their number.
+    /// Packets that the capturing program lost, in all sections so far, if the file has their
+    /// number.
     pub fn dropped(&self) -> Option<u64> {
         match &self.format {
             FileFormat::Pcap(_) => None,
@@ -320,7 +322,8 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Packets without a time (simple packet blocks of pcapng). They have the time of the packet before them.
+    /// Packets without a time (simple packet blocks of pcapng). They have the time of the packet
+    /// before them.
     pub fn untimed(&self) -> u64 {
         self.untimed
     }
@@ -336,7 +339,7 @@ struct LocatedPacket {
     is_untimed: bool,
     wire_length: u32,
     direction: PacketDirection,
-    /// Where its bytes are in the input.
+    /// Its bytes in the input.
     place: input::Passed,
 }
 
@@ -349,7 +352,7 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The 16 bits at a place, 0 behind the end.
+    /// The 16 bits at an offset, 0 behind the end.
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let two = bytes.get(at..).and_then(<[u8]>::first_chunk::<2>);
         let two = two.copied().unwrap_or_default();
@@ -359,7 +362,7 @@ impl ByteOrder {
         }
     }
 
-    /// The 32 bits at a place, 0 behind the end.
+    /// The 32 bits at an offset, 0 behind the end.
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let four = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>);
         let four = four.copied().unwrap_or_default();
@@ -369,7 +372,7 @@ impl ByteOrder {
         }
     }
 
-    /// The 64 bits at a place, 0 behind the end.
+    /// The 64 bits at an offset, 0 behind the end.
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let eight = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>);
         let eight = eight.copied().unwrap_or_default();

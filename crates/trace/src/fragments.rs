@@ -1,8 +1,8 @@
-//! IP packets put together from their fragments, in bounded memory and time.
+//! Reassembles IP packets from their fragments, in bounded memory and time.
 //!
-//! A packet of which two fragments overlap is not put together, nor is anything that follows under its
-//! identification (RFC 5722, for IPv4 as well): every such packet is an attack or damaged. Exact duplicates
-//! are ignored; captures of several interfaces have them.
+//! A packet of which two fragments overlap is not reassembled, nor is a later one under its
+//! identification (RFC 5722, for IPv4 as well): every such packet is an attack or damaged. Exact
+//! duplicates are ignored; captures of several interfaces have them.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, HashMap};
@@ -13,22 +13,22 @@ use crate::link::NotTcp;
 /// Packets of which fragments are kept at a time.
 const MOST_OPEN: usize = 1024;
 
-/// Bytes of fragments that are kept, with what managing each costs.
+/// Bytes of fragments that are kept, including the overhead of each.
 const MOST_BYTES: usize = 8 << 20;
 const PIECE_COST: usize = 96;
 
-/// How long fragments wait for the others (`net.ipv4.ipfrag_time`).
+/// Time for which fragments wait for the others (`net.ipv4.ipfrag_time`).
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 const LONGEST_DATAGRAM: usize = 65_535;
 
-/// What fragments of one packet have in common.
+/// Identification of the fragments of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FragmentKey {
     source: IpAddr,
     destination: IpAddr,
     id: u32,
-    /// 0 with IPv6, where fragments may differ in it.
+    /// 0 with IPv6, whose fragments may differ in it.
     protocol: u8,
     interface: u32,
     vlan: Option<u16>,
@@ -56,7 +56,7 @@ impl FragmentKey {
 #[derive(Debug)]
 pub(crate) struct WholeDatagram<'a> {
     pub(crate) protocol: u8,
-    /// As far as the first fragments were captured.
+    /// Its bytes, as far as the first fragments were captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) wire_length: usize,
 }
@@ -65,7 +65,7 @@ pub(crate) struct WholeDatagram<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     open: HashMap<FragmentKey, OpenDatagram>,
-    /// The same by the order of their first fragments.
+    /// Keys by the order of their first fragments.
     order: BTreeMap<u64, FragmentKey>,
     next_serial: u64,
     bytes: usize,
@@ -78,13 +78,13 @@ pub(crate) struct Reassembly {
 struct OpenDatagram {
     serial: u64,
     first_ns: i64,
-    /// By their offsets; no two overlap.
+    /// Fragments by their offsets; no two overlap.
     pieces: BTreeMap<usize, FragmentPiece>,
     covered: usize,
-    /// Bytes that its pieces take, with what managing them costs.
+    /// Bytes of its pieces, including their overhead.
     cost: usize,
     total: Option<usize>,
-    /// Everything under this identification is ignored until its time is over.
+    /// All fragments under this identification are ignored until its time is over.
     is_refused: bool,
 }
 
@@ -96,7 +96,7 @@ struct FragmentPiece {
 }
 
 impl Reassembly {
-    /// Adds a fragment, and gives the packet that it completes.
+    /// Adds a fragment, and returns the packet that it completes.
     pub(crate) fn add(
         &mut self,
         key: FragmentKey,
@@ -147,7 +147,7 @@ impl Reassembly {
         stored
     }
 
-    /// Gives up what has waited too long, and what the key belonged to before it was used again.
+    /// Discards packets that have waited too long, and an earlier packet with the same key.
     fn expire(&mut self, key: FragmentKey, at_ns: i64) {
         let is_late = |open: &OpenDatagram| open.first_ns.abs_diff(at_ns) > PATIENCE_NS;
         if self.open.get(&key).is_some_and(is_late) {
@@ -161,7 +161,7 @@ impl Reassembly {
         }
     }
 
-    /// Gives up the oldest until the limits hold.
+    /// Discards the oldest until the limits hold.
     fn shrink(&mut self) {
         while self.open.len() > MOST_OPEN || self.bytes > MOST_BYTES {
             let Some(oldest) = self.oldest() else { break };

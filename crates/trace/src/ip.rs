@@ -13,30 +13,30 @@ const ICMPV6: u8 = 58;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IpPayload<'a> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) protocol: u8,
-    /// Of IPv4.
+    /// Identification of IPv4.
     pub(crate) identification: Option<u16>,
-    /// As far as it was captured.
+    /// Its bytes, as far as they were captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) wire_length: usize,
     pub(crate) fragment: Option<FragmentPlace>,
 }
 
-/// Which part of a packet a fragment has.
+/// Part of a packet in a fragment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FragmentPlace {
     pub(crate) id: u32,
-    /// In bytes.
+    /// Offset in bytes.
     pub(crate) offset: usize,
     pub(crate) has_more: bool,
 }
 
-/// Reads an IP packet. `wire_length` is what the frame has from its header on; 0 if unknown.
+/// Reads an IP packet. `wire_length` is the length of the frame from its header on; 0 if unknown.
 pub(crate) fn parse(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
     match bytes.first().map(|first| first >> 4) {
         Some(4) => ipv4(bytes, wire_length),
@@ -46,7 +46,7 @@ pub(crate) fn parse(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, N
     }
 }
 
-/// Steps over the extension headers that were fragmented with the packet.
+/// Skips the extension headers that were fragmented with the packet.
 pub(crate) fn after_reassembly(whole: IpPayload<'_>) -> Result<IpPayload<'_>, NotTcp> {
     if whole.source.is_ipv4() {
         return Ok(whole);
@@ -59,7 +59,7 @@ pub(crate) fn after_reassembly(whole: IpPayload<'_>) -> Result<IpPayload<'_>, No
     }
 }
 
-/// What a packet with that protocol is, if not TCP.
+/// Kind of a packet with that protocol, if not TCP.
 pub(crate) fn other(protocol: u8) -> NotTcp {
     match protocol {
         UDP => NotTcp::Udp,
@@ -75,7 +75,7 @@ fn ipv4(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
     if header_length < 20 {
         return Err(NotTcp::Malformed);
     }
-    // With segmentation offload the field is 0 where the length does not fit.
+    // With segmentation offload the field is 0 if the length does not fit.
     let total = match usize::from(half(2)) {
         0 => offloaded(wire_length)?,
         total => total,
@@ -127,7 +127,7 @@ fn ipv6(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
     })
 }
 
-/// Length of a packet that leaves it to the frame.
+/// Length of a packet whose header leaves it to the frame.
 fn offloaded(wire_length: usize) -> Result<usize, NotTcp> {
     match wire_length {
         0..=LONGEST_PACKET => Ok(wire_length),
@@ -135,7 +135,7 @@ fn offloaded(wire_length: usize) -> Result<usize, NotTcp> {
     }
 }
 
-/// Steps over extension headers, up to that of a fragment.
+/// Skips extension headers, up to that of a fragment.
 fn extensions(mut packet: IpPayload<'_>) -> Result<IpPayload<'_>, NotTcp> {
     // Each of them has at least 8 bytes, so this ends.
     loop {

@@ -8,7 +8,7 @@
 //!                        `------------`--------- NotTcp -------------'  counted
 //! ```
 //!
-//! Checksums are not verified, because network cards compute them after a capture has seen the packet.
+//! Checksums are not verified, because network cards compute them after the packet is captured.
 
 use core::fmt;
 
@@ -38,7 +38,7 @@ pub enum NotTcp {
     UnknownLink,
     /// ARP.
     Arp,
-    /// Another protocol than IP.
+    /// A protocol other than IP.
     OtherNetwork,
     /// UDP.
     Udp,
@@ -58,7 +58,7 @@ pub enum NotTcp {
     Fragment,
     /// A fragment that overlaps another, ends behind the longest packet, or contradicts the others.
     BadFragment,
-    /// So little of it was captured that its headers are not complete.
+    /// The captured part does not contain its whole headers.
     CutOff,
     /// Lengths that contradict one another, or an unknown version of IP.
     Malformed,
@@ -108,7 +108,7 @@ impl fmt::Display for NotTcp {
 /// Packets of a capture, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// TCP segments. One that came in fragments counts once here, with the last of them.
+    /// TCP segments. A fragmented one counts once here, with the last fragment.
     pub tcp: u64,
     others: [u64; NotTcp::ALL.len()],
 }
@@ -126,7 +126,7 @@ impl PacketCounts {
     }
 }
 
-/// Turns captured packets into TCP segments.
+/// Converts captured packets to TCP segments.
 #[derive(Debug, Default)]
 pub struct Dissector {
     fragments: Reassembly,
@@ -134,10 +134,10 @@ pub struct Dissector {
 }
 
 impl Dissector {
-    /// The TCP segment of a packet. A segment that came in fragments has the time of the last of them.
+    /// The TCP segment of a packet. A fragmented segment has the time of the last fragment.
     ///
     /// # Errors
-    /// Where it is no TCP, or not yet a complete packet. It is counted.
+    /// The packet is not TCP, or not complete yet. It is counted.
     pub fn segment<'a>(
         &'a mut self,
         packet: &CapturedPacket<'a>,
@@ -150,13 +150,13 @@ impl Dissector {
         result
     }
 
-    /// What came so far.
+    /// Counts so far.
     pub fn counts(&self) -> &PacketCounts {
         &self.counts
     }
 
-    /// IP packets of which fragments came, but never all of them, up to here. At the end of a capture, those
-    /// that are still open are among them.
+    /// IP packets with missing fragments so far. At the end of a capture, incomplete ones are
+    /// included.
     pub fn incomplete_datagrams(&self) -> u64 {
         self.fragments.incomplete()
     }
@@ -196,16 +196,16 @@ fn dissect<'a>(
     Err(NotTcp::OtherTransport)
 }
 
-/// What a frame carries.
+/// Contents of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkPayload<'a> {
-    /// From the IP header on, as far as it was captured. Padding of the frame may stand behind it.
+    /// Bytes from the IP header on, as far as they were captured. Padding of the frame may follow.
     pub bytes: &'a [u8],
     /// Bytes from the IP header to the end of the frame on the wire; 0 if unknown.
     pub wire_length: usize,
-    /// The VLAN (the outermost), where the frame has a tag.
+    /// The VLAN (the outermost), if the frame has a tag.
     pub vlan: Option<u16>,
-    /// Which way it passed, where the header of the link has it.
+    /// Its direction, if the header of the link has it.
     pub direction: PacketDirection,
 }
 
@@ -219,7 +219,7 @@ impl<'a> LinkPayload<'a> {
         }
     }
 
-    /// What stands behind a header of that many bytes.
+    /// Contents behind a header of that many bytes.
     pub(crate) fn behind(self, header: usize) -> Result<LinkPayload<'a>, NotTcp> {
         Ok(LinkPayload {
             bytes: self.bytes.get(header..).ok_or(NotTcp::CutOff)?,
@@ -232,7 +232,7 @@ impl<'a> LinkPayload<'a> {
 /// Finds the IP packet in a frame of `wire_length` bytes, of which `bytes` were captured.
 ///
 /// # Errors
-/// Where it carries something else.
+/// The frame has other contents.
 pub fn link_payload(
     link: LinkType,
     bytes: &[u8],
@@ -269,7 +269,8 @@ pub fn link_payload(
         }
         LinkType::NULL | LinkType::LOOP => {
             let inside = frame.behind(4)?;
-            // The family is small: whichever half is 0 shows the byte order. IPv6 has another number in each BSD.
+            // The family is small: the half that is 0 shows the byte order. IPv6 has another number
+            // in each BSD.
             match half(0)?.swap_bytes() | half(2)? {
                 2 => Ok(inside),
                 10 | 24 | 28 | 30 => Ok(inside),
@@ -305,7 +306,7 @@ pub(crate) fn ethernet(frame: LinkPayload<'_>) -> Result<LinkPayload<'_>, NotTcp
     }
 }
 
-/// Steps over VLAN tags (802.1Q, 802.1ad and what stood for it before), labels of MPLS and PPPoE to IP.
+/// Skips VLAN tags (802.1Q, 802.1ad and its predecessors), labels of MPLS and PPPoE before IP.
 pub(crate) fn network(
     mut kind: u16,
     mut inside: LinkPayload<'_>,
@@ -326,7 +327,7 @@ pub(crate) fn network(
             0x8847 | 0x8848 => {
                 let label: &[u8; 4] = inside.bytes.first_chunk().ok_or(NotTcp::CutOff)?;
                 inside = inside.behind(4)?;
-                // The last label says nothing about what it carries (RFC 4928, section 2).
+                // The last label does not identify its contents (RFC 4928, section 2).
                 if label[2] & 1 != 0 {
                     kind = match inside.bytes.first().map(|first| first >> 4) {
                         Some(4) => IPV4,

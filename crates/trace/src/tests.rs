@@ -80,8 +80,8 @@ impl Conversation {
     }
 }
 
-/// Feeds packets, one each microsecond, behind handshakes, and gives the requests in the order of their first bytes.
-/// What is no packet of TCP is left out.
+/// Feeds packets, one each microsecond, after handshakes, and returns the requests in the order of
+/// their first bytes. Other packets are left out.
 fn requests(packets: &[Vec<u8>]) -> Vec<TracedRequest> {
     let mut requests = Vec::new();
     let mut keep = |request: &TracedRequest| requests.push(request.clone());
@@ -186,7 +186,8 @@ fn requests_of_connections_that_are_not_kept_are_passed_on() {
     let mut keep = |request: &TracedRequest| numbers.extend(request.number);
     let mut connections = TcpConnections::new(limits, None);
     let mut packet = 0;
-    // Each connection has two requests, and ends only with the capture or where others need its place.
+    // Each connection has two requests, and ends only with the capture or when others need its
+    // slot.
     for client in 0..500_u16 {
         let mut talk = Conversation::new(10_000 + client, false);
         let first = 2 * u64::from(client);
@@ -269,7 +270,7 @@ fn a_time_that_means_nothing_is_none() {
     ];
     assert_eq!(told(&packets), [(Some(1), None, false)]);
 
-    // The response was on its way when the rest of the request passed.
+    // The response was in flight when the rest of the request passed.
     let mut crossed = Conversation::new(4000, false);
     let first = crossed.send(&head(1, 20));
     let (ports, numbers) = ((4000, SERVER), (crossed.there, crossed.back));
@@ -352,7 +353,7 @@ fn numbers_are_found_in_labels() {
 struct Message {
     bytes: usize,
     segment: usize,
-    /// In which order its segments pass.
+    /// Order in which its segments pass.
     order: Vec<Index>,
     /// Segments that pass again, each somewhere later.
     again: Vec<(Index, Index)>,
@@ -371,7 +372,7 @@ fn message() -> impl Strategy<Value = Message> {
     })
 }
 
-/// A packet that passes, the message that it belongs to, and whether it has the first byte of it.
+/// A packet that passes, its message, and if it has the first byte of it.
 type Passing = (usize, bool, Vec<u8>);
 
 /// Packets of requests and responses in turn, in the order in which they pass.
@@ -386,7 +387,7 @@ fn passing(messages: &[Message]) -> Vec<Passing> {
         } else {
             b"HTTP/1.1 200 OK\r\n\r\n".to_vec()
         };
-        // The head of a request is in one segment, as far as the capture has it.
+        // The head of a request is in one segment, as far as it was captured.
         let first = bytes.len();
         bytes.resize(first + message.bytes, b'x');
         let (first, rest) = bytes.split_at(first);
@@ -421,7 +422,7 @@ fn passing(messages: &[Message]) -> Vec<Passing> {
     all
 }
 
-/// When a message passed, from its first segment to its last, and when its first byte did.
+/// Moments of a message, from its first segment to its last, and of its first byte.
 fn moments(passing: &[Passing], message: usize) -> (i64, i64, i64) {
     let mut seen: Vec<(usize, &Passing)> = Vec::new();
     for (at, one) in passing
@@ -479,7 +480,7 @@ frame.truncate(place)
 frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
 }
         }
-        // A frame can also fill a gap that others left.
+        // A frame can also fill a gap of others.
         prop_assert!(requests(&frames).len() <= 2 * frames.len());
     }
 }

@@ -1,6 +1,6 @@
-//! Memory that reading a capture needs: bounded, whatever is in it, and independent of its length.
+//! Memory for reading a capture: bounded for all contents, and independent of the length.
 //!
-//! Counted is what this process has allocated, its peak while a capture is read.
+//! The counter is the peak of this process's allocations while a capture is read.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,23 +23,23 @@ fn note(added: usize, removed: usize) {
     PEAK.fetch_max(held.saturating_sub(removed), Ordering::Relaxed);
 }
 
-// SAFETY: everything is handed to the system's allocator as it is.
+// SAFETY: all calls are forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for CountingBytes {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size(), 0);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         note(0, layout.size());
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size, layout.size());
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -135,8 +135,8 @@ fn exchange(connection: u32, round: u32) -> Vec<u8> {
     }
 }
 
-/// Everything that is kept until something else passes, and never does: bytes behind holes, which are never
-/// acknowledged and sent twice, and requests with long names.
+/// Everything that is kept until a later packet that never comes: bytes behind holes, which are
+/// never acknowledged and sent twice, and requests with long names.
 fn hostile(connection: u32, round: u32) -> Vec<u8> {
     let path = format!("GET /{} HTTP/1.1\r\n\r\n", "p".repeat(1400));
     match round % 4 {
@@ -152,7 +152,7 @@ fn hostile(connection: u32, round: u32) -> Vec<u8> {
     }
 }
 
-/// What is read, and the most bytes that were held meanwhile.
+/// The contents, and the peak of allocated bytes.
 fn read(source: impl Read, limits: AnalysisLimits) -> (CaptureContents, usize) {
     let options = ReadingOptions {
         limits,
@@ -174,7 +174,7 @@ fn memory_is_bounded_and_does_not_grow_with_the_length_of_a_capture() {
         ..usual
     };
     for (packets, connections) in [(exchange as fn(u32, u32) -> Vec<u8>, 4), (hostile, 2)] {
-        // What is kept of a connection is full by then.
+        // The memory of a connection is full by then.
         let (_, short) = read(MadeCapture::new(connections, 6000, packets), small);
         let (contents, long) = read(MadeCapture::new(connections, 18_000, packets), small);
         assert_eq!(contents.traced.connections.len(), connections as usize);

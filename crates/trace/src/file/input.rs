@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::CaptureFileError;
 
-/// What is read at once. The buffer grows beyond it only for a longer packet.
+/// Bytes that are read at once. The buffer grows beyond it only for a longer packet.
 const AT_ONCE: usize = 256 << 10;
 
-/// A place in the buffer, valid until the next call that reads.
+/// A range of the buffer, valid until the next call that reads.
 pub(super) type Passed = Range<usize>;
 
 /// The source failed.
@@ -19,7 +19,7 @@ pub(super) struct ReadFailure {
 }
 
 impl ReadFailure {
-    /// The error of the file, of which that many packets were read.
+    /// The error of the file, after this many packets.
     pub(super) fn after(self, number: u64) -> CaptureFileError {
         CaptureFileError::Read {
             number,
@@ -118,7 +118,7 @@ impl<R> ByteInput<R> {
         self.base + self.start as u64
     }
 
-    /// Whether every byte that was read is taken. The file may have more.
+    /// True if every byte that was read is taken. The file may have more.
     pub(super) fn is_empty(&self) -> bool {
         self.start == self.end
     }

@@ -10,7 +10,7 @@ use super::{
 
 const FILE_HEADER: usize = 24;
 
-/// What the header of a pcap file says about its packets.
+/// The header of a pcap file.
 #[derive(Debug)]
 pub(super) struct PcapHeader {
     order: ByteOrder,
@@ -18,7 +18,7 @@ pub(super) struct PcapHeader {
     unit_ns: i64,
     /// Bytes before each packet.
     packet_header: usize,
-    /// Files before version 2.3 have the two lengths the other way round, and some of version 2.3.
+    /// Files before version 2.3, and some of version 2.3, have the two lengths in reverse order.
     lengths: LengthOrder,
     interface: CaptureInterface,
 }

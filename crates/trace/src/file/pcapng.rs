@@ -41,7 +41,7 @@ pub(super) struct Section {
     latest_ns: i64,
 }
 
-/// How an interface counts time.
+/// Resolution and offset of the times of an interface.
 #[derive(Debug, Clone, Copy)]
 struct InterfaceClock {
     /// Units of a second.
@@ -53,10 +53,10 @@ struct InterfaceClock {
 #[derive(Debug, Clone, Copy)]
 struct BlockHead {
     kind: u32,
-    /// Of the whole block.
+    /// Length of the whole block.
     length: u32,
     offset: u64,
-    /// Of the packet that it is, or that follows.
+    /// Number of the packet that it is, or that follows.
     number: u64,
 }
 
@@ -64,7 +64,7 @@ impl BlockHead {
     fn fail(self, defect: CaptureDefect) -> CaptureFileError {
         let (kind, offset, number) = (self.kind, self.offset, self.number);
         match kind {
-            // 0 where too little is left for a type.
+            // 0 if too little is left for a type.
             0 | ENHANCED_BLOCK | SIMPLE_BLOCK | PACKET_BLOCK => CaptureFileError::Packet {
                 number,
                 offset,
@@ -97,7 +97,7 @@ impl Section {
         known.chain(self.dropped_before).reduce(u64::saturating_add)
     }
 
-    /// The next packet, with what stands before it.
+    /// The next packet, after the blocks before it.
     pub(super) fn locate<R: Read>(
         &mut self,
         input: &mut ByteInput<R>,
@@ -121,7 +121,8 @@ impl Section {
         Ok(None)
     }
 
-    /// Type and length of the next block, without taking it. A section header decides the byte order.
+    /// Type and length of the next block, without taking it. A section header decides the byte
+    /// order.
     fn next_head<R: Read>(
         &mut self,
         input: &mut ByteInput<R>,
@@ -294,11 +295,12 @@ impl Section {
 }
 
 impl InterfaceClock {
-    /// Nanoseconds since 1970, where they can be represented.
+    /// Nanoseconds since 1970, if they can be represented.
     fn at_ns(self, ticks: u64) -> Option<i64> {
         const NS: i128 = 1_000_000_000;
         let since = match self.rate {
-            // The usual ones, without a division. Programs write times before 1970 as negative numbers.
+            // Nanoseconds, without a division. Programs write times before 1970 as negative
+            // numbers.
             NS => i128::from(ticks.cast_signed()),
             1_000_000 => i128::from(ticks.cast_signed()) * 1000,
             rate => i128::from(ticks) * NS / rate,
@@ -347,7 +349,7 @@ fn interface(
     Ok((interface, clock))
 }
 
-/// The way a packet passed, from `epb_flags`.
+/// The direction of a packet, from `epb_flags`.
 fn direction(order: ByteOrder, bytes: &[u8]) -> PacketDirection {
     let mut flags = options(order, bytes).filter(|(code, value)| *code == 2 && value.len() == 4);
     match flags.next().map(|(_, value)| order.u32(value, 0) & 3) {
@@ -357,7 +359,7 @@ fn direction(order: ByteOrder, bytes: &[u8]) -> PacketDirection {
     }
 }
 
-/// Codes and values of options. What is malformed ends them: they are not needed to read the file.
+/// Codes and values of options. A malformed one ends them: they are not needed to read the file.
 fn options(order: ByteOrder, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let (head, after) = bytes.split_first_chunk::<4>()?;

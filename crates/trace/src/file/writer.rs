@@ -10,7 +10,7 @@ use super::{CaptureInterface, CapturedPacket, PacketDirection};
 /// Longest value of an option.
 const LONGEST_OPTION: usize = u16::MAX as usize;
 
-/// Writes a capture as pcapng. Each block goes out with a single `write_all`: buffer the output.
+/// Writes a capture as pcapng. Each block is one `write_all`: buffer the output.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     output: W,
@@ -20,10 +20,10 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a file: the program that makes it, and a comment for its readers.
+    /// Begins a file, with the name of the program, and a comment for its readers.
     ///
     /// # Errors
-    /// Where the output fails.
+    /// The output fails.
     pub fn new(output: W, program: &str, comment: Option<&str>) -> io::Result<PcapngWriter<W>> {
         let mut writer = PcapngWriter {
             output,
@@ -46,11 +46,11 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes the next interface and gives its index. Its packets follow later; `dropped` is written by
-    /// [`PcapngWriter::statistics`].
+    /// Describes the next interface and returns its index. Its packets follow later; `dropped` is
+    /// written by [`PcapngWriter::statistics`].
     ///
     /// # Errors
-    /// Where the output fails.
+    /// The output fails.
     pub fn interface(&mut self, interface: &CaptureInterface) -> io::Result<u32> {
         self.begin(INTERFACE_BLOCK);
         self.word(interface.link.0 & 0xffff);
@@ -66,11 +66,11 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Writes a packet. Its number and link type follow from its place and its interface. A time before 1970
-    /// is written as 1970.
+    /// Writes a packet. Its number and link type follow from its position and its interface. A time
+    /// before 1970 is written as 1970.
     ///
     /// # Errors
-    /// Where the output fails.
+    /// The output fails.
     pub fn packet(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
         debug_assert!(packet.interface < self.interfaces);
         let captured = u32::try_from(packet.bytes.len()).map_err(io::Error::other)?;
@@ -93,10 +93,11 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Writes how many packets an interface received until a time, and how many of them were lost.
+    /// Writes the number of packets that an interface received until a time, and of those that were
+    /// lost.
     ///
     /// # Errors
-    /// Where the output fails.
+    /// The output fails.
     pub fn statistics(
         &mut self,
         interface: u32,
@@ -124,10 +125,10 @@ impl<W: Write> PcapngWriter<W> {
         &mut self.output
     }
 
-    /// Flushes the output and gives it back.
+    /// Flushes the output and returns it.
     ///
     /// # Errors
-    /// Where the output fails.
+    /// The output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;
         Ok(self.output)

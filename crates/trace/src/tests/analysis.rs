@@ -12,7 +12,7 @@ use crate::segment::{TcpFlags, TcpOptions, TcpSegment};
 use crate::series::{BytesOverTime, TimeSeries};
 use crate::waits::ConnectionEnd;
 
-/// Segments of a connection: who, when in milliseconds, and what.
+/// Segments of a connection: sender, moment in milliseconds, and contents.
 pub(super) struct Script {
     connections: TcpConnections,
     packet: u64,
@@ -33,12 +33,12 @@ struct Line<'a> {
 }
 
 impl Script {
-    /// Behind a handshake of 20 ms, captured at the server.
+    /// After a handshake of 20 ms, captured at the server.
     pub(super) fn opened() -> Script {
         Script::with_limits(AnalysisLimits::default())
     }
 
-    /// In the midst of a connection.
+    /// Within a connection.
     pub(super) fn joined() -> Script {
         Script {
             connections: TcpConnections::new(AnalysisLimits::default(), None),
@@ -63,7 +63,7 @@ impl Script {
         script
     }
 
-    /// Behind a handshake of 40 ms, captured at the client.
+    /// After a handshake of 40 ms, captured at the client.
     pub(super) fn at_client() -> Script {
         Script::at_client_with(60_000)
     }
@@ -230,7 +230,7 @@ use ConnectionEnd::{Client, Server};
 
 #[test]
 fn a_late_acknowledgment_delays_small_data_only() {
-    // First and second length of what the client sends, and how late the acknowledgment is.
+    // First and second length of the client's data, and lateness of the acknowledgment.
     let table = [
         (100, 100, 40, true),
         // Full segments are sent in any case.
@@ -260,7 +260,7 @@ fn a_late_acknowledgment_delays_small_data_only() {
     }
 }
 
-/// The causes of a transfer of 2000 bytes for each round trip, with a window of so many bytes.
+/// The causes of a transfer of 2000 bytes for each round trip, with a window of this size.
 fn causes_with_window(mut script: Script, window: u16) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
     script.window = window;
     script.acknowledge(20, Client, 0, 0);
@@ -285,11 +285,13 @@ fn a_full_window_limits_its_peer() {
     assert!(!causes.iter().any(is_limited), "{causes:?}");
 }
 
-/// Captured at the client: a silence of the server behind full segments, and when its next two segments come.
+/// Captured at the client: a silence of the server after full segments, and the moments of its next
+/// two segments.
 #[test]
 fn a_silence_is_that_of_a_timer_if_one_segment_follows_for_a_round_trip() {
     let table = [
-        // Milliseconds of the silence and of the time between the two segments, the second length, and the cause.
+        // Milliseconds of the silence and of the time between the two segments, the second length,
+        // and the cause.
         (300, 40, SlownessCause::Timeout),
         (300, 0, SlownessCause::ServerPause),
         (100, 40, SlownessCause::ServerPause),
@@ -472,13 +474,13 @@ fn bytes_come_in_order_or_not_at_all() {
     order.add(bytes(0, 10));
     assert_eq!(order.pop().map(|of| of.place), Some(0));
     assert_eq!(order.pop().map(|of| of.place), Some(10));
-    // The receiver has what was not captured.
+    // The receiver has bytes that were not captured.
     order.add(bytes(40, 10));
     order.skip_to(30);
     assert_eq!(order.pop(), None);
     order.skip_to(50);
     assert_eq!(order.pop().map(|of| of.place), Some(40));
-    // Too much waits.
+    // Too many bytes wait.
     for place in 0..300 {
         order.add(bytes(1000 + place * 20, 10));
     }
@@ -533,8 +535,8 @@ fn limits_hold_for_each_connection() {
     assert_eq!(figures.from_client.rtt.count(), 11);
 }
 
-/// A retransmission that waits at the receiver for the bytes before it was needed, though the acknowledgment of both
-/// echoes the older time stamp.
+/// A retransmission that waits at the receiver for the bytes before it was needed, though the
+/// acknowledgment of both echoes the older time stamp.
 #[test]
 fn time_stamps_judge_the_first_bytes_only() {
     use crate::retransmission::{Explainer, SendMoment};
@@ -562,7 +564,7 @@ fn time_stamps_judge_the_first_bytes_only() {
     }
     explainer.progressed(0..5000, 2_000_000, Some(100));
     assert_eq!(explainer.counts.spurious(), 0);
-    // An original arrived: the acknowledgment echoes what is older than its retransmission.
+    // An original arrived: the acknowledgment echoes an older time stamp than its retransmission.
     let moment = SendMoment {
         packet: 2,
         at_ns: 3_000_000,

@@ -1,4 +1,4 @@
-//! Captures whose time stamps go back, or whose packets stand in another order than they passed in.
+//! Captures whose time stamps go back, or whose packets are in another order than they passed in.
 
 use super::{Conversation, head};
 use crate::clock::ClockReversal;
@@ -16,7 +16,7 @@ const HOUR_US: i64 = 3_600_000_000;
 /// Microseconds, and a frame.
 type Packet = (i64, Vec<u8>);
 
-/// The capture with these packets, of which none is missing.
+/// Reads the capture with these packets, of which none is missing.
 fn read(packets: &[Packet]) -> CaptureContents {
     let contents = read_any(packets);
     for connection in &contents.traced.connections {
@@ -55,8 +55,8 @@ fn read_any(packets: &[Packet]) -> CaptureContents {
     read_capture(&file[..], &ReadingOptions::default(), |_| ()).unwrap()
 }
 
-/// A handshake from that moment on, and requests each 1 ms later, each with its response after 100 us and the
-/// acknowledgment of it after 150 us.
+/// A handshake from that moment on, and requests each 1 ms later, each with its response after 100
+/// us and the acknowledgment of it after 150 us.
 fn exchanges(port: u16, start_us: i64, requests: u64) -> Vec<Packet> {
     let mut talk = Conversation::new(port, false);
     let [syn, answer] = talk.opening();
@@ -133,7 +133,7 @@ fn a_response_that_is_stamped_before_its_request_has_no_times() {
 
 #[test]
 fn a_clock_that_is_set_back_gives_no_negative_time() {
-    // Behind the second request, and from the fourth on it is right again.
+    // From the second request on, and right again from the fourth on.
     let mut packets = exchanges(4000, 0, 4);
     for (at_us, _) in &mut packets[7..12] {
         *at_us -= HOUR_US;
@@ -147,7 +147,7 @@ fn a_clock_that_is_set_back_gives_no_negative_time() {
     let reversals = &contents.traced.reversals;
     assert_eq!(reversals.first, [reversal(8, 7, HOUR_US - 100)]);
     assert_eq!((reversals.count, contents.moved), (1, 0));
-    // The time that passed where it was set back is not known; all others count.
+    // The time that passed when the clock was set back is unknown; all others count.
     let whole_us = contents.traced.connections[0].duration_ns() / 1000;
     assert_eq!(whole_us, 4150);
 }
@@ -184,7 +184,7 @@ fn packets_in_another_order_are_sorted_by_their_time_stamps() {
     sorted.sort_by_key(|(at_us, _)| *at_us);
     let expected = read(&sorted);
     assert_eq!((expected.moved, expected.traced.reversals.count), (0, 0));
-    // Two threads, each of which writes its packets together.
+    // Two threads, each of which writes its packets in groups.
     for together in [2, 7, 60] {
         let mut packets = Vec::new();
         for part in sorted.chunks(2 * together) {
@@ -212,7 +212,7 @@ fn a_packet_that_is_too_far_from_its_place_is_named() {
     let contents = read_any(&packets);
     let reversals = &contents.traced.reversals;
     assert_eq!((reversals.count, contents.moved), (1, 1));
-    // It comes behind the 59th response, where the window began.
+    // The packet comes after the 59th response, where the window began.
     assert_eq!(reversals.first, [reversal(1203, 178, 58_000)]);
     let times = times(&contents, 0);
     let whole = times.iter().filter(|times| **times == WHOLE);

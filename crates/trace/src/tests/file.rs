@@ -388,7 +388,7 @@ fn interfaces_are_limited() {
     assert_eq!(defect, CaptureDefect::Interfaces);
 }
 
-/// A source that gives one byte at a time, is interrupted in between, and fails at the end.
+/// A source that returns one byte at a time, is interrupted in between, and fails at the end.
 struct SlowSource<'a>(&'a [u8], bool);
 
 impl Read for SlowSource<'_> {
@@ -464,7 +464,8 @@ proptest! {
         prop_assert_eq!(reader.interfaces(), interfaces);
     }
 
-    /// A file that is cut off has the packets before the cut, and an error unless the cut is between blocks.
+    /// A file that is cut has the packets before the cut, and an error unless the cut is between
+    /// blocks.
     #[test]
     fn a_prefix_has_the_first_packets(big: bool, place: Index) {
         let bytes = sections(big);

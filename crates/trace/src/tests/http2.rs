@@ -1,4 +1,4 @@
-//! HTTP/2: streams, and what the capture has cut off.
+//! HTTP/2: streams, and packets that the capture has cut.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -11,7 +11,7 @@ use super::{Conversation, requests, told};
 use crate::segment::parse;
 use crate::transaction::TracedRequest;
 
-/// Bytes of a packet before its payload, and those of it that the capture of requests keeps.
+/// Bytes of a packet before its payload, and the payload bytes that the capture of requests keeps.
 const BEFORE: usize = 14 + 20 + 20;
 const KEPT: usize = 1024;
 
@@ -58,7 +58,7 @@ fn window(stream: u32) -> Vec<u8> {
     frame
 }
 
-/// Behind the two packets with which a conversation begins.
+/// After the two packets with which a conversation begins.
 fn told_of(begin: Vec<Vec<u8>>, packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
     told(&[&begin, packets].concat())
 }
@@ -131,7 +131,7 @@ fn frames_may_be_cut_anywhere() {
     );
 }
 
-/// As the capture keeps it.
+/// The packet as the capture keeps it.
 fn cut(mut packet: Vec<u8>) -> Vec<u8> {
     packet.truncate(BEFORE + KEPT);
     packet
@@ -177,7 +177,7 @@ fn an_answer_whose_frames_were_cut_off_does_not_hide_the_next() {
 
 #[test]
 fn a_stream_without_a_time_has_none() {
-    // Answered before its body had passed, whether its frames were captured or not.
+    // The response came before its body had passed, with or without captured frames.
     let (mut talk, begin) = conversation();
     let packets = [
         talk.send(&request(1, 1, 20)),
@@ -207,7 +207,7 @@ fn a_stream_without_a_time_has_none() {
     ];
     assert_eq!(told_of(begin, &packets), [(Some(1), None, false)]);
 
-    // Whose bytes were cut off nobody knows.
+    // The owner of bytes that were cut is unknown.
     let (mut talk, begin) = conversation();
     let both = [
         data(1, 1200, false),
@@ -235,7 +235,7 @@ fn a_stream_without_a_time_has_none() {
 /// A stream: bytes of the request's body and of the response's.
 type Bodies = (usize, usize);
 
-/// Everything that is sent on a connection, with the moments that are to be found.
+/// All packets of a connection, with the expected moments.
 fn packets(
     streams: &[Bodies],
     segment: usize,
@@ -252,7 +252,7 @@ fn packets(
         }
         let start = all.len();
         all.extend(bytes.chunks(segment).map(|bytes| talk.send(bytes)));
-        // Segments of a request that overtake each other: its last moment is that of whichever is last.
+        // Segments of a request that overtake each other: its last moment is the latest one.
         for (one, other) in moved {
             let count = all.len() - start;
             all.swap(start + one.index(count), start + other.index(count));
@@ -287,7 +287,7 @@ proptest! {
         }
     }
 
-    /// Packets that are damaged, cut off, missing or lost: no panic, and not more exchanges than there
+    /// Packets that are damaged, cut, missing or lost: no panic, and no more exchanges than there
     /// can be frames.
     #[test]
     fn no_damage_makes_the_reader_panic(
@@ -311,7 +311,7 @@ proptest! {
                 _ => packet.iter_mut().skip(place).take(1).for_each(|of| *of = *byte),
             }
         }
-        // A packet of which no payload was captured may be one, too.
+        // A packet without captured payload may be one, too.
         let segments = packets.iter().filter_map(|packet| parse(packet, 0).ok());
         let most = packets.len() + segments.map(|segment| segment.payload.len() / 9).sum::<usize>();
         prop_assert!(requests(&packets).len() <= most);

@@ -340,7 +340,7 @@ fn fragments_that_contradict_each_other_are_not_put_together() {
             for (index, (from, count)) in parts.into_iter().enumerate() {
                 let mut part = fragment(&ip, 7, from, count);
                 if row == 2 && index == 2 {
-                    // Its last fragment is shorter than it was: 3 bytes, and no more.
+                    // Its last fragment is shorter than declared: 3 bytes.
                     part = fragment(&ip[..ip.len() - 4], 7, from, 100);
                 }
                 kinds.push(dissector.segment(&captured(LinkType::RAW, &part)).err());
@@ -382,7 +382,7 @@ fn many_fragments_take_little_memory() {
         part[44..48].copy_from_slice(&count.to_be_bytes());
         let _ = dissector.segment(&captured(LinkType::RAW, &part));
     }
-    // All but the last 8 MiB were given up; all of them are incomplete.
+    // All but the last 8 MiB were discarded; all of them are incomplete.
     assert_eq!(dissector.incomplete_datagrams(), 3000);
     assert!(dissector.stored_bytes() <= 8 << 20);
 }

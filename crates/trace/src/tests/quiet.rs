@@ -1,4 +1,4 @@
-//! How fast files are read. `cargo xtask test --release speed_of_a_gigabyte`
+//! Speed of reading files. `cargo xtask test --release speed_of_a_gigabyte`
 
 use std::io::{self, Read};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use etherparse::PacketBuilder;
 use crate::file::CaptureReader;
 use crate::link::Dissector;
 
-/// So many bytes of a file that repeats its packets.
+/// The first bytes of a file that repeats its packets.
 struct RepeatedPackets {
     header: Vec<u8>,
     packets: Vec<u8>,

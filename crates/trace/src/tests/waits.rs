@@ -1,4 +1,4 @@
-//! What the time of a connection was spent on, in connections made by hand.
+//! Causes of the waiting times of connections, in connections made by hand.
 
 use super::analysis::Script;
 use crate::findings::{FindingThresholds, SlownessCause, findings};
@@ -6,7 +6,7 @@ use crate::waits::ConnectionEnd::{self, Client, Server};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\n\r\n";
 
-/// A response that is given up: what the server had sent of it, and how the connection ends.
+/// A response that is aborted: the part that the server had sent, and the end of the connection.
 #[test]
 fn a_response_that_never_came_is_the_servers_time() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
@@ -14,7 +14,7 @@ fn a_response_that_never_came_is_the_servers_time() {
     let table = [
         ("", Some(SlownessCause::NoResponse)),
         (head, Some(SlownessCause::NoResponse)),
-        // Nobody had anything to send.
+        // Neither end had anything to send.
         (whole, None),
     ];
     for (response, expected) in table {
@@ -47,7 +47,8 @@ fn a_response_that_never_came_is_the_servers_time() {
     }
 }
 
-/// Captured at the client, 40 ms from the server. The server's data pass this long behind a late acknowledgment.
+/// Captured at the client, 40 ms from the server. The server's data pass this long after a late
+/// acknowledgment.
 #[test]
 fn what_an_acknowledgment_releases_passes_a_round_trip_later() {
     let table = [(40, true), (0, false), (38, false), (60, false)];
@@ -66,7 +67,8 @@ fn what_an_acknowledgment_releases_passes_a_round_trip_later() {
     }
 }
 
-/// A small response behind a large one and a pause is sent at once: nothing waits for its congestion window.
+/// A small response after a large one and a pause is sent at once: nothing waits for its congestion
+/// window.
 #[test]
 fn a_small_response_behind_a_pause_is_no_slow_start() {
     for (second, is_found) in [(3000, false), (8000, true)] {
@@ -97,8 +99,8 @@ fn a_small_response_behind_a_pause_is_no_slow_start() {
     }
 }
 
-/// Full segments, each right behind an acknowledgment: of a program that writes 1000 bytes each millisecond, and of a
-/// sender whose window grows.
+/// Full segments, each right after an acknowledgment: of a program that writes 1000 bytes each
+/// millisecond, and of a sender whose window grows.
 #[test]
 fn a_sender_that_sends_the_same_in_each_round_trip_has_a_pace_of_its_own() {
     let mut script = Script::opened();
@@ -143,7 +145,7 @@ fn small_segments_with_others_in_flight_have_a_pace_of_their_own() {
     assert_eq!(causes[0].0, SlownessCause::SenderPace, "{causes:?}");
 }
 
-/// A window without room for a segment, that opens without an acknowledgment of new bytes.
+/// A window without room for a segment, which opens without an acknowledgment of new bytes.
 #[test]
 fn a_window_that_opens_late_limits_the_sender() {
     for (is_at_client, rtt_ms) in [(false, 0), (true, 40)] {
@@ -177,7 +179,7 @@ fn a_window_that_opens_late_limits_the_sender() {
     }
 }
 
-/// Captured at the client: what comes behind a silence shows that bytes before it were lost.
+/// Captured at the client: data after a silence show that bytes before it were lost.
 #[test]
 fn a_silence_that_ends_with_a_gap_is_no_pause() {
     for (gap, is_pause) in [(0, true), (1000, false)] {
@@ -194,7 +196,8 @@ fn a_silence_that_ends_with_a_gap_is_no_pause() {
     }
 }
 
-/// Captured at the server, with a long round trip: the pause is that of the program, however long acknowledgments take.
+/// Captured at the server, with a long round trip: the pause is that of the program, however long
+/// acknowledgments take.
 #[test]
 fn a_pause_at_the_sender_is_found_below_two_round_trips() {
     let mut script = Script::opened();
@@ -211,13 +214,13 @@ fn a_pause_at_the_sender_is_found_below_two_round_trips() {
     );
 }
 
-/// What every second of these segments is, and how many are left.
+/// Kind of every second of these segments, and number of the remaining ones.
 #[test]
 fn copies_of_packets_are_left_out() {
     let table = [
         // A copy has the identification of its packet.
         (Some(7), Some(7), 1),
-        // What is sent again has another one, or none that tells.
+        // A retransmission has another one, or none that identifies it.
         (Some(7), Some(8), 0),
         (Some(0), Some(0), 0),
         (None, None, 0),
@@ -257,7 +260,7 @@ fn turns_and_pauses_are_told_apart() {
     script.acknowledge(60, Server, 0, 18);
     script.data(120, Server, 0, 500, 18);
     script.acknowledge(140, Client, 18, 500);
-    // The server goes on with its response.
+    // The server continues its response.
     script.data(340, Server, 500, 500, 18);
     script.acknowledge(360, Client, 18, 1000);
     // The next request.
@@ -317,7 +320,8 @@ fn a_response_time_is_no_round_trip_of_a_path() {
     assert_eq!(rtts, [40], "{:?}", figures.waits);
 }
 
-/// In the midst of a connection, captured at the client, 40 ms from the server: with and without time stamps.
+/// Within a connection, captured at the client, 40 ms from the server: with and without time
+/// stamps.
 #[test]
 fn without_a_handshake_the_servers_round_trips_are_no_pauses() {
     for has_stamps in [false, true] {

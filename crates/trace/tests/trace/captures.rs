@@ -1,4 +1,4 @@
-//! What is read from real captures equals tshark's answers and the counters of the kernel that sent.
+//! Results for real captures equal tshark's and the counters of the sending kernel.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use trace::tls::TlsContent;
 use trace::waits::ConnectionEnd;
 use trace::wireshark::{WiresharkMarks, WiresharkRetransmission};
 
-/// The names of the marks of a segment, as in the answers.
+/// The names of the marks of a segment, as in tshark's output.
 fn names(marks: &WiresharkMarks) -> Vec<&'static str> {
     let resent = marks.retransmission;
     let named = [
@@ -91,7 +91,7 @@ fn tshark_still_answers_so() {
     });
 }
 
-/// Compares the kept answers with those of tshark, or replaces them.
+/// Compares the stored results with those of tshark, or replaces them.
 fn compare_with_tshark(capture: &Capture) {
     let today = Answers::of_tshark(capture);
     if std::env::var_os("PRESTAN_BLESS").is_some() {
@@ -130,13 +130,15 @@ fn delays_are_those_of_tshark() {
     }
 }
 
-/// Where the kernel counts otherwise, with the difference and the reason.
+/// Cases in which the kernel counts otherwise, with the difference and the reason.
 const KERNEL_DIFFERENCES: &[(&str, &str, i64)] = &[
-    // Captured at the receiver: what was lost again before it is not there, and the reason of another, too.
+    // Captured at the receiver: a retransmission that was lost again before it is missing, and the
+    // cause of another, too.
     ("random-loss", "TCPFastRetrans", -2),
     ("random-loss", "TCPTimeouts", 1),
     ("random-loss", "RetransSegs", -1),
-    // Captured at the receiver: what was lost without a gap, and the first copy of what was lost again.
+    // Captured at the receiver: a loss without a gap is missing, and the first copy of data that
+    // was lost again.
     ("receiver-timeout", "TCPTimeouts", -1),
     ("receiver-timeout", "TCPSlowStartRetrans", -2),
     ("receiver-timeout", "RetransSegs", -3),
@@ -148,7 +150,8 @@ const KERNEL_DIFFERENCES: &[(&str, &str, i64)] = &[
     ("syn-ack-loss", "TCPTimeouts", -1),
 ];
 
-/// Differences between the kinds of retransmissions and what the kernel counted, as in the table above.
+/// Differences between the kinds of retransmissions and the kernel's counters, as in the table
+/// above.
 fn kernel_differences(capture: &Capture, kernel: &HashMap<String, u64>) -> Vec<String> {
     use RetransmissionKind::{AfterTimeout, Fast, TailLossProbe, Timeout, Unexplained};
     let (_, traced) = analyse(capture);
@@ -187,7 +190,7 @@ fn kinds_are_those_of_the_kernel_that_sent() {
     assert_eq!(kernel_differences(&captures[0], &kernel).len(), 1);
 }
 
-/// Captures, the causes found there, and the end at which each lies. No other cause is found.
+/// Captures, their causes, and the end that caused each. No other cause is found.
 #[test]
 fn findings_are_those_that_the_captures_were_made_for() {
     use ConnectionEnd::{Client, Server};
@@ -293,7 +296,7 @@ fn findings_are_those_that_the_captures_were_made_for() {
                 (FastRecovery, Server),
             ],
         ),
-        // A silence that is no timer's, at the same place of capture.
+        // A silence that is not a timer's, at the same point of capture.
         (
             "receiver-pause",
             &[(ServerPause, Server), (CongestionWindow, Server)],
@@ -320,7 +323,7 @@ fn findings_are_those_that_the_captures_were_made_for() {
     }
 }
 
-/// The evidence of some findings, as the captures were made.
+/// The evidence of some findings, by the settings of the captures.
 #[test]
 fn findings_have_the_figures_of_what_was_done() {
     let of = |name: &str, cause: SlownessCause| {
@@ -485,7 +488,7 @@ fn round_trips_by_acknowledgments_are_among_those_of_tshark() {
     }
 }
 
-/// Needless retransmissions, by what showed it.
+/// Unneeded retransmissions, by their evidence.
 #[test]
 fn spurious_retransmissions_are_shown_by_sack_and_by_time_stamps() {
     let evidence = |name: &str| {

@@ -1,4 +1,4 @@
-//! Captures, as packets and as what is found in them.
+//! Captures: packets and their analysis.
 
 #![cfg(test)]
 

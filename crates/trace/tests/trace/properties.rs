@@ -1,4 +1,4 @@
-//! What holds of every capture, also of one that was made to do harm.
+//! Properties of every capture, including hostile ones.
 
 use core::net::SocketAddr;
 
@@ -274,7 +274,8 @@ fn connections_beyond_the_limit_are_counted() {
 mod quiet {
     use super::*;
 
-    /// A capture of 1 GB has about a million segments; 10 s are permitted for it, of which reading packets takes a part.
+    /// A capture of 1 GB has about a million segments; 10 s are permitted for it, of which reading
+    /// packets takes a part.
     #[test]
     #[ignore = "nightly: optimised, and alone on this machine"]
     fn a_million_segments_take_seconds() {

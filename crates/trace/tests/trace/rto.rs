@@ -1,4 +1,5 @@
-//! Retransmission timeouts: RFC 6298 by hand, the tables of the dissertation, and simulated round trips.
+//! Retransmission timeouts: RFC 6298 by hand, the tables of the dissertation, and simulated round
+//! trips.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -111,7 +112,8 @@ fn a_timeout_is_that_in_force_when_the_segment_was_sent() {
     assert_eq!(RtoTable::of(&[]).shares(), None);
 }
 
-/// W9, one sample per window, at 125 Mbit/s: 24 segments give the row of Table 6 and the column of Table 35.
+/// W9, one sample per window, at 125 Mbit/s: 24 segments give the row of Table 6 and the column of
+/// Table 35.
 #[test]
 fn tables_6_and_35_agree() {
     let mut compared = Vec::new();
@@ -139,13 +141,13 @@ fn tables_6_and_35_agree() {
         [up_to(0.75e9), up_to(0.5e9), up_to(0.25e9)],
         [Some(3333.0), Some(3333.0), Some(0.0)]
     );
-    // What a sender with that minimum would not have sent again: all but one.
+    // Segments that a sender with that minimum would not have sent again: all but one.
     assert_eq!(share_within(&compared, 1e9), Some(23.0 / 24.0));
     assert_eq!(share_within(&compared, 1.6e9), Some(1.0));
 }
 
-/// Round trips uniform over [m - j, m + j]: SRTT tends to m, RTTVAR to j / 2, and with K = 1 three quarters are
-/// within m + j / 2.
+/// Round trips uniform over [m - j, m + j]: SRTT tends to m, RTTVAR to j / 2, and with K = 1 three
+/// quarters are within m + j / 2.
 #[test]
 fn simulated_round_trips_have_the_known_share() {
     let mut random = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);

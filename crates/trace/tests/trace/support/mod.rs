@@ -1,4 +1,4 @@
-//! Captures, and what tshark and the kernel answered about them.
+//! Captures, with results of tshark and the kernel about them.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ impl Capture {
         packets.map(|(at_ns, packet)| segment::parse(packet, *at_ns).unwrap())
     }
 
-    /// What the kernel of the sender counted.
+    /// Counters of the sender's kernel.
     pub(crate) fn kernel(&self) -> HashMap<String, u64> {
         let text = fs::read_to_string(self.path("kernel.txt")).unwrap();
         let pairs = text.lines().map(|line| line.split_once(' ').unwrap());
@@ -115,7 +115,7 @@ pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnecti
     (marks, connections.finish(&mut |_| ()))
 }
 
-/// What tshark answers about a packet.
+/// Result of tshark for a packet.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) number: u64,
@@ -136,7 +136,7 @@ pub(crate) struct Answers {
     pub(crate) packets: Vec<Answer>,
 }
 
-/// Whether tshark is here, in the version whose rules are followed.
+/// True if tshark is installed, in the version whose rules are followed.
 pub(crate) fn has_tshark() -> bool {
     let version = Command::new("tshark").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -179,8 +179,8 @@ impl Answers {
         Answers { packets }
     }
 
-    /// From each request to the last acknowledgment of new payload by its client, before the client's FIN and
-    /// before its next request.
+    /// From each request to the last acknowledgment of new payload by its client, before the
+    /// client's FIN and before its next request.
     pub(crate) fn delays(&self) -> Vec<Option<i64>> {
         let requests = self.packets.iter().enumerate();
         let requests = requests.filter(|(_, packet)| packet.is_request);
