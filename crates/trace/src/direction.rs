@@ -1,4 +1,5 @@
-//! One direction of a connection: the bytes of one end, and what the other end says about them. Pure.
+//! One direction of a connection: the bytes of one end, and the other end's acknowledgments.
+//! Pure.
 
 use core::net::SocketAddr;
 use std::ops::Range;
@@ -38,7 +39,8 @@ pub struct TimedValue {
     pub value: i64,
 }
 
-/// What a time-sequence graph shows (as drawn by S. Ostermann's tcptrace), and the other courses of a direction.
+/// Data of a time-sequence graph (as drawn by S. Ostermann's tcptrace), and the other courses of
+/// a direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionSeries {
     /// Segments with bytes, each from its first to its last place.
@@ -49,13 +51,13 @@ pub struct DirectionSeries {
     pub overtaken: TimeSeries<SegmentPoint>,
     /// The place up to which everything is acknowledged.
     pub acknowledged: TimeSeries<TimedValue>,
-    /// The place at which the window of the receiver ends.
+    /// The offset at which the window of the receiver ends.
     pub window_end: TimeSeries<TimedValue>,
     /// Bytes in flight.
     pub flight: TimeSeries<TimedValue>,
     /// Round trips by acknowledgments.
     pub round_trips: TimeSeries<TimedValue>,
-    /// Payload, without what was sent again.
+    /// Payload, without retransmissions.
     pub throughput: BytesOverTime,
 }
 
@@ -74,7 +76,7 @@ impl DirectionSeries {
     }
 }
 
-/// How many segments carry each mark of Wireshark.
+/// Number of segments with each mark of Wireshark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in Wireshark")]
 pub struct WiresharkCounts {
@@ -121,18 +123,19 @@ impl WiresharkCounts {
     }
 }
 
-/// Figures of one direction: of the bytes that `sender` sent, and of the acknowledgments that it received.
+/// Figures of one direction: of the bytes that `sender` sent, and of the acknowledgments that it
+/// received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionFigures {
     /// The end that sent the bytes.
     pub sender: SocketAddr,
-    /// All segments of the sender, also those without payload.
+    /// All segments of the sender, including those without payload.
     pub segments: u64,
     /// Segments with payload.
     pub data_segments: u64,
     /// Payload on the wire: `unique_bytes + resent_bytes`.
     pub payload_bytes: u64,
-    /// Payload without what had passed before.
+    /// Payload that passed for the first time.
     pub unique_bytes: u64,
     /// Payload that had passed before.
     pub resent_bytes: u64,
@@ -142,36 +145,36 @@ pub struct DirectionFigures {
     pub retransmissions: RetransmissionCounts,
     /// The first of them, in the order of capture.
     pub first_retransmissions: Vec<Retransmission>,
-    /// Segments that were overtaken on their way to the place of capture.
+    /// Segments that were overtaken before the point of capture.
     pub overtaken: u64,
-    /// Bytes that were acknowledged, and never captured.
+    /// Bytes that were acknowledged, but never captured.
     pub uncaptured_bytes: u64,
-    /// Probes of an idle connection or a closed window: at most one byte, that was acknowledged before.
+    /// Probes of an idle connection or a closed window: at most one byte, acknowledged before.
     pub probes: u64,
     /// Duplicate acknowledgments that it received (RFC 5681, section 2).
     pub duplicate_acks: u64,
     /// D-SACKs that it received (RFC 2883).
     pub duplicate_sacks: u64,
-    /// Those of them that no retransmission explains: the network duplicated a segment.
+    /// D-SACKs among them that no retransmission explains: the network duplicated a segment.
     pub unexplained_duplicate_sacks: u64,
     /// The most bytes in flight.
     pub largest_flight: u64,
-    /// The smallest and largest window that its receiver offered behind the handshake, in bytes; not scaled where
-    /// one of the SYNs was not captured.
+    /// The smallest and largest window that its receiver offered after the handshake, in bytes; not
+    /// scaled if one of the SYNs was not captured.
     pub window: Option<(u64, u64)>,
-    /// How often its receiver closed the window.
+    /// Number of times that its receiver closed the window.
     pub zero_windows: u64,
-    /// How long the window was closed, in nanoseconds.
+    /// Time of the closed window, in nanoseconds.
     pub zero_window_ns: i64,
     /// Round trips by acknowledgments.
     pub rtt: RoundTripTimes,
     /// Round trips by time stamps: too long by up to one tick of the sender's clock.
     pub stamp_rtt: RoundTripTimes,
-    /// Options of the sender's SYN, where it was captured.
+    /// Options of the sender's SYN, if it was captured.
     pub syn_options: Option<TcpOptions>,
-    /// When its first FIN passed, in nanoseconds.
+    /// Moment of its first FIN, in nanoseconds.
     pub fin_ns: Option<i64>,
-    /// When its first RST passed, in nanoseconds.
+    /// Moment of its first RST, in nanoseconds.
     pub rst_ns: Option<i64>,
     /// Wireshark's marks of its segments.
     pub wireshark: WiresharkCounts,
@@ -179,7 +182,7 @@ pub struct DirectionFigures {
     pub series: DirectionSeries,
 }
 
-/// A segment on its way past the place of capture.
+/// A segment at the point of capture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passing<'a> {
     pub(crate) packet: u64,
@@ -187,27 +190,27 @@ pub(crate) struct Passing<'a> {
     pub(crate) segment: &'a TcpSegment<'a>,
 }
 
-/// What a segment sends.
+/// The data of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct SentBytes {
-    /// Places of payload that passed for the first time, with the offset of each in the segment.
+    /// Offsets of payload that passed for the first time, with the offset of each in the segment.
     pub(crate) new: Vec<Range<i64>>,
-    /// Place of the first byte of payload.
+    /// Offset of the first byte of payload.
     pub(crate) payload: i64,
     pub(crate) retransmission: Option<RetransmissionKind>,
     pub(crate) is_probe: bool,
-    /// It was sent again, and fills a gap that was there from this moment on.
+    /// The segment was sent again, and fills a gap that was there from this moment on.
     pub(crate) gap_since_ns: Option<i64>,
-    /// Since when the receiver's window permits its last byte.
+    /// Moment from which the receiver's window permits its last byte.
     pub(crate) permitted_ns: Option<i64>,
 }
 
-/// What an acknowledgment says.
+/// Effect of an acknowledgment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HeardAcknowledgment {
     /// Bytes that it acknowledges for the first time.
     pub(crate) progress: i64,
-    /// Those of them that are payload.
+    /// Payload bytes among them.
     pub(crate) data_progress: i64,
     pub(crate) rtt_ns: Option<i64>,
 }
@@ -221,17 +224,17 @@ pub(crate) struct DirectionState {
     places: Places,
     stamps: SentStamps,
     smoothed: SmoothedRoundTrip,
-    /// Number of the window of data, and the place at which it ends.
+    /// Number of the window of data, and the offset at which it ends.
     window_number: u32,
     window_limit: i64,
-    /// The receiver's window and its latest acknowledgment, to tell duplicates.
+    /// The receiver's window and its latest acknowledgment, for recognising duplicates.
     last_heard: Option<(u32, u16)>,
     pub(crate) offered: Option<i64>,
     closed_since_ns: Option<i64>,
     permissions: WindowPermissions,
     acknowledging: EchoedRoundTrip,
     last_data_ns: Option<i64>,
-    /// Places of SYN and FIN, which are no payload.
+    /// Offsets of SYN and FIN, which are not payload.
     markers: [Option<i64>; 2],
 }
 
@@ -283,7 +286,7 @@ impl DirectionState {
         }
     }
 
-    /// Largest payload that the sender sends: its segments, or what its receiver permits.
+    /// Largest payload of the sender's segments, or the limit of its receiver.
     pub(crate) fn segment_size(&self, receiver: &DirectionState) -> i64 {
         let permitted = receiver.figures.syn_options.and_then(|options| options.mss);
         i64::from(permitted.map_or(self.figures.largest_segment, u32::from))
@@ -293,7 +296,7 @@ impl DirectionState {
         self.smoothed.srtt_ns()
     }
 
-    /// Round trips from the place of capture to its receiver.
+    /// Round trips from the point of capture to its receiver.
     pub(crate) fn path(&self) -> Option<PathRoundTrip> {
         Some(PathRoundTrip {
             now_ns: self.smoothed.latest_ns()?,
@@ -301,8 +304,8 @@ impl DirectionState {
         })
     }
 
-    /// Round trips from the place of capture to its receiver and back, by what the receiver sends because of its
-    /// acknowledgments.
+    /// Round trips from the point of capture to its receiver and back, by the data that the
+    /// receiver sends after acknowledgments.
     pub(crate) fn path_of_acknowledgments(&self) -> Option<PathRoundTrip> {
         self.acknowledging.path()
     }
@@ -311,14 +314,14 @@ impl DirectionState {
         self.closed_since_ns.is_some()
     }
 
-    /// The clock went back: no round trip of what passed before is known.
+    /// Handles a clock that went back: round trips of earlier segments are unknown.
     pub(crate) fn clock_went_back(&mut self) {
         self.board.clock_went_back();
         self.stamps = SentStamps::default();
         self.acknowledging = EchoedRoundTrip::default();
     }
 
-    /// Notes what the sender sends.
+    /// Adds a segment of the sender.
     pub(crate) fn send(&mut self, passing: &Passing<'_>, moment: &SendMoment) -> SentBytes {
         let segment = passing.segment;
         let flags = segment.flags;
@@ -418,8 +421,8 @@ impl DirectionState {
         }
     }
 
-    /// A keep-alive or a probe of a closed window: at most one byte, which is acknowledged already (RFC 9293,
-    /// section 3.8.4 and 3.8.6.1).
+    /// A keep-alive or a probe of a closed window: at most one byte, which is acknowledged already
+    /// (RFC 9293, section 3.8.4 and 3.8.6.1).
     fn is_probe(&self, first: i64, end: i64, segment: &TcpSegment<'_>) -> bool {
         let flags = segment.flags;
         let is_plain = !(flags.syn || flags.fin || flags.rst);
@@ -441,7 +444,7 @@ impl DirectionState {
         self.figures.series.flight.push(point);
     }
 
-    /// Notes what the receiver says. `shift`: by how much its windows are scaled, where that is known.
+    /// Adds an acknowledgment of the receiver. `shift`: scale of its windows, if known.
     pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: Option<u8>) -> HeardAcknowledgment {
         let segment = passing.segment;
         let mut heard = HeardAcknowledgment::default();
@@ -451,7 +454,7 @@ impl DirectionState {
         let to = self.places.place(segment.acknowledged);
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         if segment.length > 0 {
-            // The first data came as late as their sender made them.
+            // The first data came as late as their sender produced them.
             let since_ns = self
                 .last_data_ns
                 .map_or(i64::MAX, |last_ns| passing.at_ns - last_ns);
@@ -521,8 +524,8 @@ impl DirectionState {
         self.note_flight(at_ns);
     }
 
-    /// D-SACK is a first block of bytes that are acknowledged, or within the second (RFC 2883, section 4).
-    /// Returns the place behind the last byte with a SACK.
+    /// D-SACK is a first block of bytes that are acknowledged, or within the second (RFC 2883,
+    /// section 4). Returns the offset behind the last byte with a SACK.
     fn hear_sack(&mut self, to: i64, segment: &TcpSegment<'_>, delivery: Delivery) -> Option<i64> {
         let mut blocks = [None; 4];
         for (block, sack) in blocks.iter_mut().zip(segment.options.sack) {
@@ -543,13 +546,13 @@ impl DirectionState {
         blocks.into_iter().flatten().map(|(_, end)| end).max()
     }
 
-    /// The place of a sequence number, which leaves no trace where it is wrong.
+    /// The offset of a sequence number, without updating the state: the number may be wrong.
     pub(crate) fn place_near(&self, sequence: u32) -> i64 {
         let mut places = self.places;
         places.place(sequence)
     }
 
-    /// Notes the window.
+    /// Adds a window.
     fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: Option<u8>) {
         let segment = passing.segment;
         let shift = if segment.flags.syn { Some(0) } else { shift };
@@ -578,7 +581,7 @@ impl DirectionState {
         }
     }
 
-    /// Free space of the receiver's window, in bytes; `None` where nothing is known of it.
+    /// Free space of the receiver's window, in bytes; `None` if unknown.
     pub(crate) fn room(&self) -> Option<i64> {
         Some(self.offered? - self.board.sent?)
     }

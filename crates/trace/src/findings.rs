@@ -1,7 +1,7 @@
-//! Why a transfer was slow, by the time that each cause took. Pure: figures in, structures out; the sentences are
-//! elsewhere.
+//! Why a transfer was slow, by the time that each cause took. Pure: figures in, structures out; the
+//! sentences are elsewhere.
 //!
-//! The time is what [`crate::waits`] attributes, each interval to one cause.
+//! The times are those that [`crate::waits`] attributes, each interval to one cause.
 
 use crate::connection::ConnectionFigures;
 use crate::retransmission::RetransmissionKind;
@@ -18,9 +18,10 @@ pub enum SlownessCause {
     TailLossProbe,
     /// The end did not read, and closed its window.
     ZeroWindow,
-    /// The end delayed acknowledgments for which the other end waited to send small data (Nagle's algorithm).
+    /// The end delayed acknowledgments for which the other end waited to send small data (Nagle's
+    /// algorithm).
     DelayedAcknowledgment,
-    /// The server took its time until it responded.
+    /// The server took long to respond.
     ServerResponseTime,
     /// The server paused within a response.
     ServerPause,
@@ -28,19 +29,19 @@ pub enum SlownessCause {
     NoResponse,
     /// The client paused between requests or within one.
     ClientPause,
-    /// The end started slowly behind a pause.
+    /// The end restarted slowly after a pause.
     SlowStartAfterIdle,
-    /// The end repaired losses that acknowledgments showed.
+    /// The end repaired losses that acknowledgments had shown.
     FastRecovery,
     /// The window of the end was full.
     WindowLimited,
     /// The congestion window of the end was full.
     CongestionWindow,
-    /// What the end sent waited in a queue on the path.
+    /// Data of the end waited in a queue on the path.
     Queue,
     /// The end sent more slowly than the connection permitted.
     SenderPace,
-    /// The end sent again what had arrived.
+    /// The end sent data again that had arrived.
     SpuriousRetransmission,
     /// The end refused the connection.
     Refused,
@@ -51,9 +52,9 @@ pub enum SlownessCause {
 /// Further figures of a finding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FindingDetail {
-    /// Nothing more.
+    /// No further figures.
     Nothing,
-    /// What was sent again.
+    /// Retransmissions.
     Resent {
         /// Segments.
         segments: u64,
@@ -69,17 +70,18 @@ pub enum FindingDetail {
         /// Bytes per second.
         rate: f64,
     },
-    /// What was in flight while the congestion window limited it.
+    /// Data in flight while the congestion window limited it.
     Congestion {
-        /// Bytes in flight, the mean; `None` where it was captured at the receiver, which does not show it.
+        /// Bytes in flight, the mean; `None` if it was captured at the receiver, where they are not
+        /// visible.
         flight: Option<u64>,
         /// Mean round trip, in nanoseconds.
         rtt_ns: i64,
         /// Segments that were sent again because of losses.
         losses: u64,
-        /// The rate that such losses permit, and the rate of the connection, in bytes per second, where losses limit
-        /// it: MSS / RTT x 1.22 / sqrt(p) (M. Mathis, J. Semke, J. Mahdavi, T. Ott: The Macroscopic Behavior of the
-        /// TCP Congestion Avoidance Algorithm, CCR 1997).
+        /// The rate that such losses permit, and the rate of the connection, in bytes per second,
+        /// if losses limit it: MSS / RTT x 1.22 / sqrt(p) (M. Mathis, J. Semke, J. Mahdavi, T. Ott:
+        /// The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 1997).
         permitted: Option<(f64, f64)>,
     },
     /// SYNs that were sent.
@@ -98,24 +100,24 @@ pub enum FindingDetail {
 pub struct TransferFinding {
     /// The cause.
     pub cause: SlownessCause,
-    /// The end at which it lies.
+    /// The end that caused it.
     pub end: ConnectionEnd,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub count: u64,
-    /// The time it took, in nanoseconds; 0 where the capture does not show it.
+    /// The time it took, in nanoseconds; 0 if the capture does not show it.
     pub time_ns: i64,
-    /// That time as a share (0 to 1) of the transfer: of the connection's duration without the client's pauses. The
-    /// share of the client's pauses is of all of it.
+    /// Share of that time (0 to 1) in the transfer: in the connection's duration without the
+    /// client's pauses. The share of the client's pauses is in the whole duration.
     pub share: f64,
     /// The longest waits, the longest first.
     pub longest: Vec<Wait>,
-    /// Those of losses before the place of capture.
+    /// Waits among them of losses before the point of capture.
     pub behind_loss: u64,
     /// Further figures.
     pub detail: FindingDetail,
 }
 
-/// What is worth a finding.
+/// Thresholds of findings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingThresholds {
     /// Share (0 to 1) of the transfer's time.
@@ -149,8 +151,8 @@ fn cause_of(total: &WaitTotal) -> Option<SlownessCause> {
     })
 }
 
-/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses, and without the
-/// time in which nobody had anything to send.
+/// The time of the transfer, in nanoseconds: the connection's duration without the client's pauses,
+/// and without the time in which neither end had anything to send.
 pub fn transfer_ns(connection: &ConnectionFigures) -> i64 {
     let is_no_transfer =
         |total: &&WaitTotal| matches!(cause_of(total), None | Some(SlownessCause::ClientPause));
@@ -254,7 +256,7 @@ fn window(connection: &ConnectionFigures, end: ConnectionEnd) -> FindingDetail {
         return FindingDetail::Nothing;
     };
     let median_ns = direction.rtt.percentile_ns(0.5);
-    // Where it was captured at the receiver, the handshake has the whole round trip.
+    // If it was captured at the receiver, the handshake has the whole round trip.
     let rtt_ns = median_ns.max(connection.handshake.rtt_ns);
     let Some(rtt_ns) = rtt_ns.filter(|rtt_ns| *rtt_ns > 0) else {
         return FindingDetail::Nothing;
@@ -266,7 +268,7 @@ fn window(connection: &ConnectionFigures, end: ConnectionEnd) -> FindingDetail {
     }
 }
 
-/// Losses from which on their frequency says something.
+/// Fewest losses for an estimate of their frequency.
 const LEAST_LOSSES: u64 = 8;
 
 fn congestion(connection: &ConnectionFigures, total: &WaitTotal) -> FindingDetail {
@@ -292,7 +294,7 @@ fn congestion(connection: &ConnectionFigures, total: &WaitTotal) -> FindingDetai
     let rtt_s = path.rtt_ns() as f64 / 1e9;
     let permitted = mss / rtt_s * 1.22 / (losses as f64 / segments).sqrt();
     let rate = direction.unique_bytes as f64 * 1e9 / transfer_ns(connection).max(1) as f64;
-    // Without losses, or with a sender that follows another law, it would be no explanation.
+    // Without losses, or with a sender that follows another law, it would not explain the rate.
     let is_apt = losses >= LEAST_LOSSES && (0.5..2.0).contains(&(rate / permitted));
     FindingDetail::Congestion {
         flight: u64::try_from(path.flight())
@@ -318,7 +320,7 @@ fn failed(connection: &ConnectionFigures) -> Option<TransferFinding> {
     let cause = if server.rst_ns.is_some() {
         SlownessCause::Refused
     } else if server.segments == 0 && client.segments == handshake.syns {
-        // What the client sends behind its SYN responds to something that was not captured.
+        // A packet of the client after its SYN responds to something that was not captured.
         SlownessCause::Unanswered
     } else {
         return None;

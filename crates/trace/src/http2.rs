@@ -1,5 +1,5 @@
-//! HTTP/2 in clear text with prior knowledge (RFC 9113, section 3.3), while its bytes pass: each stream is a
-//! request. Pure.
+//! HTTP/2 in clear text with prior knowledge (RFC 9113, section 3.3), as its bytes pass: each
+//! stream is a request. Pure.
 //!
 //! ```text
 //! client   preface SETTINGS HEADERS(1) DATA(1) DATA(1, END_STREAM)
@@ -10,10 +10,10 @@
 //!                                                                 response_first   response_last
 //! ```
 //!
-//! What a client sends where its frames cannot be read belongs to the only request that is under way, as far as it
-//! passed before its response. With several under way none of them has a time.
+//! Unreadable frames of a client belong to the only request in progress, as far as they passed
+//! before its response. With several in progress none of them has a time.
 //!
-//! What the frames do not tell is not guessed: whose response has a second block before its body (an interim
+//! No missing information is guessed: a response with a second block before its body (an interim
 //! response, or trailers) has no response time.
 
 mod frames;
@@ -27,7 +27,7 @@ use crate::reassembly::NewBytes;
 use crate::request_head::{LONGEST_NAME, number};
 use crate::transaction::{RequestProtocol, RequestVisitor, TracedRequest};
 
-/// Streams under way that are kept of a connection. With more the oldest counts as over.
+/// Streams in progress that are kept of a connection. With more, the oldest counts as ended.
 const MOST_STREAMS: usize = 128;
 
 /// Reads the streams of a connection.
@@ -47,7 +47,7 @@ impl Default for Http2Reader {
 }
 
 impl Http2Reader {
-    /// Reads the next bytes of an end. `each` gets the streams that are over.
+    /// Reads the next bytes of an end. `each` is called for the streams that end.
     pub(crate) fn read(&mut self, is_client: bool, bytes: &NewBytes, each: RequestVisitor<'_>) {
         let Http2Reader {
             walks: [client, server],
@@ -63,12 +63,12 @@ impl Http2Reader {
         }
     }
 
-    /// The streams that are not over.
+    /// The streams that have not ended.
     pub(crate) fn under_way(&mut self) -> impl Iterator<Item = &mut TracedRequest> {
         self.streams.open.values_mut().map(|open| &mut open.request)
     }
 
-    /// The connection is over: so are its streams.
+    /// Ends the connection with all its streams.
     pub(crate) fn finish(&mut self, each: RequestVisitor<'_>) {
         while let Some((_, stream)) = self.streams.open.pop_first() {
             each(&stream.request());
@@ -76,32 +76,32 @@ impl Http2Reader {
     }
 }
 
-/// A stream, frame by frame.
+/// A stream, read frame by frame.
 #[derive(Debug)]
 struct OpenStream {
     request: TracedRequest,
-    /// Bytes of the body that the head states.
+    /// Bytes of the body, as declared in the head.
     body_length: Option<i64>,
-    /// Bytes of frames of the body, and those that are its own alone where its frames are not known.
+    /// Bytes of frames of the body, and those that belong only to it if its frames are unknown.
     body_passed: i64,
-    /// Place behind the frame that ends the request.
+    /// Offset behind the frame that ends the request.
     end: Option<i64>,
-    /// A frame of the request is not complete.
+    /// A frame of the request is incomplete.
     is_within_frame: bool,
-    /// Its frames are not known to their end.
+    /// Its frames are unknown from some point on.
     is_unreadable: bool,
-    /// The same at a time when other requests were under way.
+    /// The same while other requests were in progress.
     is_mixed: bool,
     answer: Option<StreamAnswer>,
 }
 
-/// A response, frame by frame.
+/// A response, read frame by frame.
 #[derive(Debug)]
 struct StreamAnswer {
-    /// Place among the requests that its sender expected next.
+    /// Offset in the requests that its sender expected next.
     acknowledged: i64,
     has_body: bool,
-    /// It has several blocks before its body.
+    /// The response has several blocks before its body.
     is_ambiguous: bool,
     is_over: bool,
 }
@@ -141,7 +141,7 @@ impl OpenStream {
                 0
             };
         }
-        // A header block can go on behind the frame that ends the stream.
+        // A header block can continue behind the frame that ends the stream.
         if part.is_last && (part.header.ends_stream() || self.end.is_some()) {
             self.end = Some(part.end);
         }
@@ -182,7 +182,7 @@ impl OpenStream {
         if let Some(answer) = self.answer {
             is_clean &= !answer.is_ambiguous;
             is_clean &= self.end.is_some_and(|end| end <= answer.acknowledged);
-            // Answered before its whole body had passed, or nobody knows.
+            // The response came before its whole body had passed, or this is unknown.
             is_clean &= !self.is_unreadable
                 || self
                     .body_length
@@ -199,16 +199,16 @@ impl OpenStream {
 #[derive(Debug, Default)]
 struct OpenStreams {
     open: BTreeMap<u32, OpenStream>,
-    /// The last one that was opened.
+    /// The last opened stream.
     last: Option<u32>,
-    /// Unreadable bytes of the client belong to this one.
+    /// The stream to which unreadable bytes of the client belong.
     owner: Option<u32>,
     client_heads: HeadDecoder,
     server_heads: HeadDecoder,
 }
 
 impl OpenStreams {
-    /// The one that the client opens next.
+    /// The stream that the client opens next.
     fn next(&self) -> u32 {
         self.last.map_or(1, |last| last.saturating_add(2))
     }
@@ -218,7 +218,7 @@ impl OpenStreams {
         open.is_some_and(|open| open.answer.is_none())
     }
 
-    /// What the client sent.
+    /// Handles frames of the client.
     fn sent(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         match event {
             FrameFinding::Part(part) => self.sent_part(&part, each),
@@ -266,7 +266,7 @@ impl OpenStreams {
         if !(is_head || header.is_data() || header.is_continuation()) {
             return;
         }
-        // Trailers say nothing that is of use here.
+        // Trailers contain no relevant fields.
         if let Some(labels) = labels.filter(|_| open.request.method.is_none()) {
             open.body_length = labels.body_length;
             open.request.number = labels.number;
@@ -277,7 +277,7 @@ impl OpenStreams {
         self.settle(header, each);
     }
 
-    /// What the server sent.
+    /// Handles frames of the server.
     fn answered(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         let part = match event {
             FrameFinding::Part(part) => part,
@@ -318,7 +318,7 @@ impl OpenStreams {
     }
 }
 
-/// What the head of a request or response says.
+/// The relevant fields of the head of a request or response.
 #[derive(Debug, Default)]
 struct StreamLabels {
     number: Option<u64>,
@@ -347,16 +347,16 @@ impl StreamLabels {
     }
 }
 
-/// What the heads of one direction say, which depends on those before them.
+/// Decoder of the heads of one direction, each of which depends on those before it.
 #[derive(Debug, Default)]
 struct HeadDecoder {
     decoder: HeaderDecoder,
-    /// A block was missed, and none after it can be read.
+    /// A block was missed, so later ones cannot be read.
     is_lost: bool,
 }
 
 impl HeadDecoder {
-    /// What a head says, where its block is in one frame and was captured.
+    /// The fields of a head, if its block is in one frame and was captured.
     fn labels(&mut self, part: &FramePart<'_>) -> StreamLabels {
         let mut labels = StreamLabels::default();
         let block = part.payload.map(|payload| part.header.fragment(payload));

@@ -15,7 +15,7 @@
 //! rto: timeouts of other settings, over the round trips of a direction
 //! ```
 //!
-//! Everything here is pure and reads bytes that strangers wrote: nothing in a packet makes it panic.
+//! Everything here is pure and reads untrusted bytes: nothing in a packet makes it panic.
 
 pub mod clock;
 pub mod connection;

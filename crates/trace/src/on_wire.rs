@@ -1,11 +1,12 @@
-//! Response times as a load generator reports them beside those on the wire, operation by operation. Pure.
+//! Response times as reported by a load generator beside those on the wire, operation by operation.
+//! Pure.
 
 use crate::transaction::TracedRequest;
 
 /// Operations that are compared: more than a capture of a GiB has, in 64 MiB.
 pub const MOST_OPERATIONS: usize = 1 << 21;
 
-/// One operation as it was reported.
+/// One operation as reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedTime {
     /// Its number, as in `X-Prestan`.
@@ -25,7 +26,7 @@ pub struct TimePairs {
     pub difference: Vec<i64>,
     /// Operations that were reported, and for which the capture has no time.
     pub unmatched: u64,
-    /// Operations that were reported behind the first [`MOST_OPERATIONS`], and were not compared.
+    /// Operations that were reported after the first [`MOST_OPERATIONS`], and were not compared.
     pub left_out: u64,
     /// Requests of the capture that have a number.
     pub numbered: u64,
@@ -38,13 +39,15 @@ struct JoinRow {
     response_ns: i64,
     /// First byte of the request.
     first_ns: i64,
-    /// `i64::MIN` where there is none.
+    /// `i64::MIN` if there is none.
     wire_ns: i64,
 }
 
-/// Finds for each reported operation the request with its number, while a capture is read. Requests are not kept.
+/// Finds for each reported operation the request with its number, while a capture is read. Requests
+/// are not kept.
 ///
-/// A number can pass twice: on a connection that had died, and on the next. The request that began last counts.
+/// A number can pass twice: on a connection that had died, and on the next. The request that began
+/// last counts.
 #[derive(Debug, Default)]
 pub struct WireJoin {
     rows: Vec<JoinRow>,
@@ -112,7 +115,7 @@ impl WireJoin {
     }
 }
 
-/// The same of operations and requests that are there already.
+/// The same for existing operations and requests.
 pub fn pair<'a>(
     reported: &[ReportedTime],
     captured: impl IntoIterator<Item = &'a TracedRequest>,
@@ -128,7 +131,7 @@ pub fn pair<'a>(
 }
 
 impl TimePairs {
-    /// What 99 of 100 differences stay within, up or down, in microseconds.
+    /// Bound of 99 of 100 absolute differences, in microseconds.
     pub fn within(&self) -> Option<f64> {
         let mut sizes: Vec<i64> = self
             .difference

@@ -1,8 +1,9 @@
-//! Segments in the order in which they passed, where a file has them in another one. Pure.
+//! Restores the order of segments in which they passed, if a file has another one. Pure.
 //!
-//! Programs that capture with several threads, interfaces or queues write packets behind later ones. A segment is moved
-//! before those with later time stamps, but not before what its own numbers show that its sender had sent or received:
-//! then its time stamp is wrong. Bytes that an acknowledgment before them acknowledges are taken out of turn.
+//! Programs that capture with several threads, interfaces or queues write packets behind later
+//! ones. A segment is moved before those with later time stamps, but not before a segment that its
+//! sender must have sent or received before, by its numbers: then its time stamp is wrong. Bytes
+//! that an earlier acknowledgment covers are taken out of turn.
 
 use std::collections::VecDeque;
 
@@ -14,14 +15,14 @@ use crate::sequence::is_behind;
 const MOST_SEGMENTS: usize = 1024;
 const MOST_BYTES: usize = 4 << 20;
 
-/// Bytes this long behind their acknowledgment are more likely to have been sent again.
+/// Bytes this long after their acknowledgment are more likely to be retransmissions.
 const MOST_LATE_NS: i64 = 10_000_000;
 
 /// A segment that waits for earlier ones.
 #[derive(Debug)]
 pub(crate) struct WaitingSegment {
     pub(crate) packet: u64,
-    /// Without its payload.
+    /// Header, without the payload.
     head: TcpSegment<'static>,
     payload: Box<[u8]>,
 }
@@ -63,7 +64,7 @@ impl OrderWindow {
         );
     }
 
-    /// The next segment: of more than the window has room for, and of all at the end of the file.
+    /// The next segment, if the window is full, or at the end of the file.
     pub(crate) fn next(&mut self, is_end: bool) -> Option<WaitingSegment> {
         let is_full = self.waiting.len() > MOST_SEGMENTS || self.bytes > MOST_BYTES;
         let next = (is_full || is_end).then(|| self.waiting.pop_front())??;
@@ -71,7 +72,7 @@ impl OrderWindow {
         Some(next)
     }
 
-    /// A segment that the given one acknowledges, with bytes from the place `missing` on.
+    /// A segment that the given one acknowledges, with bytes from the offset `missing` on.
     pub(crate) fn take(&mut self, by: &TcpSegment<'_>, missing: u32) -> Option<WaitingSegment> {
         let is_wanted = |of: &WaitingSegment| {
             let is_near = of.head.at_ns.saturating_sub(by.at_ns) <= MOST_LATE_NS;
@@ -94,7 +95,7 @@ impl OrderWindow {
     }
 }
 
-/// Whether the sender of a segment had sent or received the other one before, by their numbers.
+/// True if the sender of a segment had sent or received the other one before, by their numbers.
 fn follows(segment: &TcpSegment<'_>, other: &TcpSegment<'_>) -> bool {
     if (segment.source, segment.destination) != (other.source, other.destination) {
         return acknowledges(segment, other);
@@ -105,7 +106,7 @@ fn follows(segment: &TcpSegment<'_>, other: &TcpSegment<'_>) -> bool {
     !is_before
 }
 
-/// Whether a segment acknowledges the bytes of the other one.
+/// True if a segment acknowledges the bytes of the other one.
 fn acknowledges(segment: &TcpSegment<'_>, other: &TcpSegment<'_>) -> bool {
     (segment.source, segment.destination) == (other.destination, other.source)
         && segment.flags.ack

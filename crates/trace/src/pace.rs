@@ -1,39 +1,40 @@
-//! Whether an end sends as much as its congestion window permits, by what it sends in each round trip. Pure.
+//! Decides if an end sends as much as its congestion window permits, by the data of each round
+//! trip. Pure.
 //!
-//! Without a loss, a congestion window that limits its sender grows: by a segment in each round trip, or faster (RFC 5681,
-//! section 3.1), and it does not grow while it limits nobody (RFC 7661). So a sender that sends the same or less in each
-//! round trip, and lost nothing, is held back by something else: its program, its send buffer, or a pace that its
-//! congestion control computes (BBR).
+//! Without a loss, a congestion window that limits its sender grows: by a segment in each round
+//! trip, or faster (RFC 5681, section 3.1), and one that does not limit it does not grow (RFC
+//! 7661). So a sender that sends the same or less in each round trip, and lost nothing, has another
+//! limit: its program, its send buffer, or a pace that its congestion control computes (BBR).
 
-/// Round trips without growth from which on the pace is steady. CUBIC can take some of them for a segment (RFC 9438,
-/// section 4.3).
+/// Round trips without growth from which on the pace is steady. CUBIC can take some of them for a
+/// segment (RFC 9438, section 4.3).
 const STEADY_ROUNDS: u32 = 10;
 
-/// The same, where what is in flight does not show: bytes of a round trip vary with its length.
+/// The same, if the data in flight are unknown: bytes of a round trip vary with its length.
 const STEADY_ROUNDS_OF_BYTES: u32 = 20;
 
-/// No round is shorter.
+/// Length of the shortest round.
 const LEAST_ROUND_NS: i64 = 1_000_000;
 
-/// What the pace says about the waits of a sender since the last verdict.
+/// Verdict about the waits of a sender since the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaceVerdict {
-    /// It sends more in each round trip, or has lost something: its congestion window limits it.
+    /// Growth of the data of a round trip, or a loss: the congestion window limits the sender.
     Growing,
-    /// Not known yet.
+    /// Not decided yet.
     Undecided,
-    /// It sends no more than before.
+    /// No growth.
     Steady,
 }
 
-/// What an end sends in each round trip.
+/// Data of an end in each round trip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SendingPace {
-    /// When the round began.
+    /// Beginning of the round.
     start_ns: Option<i64>,
     /// The most in flight in it, or bytes that passed in it so far.
     amount: i64,
-    /// That of the round with the most.
+    /// Amount of the round with the most.
     most: i64,
     /// Rounds since then.
     rounds: u32,
@@ -41,12 +42,12 @@ pub(crate) struct SendingPace {
 }
 
 impl SendingPace {
-    /// A segment was lost: from now on the window is smaller, and grows slowly.
+    /// Handles a loss: from now on the window is smaller, and grows slowly.
     pub(crate) fn lost(&mut self) {
         self.has_lost = true;
     }
 
-    /// Behind a pause the window starts small again.
+    /// Handles a pause, after which the window starts small again.
     pub(crate) fn restart(&mut self) {
         *self = SendingPace {
             has_lost: self.has_lost,
@@ -54,7 +55,8 @@ impl SendingPace {
         };
     }
 
-    /// New bytes pass. `flight`: with them, where that shows. `round_ns`: how long a round trip takes.
+    /// Adds new bytes. `flight`: data in flight with them, if known. `round_ns`: length of a round
+    /// trip.
     pub(crate) fn sent(
         &mut self,
         at_ns: i64,
@@ -63,7 +65,8 @@ impl SendingPace {
         round_ns: i64,
         segment_size: i64,
     ) -> PaceVerdict {
-        // The next burst can come a little sooner than a round trip behind the first segment of the one before.
+        // The next burst can come slightly sooner than a round trip after the first segment of the
+        // one before.
         let round_ns = (round_ns - round_ns / 10).max(LEAST_ROUND_NS);
         let start_ns = *self.start_ns.get_or_insert(at_ns);
         let mut verdict = PaceVerdict::Undecided;

@@ -1,15 +1,15 @@
-//! Round trips of a path, and what is known where the receiver is near: round trips by what its acknowledgments
-//! release, and when its window permitted what comes. Pure.
+//! Round trips of a path, and estimates for a capture near the receiver: round trips by the data
+//! that its acknowledgments release, and the moments from which its window permitted data. Pure.
 
 use std::collections::VecDeque;
 
 use crate::connection::LONGEST_RTT_NS;
 use crate::round_trip::{SentStamps, SmoothedRoundTrip};
 
-/// Ends of windows that are remembered. Of more, every second one is.
+/// Ends of windows that are kept. Of more, every second one is.
 const MOST_LIMITS: usize = 512;
 
-/// A round trip that is this much longer than the shortest one, and twice as long, has a queue.
+/// A round trip that exceeds the shortest one by this, and is twice as long, contains a queue.
 const LEAST_QUEUE_NS: i64 = 5_000_000;
 
 /// Means over waits for acknowledgments.
@@ -48,8 +48,8 @@ impl PathMeans {
     }
 }
 
-/// Round trips of the bytes of an end: the last and the smoothed one, whichever is shorter, since one late
-/// acknowledgment is no queue; and the shortest one.
+/// Round trips of the data of an end: the shorter one of the last and the smoothed one, since one
+/// late acknowledgment is no queue; and the shortest one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathRoundTrip {
     pub(crate) now_ns: i64,
@@ -57,7 +57,7 @@ pub(crate) struct PathRoundTrip {
 }
 
 impl PathRoundTrip {
-    /// Where only one is known.
+    /// A round trip, if only one is known.
     pub(crate) fn always(rtt_ns: i64) -> PathRoundTrip {
         PathRoundTrip {
             now_ns: rtt_ns,
@@ -71,12 +71,12 @@ impl PathRoundTrip {
     }
 }
 
-/// When the window of a receiver ended where.
+/// Ends of a receiver's window, with their moments.
 #[derive(Debug, Default)]
 pub(crate) struct WindowPermissions(VecDeque<(i64, i64)>);
 
 impl WindowPermissions {
-    /// The window ends at the place from this moment on.
+    /// Adds the end of a window, offered from this moment on.
     pub(crate) fn offered(&mut self, limit: i64, at_ns: i64) {
         if self.0.back().is_some_and(|(last, _)| *last >= limit) {
             return;
@@ -91,7 +91,7 @@ impl WindowPermissions {
         self.0.push_back((limit, at_ns));
     }
 
-    /// Since when bytes up to the place may be sent.
+    /// Moment from which bytes up to the offset may be sent.
     pub(crate) fn permitted_ns(&mut self, end: i64) -> Option<i64> {
         while self.0.front().is_some_and(|(limit, _)| *limit < end) {
             self.0.pop_front();
@@ -100,8 +100,8 @@ impl WindowPermissions {
     }
 }
 
-/// Round trips from acknowledgments without data to the data that they release, by time stamps (RFC 7323, section 4):
-/// too long by up to one tick of the clock of the end that acknowledges.
+/// Round trips from acknowledgments without data to the data that they release, by time stamps (RFC
+/// 7323, section 4): too long by up to one tick of the clock of the acknowledging end.
 #[derive(Debug, Default)]
 pub(crate) struct EchoedRoundTrip {
     stamps: SentStamps,
@@ -111,15 +111,15 @@ pub(crate) struct EchoedRoundTrip {
 }
 
 impl EchoedRoundTrip {
-    /// An acknowledgment with this TSval passes.
+    /// Adds an acknowledgment with this TSval.
     pub(crate) fn sent(&mut self, value: u32, at_ns: i64) {
         self.stamps.sent(value, at_ns);
     }
 
-    /// Data that echo the TSval, so long behind the data before them. Behind a longer pause it is that pause which
-    /// takes the time.
+    /// Adds data that echo the TSval, this long after the data before them. After a longer pause,
+    /// the pause takes the time.
     pub(crate) fn echoed(&mut self, echo: u32, at_ns: i64, since_data_ns: i64) {
-        // The first data that echo a value follow from it. Those behind them can have waited.
+        // The first data that echo a value follow from it. Later ones may have waited.
         if self.last_echo.replace(echo) == Some(echo) {
             return;
         }

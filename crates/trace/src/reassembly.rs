@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Stretches that wait for bytes before them.
+/// Ranges that wait for bytes before them.
 const MOST_WAITING: usize = 256;
 
-/// Neighbouring bytes that passed together for the first time.
+/// Adjacent bytes that passed together for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewBytes {
     pub(crate) at_ns: i64,
@@ -13,9 +13,9 @@ pub(crate) struct NewBytes {
     pub(crate) place: i64,
     /// Bytes on the wire.
     pub(crate) length: i64,
-    /// Place in the other direction that their sender expected next.
+    /// Offset in the other direction that their sender expected next.
     pub(crate) acknowledged: i64,
-    /// The first of them, as far as they were captured.
+    /// Their beginning, as far as it was captured.
     pub(crate) captured: Box<[u8]>,
 }
 
@@ -38,7 +38,7 @@ impl InOrder {
         }
     }
 
-    /// The place of the first byte, where it is known before it passes.
+    /// Sets the offset of the first byte, if it is known before it passes.
     pub(crate) fn begin(&mut self, place: i64) {
         self.next.get_or_insert(place);
     }
@@ -47,7 +47,7 @@ impl InOrder {
     pub(crate) fn add(&mut self, bytes: NewBytes) {
         self.begin(bytes.place);
         let is_late = self.next.is_some_and(|next| bytes.place < next);
-        // What is behind a gap that was given up has no place any more.
+        // Bytes behind a gap that was given up have no offset any more.
         if is_late || bytes.length <= 0 {
             return;
         }
@@ -55,7 +55,7 @@ impl InOrder {
         self.waiting.insert(bytes.place, bytes);
     }
 
-    /// The receiver has everything before that place: what is missing was not captured.
+    /// Skips to an offset up to which the receiver has everything: missing bytes were not captured.
     pub(crate) fn skip_to(&mut self, place: i64) {
         let first = self.waiting.first_key_value().map(|(first, _)| *first);
         if let (Some(first), Some(next)) = (first, self.next) {
@@ -63,7 +63,7 @@ impl InOrder {
         }
     }
 
-    /// The next bytes in order, if they are there.
+    /// The next bytes in order, if available.
     pub(crate) fn pop(&mut self) -> Option<NewBytes> {
         let (first, _) = self.waiting.first_key_value()?;
         let is_full = self.waiting.len() > MOST_WAITING || self.waiting_bytes > self.limit;

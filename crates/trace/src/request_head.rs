@@ -33,11 +33,11 @@ impl HeadStart {
     }
 }
 
-/// What the beginning of a request says.
+/// The fields of the beginning of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestStart {
     pub(crate) number: Option<u64>,
-    /// Bytes of the whole request, where that is known.
+    /// Bytes of the whole request, if known.
     pub(crate) length: Option<i64>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn number(label: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// Method and target of a request, where the bytes begin with both.
+/// Method and target of a request, if the bytes begin with both.
 pub(crate) fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let line = &line[..line.len().min(2 * LONGEST_NAME)];
@@ -91,7 +91,7 @@ pub(crate) fn request_line(head: &[u8]) -> (Option<String>, Option<String>) {
     (method.map(kept), path.map(kept))
 }
 
-/// Whether these bytes begin with the line of a request, as far as they were captured.
+/// True if these bytes begin with the line of a request, as far as they were captured.
 pub(crate) fn begins_request(bytes: &[u8]) -> bool {
     let line = bytes
         .split(|byte| *byte == b'\r')
@@ -107,7 +107,7 @@ pub(crate) fn begins_request(bytes: &[u8]) -> bool {
             .is_some_and(|version| version.starts_with(b"HTTP/1."))
 }
 
-/// The status of a response; a head that was cut off has its status line.
+/// The status of a response; a head that was cut has its status line.
 pub(crate) fn status(head: &[u8]) -> Option<u16> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
@@ -115,7 +115,7 @@ pub(crate) fn status(head: &[u8]) -> Option<u16> {
     response.code
 }
 
-/// Bytes of a response with its head, where the head states them.
+/// Bytes of a response with its head, if the head declares them.
 pub(crate) fn response_length(head: &[u8]) -> Option<u64> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
@@ -125,12 +125,12 @@ pub(crate) fn response_length(head: &[u8]) -> Option<u64> {
     let mut headers = response.headers.iter();
     let found = headers.find(|header| header.name.eq_ignore_ascii_case("Content-Length"))?;
     let body: u64 = str::from_utf8(found.value).ok()?.parse().ok()?;
-    // The response to a HEAD, and one that was not modified, have a length and no body.
+    // The response to a HEAD, and a 304, have a length and no body.
     let has_body = !matches!(response.code, Some(100..200 | 204 | 304));
     has_body.then(|| body.saturating_add(length as u64))
 }
 
-/// Whether the first bytes of an end are no HTTP, as far as they were captured.
+/// True if the first bytes of an end are not HTTP, as far as they were captured.
 pub(crate) fn is_foreign(is_client: bool, bytes: &[u8]) -> bool {
     if !is_client {
         return !bytes.is_empty() && !bytes.starts_with(&b"HTTP/"[..bytes.len().min(5)]);
@@ -145,7 +145,8 @@ pub(crate) fn is_foreign(is_client: bool, bytes: &[u8]) -> bool {
         .all(|byte| byte.is_ascii_uppercase() || *byte == b'-')
 }
 
-/// Whether bytes begin like a request of HTTP; `None` where they begin neither like one nor like a response.
+/// True if bytes begin like a request of HTTP; `None` if they begin neither like one nor like a
+/// response.
 pub(crate) fn is_request(bytes: &[u8]) -> Option<bool> {
     if bytes.starts_with(b"HTTP/1.") {
         return Some(false);

@@ -1,6 +1,6 @@
-//! Which segments were sent again, and why. Pure.
+//! Recognition of retransmissions, and their causes. Pure.
 //!
-//! The kind follows from what the sender can have known when it sent the segment:
+//! The kind follows from the information that the sender can have had when it sent the segment:
 //!
 //! | kind | evidence |
 //! |---|---|
@@ -11,12 +11,14 @@
 //! | fast (RFC 5681, 6582, 6675, 8985) | acknowledgments came in that show a loss: SACK of later bytes or of bytes sent later, duplicates, or progress up to these bytes |
 //! | unexplained | nothing of this |
 //!
-//! Whether it was needed is shown by what follows: a D-SACK of its bytes (RFC 2883), an acknowledgment with a time
-//! stamp older than the retransmission (Eifel, RFC 3522), or an acknowledgment that passed before it.
+//! Later packets show if it was needed: a D-SACK of its bytes (RFC 2883), an acknowledgment with a
+//! time stamp older than the retransmission (Eifel, RFC 3522), or an acknowledgment that passed
+//! before it.
 //!
-//! Bytes that pass for the first time though later ones have passed were either lost before the place of capture
-//! and sent again, or overtaken. Time stamps decide; where they are equal or not in use, the time since the later
-//! bytes does: a sender needs a round trip from here to know of a loss.
+//! Bytes that pass for the first time after later ones were either lost before the point of capture
+//! and sent again, or overtaken. Time stamps decide; if they are equal or not in use, the time
+//! since the later bytes does: a sender detects a loss at the earliest a round trip after this
+//! point.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,25 +26,26 @@ use std::ops::Range;
 use crate::scoreboard::{Scoreboard, SegmentBytes};
 use crate::sequence::is_behind;
 
-/// A duplicate acknowledgment more than two shows a loss (RFC 5681, section 3.2).
+/// Duplicate acknowledgments that show a loss (RFC 5681, section 3.2).
 const DUPLICATES_OF_LOSS: u32 = 3;
 
-/// Round trip where none is known.
+/// Round trip if none is known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
 
-/// No silence shorter than this is a timer's.
+/// Shortest silence that can be a timer's.
 const LEAST_SILENCE_NS: i64 = 2_000_000;
 
-/// A timer that expires though acknowledgments come in has waited longer than this: Linux waits 200 ms at least.
+/// Shortest wait of a timer that expires though acknowledgments arrive: Linux waits 200 ms at
+/// least.
 pub(crate) const LEAST_TIMEOUT_NS: i64 = 190_000_000;
 
-/// Time in which bytes that were overtaken arrive, where no round trip is known; as in Wireshark.
+/// Time in which bytes that were overtaken arrive, if no round trip is known; as in Wireshark.
 const OVERTAKEN_NS: i64 = 3_000_000;
 
-/// Retransmissions that can still be shown to be spurious, for each direction.
+/// Retransmissions that can still be recognised as spurious, for each direction.
 const MOST_JUDGED: usize = 256;
 
-/// Why a segment was sent again.
+/// Cause of a retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RetransmissionKind {
     /// A SYN, or the response to one.
@@ -51,11 +54,11 @@ pub enum RetransmissionKind {
     Fast,
     /// The timer expired.
     Timeout,
-    /// In flight when the timer had expired.
+    /// The data was in flight when the timer expired.
     AfterTimeout,
     /// The timer of a tail loss probe expired.
     TailLossProbe,
-    /// The capture does not show why.
+    /// The capture does not show the cause.
     Unexplained,
 }
 
@@ -70,14 +73,14 @@ impl RetransmissionKind {
         RetransmissionKind::Unexplained,
     ];
 
-    /// Whether a timer of the sender caused it.
+    /// True if a timer of the sender caused it.
     pub fn is_by_timer(self) -> bool {
         use RetransmissionKind::{Handshake, TailLossProbe, Timeout};
         matches!(self, Handshake | Timeout | TailLossProbe)
     }
 }
 
-/// What shows that a retransmission was not needed.
+/// Evidence that a retransmission was not needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpuriousEvidence {
     /// The receiver reported its bytes as received twice (RFC 2883).
@@ -93,19 +96,19 @@ pub enum SpuriousEvidence {
 pub struct Retransmission {
     /// Number of the packet.
     pub packet: u64,
-    /// When it passed, in nanoseconds.
+    /// Its moment, in nanoseconds.
     pub at_ns: i64,
-    /// Place of its first byte in the stream; the SYN has place 0 where it was captured.
+    /// Offset of its first byte in the stream; the SYN has offset 0 if it was captured.
     pub place: i64,
     /// Bytes sent again; SYN and FIN count as one.
     pub bytes: u64,
-    /// Why.
+    /// Its cause.
     pub kind: RetransmissionKind,
-    /// Time since the bytes were sent before, in nanoseconds, where that was captured.
+    /// Time since the bytes were sent before, in nanoseconds, if that was captured.
     pub since_sent_ns: Option<i64>,
     /// Time since the last segment of the connection, in nanoseconds.
     pub silence_ns: i64,
-    /// What shows that it was not needed.
+    /// Evidence that it was not needed.
     pub spurious: Option<SpuriousEvidence>,
 }
 
@@ -115,7 +118,7 @@ pub struct RetransmissionCounts {
     by_kind: [u64; RetransmissionKind::ALL.len()],
     bytes_by_kind: [u64; RetransmissionKind::ALL.len()],
     spurious_by_kind: [u64; RetransmissionKind::ALL.len()],
-    /// Bytes sent again, that had passed before or were lost before the place of capture.
+    /// Bytes sent again, which had passed before or were lost before the point of capture.
     pub bytes: u64,
     /// Bytes of retransmissions that were not needed.
     pub spurious_bytes: u64,
@@ -148,7 +151,7 @@ impl RetransmissionCounts {
     }
 }
 
-/// What is known when a segment passes that was sent again, or overtaken.
+/// State of the connection when a segment passes that was sent again, or overtaken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendMoment {
     pub(crate) packet: u64,
@@ -157,32 +160,32 @@ pub(crate) struct SendMoment {
     pub(crate) stamp: Option<u32>,
     /// Time since the last segment of the connection.
     pub(crate) silence_ns: i64,
-    /// The longest round trip that is known between the ends.
+    /// The longest known round trip between the ends.
     pub(crate) rtt_ns: Option<i64>,
-    /// Round trip between the place of capture and the sender.
+    /// Round trip between the point of capture and the sender.
     pub(crate) sender_rtt_ns: Option<i64>,
     /// Both ends permit SACK.
     pub(crate) uses_sack: bool,
 }
 
-/// How a sender repairs losses.
+/// State of the sender's loss recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Recovery {
     #[default]
     None,
-    /// Until everything before the place is acknowledged.
+    /// Until everything before the offset is acknowledged.
     Fast(i64),
     Timeout(i64),
 }
 
-/// A retransmission whose need is not known yet.
+/// A retransmission that may still turn out to be spurious.
 #[derive(Debug, Clone)]
 struct JudgedRetransmission {
     bytes: Range<i64>,
     stamp: Option<u32>,
     kind: RetransmissionKind,
     amount: u64,
-    /// Its place in the list, where it is there.
+    /// Its index in the list, if it is listed.
     index: Option<usize>,
     is_acknowledged: bool,
     spurious: Option<SpuriousEvidence>,
@@ -199,8 +202,8 @@ pub(crate) struct Explainer {
     has_probed: bool,
     duplicates: u32,
     progress_ns: Option<i64>,
-    /// The last SACK, and the last duplicate acknowledgment: place behind the bytes that it can have shown as lost,
-    /// and its moment.
+    /// The last SACK, and the last duplicate acknowledgment: offset behind the bytes that it can
+    /// have shown as lost, and its moment.
     shown: [Option<(i64, i64)>; 2],
 }
 
@@ -212,12 +215,13 @@ impl Explainer {
         }
     }
 
-    /// Whether the sender repairs a loss without having waited for a timer.
+    /// True if the sender repairs a loss without having waited for a timer.
     pub(crate) fn is_in_fast_recovery(&self) -> bool {
         matches!(self.recovery, Recovery::Fast(_))
     }
 
-    /// Notes a segment that passed again or late; `None` where it was overtaken and not sent again.
+    /// Classifies a segment that passed again or late; `None` if it was overtaken and not sent
+    /// again.
     pub(crate) fn sent_late(
         &mut self,
         bytes: Range<i64>,
@@ -291,21 +295,23 @@ impl Explainer {
         let has_sack = board.has_sack_behind(bytes.start);
         let rtt_ns = moment.rtt_ns.unwrap_or(UNKNOWN_RTT_NS);
         let reaction_ns = LEAST_SILENCE_NS.max(rtt_ns + rtt_ns / 4);
-        // A loss that SACK shows is repaired up to a round trip later, to allow for reordering (RFC 8985, section 6).
+        // A loss that SACK shows is repaired up to a round trip later, to allow for reordering (RFC
+        // 8985, section 6).
         let is_awaited = has_sack && !is_repeated;
         let is_silent = moment.silence_ns > reaction_ns + if is_awaited { rtt_ns } else { 0 };
         let is_unrepaired = self.recovery == Recovery::None;
         if is_silent && (is_first || is_last && !has_sack && is_unrepaired) {
             return self.by_timer(is_first, is_last && moment.uses_sack && !has_sack, sent);
         }
-        // What was shown until a round trip ago can have caused it, though it has arrived meanwhile.
+        // A loss shown up to a round trip ago can have caused it, even if the data has arrived
+        // meanwhile.
         let is_recent = |at_ns: i64| moment.at_ns - at_ns <= reaction_ns;
         let mut shown = self.shown.iter().flatten();
         let was_shown = shown.any(|(end, at_ns)| bytes.start < *end && is_recent(*at_ns));
         let before = found.before.as_ref();
         let was_overtaken = before.is_some_and(|before| board.was_overtaken(before));
         let shows_loss = was_overtaken || !is_repeated && (has_sack || was_shown);
-        // Without progress: the timer expired though segments come in.
+        // Without progress: the timer expired though segments arrive.
         let progress_ns = before
             .map(|before| before.last_sent_ns)
             .max(self.progress_ns);
@@ -318,7 +324,8 @@ impl Explainer {
             Recovery::Fast(end) if bytes.start < end => return RetransmissionKind::Fast,
             _ => {}
         }
-        // The first missing bytes, as soon as those before them are acknowledged (RFC 6582, section 3.2).
+        // The first missing bytes, as soon as those before them are acknowledged (RFC 6582, section
+        // 3.2).
         let is_partial = is_first && self.progress_ns.is_some_and(is_recent) && !is_last;
         let is_duplicated = self.duplicates >= DUPLICATES_OF_LOSS;
         if has_sack || is_duplicated || was_shown || was_overtaken || is_partial {
@@ -328,7 +335,7 @@ impl Explainer {
         RetransmissionKind::Unexplained
     }
 
-    /// Which timer expired. `can_be_probe`: the last bytes, which no SACK has shown as lost.
+    /// The timer that expired. `can_be_probe`: the last bytes, which no SACK has shown as lost.
     fn by_timer(&mut self, is_first: bool, can_be_probe: bool, sent: i64) -> RetransmissionKind {
         if can_be_probe && !self.has_probed && self.recovery == Recovery::None {
             self.has_probed = true;
@@ -341,7 +348,8 @@ impl Explainer {
         RetransmissionKind::Timeout
     }
 
-    /// Notes an acknowledgment that acknowledges the bytes for the first time, with the time stamp that it echoes.
+    /// Adds an acknowledgment that covers the bytes for the first time, with the time stamp that it
+    /// echoes.
     pub(crate) fn progressed(&mut self, newly: Range<i64>, at_ns: i64, echo: Option<u32>) {
         let to = newly.end;
         self.duplicates = 0;
@@ -355,8 +363,9 @@ impl Explainer {
         }
         for index in 0..self.judged.len() {
             let judged = &mut self.judged[index];
-            // The first acknowledgment of all its bytes decides, and only about the first bytes that it covers: it
-            // echoes the segment that brought them, and what is behind them can have been waiting at the receiver.
+            // The first acknowledgment of all its bytes decides, and only about the first bytes
+            // that it covers: it echoes the segment that brought them, and later bytes can have
+            // been waiting at the receiver.
             if judged.is_acknowledged || judged.bytes.end > to {
                 continue;
             }
@@ -372,18 +381,19 @@ impl Explainer {
         }
     }
 
-    /// Notes a duplicate acknowledgment of what is before the place.
+    /// Adds a duplicate acknowledgment of the bytes before the offset.
     pub(crate) fn duplicated(&mut self, place: i64, at_ns: i64) {
         self.duplicates = self.duplicates.saturating_add(1);
         self.shown[1] = Some((place + 1, at_ns));
     }
 
-    /// Notes a SACK of what is before the place.
+    /// Adds a SACK of the bytes before the offset.
     pub(crate) fn selected(&mut self, end: i64, at_ns: i64) {
         self.shown[0] = Some((end, at_ns));
     }
 
-    /// Notes that the receiver has received the bytes twice. Whether a retransmission explains it.
+    /// Adds a report that the receiver has received the bytes twice. True if a retransmission
+    /// explains it.
     pub(crate) fn received_twice(&mut self, bytes: Range<i64>) -> bool {
         let index = self.judged.iter().position(|judged| {
             judged.bytes.start < bytes.end
@@ -396,7 +406,8 @@ impl Explainer {
         index.is_some()
     }
 
-    /// Marks a retransmission as spurious. A D-SACK replaces other evidence, since it is the receiver's own word.
+    /// Marks a retransmission as spurious. A D-SACK replaces other evidence, since the receiver
+    /// itself reports it.
     fn condemn(&mut self, index: usize, evidence: SpuriousEvidence) {
         let Some(judged) = self.judged.get_mut(index) else {
             return;
@@ -413,8 +424,8 @@ impl Explainer {
         if let Some(listed) = judged.index.and_then(|index| self.list.get_mut(index)) {
             listed.spurious = Some(evidence);
         }
-        // No transmission but the first was needed: the sender knows that as well, and goes on as before the
-        // timeout (RFC 5682, section 3).
+        // Only the first transmission was needed: the sender detects that as well, and continues as
+        // before the timeout (RFC 5682, section 3).
         let overlaps = |other: &&JudgedRetransmission| {
             other.bytes.start < bytes.end && bytes.start < other.bytes.end
         };
@@ -425,7 +436,8 @@ impl Explainer {
     }
 }
 
-/// Whether bytes that pass for the first time were sent before, and lost before the place of capture.
+/// True if bytes that pass for the first time were sent before, and lost before the point of
+/// capture.
 fn is_sent_again(found: SegmentBytes, moment: &SendMoment) -> bool {
     let Some((since_ns, behind)) = found.filled else {
         return false;

@@ -1,29 +1,30 @@
-//! Round trips of a connection, as they passed the place of capture. Pure.
+//! Round trips of a connection, as they passed the point of capture. Pure.
 //!
-//! A sample runs from a segment to the acknowledgment that covers it, both where they were captured: at the
-//! sender it is the whole round trip, elsewhere the part between that place and the receiver, and it contains the
-//! receiver's delay of acknowledgments. Bytes that were sent twice give none (Karn's rule: P. Karn, C. Partridge:
-//! Improving Round-Trip Time Estimates in Reliable Transport Protocols, SIGCOMM 1987; RFC 6298, section 3).
+//! A sample runs from a segment to the acknowledgment that covers it, both at the point of capture:
+//! at the sender it is the whole round trip, elsewhere the part between that point and the
+//! receiver, and it contains the receiver's delay of acknowledgments. Bytes that were sent twice
+//! give none (Karn's rule: P. Karn, C. Partridge: Improving Round-Trip Time Estimates in Reliable
+//! Transport Protocols, SIGCOMM 1987; RFC 6298, section 3).
 
 use std::collections::VecDeque;
 
-/// Time stamps (TSval) whose first segment is remembered, for each direction.
+/// Time stamps (TSval) whose first segment is kept, for each direction.
 const MOST_STAMPS: usize = 1024;
 
 /// A round trip, measured by an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
-    /// When the acknowledgment passed, in nanoseconds.
+    /// Moment of the acknowledgment, in nanoseconds.
     pub at_ns: i64,
     /// The round trip, in nanoseconds.
     pub rtt_ns: i64,
-    /// Number of the window of data in which the segment was sent: a window ends with the acknowledgment of what
-    /// was in flight when it began.
+    /// Number of the window of data in which the segment was sent: a window ends with the
+    /// acknowledgment of the data that were in flight when it began.
     pub window: u32,
 }
 
-/// Round trips of one direction, in bounded memory: the first samples in their order, and a random selection of
-/// all of them for percentiles.
+/// Round trips of one direction, in bounded memory: the first samples in their order, and a random
+/// selection of all of them for percentiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundTripTimes {
     samples: Vec<RttSample>,
@@ -58,8 +59,8 @@ impl RoundTripTimes {
         self.sum_ns += i128::from(sample.rtt_ns);
         self.smallest_ns = self.smallest_ns.min(sample.rtt_ns);
         self.largest_ns = self.largest_ns.max(sample.rtt_ns);
-        // Algorithm R (J. Vitter: Random Sampling with a Reservoir, 1985) with a fixed seed, so that the same
-        // capture has the same percentiles.
+        // Algorithm R (J. Vitter: Random Sampling with a Reservoir, 1985) with a fixed seed, so
+        // that the same capture has the same percentiles.
         if self.selected.len() < self.limit {
             self.selected.push(sample.rtt_ns);
             return;
@@ -78,12 +79,13 @@ impl RoundTripTimes {
         self.random
     }
 
-    /// The first samples, in the order of their acknowledgments; all, where [`count`](Self::count) is as many.
+    /// The first samples, in the order of their acknowledgments; all, if [`count`](Self::count) is
+    /// as many.
     pub fn samples(&self) -> &[RttSample] {
         &self.samples
     }
 
-    /// How many samples there were.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -103,8 +105,8 @@ impl RoundTripTimes {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// The smallest sample that at least this share (0 to 1) of the samples do not exceed, in nanoseconds. Exact
-    /// where all samples were kept, otherwise of a random selection.
+    /// The smallest sample that at least this share (0 to 1) of the samples do not exceed, in
+    /// nanoseconds. Exact if all samples were kept, otherwise of a random selection.
     pub fn percentile_ns(&self, share: f64) -> Option<i64> {
         let mut sorted = self.selected.clone();
         sorted.sort_unstable();
@@ -113,7 +115,8 @@ impl RoundTripTimes {
     }
 }
 
-/// Smoothed round trip and its variation (RFC 6298, section 2), to judge what the sender can have waited for.
+/// Smoothed round trip and its variation (RFC 6298, section 2), for estimating how long the sender
+/// can have waited.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SmoothedRoundTrip {
     srtt_ns: Option<i64>,
@@ -147,7 +150,7 @@ impl SmoothedRoundTrip {
     }
 }
 
-/// When each TSval of a direction passed first (RFC 7323, section 4).
+/// Moment at which each TSval of a direction passed first (RFC 7323, section 4).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentStamps(VecDeque<(u32, i64)>);
 
@@ -163,8 +166,8 @@ impl SentStamps {
         self.0.push_back((value, at_ns));
     }
 
-    /// The round trip of an acknowledgment that echoes the value, measured from the first segment with it: too
-    /// long by up to one tick of its sender's clock.
+    /// The round trip of an acknowledgment that echoes the value, measured from the first segment
+    /// with it: too long by up to one tick of its sender's clock.
     pub(crate) fn echoed(&mut self, echo: u32, at_ns: i64) -> Option<i64> {
         while let Some((value, _)) = self.0.front() {
             if !crate::sequence::is_behind(echo, *value) {

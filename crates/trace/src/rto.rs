@@ -1,8 +1,9 @@
-//! Retransmission timeouts that other settings would have had, over the round trips of a capture. Pure.
+//! Retransmission timeouts that other settings would have had, over the round trips of a capture.
+//! Pure.
 //!
-//! The formulas are those of RFC 6298, section 2, which A. Loukili's dissertation (section 4.1.1) uses with nine
-//! pairs of weights and three strategies of sampling. With a first round trip R: SRTT = R, RTTVAR = R / 2. With
-//! each later one, RTTVAR first, from the old SRTT:
+//! The formulas are those of RFC 6298, section 2, which A. Loukili's dissertation (section 4.1.1)
+//! uses with nine pairs of weights and three strategies of sampling. With a first round trip R:
+//! SRTT = R, RTTVAR = R / 2. With each later one, RTTVAR first, from the old SRTT:
 //!
 //! ```text
 //! RTTVAR = (1 - beta) RTTVAR + beta |SRTT - R|
@@ -10,8 +11,9 @@
 //! RTO    = SRTT + max(G, K RTTVAR), at least the minimum
 //! ```
 //!
-//! A round trip is compared with the timeout in force when its segment was sent: the one that follows from the
-//! samples whose acknowledgments had passed by then. Segments sent before the first of them are not counted.
+//! A round trip is compared with the timeout that was current when its segment was sent: the one
+//! that follows from the samples whose acknowledgments had passed by then. Segments sent before the
+//! first of them are not counted.
 
 use crate::round_trip::RttSample;
 
@@ -26,9 +28,9 @@ pub const PAPER_THRESHOLDS_NS: [f64; 4] = [0.25e9, 0.5e9, 0.75e9, 1e9];
 /// Weights of a new round trip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RtoWeights {
-    /// In the smoothed round trip.
+    /// Weight in the smoothed round trip.
     pub alpha: f64,
-    /// In its variation.
+    /// Weight in its variation.
     pub beta: f64,
 }
 
@@ -52,7 +54,7 @@ pub const PAPER_WEIGHTS: [RtoWeights; 9] = {
     ]
 };
 
-/// How a timeout follows from round trips.
+/// Formula of a timeout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RtoFormula {
     /// Weights of a new round trip.
@@ -66,7 +68,7 @@ pub struct RtoFormula {
 }
 
 impl RtoFormula {
-    /// As the dissertation computes them: K = 4, G = 250 µs, no minimum.
+    /// The formula of the dissertation: K = 4, G = 250 µs, no minimum.
     pub fn paper(weights: RtoWeights) -> RtoFormula {
         RtoFormula {
             weights,
@@ -76,7 +78,7 @@ impl RtoFormula {
         }
     }
 
-    /// As RFC 6298 recommends, for a clock with this granularity: W1, K = 4, at least one second.
+    /// The formula of RFC 6298, for a clock with this granularity: W1, K = 4, at least one second.
     pub fn rfc_6298(granularity_ns: f64) -> RtoFormula {
         RtoFormula {
             weights: PAPER_WEIGHTS[0],
@@ -87,7 +89,7 @@ impl RtoFormula {
     }
 }
 
-/// Which round trips are used.
+/// Round trips that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SamplingStrategy {
     /// The first of each window of data.
@@ -99,7 +101,7 @@ pub enum SamplingStrategy {
 }
 
 impl SamplingStrategy {
-    /// The round trips that it uses.
+    /// The selected round trips.
     pub fn select(self, samples: &[RttSample]) -> Vec<RttSample> {
         let mut selector = SampleSelector::new(self);
         let samples = samples.iter().copied();
@@ -118,7 +120,7 @@ pub struct SampleSelector {
 }
 
 impl SampleSelector {
-    /// Before the first round trip.
+    /// A selector before the first round trip.
     pub fn new(strategy: SamplingStrategy) -> SampleSelector {
         SampleSelector {
             strategy,
@@ -127,7 +129,7 @@ impl SampleSelector {
         }
     }
 
-    /// Whether the next round trip, of the window of data of this number, is used.
+    /// True if the next round trip, of the window of data of this number, is used.
     pub fn selects(&mut self, window: u32) -> bool {
         if self.window != Some(window) {
             self.window = Some(window);
@@ -152,7 +154,7 @@ pub struct RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// Without a round trip yet.
+    /// An estimator without a round trip.
     pub fn new(formula: RtoFormula) -> RtoEstimator {
         RtoEstimator {
             formula,
@@ -199,7 +201,7 @@ impl RtoEstimator {
     }
 }
 
-/// A round trip and the timeout in force when its segment was sent.
+/// A round trip and the timeout that was current when its segment was sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComparedTimeout {
     /// The round trip.
@@ -217,7 +219,8 @@ pub fn timeouts(
     let selected = strategy.select(samples);
     let mut estimator = RtoEstimator::new(formula);
     let mut added = 0;
-    // A later sample can be of a segment that was sent earlier: the estimates are looked up by time.
+    // A later sample can be of a segment that was sent earlier: the estimates are looked up by
+    // time.
     let mut estimates: Vec<(i64, f64)> = Vec::new();
     let mut compared = Vec::new();
     for sample in &selected {
@@ -238,7 +241,8 @@ pub fn timeouts(
     compared
 }
 
-/// How many segments had round trips within their timeouts: the columns of the dissertation's Table 6.
+/// Numbers of segments with round trips within their timeouts: the columns of the dissertation's
+/// Table 6.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RtoTable {
     /// RTO <= 1 s, RTT <= RTO.
@@ -299,15 +303,15 @@ impl RtoTable {
     }
 }
 
-/// Share of segments (0 to 1) that avoid retransmission at a minimum timeout, as the dissertation counts it for
-/// Figures 21 and 22 and Tables 34 and 35: those whose computed timeout is at most the minimum. Table 35 (W9, one:
-/// 54.17 % at 1 s) agrees with Table 6 (50 % + 4 %) only so.
+/// Share of segments (0 to 1) that avoid retransmission at a minimum timeout, as counted in the
+/// dissertation's Figures 21 and 22 and Tables 34 and 35: those whose computed timeout is at most
+/// the minimum. Only so does Table 35 (W9, one: 54.17 % at 1 s) agree with Table 6 (50 % + 4 %).
 pub fn share_up_to(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64> {
     share(compared, |of| of.rto_ns <= minimum_ns)
 }
 
-/// Share of segments (0 to 1) whose round trip is within the timeout, where that is at least the minimum: what a
-/// sender with this minimum would not have sent again.
+/// Share of segments (0 to 1) whose round trip is within the timeout, if that is at least the
+/// minimum: a sender with this minimum would not have sent them again.
 pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64> {
     share(compared, |of| {
         of.sample.rtt_ns as f64 <= of.rto_ns.max(minimum_ns)
@@ -317,28 +321,29 @@ pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64
 /// Timeouts of one formula and one strategy over a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RtoStudyRow {
-    /// The place of its formula among those of the study, from 1 on: 1 to 9 are W1 to W9 in [`paper_study`].
+    /// The index of its formula among those of the study, from 1 on: 1 to 9 are W1 to W9 in
+    /// [`paper_study`].
     pub weights: usize,
     /// The formula.
     pub formula: RtoFormula,
-    /// Which round trips are used.
+    /// Round trips that are used.
     pub strategy: SamplingStrategy,
     /// Its columns of Table 6.
     pub table: RtoTable,
     /// Its column of Tables 34 and 35, for each of [`PAPER_THRESHOLDS_NS`].
     pub up_to: [Option<f64>; 4],
-    /// What a sender with these minimums would not have sent again.
+    /// Share of segments that a sender with these minimums would not have sent again.
     pub within: [Option<f64>; 4],
 }
 
-/// The dissertation's study of timeouts (section 4.1.3) over the round trips of one direction: W1 to W9, each with
-/// some, one and all round trips, as Table 6 orders them.
+/// The dissertation's study of timeouts (section 4.1.3) over the round trips of one direction: W1
+/// to W9, each with some, one and all round trips, in the order of Table 6.
 pub fn paper_study(samples: &[RttSample]) -> Vec<RtoStudyRow> {
     study(&[samples], &PAPER_WEIGHTS.map(RtoFormula::paper))
 }
 
-/// The same study with any formulas over the round trips of several directions: each direction has timeouts of its
-/// own, and the segments of all are counted together.
+/// The same study with any formulas over the round trips of several directions: each direction has
+/// separate timeouts, and the segments of all are counted together.
 pub fn study(directions: &[&[RttSample]], formulas: &[RtoFormula]) -> Vec<RtoStudyRow> {
     use SamplingStrategy::{All, One, Some as Alternate};
     let mut rows = Vec::new();

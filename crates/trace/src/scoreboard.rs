@@ -1,4 +1,4 @@
-//! What a sender sent and its receiver has not acknowledged, and what never passed. Pure.
+//! Sent and unacknowledged bytes, and those that never passed. Pure.
 //!
 //! ```text
 //!          acknowledged                                            sent
@@ -6,20 +6,20 @@
 //!               range  range   hole   SACK          range twice
 //! ```
 //!
-//! Memory is bounded: of a sender that is never acknowledged the oldest ranges are forgotten. So is work: a packet has at
-//! most [`MOST_STEPS`] ranges looked at in order, whatever it contains.
+//! Memory is bounded: for a sender that is never acknowledged the oldest ranges are discarded. So
+//! is work: a packet examines at most [`MOST_STEPS`] ranges in order, whatever its contents.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Holes that are remembered for each direction.
+/// Holes that are kept for each direction.
 const MOST_HOLES: usize = 256;
 
-/// Ranges that one packet has looked at, in each direction. A block of SACK that covers more is continued with the next
-/// packet that has it.
+/// Ranges that one packet examines, in each direction. A block of SACK that covers more is
+/// continued with the next packet that has it.
 const MOST_STEPS: usize = 1024;
 
-/// Neighbouring bytes that were sent together.
+/// Adjacent bytes that were sent together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentRange {
     pub(crate) first: i64,
@@ -40,14 +40,15 @@ struct Hole {
     stamp: Option<u32>,
 }
 
-/// What a segment is made of.
+/// Bytes of a segment, by kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SegmentBytes {
     /// Bytes that had passed before.
     pub(crate) resent: i64,
-    /// Bytes that had not, at the end of the stream or in a hole.
+    /// New bytes, at the end of the stream or in a hole.
     pub(crate) unique: i64,
-    /// When the hole that it fills was seen first, and the TSval of what is behind the hole.
+    /// Moment at which the hole that it fills was seen first, and the TSval of the segment behind
+    /// the hole.
     pub(crate) filled: Option<(i64, Option<u32>)>,
     /// The range with its first byte, before this transmission.
     pub(crate) before: Option<SentRange>,
@@ -60,13 +61,13 @@ pub(crate) struct Delivery {
     pub(crate) shortest_rtt_ns: i64,
 }
 
-/// What an acknowledgment acknowledges for the first time.
+/// Bytes acknowledged for the first time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NewlyAcknowledged {
-    /// When the newest completed segment was sent, where no byte acknowledged now was sent twice or had a SACK, and the
-    /// clock has not gone back since then.
+    /// Moment at which the newest completed segment was sent, if no byte acknowledged now was sent
+    /// twice or had a SACK, and the clock has not gone back since then.
     pub(crate) sent_ns: Option<i64>,
-    /// Bytes that passed elsewhere or not at all: acknowledged, and never captured.
+    /// Bytes acknowledged, but never captured.
     pub(crate) uncaptured: i64,
     pub(crate) bytes: i64,
 }
@@ -74,25 +75,26 @@ pub(crate) struct NewlyAcknowledged {
 /// The bytes between the last acknowledged and the last sent.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// The most ranges that are remembered.
+    /// The most ranges that are kept.
     limit: usize,
     ranges: VecDeque<SentRange>,
     holes: VecDeque<Hole>,
-    /// Place behind the last byte that was sent.
+    /// Offset behind the last sent byte.
     pub(crate) sent: Option<i64>,
-    /// Place behind the last byte that was acknowledged.
+    /// Offset behind the last acknowledged byte.
     pub(crate) acknowledged: Option<i64>,
-    /// Place behind the last byte with a SACK.
+    /// Offset behind the last byte with a SACK.
     pub(crate) sack_end: Option<i64>,
-    /// When the most recently sent of all delivered bytes were sent (RFC 8985, section 5.2).
+    /// Moment at which the most recently sent of all delivered bytes were sent (RFC 8985, section
+    /// 5.2).
     delivered_sent_ns: Option<i64>,
-    /// Place behind the last byte before the clock went back.
+    /// Offset behind the last byte before the clock went back.
     untimed_end: Option<i64>,
     last_blocks: [Option<(i64, i64)>; 4],
 }
 
 impl Scoreboard {
-    /// `limit`: the most segments that are remembered.
+    /// `limit`: the most segments that are kept.
     pub(crate) fn new(limit: usize) -> Scoreboard {
         Scoreboard {
             limit,
@@ -100,7 +102,7 @@ impl Scoreboard {
         }
     }
 
-    /// The clock went back: what is in flight has no round trip.
+    /// Handles a clock that went back: bytes in flight have no round trip.
     pub(crate) fn clock_went_back(&mut self) {
         self.untimed_end = self.sent;
     }
@@ -113,8 +115,8 @@ impl Scoreboard {
         }
     }
 
-    /// Notes a segment with the bytes (SYN and FIN count as one). `new` is called for each stretch that had not
-    /// passed before.
+    /// Adds a segment with the bytes (SYN and FIN count as one). `new` is called for each range
+    /// that had not passed before.
     pub(crate) fn send(
         &mut self,
         bytes: Range<i64>,
@@ -160,7 +162,7 @@ impl Scoreboard {
         });
     }
 
-    /// Takes the bytes out of the holes, and counts those that were in one.
+    /// Removes the bytes from the holes, and counts those that were in one.
     fn fill(
         &mut self,
         bytes: Range<i64>,
@@ -202,7 +204,7 @@ impl Scoreboard {
         (range.first <= place).then_some(range)
     }
 
-    /// Counts one more transmission of the bytes.
+    /// Counts another transmission of the bytes.
     fn resend(&mut self, bytes: Range<i64>, at_ns: i64) {
         self.split(bytes.start);
         self.split(bytes.end);
@@ -215,7 +217,7 @@ impl Scoreboard {
         }
     }
 
-    /// Makes a border between ranges at the place.
+    /// Splits the range at the offset.
     fn split(&mut self, place: i64) {
         let index = self.index_of(place);
         let Some(range) = self.ranges.get_mut(index) else {
@@ -271,8 +273,8 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that a range was delivered. Of one that was sent twice the last transmission counts only if it can
-    /// have been the one: a shortest round trip ago.
+    /// Notes that a range was delivered. Of a range sent twice, the last transmission counts only
+    /// if it can have been the delivered one: a shortest round trip ago.
     fn deliver(&mut self, range: &SentRange, delivery: Delivery) {
         let is_possible = delivery.at_ns - range.last_sent_ns >= delivery.shortest_rtt_ns;
         if range.transmissions == 1 || is_possible {
@@ -280,13 +282,13 @@ impl Scoreboard {
         }
     }
 
-    /// Whether bytes that were sent later have been delivered.
+    /// True if bytes that were sent later have been delivered.
     pub(crate) fn was_overtaken(&self, range: &SentRange) -> bool {
         self.delivered_sent_ns
             .is_some_and(|sent_ns| sent_ns > range.last_sent_ns)
     }
 
-    /// Notes an acknowledgment number.
+    /// Adds an acknowledgment number.
     pub(crate) fn acknowledge(&mut self, to: i64, delivery: Delivery) -> NewlyAcknowledged {
         let mut newly = NewlyAcknowledged::default();
         let Some(before) = self.acknowledged else {
@@ -337,7 +339,7 @@ impl Scoreboard {
         newly
     }
 
-    /// Notes a block of SACK behind the acknowledged bytes.
+    /// Adds a block of SACK behind the acknowledged bytes.
     pub(crate) fn selectively_acknowledge(
         &mut self,
         mut blocks: [Option<(i64, i64)>; 4],
@@ -352,7 +354,7 @@ impl Scoreboard {
                 continue;
             }
             self.sack_end = self.sack_end.max(Some(end));
-            // What the same block had before is marked already.
+            // The part that the same block had before is marked already.
             let before = self.last_blocks.iter().flatten();
             let before = before.filter(|(other, end)| *other <= first && first < *end);
             let marked = before.map(|(_, end)| *end).max().unwrap_or(first);
@@ -376,19 +378,19 @@ impl Scoreboard {
         self.last_blocks = blocks;
     }
 
-    /// Whether something behind the place has a SACK, so that the receiver misses what is before it.
+    /// True if something behind the offset has a SACK, so that the receiver misses bytes before it.
     pub(crate) fn has_sack_behind(&self, place: i64) -> bool {
         let acknowledged = self.acknowledged.unwrap_or(i64::MIN);
         self.sack_end
             .is_some_and(|end| end > place && end > acknowledged)
     }
 
-    /// Whether later bytes have passed, and earlier ones neither passed nor were acknowledged.
+    /// True if later bytes have passed, and earlier ones neither passed nor were acknowledged.
     pub(crate) fn has_gap(&self) -> bool {
         !self.holes.is_empty()
     }
 
-    /// Segments in flight, as far as they are remembered.
+    /// Segments in flight, as far as they are kept.
     pub(crate) fn segments(&self) -> usize {
         self.ranges.len()
     }
@@ -417,14 +419,14 @@ mod tests {
             scoreboard.selectively_acknowledge(block, delivery);
             assert_eq!(with_sack(&scoreboard), (packets * MOST_STEPS).min(7999));
         }
-        // One that has grown.
+        // A block that has grown.
         for place in 8000..8010 {
             scoreboard.send(place..place + 1, place, None, |_| {});
         }
         let block = [Some((1, 8010)), None, None, None];
         scoreboard.selectively_acknowledge(block, delivery);
         assert_eq!(with_sack(&scoreboard), 8009);
-        // One that is new is read from its beginning; one below what is marked has nothing to be marked.
+        // A new block is read from its beginning; one below the marked part has nothing to mark.
         let blocks = [Some((3, 5)), Some((7000, 8010)), None, None];
         scoreboard.selectively_acknowledge(blocks, delivery);
         assert_eq!(with_sack(&scoreboard), 8009);

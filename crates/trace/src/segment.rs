@@ -12,31 +12,31 @@ const HEADER: usize = 20;
 /// A TCP packet, with its payload as far as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSegment<'a> {
-    /// When it passed, in nanoseconds.
+    /// Its moment, in nanoseconds.
     pub at_ns: i64,
-    /// Who sent it.
+    /// Sender.
     pub source: SocketAddr,
-    /// To whom.
+    /// Receiver.
     pub destination: SocketAddr,
-    /// Identification of its packet, of IPv4 only.
+    /// Identification of its packet, for IPv4 only.
     pub identification: Option<u16>,
-    /// Place of its first byte in the stream, modulo 2^32.
+    /// Sequence number of its first byte, modulo 2^32.
     pub sequence: u32,
     /// The byte of the other direction that its sender expects next, modulo 2^32.
     pub acknowledged: u32,
     /// Its flags.
     pub flags: TcpFlags,
-    /// The window field as it stands in the header, unscaled.
+    /// The window field of the header, unscaled.
     pub window: u16,
     /// Its options.
     pub options: TcpOptions,
     /// Bytes of payload on the wire, at most [`LONGEST_PACKET`](crate::file::LONGEST_PACKET).
     pub length: u32,
-    /// The first of these bytes; a capture cuts packets off.
+    /// The first of these bytes; a capture cuts packets.
     pub payload: &'a [u8],
 }
 
-/// Flags of a segment (RFC 9293, section 3.1), without those of no use here.
+/// Flags of a segment (RFC 9293, section 3.1), without those that are not needed here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in the RFC")]
 pub struct TcpFlags {
@@ -49,12 +49,12 @@ pub struct TcpFlags {
     pub cwr: bool,
 }
 
-/// Options of a segment. One of another kind or with a wrong length is left out, and what is cut off.
+/// Options of a segment. Options of another kind, with a wrong length, or cut are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Maximum segment size (RFC 9293, section 3.7.1).
     pub mss: Option<u16>,
-    /// Shift of the window (RFC 7323, section 2), as it stands there: more than 14 counts as 14.
+    /// Shift of the window (RFC 7323, section 2), as in the header: more than 14 counts as 14.
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018, section 2).
     pub sack_permitted: bool,
@@ -85,7 +85,7 @@ impl TcpOptions {
         options
     }
 
-    /// Notes an option. One with a wrong length or of another kind is left out.
+    /// Adds an option. One with a wrong length or of another kind is left out.
     fn read(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (2, [high, low]) => self.mss = Some(u16::from_be_bytes([*high, *low])),
@@ -108,7 +108,7 @@ fn two_words(bytes: &[u8; 8]) -> (u32, u32) {
     ((both >> 32) as u32, both as u32)
 }
 
-/// Why a packet is none that can be used.
+/// Why a packet cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// Cut off, or damaged.
@@ -119,11 +119,12 @@ pub enum SegmentError {
     Length,
 }
 
-/// Reads a packet with an Ethernet header, as the loopback interface has it: IPv4 or IPv6, TCP. Captures in
-/// general are read by [`Dissector`](crate::link::Dissector), which puts fragments together.
+/// Reads a packet with an Ethernet header, as on the loopback interface: IPv4 or IPv6, TCP.
+/// Captures in general are read by [`Dissector`](crate::link::Dissector), which reassembles
+/// fragments.
 ///
 /// # Errors
-/// Where it is no such packet.
+/// The packet is of another kind.
 pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> {
     let read = || {
         let inside = link::link_payload(LinkType::ETHERNET, packet, 0)?;
@@ -139,7 +140,7 @@ pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> 
     })
 }
 
-/// The segment in an IP packet that is no fragment.
+/// The segment in an unfragmented IP packet.
 pub(crate) fn of_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'a>, NotTcp> {
     if ip.protocol != ip::TCP {
         return Err(ip::other(ip.protocol));

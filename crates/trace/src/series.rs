@@ -1,14 +1,14 @@
 //! Series of points over time with a bounded number of points. Pure.
 //!
-//! A series that is full keeps every second point, and from then on takes every second, fourth, ... new one. A
-//! histogram over time that is full doubles the width of its bins.
+//! A series that is full keeps every second point, and from then on takes every second, fourth, ...
+//! new one. A histogram over time that is full doubles the width of its bins.
 
 /// Points over time, at most a given number of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeSeries<P> {
     points: Vec<P>,
     limit: usize,
-    /// Every so many-th point is kept.
+    /// Distance of the points that are kept.
     stride: u64,
     offered: u64,
 }
@@ -33,7 +33,7 @@ impl<P> TimeSeries<P> {
                 });
                 self.stride = self.stride.saturating_mul(2);
             }
-            // What is no multiple of the new stride would crowd the end.
+            // A point that is not a multiple of the new stride would crowd the end.
             if self.offered.is_multiple_of(self.stride) {
                 self.points.push(point);
             }
@@ -46,7 +46,7 @@ impl<P> TimeSeries<P> {
         &self.points
     }
 
-    /// How many points there were.
+    /// Number of all points.
     pub fn offered(&self) -> u64 {
         self.offered
     }
@@ -92,7 +92,7 @@ impl BytesOverTime {
         self.width_ns
     }
 
-    /// Start of each bin and its bytes; bins without bytes are among them.
+    /// Start of each bin and its bytes, including bins without bytes.
     pub fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let start_ns = self.start_ns.unwrap_or(0);
         let bins = self.bins.iter().enumerate();

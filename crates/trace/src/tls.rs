@@ -1,4 +1,5 @@
-//! Records of TLS in one direction: type and length, which are not encrypted (RFC 8446, section 5.1). Pure.
+//! Records of TLS in one direction: type and length, which are not encrypted (RFC 8446, section
+//! 5.1). Pure.
 
 use crate::reassembly::NewBytes;
 
@@ -8,8 +9,8 @@ const HEADER: usize = 5;
 /// Longest record: 2^14 bytes and the expansion that TLS 1.2 permits (RFC 5246, section 6.2.3).
 const LONGEST: i64 = (1 << 14) + 2048;
 
-/// What a record carries, as its header states it; TLS 1.3 states [`TlsContent::ApplicationData`] for all that
-/// is encrypted.
+/// Contents of a record, by its header; TLS 1.3 declares [`TlsContent::ApplicationData`] for all
+/// encrypted records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsContent {
     /// 20
@@ -37,11 +38,11 @@ impl TlsContent {
 /// A record of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsRecord {
-    /// When its header was complete, in nanoseconds.
+    /// Moment at which its header was complete, in nanoseconds.
     pub at_ns: i64,
     /// Number of the packet that completes its header.
     pub packet: u64,
-    /// What it carries.
+    /// Its contents.
     pub content: TlsContent,
     /// Bytes behind its header.
     pub length: u16,
@@ -53,10 +54,10 @@ pub(crate) struct TlsRecords {
     header: [u8; HEADER],
     in_header: usize,
     content: Option<TlsContent>,
-    /// Bytes of the record that are still to come.
+    /// Bytes of the record that are missing.
     left: i64,
     next: Option<i64>,
-    /// Headers were not captured: where records begin is not known.
+    /// Headers were not captured: the boundaries of records are unknown.
     is_lost: bool,
     pub(crate) records: Vec<TlsRecord>,
     limit: usize,
@@ -64,7 +65,7 @@ pub(crate) struct TlsRecords {
     pub(crate) application_records: u64,
 }
 
-/// Whether a stream begins with a handshake of TLS.
+/// True if a stream begins with a handshake of TLS.
 pub(crate) fn is_tls(captured: &[u8]) -> bool {
     matches!(captured, [22, 3, 0..=4, ..])
 }
@@ -86,8 +87,8 @@ impl TlsRecords {
         }
     }
 
-    /// Reads bytes. `data` is called with the number of each record of application data, counted from 1, and how
-    /// many of the bytes belong to it.
+    /// Reads bytes. `data` is called with the number of each record of application data, counted
+    /// from 1, and how many of the bytes belong to it.
     pub(crate) fn read(&mut self, bytes: &NewBytes, mut data: impl FnMut(u64, i64)) {
         if self.next.is_some_and(|next| next != bytes.place) {
             self.is_lost = true;

@@ -1,8 +1,8 @@
-//! Requests and responses of a connection while its segments pass, in bounded memory. Pure.
+//! Requests and responses of a connection as its segments pass, in bounded memory. Pure.
 //!
-//! Client and server take turns: what the client sends behind a response is the next request. With HTTP/1 the heads
-//! are read as far as they were captured; with TLS the records of application data are all that is known. Streams of
-//! HTTP/2 are read by `http2`.
+//! Client and server take turns: data of the client after a response are the next request. With
+//! HTTP/1 the heads are read as far as they were captured; with TLS only the records of application
+//! data are known. Streams of HTTP/2 are read by `http2`.
 //!
 //! ```text
 //! client  ==request==                              ACK      ACK  FIN
@@ -24,13 +24,13 @@ use crate::segment::TcpSegment;
 use crate::tls::{TlsRecord, TlsRecords, is_tls};
 use crate::waits::ConnectionEnd;
 
-/// Is called for each request when it is over, in this order, also for those that are not kept.
+/// Called for each request when it ends, in this order, including those that are not kept.
 pub type RequestVisitor<'a> = &'a mut dyn FnMut(&TracedRequest);
 
 /// Bytes that wait for those before them, for each segment that can be in flight.
 const WAITING_BYTES: usize = 32;
 
-/// How requests are told apart.
+/// Delimitation of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RequestProtocol {
     /// Client and server take turns.
@@ -40,7 +40,7 @@ pub enum RequestProtocol {
     Http2,
     /// Client and server take turns with records of application data.
     Tls,
-    /// Neither HTTP nor TLS: nothing is taken for a request.
+    /// Neither HTTP nor TLS: there are no requests.
     Other,
 }
 
@@ -64,7 +64,7 @@ impl WireBytes {
         }
     }
 
-    /// Payload with or without what was sent again.
+    /// Payload with or without retransmissions.
     pub fn bytes(self, with_resent: bool) -> u64 {
         let resent = if with_resent { 0 } else { self.resent };
         self.payload.saturating_sub(resent)
@@ -74,18 +74,18 @@ impl WireBytes {
 /// A request and its response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TracedRequest {
-    /// How it was told from others.
+    /// Its delimitation.
     pub protocol: RequestProtocol,
     /// Number in its `X-Prestan`.
     pub number: Option<u64>,
-    /// Its method, where its head was captured.
+    /// Its method, if its head was captured.
     pub method: Option<String>,
-    /// Its target, where its head was captured.
+    /// Its target, if its head was captured.
     pub path: Option<String>,
-    /// The status of the response, where its head was captured.
+    /// The status of the response, if its head was captured.
     pub status: Option<u16>,
-    /// Bytes of the request, with its head; with TLS of the records, and with HTTP/2 of the frames, without their
-    /// headers.
+    /// Bytes of the request, with its head; with TLS of the records, and with HTTP/2 of the frames,
+    /// without their headers.
     pub request_bytes: u64,
     /// Bytes of the response, likewise.
     pub response_bytes: u64,
@@ -99,19 +99,22 @@ pub struct TracedRequest {
     pub response_first_ns: Option<i64>,
     /// Last byte of the response.
     pub response_last_ns: Option<i64>,
-    /// The last acknowledgment of new bytes of the response before the client's FIN, or before its next request.
+    /// The last acknowledgment of new bytes of the response before the client's FIN, or before its
+    /// next request.
     pub last_acknowledged_ns: Option<i64>,
-    /// Whether the request was complete before the response began, and the only one. Without it there is no
-    /// response time. The first response behind a handshake of TLS 1.3 is not clean: session tickets look the same.
+    /// The request was complete before the response began, and the only one. Otherwise there is no
+    /// response time. The first response after a handshake of TLS 1.3 is not clean: session tickets
+    /// look the same.
     pub is_clean: bool,
-    /// Whether it was sent before the response to the one before it was complete, or others were sent before its own
-    /// response: its times contain the wait for other responses.
+    /// The request was sent before the previous response was complete, or others were sent before
+    /// its response: its times contain the wait for other responses.
     pub is_pipelined: bool,
-    /// What the client sent meanwhile.
+    /// Data of the client in this time.
     pub from_client: WireBytes,
-    /// What the server sent meanwhile.
+    /// Data of the server in this time.
     pub from_server: WireBytes,
-    /// The last moment before the clock of the capture went back meanwhile: no time to a later one is known.
+    /// The last moment before the clock of the capture went back in this time: no time to a later
+    /// one is known.
     pub timed_until_ns: Option<i64>,
 }
 
@@ -127,8 +130,8 @@ impl TracedRequest {
         self.elapsed_ns(self.request_first_ns, self.response_last_ns)
     }
 
-    /// From the request to the last valid acknowledgment of the client before its FIN, in nanoseconds: the delay of
-    /// A. Loukili's dissertation (section 4.1.1).
+    /// From the request to the last valid acknowledgment of the client before its FIN, in
+    /// nanoseconds: the delay of A. Loukili's dissertation (section 4.1.1).
     pub fn delay_ns(&self) -> Option<i64> {
         self.elapsed_ns(self.request_first_ns, self.last_acknowledged_ns)
     }
@@ -139,8 +142,8 @@ impl TracedRequest {
         is_known.then(|| to_ns - from_ns)
     }
 
-    /// Payload of both directions over the delay, in bytes per second: the throughput of the dissertation (section
-    /// 5.1), which does not count what was sent again.
+    /// Payload of both directions over the delay, in bytes per second: the throughput of the
+    /// dissertation (section 5.1), which does not count retransmissions.
     pub fn throughput(&self, with_resent: bool) -> Option<f64> {
         let ends = ConnectionEnd::BOTH.map(|end| self.throughput_from(end, with_resent));
         Some(ends[0]? + ends[1]?)
@@ -157,18 +160,18 @@ impl TracedRequest {
     }
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 struct OpenTransaction {
     request: TracedRequest,
     start: [WireBytes; 2],
     request_head: HeadStart,
     response_head: HeadStart,
-    /// Bytes of the request, where its head states them.
+    /// Bytes of the request, if its head declares them.
     declared: Option<i64>,
-    /// Bytes of the response, where its head states them.
+    /// Bytes of the response, if its head declares them.
     response_declared: Option<u64>,
-    /// Place behind the request so far.
+    /// Offset behind the request so far.
     end: i64,
     /// The response so far is an interim one (1xx).
     is_interim: bool,
@@ -176,7 +179,7 @@ struct OpenTransaction {
     is_early: bool,
 }
 
-/// The requests of a connection that are over.
+/// The requests of a connection that have ended.
 #[derive(Debug)]
 struct FinishedRequests {
     /// The first ones.
@@ -194,7 +197,7 @@ impl FinishedRequests {
     }
 }
 
-/// What a segment brings, for the reader of requests.
+/// Contents of a segment, for the reader of requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentTurn {
     pub(crate) is_client: bool,
@@ -206,7 +209,7 @@ pub(crate) struct SegmentTurn {
 #[derive(Debug)]
 pub(crate) struct TransactionReader {
     protocol: Option<RequestProtocol>,
-    /// The places of the first bytes of client and server, where their SYNs were captured.
+    /// The offsets of the first bytes of client and server, if their SYNs were captured.
     beginnings: [Option<i64>; 2],
     order: [InOrder; 2],
     tls: [TlsRecords; 2],
@@ -217,8 +220,8 @@ pub(crate) struct TransactionReader {
 }
 
 impl TransactionReader {
-    /// `limit`: requests that are kept. `segments`: those that can wait for one before them, in bytes
-    /// [`WAITING_BYTES`] for each.
+    /// `limit`: requests that are kept. `segments`: those that can wait for one before them, in
+    /// bytes [`WAITING_BYTES`] for each.
     pub(crate) fn new(limit: usize, segments: usize) -> TransactionReader {
         let waiting = segments.saturating_mul(WAITING_BYTES);
         TransactionReader {
@@ -237,20 +240,20 @@ impl TransactionReader {
         }
     }
 
-    /// Whether the server has still to respond, or to send the rest of a response. Of HTTP/2 that is not known: a stream
-    /// can have been cancelled.
+    /// True if the server has still to respond, or to send the rest of a response. For HTTP/2 that
+    /// is unknown: a stream can have been cancelled.
     pub(crate) fn awaits_server(&self) -> bool {
         let open = self.open.as_ref();
         open.is_some_and(OpenTransaction::awaits_server)
     }
 
-    /// The first byte of payload of an end has this place.
+    /// Sets the offset of the first byte of payload of an end.
     pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
         self.order[side(is_client)].begin(place);
         self.beginnings[side(is_client)] = Some(place);
     }
 
-    /// The clock went back behind that moment.
+    /// Handles a clock that went back after that moment.
     pub(crate) fn clock_went_back(&mut self, last_ns: i64) {
         let open = self.open.iter_mut().map(|open| &mut open.request);
         let streams = self.http2.iter_mut().flat_map(|http2| http2.under_way());
@@ -259,14 +262,14 @@ impl TransactionReader {
         }
     }
 
-    /// The client acknowledged new bytes of the response.
+    /// Notes that the client acknowledged new bytes of the response.
     pub(crate) fn response_acknowledged(&mut self, at_ns: i64) {
         if let Some(open) = &mut self.open {
             open.request.last_acknowledged_ns = Some(at_ns);
         }
     }
 
-    /// An end acknowledged what the other sent up to the place.
+    /// Notes that an end acknowledged the other's data up to the offset.
     pub(crate) fn acknowledged(
         &mut self,
         turn: &SegmentTurn,
@@ -281,7 +284,7 @@ impl TransactionReader {
         self.read(&other, each);
     }
 
-    /// New bytes of an end.
+    /// Adds new bytes of an end.
     pub(crate) fn add(&mut self, turn: &SegmentTurn, bytes: NewBytes, each: RequestVisitor<'_>) {
         self.order[side(turn.is_client)].add(bytes);
         self.read(turn, each);
@@ -293,7 +296,7 @@ impl TransactionReader {
             let protocol = self.protocol.or_else(|| protocol(turn, &bytes, is_first));
             self.protocol = protocol;
             match protocol {
-                // What a server sends first belongs to no request.
+                // The first data of a server belong to no request.
                 None | Some(RequestProtocol::Other) => {}
                 Some(RequestProtocol::Http1) => self.turn(turn, &bytes, bytes.length, true, each),
                 Some(RequestProtocol::Http2) => {
@@ -397,7 +400,7 @@ impl TransactionReader {
         each(&request);
     }
 
-    /// What the connection speaks, where its first bytes show it.
+    /// The protocol of the connection, if its first bytes show it.
     pub(crate) fn protocol(&self) -> Option<RequestProtocol> {
         self.protocol
     }
@@ -426,12 +429,13 @@ impl TransactionReader {
     }
 }
 
-/// What a connection speaks, by the first bytes of an end; `None` where only the other end can show it.
+/// The protocol of a connection, by the first bytes of an end; `None` if only the other end can
+/// show it.
 fn protocol(turn: &SegmentTurn, bytes: &NewBytes, is_first: bool) -> Option<RequestProtocol> {
     if is_tls(&bytes.captured) {
         return Some(RequestProtocol::Tls);
     }
-    // In the midst of a connection a body looks like anything.
+    // Within a connection a body looks like anything.
     if is_first && is_foreign(turn.is_client, &bytes.captured) {
         return Some(RequestProtocol::Other);
     }
@@ -449,7 +453,7 @@ fn side(is_client: bool) -> usize {
 }
 
 impl OpenTransaction {
-    /// Whether a part of the response is still to come.
+    /// True if a part of the response is missing.
     fn is_under_way(&self) -> bool {
         let passed = self.request.response_bytes;
         let has_body = self.request.method.as_deref() != Some("HEAD");
@@ -459,8 +463,8 @@ impl OpenTransaction {
                 .is_some_and(|declared| passed < declared)
     }
 
-    /// Whether the request is complete, and the response is not. What has no head can be no request at all, and TLS ends
-    /// with a record that looks like one.
+    /// True if the request is complete, and the response is not. Data without a head may not be a
+    /// request, and TLS ends with a record that looks like one.
     fn awaits_server(&self) -> bool {
         let passed = self.request.request_bytes;
         let is_whole = |declared: i64| passed >= declared.unsigned_abs();
@@ -468,12 +472,13 @@ impl OpenTransaction {
         self.declared.is_some_and(is_whole) && (!is_answered || self.is_under_way())
     }
 
-    /// Whether what the client sends here is the next request.
+    /// True if the client's data here are the next request.
     fn is_over_before(&self, bytes: &NewBytes) -> bool {
         let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
         let passed = self.request.request_bytes;
         let is_whole = |declared: i64| passed >= declared.unsigned_abs();
-        // A client that got its final response early can leave the body out (RFC 9110, section 10.1.1).
+        // A client that got its final response early can leave the body out (RFC 9110, section
+        // 10.1.1).
         is_answered && (self.declared.is_none_or(is_whole) || begins_request(&bytes.captured))
     }
 
@@ -531,8 +536,8 @@ impl OpenTransaction {
     }
 }
 
-/// The end that is taken for the server: who is sent a SYN, else the one given, else who is sent what looks like a
-/// request, else the lower port.
+/// The server: the receiver of a SYN, else the given end, else the receiver of data that look like
+/// a request, else the lower port.
 pub(crate) fn is_client(segment: &TcpSegment<'_>, server: Option<SocketAddr>) -> bool {
     if segment.flags.syn {
         return !segment.flags.ack;

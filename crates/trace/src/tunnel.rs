@@ -1,4 +1,5 @@
-//! Packets within packets: PPPoE (RFC 2516), GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP (RFC 2003, 4213).
+//! Packets within packets: PPPoE (RFC 2516), GRE (RFC 2784, 2890), VXLAN (RFC 7348), IP in IP (RFC
+//! 2003, 4213).
 
 use crate::ip::{IpPayload, UDP};
 use crate::link::{LinkPayload, NotTcp, ethernet, network};
@@ -11,7 +12,7 @@ const GRE: u8 = 47;
 /// An Ethernet frame in GRE.
 const ETHERNET: u16 = 0x6558;
 
-/// The IP packet within an IP packet, where it is a tunnel.
+/// The IP packet within an IP packet, if it is a tunnel.
 pub(crate) fn payload<'a>(ip: &IpPayload<'a>) -> Result<Option<LinkPayload<'a>>, NotTcp> {
     let outer = LinkPayload::whole(ip.bytes, ip.wire_length);
     let inner = match ip.protocol {
@@ -23,7 +24,7 @@ pub(crate) fn payload<'a>(ip: &IpPayload<'a>) -> Result<Option<LinkPayload<'a>>,
     inner.map(Some)
 }
 
-/// Whether a datagram goes to port 4789, and has a header with a network identifier.
+/// True if a datagram goes to port 4789, and has a header with a network identifier.
 fn is_vxlan(udp: &[u8]) -> bool {
     matches!(udp, [_, _, 0x12, 0xb5, _, _, _, _, flags, ..] if flags & 8 != 0)
 }

@@ -1,4 +1,4 @@
-//! Waits, put together by cause and end. Pure.
+//! Waits, summed up by cause and end. Pure.
 
 use std::cmp::Reverse;
 
@@ -11,9 +11,9 @@ const MOST_KEPT: usize = 16;
 /// One wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// When it began, in nanoseconds.
+    /// Its beginning, in nanoseconds.
     pub start_ns: i64,
-    /// How long it lasted.
+    /// Its length.
     pub length_ns: i64,
     /// The packet before it.
     pub from_packet: u64,
@@ -26,17 +26,18 @@ pub struct Wait {
 pub struct WaitTotal {
     /// The cause.
     pub cause: WaitCause,
-    /// Where it lies.
+    /// The end that caused it.
     pub end: ConnectionEnd,
-    /// How many waits.
+    /// Number of waits.
     pub count: u64,
-    /// All together, in nanoseconds.
+    /// Their sum, in nanoseconds.
     pub total_ns: i64,
     /// The longest, the longest first.
     pub longest: Vec<Wait>,
-    /// Those of losses before the place of capture, which shows gaps and silences only.
+    /// Waits among them of losses before the point of capture, where only gaps and silences are
+    /// visible.
     pub behind_loss: u64,
-    /// Of a congestion window or queue.
+    /// For a congestion window or queue.
     pub path: Option<PathMeans>,
 }
 
@@ -83,12 +84,12 @@ impl WaitTotal {
 #[derive(Debug, Default)]
 pub(crate) struct WaitTotals {
     totals: Vec<WaitTotal>,
-    /// By end: waits for a congestion window, until it is known whether they were.
+    /// Waits for a congestion window that are not confirmed yet, by end.
     unsettled: [Option<WaitTotal>; 2],
 }
 
 impl WaitTotals {
-    /// Enters a wait that nothing else has.
+    /// Enters a wait that no other cause has.
     pub(crate) fn enter(
         &mut self,
         cause: WaitCause,
@@ -100,7 +101,7 @@ impl WaitTotals {
         total
     }
 
-    /// Enters a wait for a congestion window, as it seems.
+    /// Enters an unconfirmed wait for a congestion window.
     pub(crate) fn enter_unsettled(&mut self, end: ConnectionEnd, wait: Wait) -> &mut WaitTotal {
         let new = || WaitTotal::new(WaitCause::CongestionWindow, end);
         let total = self.unsettled[end as usize].get_or_insert_with(new);
@@ -108,7 +109,7 @@ impl WaitTotals {
         total
     }
 
-    /// The waits of an end that were not settled have this cause.
+    /// Sets the cause of the unconfirmed waits of an end.
     pub(crate) fn settle(&mut self, end: ConnectionEnd, cause: WaitCause) {
         if let Some(unsettled) = self.unsettled[end as usize].take() {
             self.total(cause, end).join(unsettled);

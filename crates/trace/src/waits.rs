@@ -1,7 +1,8 @@
-//! What the time between segments was spent on. Pure.
+//! Causes of the time between segments. Pure.
 //!
-//! Each interval between two segments of a connection is attributed to at most one cause, by the state of the
-//! connection before it and the segment that ends it, so that the parts never exceed the whole:
+//! Each interval between two segments of a connection is attributed to at most one cause, by the
+//! state of the connection before it and the segment that ends it, so that the parts never exceed
+//! the whole:
 //!
 //! | the interval ends with | and before it | it is |
 //! |---|---|---|
@@ -17,8 +18,8 @@
 //! | data of the same end, otherwise | less than a full segment was sent before it, or no acknowledgment permits it now | its own pace |
 //! | the end of the connection | nothing in flight | the server's, if a response is missing; else idle |
 //!
-//! Where the receiver is near, a loss that only a timer repairs can leave no gap but a silence: behind it comes one
-//! full segment, and no other one for a round trip.
+//! If the receiver is near, a loss that only a timer repairs can leave no gap but a silence: after
+//! it comes one full segment, and no other one for a round trip.
 
 use crate::pace::{PaceVerdict, SendingPace};
 use crate::path::PathRoundTrip;
@@ -28,39 +29,40 @@ use crate::wait_totals::WaitTotals;
 
 pub use crate::wait_totals::{Wait, WaitTotal};
 
-/// An acknowledgment this much later than a round trip was delayed. Linux delays 40 ms, others up to 200 ms
-/// (RFC 9293, section 3.8.6.3 permits 500 ms).
+/// An acknowledgment this much later than a round trip was delayed. Linux delays 40 ms, others up
+/// to 200 ms (RFC 9293, section 3.8.6.3 permits 500 ms).
 const LATE_ACKNOWLEDGMENT_NS: i64 = 20_000_000;
 
-/// Data this long behind what it waited for, and a round trip to its sender, still follows from it.
+/// Data this long after their trigger, and a round trip to their sender, still follow from it.
 const REACTION_NS: i64 = 2_000_000;
 
-/// A pause of an end that had something in flight before is one from here on.
+/// Shortest pause of an end that had something in flight before.
 const LEAST_PAUSE_NS: i64 = 10_000_000;
 
-/// A pause behind which congestion windows start small again: a retransmission timeout (RFC 5681, section 4.1),
-/// of which this is the least in Linux.
+/// A pause after which congestion windows start small again: a retransmission timeout (RFC 5681,
+/// section 4.1), of which this is the least in Linux.
 const IDLE_NS: i64 = 200_000_000;
 
-/// Data this long behind an acknowledgment, and a round trip to its sender, were sent because of it.
+/// Data this long after an acknowledgment, and a round trip to their sender, were sent because of
+/// it.
 const PROMPT_NS: i64 = 1_000_000;
 
 /// Segments in flight from which on a delayed acknowledgment is not taken for a queue.
 const LEAST_SEGMENTS: i64 = 4;
 
-/// Where a cause lies.
+/// One of the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConnectionEnd {
     /// The end that opened the connection.
     Client,
-    /// The other.
+    /// The other end.
     Server,
 }
 
 impl ConnectionEnd {
     pub(crate) const BOTH: [ConnectionEnd; 2] = [ConnectionEnd::Client, ConnectionEnd::Server];
 
-    /// The other end.
+    /// The opposite end.
     pub fn other(self) -> ConnectionEnd {
         match self {
             ConnectionEnd::Client => ConnectionEnd::Server,
@@ -69,7 +71,7 @@ impl ConnectionEnd {
     }
 }
 
-/// What a connection waited for.
+/// Cause of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitCause {
     /// A SYN was lost: the end's timer.
@@ -80,10 +82,10 @@ pub enum WaitCause {
     TailLossProbe,
     /// The end did not read: its window was closed.
     ZeroWindow,
-    /// The end delayed an acknowledgment, and the other end waited for it to send less than a full segment
-    /// (Nagle's algorithm, RFC 9293, section 3.7.4).
+    /// The end delayed an acknowledgment, and the other end waited for it to send less than a full
+    /// segment (Nagle's algorithm, RFC 9293, section 3.7.4).
     DelayedAcknowledgment,
-    /// The end had the turn, and took this long until it sent.
+    /// The end was to send, and took this long until it did.
     Turn,
     /// The end sent, and paused though everything had been acknowledged.
     Pause,
@@ -95,17 +97,19 @@ pub enum WaitCause {
     SlowStartAfterIdle,
     /// The end had more to send than its congestion window permitted.
     CongestionWindow,
-    /// The end sent without being held back by anything that a capture shows.
+    /// The end sent slowly, without a limit that a capture shows.
     SenderPace,
-    /// It had more to send than its congestion window permitted, and round trips were long: what the end sent waited in a queue.
+    /// The end had more to send than its congestion window permitted, and round trips were long:
+    /// its data waited in a queue.
     Queue,
-    /// The server had to respond, or to send the rest of a response, until the connection was closed.
+    /// The server had to respond, or to send the rest of a response, until the connection was
+    /// closed.
     NoResponse,
-    /// Nobody had anything to send until the connection was closed.
+    /// Neither end had anything to send until the connection was closed.
     Idle,
 }
 
-/// A late acknowledgment of small data, until it is known what follows.
+/// A late acknowledgment of small data, until the next segment shows its effect.
 #[derive(Debug, Clone, Copy)]
 struct LateAcknowledgment {
     sender: ConnectionEnd,
@@ -113,33 +117,33 @@ struct LateAcknowledgment {
     at_ns: i64,
 }
 
-/// A silence of an end, until it is known whether it waited for its timer.
+/// A silence of an end, until it is decided if it waited for its timer.
 #[derive(Debug, Clone, Copy)]
 struct Silence {
     sender: ConnectionEnd,
-    /// The part that nothing had claimed.
+    /// The part that no other cause has.
     wait: Wait,
     end_ns: i64,
     round_trip_ns: i64,
-    /// What came before it was the end of a write.
+    /// The segment before it was the end of a write.
     was_pushed: bool,
 }
 
-/// What is known of what an end sends.
+/// State of an end as a sender.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sending {
     last_ns: Option<i64>,
     last_packet: u64,
     last_length: u32,
     is_pushed: bool,
-    /// The last acknowledgment that can have permitted it to send: when, and its packet.
+    /// The last acknowledgment that can have permitted it to send: its moment and packet.
     heard: Option<(i64, u64)>,
     /// Most bytes in flight since its last pause.
     peak: i64,
     pace: SendingPace,
-    /// Bytes in flight before the pause behind which it starts slowly.
+    /// Bytes in flight before the pause after which it starts slowly.
     restart: Option<i64>,
-    /// It sends again behind that pause, with less in flight.
+    /// The end sends again after that pause, with less in flight.
     has_restarted: bool,
 }
 
@@ -235,7 +239,8 @@ impl WaitLedger {
         }
     }
 
-    /// The end of a connection in which nothing is in flight. Keep-alives can have passed meanwhile.
+    /// Attributes the end of a connection in which nothing is in flight. Keep-alives can have
+    /// passed meanwhile.
     fn attribute_closing(&mut self, event: &WaitEvent, wait: Wait) {
         let sent = self.sending.iter();
         let known = sent.flat_map(|of| [of.last_ns.zip(Some(of.last_packet)), of.heard]);
@@ -258,7 +263,7 @@ impl WaitLedger {
         }
     }
 
-    /// A gap that a timer ended. A gap in which segments went on to come was being repaired until they stopped.
+    /// Attributes a gap that a timer ended. It was being repaired as long as segments arrived.
     fn claim_gap(&mut self, cause: WaitCause, event: &WaitEvent, wait: Wait, since_ns: i64) {
         let gap = |start_ns: i64, end_ns: i64| Wait {
             start_ns,
@@ -276,7 +281,7 @@ impl WaitLedger {
         self.claim_behind_loss(cause, event.sender, timer);
     }
 
-    /// Data behind data of the same end that had more to send.
+    /// Attributes data after data of the same end that had more to send.
     fn attribute_path(&mut self, event: &WaitEvent, own: &DirectionBefore) {
         let sender = event.sender;
         let sending = self.sending[sender as usize];
@@ -292,7 +297,7 @@ impl WaitLedger {
         let path = own
             .path
             .unwrap_or(PathRoundTrip::always(own.round_trip_ns()));
-        // Far from the sender, what it may send is known a round trip later.
+        // Far from the sender, a permission reaches it a round trip later.
         let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 23 / 20;
         if own.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
             self.claim(WaitCause::WindowLimited, sender.other(), wait);
@@ -303,19 +308,21 @@ impl WaitLedger {
         }
         let reaction_ns = event.at_ns - heard_ns;
         let is_prompt = reaction_ns <= PROMPT_NS + own.reaction_ns() * 3 / 2;
-        // Behind less than a full segment its program had written no more, or Nagle's algorithm waited for what it heard.
+        // After less than a full segment its program had written no more, or Nagle's algorithm
+        // waited for the acknowledgment.
         let is_held = own.flight == 0 && is_prompt && reaction_ns >= own.sender_rtt_ns * 3 / 4;
         let is_own_pace = if own.is_full(sending.last_length) {
             !is_prompt && !own.is_near_receiver()
         } else {
             !is_held
         };
-        // Without acknowledgments of what is in flight it can be a probe with new bytes (RFC 8985, section 7.3).
+        // Without acknowledgments of data in flight it can be a probe with new bytes (RFC 8985,
+        // section 7.3).
         let is_probe = own.flight > 0 && reaction_ns >= own.round_trip_ns();
-        // It knew before that the receiver's window permits more.
+        // The sender had the permission of the receiver's window before.
         let is_permitted = |permitted_ns: i64| permitted_ns + own.sender_rtt_ns <= last_ns;
         let is_permitted = event.permitted_ns.is_none_or(is_permitted);
-        // Behind the end of the other end it responds to that.
+        // After the end of the other end it responds to that.
         let is_other = is_probe || event.opens_gap || self.is_closing || !own.is_sender_known;
         if is_own_pace && is_permitted && !is_other {
             self.claim(WaitCause::SenderPace, sender, wait);
@@ -336,7 +343,7 @@ impl WaitLedger {
         } else {
             self.totals.enter_unsettled(sender, wait)
         };
-        // What is under way to a receiver nearby does not show.
+        // Data in flight to a receiver nearby are not visible.
         let flight = if own.is_near_receiver() {
             0
         } else {
@@ -345,7 +352,7 @@ impl WaitLedger {
         total.path.get_or_insert_default().add(path, flight);
     }
 
-    /// Whether a silence of an end was that of its timer: it is followed by one segment for a round trip.
+    /// Decides if a silence was that of a timer: one segment follows it for a round trip.
     fn judge_silence(&mut self, next: Option<&WaitEvent>) {
         let Some(silence) = self.silence.take() else {
             return;
@@ -367,12 +374,13 @@ impl WaitLedger {
         }
     }
 
-    /// Data behind a late acknowledgment, of the other end, or behind a pause.
+    /// Attributes data after a late acknowledgment, of the other end, or after a pause.
     fn attribute_turn(&mut self, event: &WaitEvent, own: &DirectionBefore, wait: Wait) -> bool {
         let sender = event.sender;
         if let Some(late) = self.late.take().filter(|late| late.sender == sender) {
             let reaction_ns = event.at_ns - late.at_ns;
-            // What follows from an acknowledgment cannot pass sooner than a round trip to the sender behind it.
+            // A reaction to an acknowledgment cannot pass sooner than a round trip to the sender
+            // after it.
             let earliest_ns = own.sender_rtt_ns - own.sender_rtt_ns / 40;
             let latest_ns = REACTION_NS + own.reaction_ns() * 5 / 4;
             if !own.is_full(event.length) && (earliest_ns..=latest_ns).contains(&reaction_ns) {
@@ -397,8 +405,9 @@ impl WaitLedger {
             last => {
                 let round_trip_ns = own.round_trip_ns();
                 let sending = self.sending[sender as usize];
-                // What follows from the last acknowledgment passes a round trip to the sender behind it. What does not
-                // had not been written, and was not while that acknowledgment was under way. Keep-alives can pass.
+                // A reaction to the last acknowledgment passes a round trip to the sender after it.
+                // Later data had not been written, and were not while that acknowledgment was in
+                // flight. Keep-alives can pass.
                 let heard_ns = sending.heard.map(|(at_ns, _)| at_ns).max(sending.last_ns);
                 let silent_ns = event.at_ns - heard_ns.unwrap_or(wait.start_ns);
                 let least_ns = if own.is_sender_known {
@@ -446,7 +455,7 @@ impl WaitLedger {
         }
     }
 
-    /// Notes that the end sends again behind a pause.
+    /// Notes that the end sends again after a pause.
     fn restart(&mut self, event: &WaitEvent, own: &DirectionBefore) {
         let sending = &mut self.sending[event.sender as usize];
         let pause_ns = sending.last_ns.map_or(0, |last_ns| event.at_ns - last_ns);
@@ -467,7 +476,7 @@ impl WaitLedger {
         let other = &event.before[data_sender as usize];
         let sending = self.sending[data_sender as usize];
         let since_ns = sending.last_ns.map_or(0, |last_ns| event.at_ns - last_ns);
-        // Without a round trip nobody knows what is late.
+        // Without a round trip, lateness is unknown.
         let late_ns = other.receiver_rtt_ns.map_or(0, |rtt_ns| since_ns - rtt_ns);
         let is_alone = other.segments == 1 && other.flight == i64::from(sending.last_length);
         let is_small = !other.is_full(sending.last_length);
@@ -501,7 +510,7 @@ impl WaitLedger {
         sending.has_restarted = true;
     }
 
-    /// Claims the part of a wait that nothing has claimed.
+    /// Attributes the part of a wait that no cause has.
     fn claim(
         &mut self,
         cause: WaitCause,
@@ -512,14 +521,14 @@ impl WaitLedger {
         Some(self.totals.enter(cause, end, wait))
     }
 
-    /// Claims a wait that a loss before the place of capture caused.
+    /// Attributes a wait that a loss before the point of capture caused.
     fn claim_behind_loss(&mut self, cause: WaitCause, end: ConnectionEnd, wait: Wait) {
         if let Some(total) = self.claim(cause, end, wait) {
             total.behind_loss += 1;
         }
     }
 
-    /// Takes the part of a wait that nothing has claimed.
+    /// The part of a wait that no cause has, which is then taken.
     fn unclaimed(&mut self, wait: Wait) -> Option<Wait> {
         let end_ns = wait.start_ns.saturating_add(wait.length_ns);
         let start_ns = wait.start_ns.max(self.claimed_until_ns);
@@ -535,7 +544,7 @@ impl WaitLedger {
         })
     }
 
-    /// Judges the waits for a congestion window by what the end sends in each round trip.
+    /// Confirms or rejects the waits for a congestion window by the data of each round trip.
     fn note_pace(&mut self, event: &WaitEvent, own: DirectionBefore) {
         let path_ns = own.path.map(|path| path.now_ns);
         let round_ns = path_ns.unwrap_or(own.round_trip_ns());

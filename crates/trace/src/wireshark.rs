@@ -1,34 +1,38 @@
-//! The marks that Wireshark gives to TCP segments (`tcp.analysis.*`), by the rules of its version 4.0. Pure.
+//! The marks that Wireshark gives to TCP segments (`tcp.analysis.*`), by the rules of its version
+//! 4.0. Pure.
 //!
-//! They are here so that a reader who compares both programs finds the same segments. The rules are those that the
-//! Wireshark User's Guide (section "TCP Analysis") describes, made exact by its dissector
+//! They allow readers to compare both programs. The rules are those that the Wireshark User's Guide
+//! (section "TCP Analysis") describes, made exact by its dissector
 //! (`epan/dissectors/packet-tcp.c`). Kinds of retransmissions with better evidence are in
 //! [`crate::retransmission`].
 //!
-//! One difference: Wireshark takes sequence number 0 for "not known yet". Here it is a number like any other.
+//! One difference: Wireshark takes sequence number 0 for "unknown". Here it is a number like any
+//! other.
 
 use std::collections::VecDeque;
 
 use crate::segment::TcpSegment;
 use crate::sequence::is_behind;
 
-/// Most segments without acknowledgment that Wireshark remembers for each direction. Here it is these with the full
-/// limits of a connection.
+/// Most segments without acknowledgment that Wireshark keeps for each direction. Here it is the
+/// number in the full limits of a connection.
 const MOST_UNACKNOWLEDGED: usize = 10_000;
 const FULL_LIMIT: usize = 8192;
 
 /// A segment this long after a duplicate acknowledgment is no fast retransmission.
 const FAST_NS: i64 = 20_000_000;
 
-/// A segment this long after the last new one is not out of order, where no round trip of the handshake is known.
+/// A segment this long after the last new one is not out of order, where no round trip of the
+/// handshake is known.
 const OUT_OF_ORDER_NS: i64 = 3_000_000;
 
-/// How Wireshark calls a segment that was sent again.
+/// Wireshark's kinds of retransmissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WiresharkRetransmission {
     /// `tcp.analysis.retransmission` alone.
     Plain,
-    /// `tcp.analysis.fast_retransmission`: at the last acknowledgment, at most 20 ms after its second duplicate.
+    /// `tcp.analysis.fast_retransmission`: at the last acknowledgment, at most 20 ms after its
+    /// second duplicate.
     Fast,
     /// `tcp.analysis.spurious_retransmission`: all of it had been acknowledged.
     Spurious,
@@ -44,7 +48,7 @@ pub struct WiresharkMarks {
     pub ack_lost_segment: bool,
     pub keep_alive: bool,
     pub keep_alive_ack: bool,
-    /// `duplicate_ack_num`: the how-many-th duplicate it is.
+    /// `duplicate_ack_num`: the number of the duplicate, from 1.
     pub duplicate_ack: Option<u32>,
     pub window_update: bool,
     pub window_full: bool,
@@ -56,7 +60,7 @@ pub struct WiresharkMarks {
     pub ack_rtt_ns: Option<i64>,
 }
 
-/// A segment that nobody acknowledged yet.
+/// An unacknowledged segment.
 #[derive(Debug, Clone, Copy)]
 struct Unacknowledged {
     first: u32,
@@ -64,7 +68,7 @@ struct Unacknowledged {
     at_ns: i64,
 }
 
-/// What is known of the factor of a window.
+/// The factor of a window, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum WindowFactor {
     #[default]
@@ -73,10 +77,10 @@ enum WindowFactor {
     Shift(u8),
 }
 
-/// One direction: what its sender sent and acknowledged.
+/// One direction: data and acknowledgments of its sender.
 #[derive(Debug, Default)]
 struct MarkedDirection {
-    /// The newest first.
+    /// Segments, the newest first.
     unacknowledged: VecDeque<Unacknowledged>,
     limit: usize,
     /// The acknowledgment for which `unacknowledged` has been searched.
@@ -91,7 +95,7 @@ struct MarkedDirection {
     duplicates: i32,
     window: Option<u16>,
     factor: WindowFactor,
-    /// It sent a SYN and nothing behind it: its window is not scaled yet.
+    /// Only a SYN was sent: its window is not scaled yet.
     has_only_syn: bool,
     last_new_length: u32,
     last_was_keep_alive: bool,
@@ -108,11 +112,11 @@ pub(crate) struct SegmentMarker {
     is_closing: bool,
 }
 
-/// What the checks of a segment share.
+/// State shared by the checks of a segment.
 struct Checked<'a> {
     segment: &'a TcpSegment<'a>,
     marks: WiresharkMarks,
-    /// SYN, FIN and RST make it no candidate for most marks.
+    /// SYN, FIN and RST exclude it from most marks.
     is_plain: bool,
     acknowledged: Option<u32>,
 }
@@ -127,15 +131,15 @@ impl SegmentMarker {
         marker
     }
 
-    /// Whether a SYN belongs to a new connection between the same ports.
+    /// True if a SYN belongs to a new connection between the same ports.
     pub(crate) fn begins_anew(&self, from: usize, segment: &TcpSegment<'_>) -> bool {
         let base = self.directions[from].base;
         let is_syn = segment.flags.syn && !segment.flags.ack;
         is_syn && base.is_some_and(|base| base != segment.sequence || self.is_closing)
     }
 
-    /// The marks of the next segment, sent by the end `from` (0 or 1). `is_reused`: it begins a new connection
-    /// between ports that had one.
+    /// The marks of the next segment, sent by the end `from` (0 or 1). `is_reused`: it begins a new
+    /// connection between ports that had one.
     pub(crate) fn mark(
         &mut self,
         from: usize,
@@ -211,7 +215,7 @@ impl SegmentMarker {
         self.has_segments = true;
     }
 
-    /// Windows are scaled where both ends said so.
+    /// Scales windows if both ends offered it.
     fn agree_on_factors(&mut self, from: usize, is_answer: bool) {
         if self.directions[from].factor == WindowFactor::Unknown {
             self.directions[0].factor = WindowFactor::Unscaled;
@@ -302,7 +306,7 @@ impl MarkedDirection {
         }
     }
 
-    /// Whether a segment with data, SYN or FIN passed before, or out of order.
+    /// Checks if a segment with data, SYN or FIN passed before, or out of order.
     fn check_resent(
         &self,
         other: &MarkedDirection,
@@ -347,7 +351,7 @@ impl MarkedDirection {
         checked.marks.retransmission = Some(WiresharkRetransmission::Plain);
     }
 
-    /// Remembers the segment.
+    /// Adds the segment.
     fn note(&mut self, checked: &Checked<'_>) {
         let segment = checked.segment;
         let is_marker = segment.flags.syn || segment.flags.fin;
@@ -386,10 +390,10 @@ impl MarkedDirection {
         self.last_was_probe = is_probe;
     }
 
-    /// Removes what the segment acknowledges of the other direction. The oldest segment that ends there gives the
-    /// round trip.
+    /// Removes segments of the other direction that this one acknowledges. The oldest segment that
+    /// ends there gives the round trip.
     fn acknowledge(&self, other: &mut MarkedDirection, checked: &mut Checked<'_>) {
-        // Wireshark looks at the field also where the flag says that it has no meaning.
+        // Wireshark reads the field even if the flag declares it meaningless.
         let acknowledged = checked.segment.acknowledged;
         if other.searched == Some(acknowledged) {
             return;

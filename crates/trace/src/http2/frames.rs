@@ -1,7 +1,8 @@
-//! Frames of one direction of HTTP/2 (RFC 9113, section 4.1), while its bytes pass. Pure.
+//! Frames of one direction of HTTP/2 (RFC 9113, section 4.1), as its bytes pass. Pure.
 //!
-//! A frame says where the next one begins, and the capture cuts packets off: where the header of a frame was cut
-//! off, nothing more is known until a packet begins with the HEADERS of a stream that is expected.
+//! Each frame determines where the next one begins, and the capture cuts packets: after a header of
+//! a frame that was cut, frames are unknown until a packet begins with the HEADERS of an expected
+//! stream.
 
 use wire::http2::{FrameHeader, LARGEST_FRAME, PREFACE};
 
@@ -12,53 +13,53 @@ use crate::reassembly::NewBytes;
 pub(super) struct FrameStart {
     pub(super) at_ns: i64,
     pub(super) packet: u64,
-    /// Place in the other direction that the sender expected next.
+    /// Offset in the other direction that the sender expected next.
     pub(super) acknowledged: i64,
 }
 
-/// Neighbouring bytes of a frame that passed together.
+/// Adjacent bytes of a frame that passed together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FramePart<'a> {
     pub(super) header: FrameHeader,
     pub(super) start: FrameStart,
     pub(super) at_ns: i64,
-    /// Place behind these bytes.
+    /// Offset behind these bytes.
     pub(super) end: i64,
-    /// They end the header.
+    /// These bytes complete the header.
     pub(super) is_first: bool,
-    /// They end the frame.
+    /// These bytes complete the frame.
     pub(super) is_last: bool,
-    /// With the last part of HEADERS: the payload, where all of it was captured.
+    /// With the last part of HEADERS: the payload, if all of it was captured.
     pub(super) payload: Option<&'a [u8]>,
 }
 
-/// What is found in the bytes of a direction.
+/// An element found in the bytes of a direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FrameFinding<'a> {
     /// A part of a frame.
     Part(FramePart<'a>),
-    /// Where frames begin and end is not known from that place on.
+    /// The boundaries of frames are unknown from this offset on.
     Lost(i64),
-    /// Bytes of which it is not known.
+    /// Bytes with unknown boundaries.
     Unreadable {
         at_ns: i64,
         length: i64,
-        /// Place behind them.
+        /// Offset behind them.
         end: i64,
     },
 }
 
-/// Where the reader stands.
+/// State of the reader.
 #[derive(Debug)]
 enum WalkState {
-    /// So many bytes of the preface are missing.
+    /// Bytes of the preface that are missing.
     Preface(usize),
     /// Within the header of a frame, or before it.
     Header {
         bytes: [u8; FrameHeader::BYTES],
         count: usize,
         start: FrameStart,
-        /// When the last of its bytes passed: one before others can have been overtaken.
+        /// Latest moment of its bytes: earlier ones in the stream may have been overtaken.
         latest_ns: i64,
     },
     Payload {
@@ -74,7 +75,7 @@ enum WalkState {
 #[derive(Debug)]
 pub(super) struct FrameWalk {
     state: WalkState,
-    /// Place behind the last bytes.
+    /// Offset behind the last bytes.
     expected: Option<i64>,
 }
 
@@ -89,7 +90,7 @@ const BEFORE_HEADER: WalkState = WalkState::Header {
     latest_ns: 0,
 };
 
-/// The stream whose message these bytes begin with.
+/// The stream whose message begins with these bytes.
 pub(super) fn message_begun(bytes: &NewBytes) -> Option<u32> {
     let header = FrameHeader::parse(*bytes.captured.first_chunk()?);
     let begins = header.is_headers() && header.ends_block() && header.length <= LARGEST_FRAME;
@@ -97,7 +98,7 @@ pub(super) fn message_begun(bytes: &NewBytes) -> Option<u32> {
 }
 
 impl FrameWalk {
-    /// Of a client, which begins with the preface.
+    /// Frames of a client, which begins with the preface.
     pub(super) fn of_client() -> FrameWalk {
         FrameWalk {
             state: WalkState::Preface(PREFACE.len()),
@@ -105,7 +106,7 @@ impl FrameWalk {
         }
     }
 
-    /// Of a server.
+    /// Frames of a server.
     pub(super) fn of_server() -> FrameWalk {
         FrameWalk {
             state: BEFORE_HEADER,
@@ -113,7 +114,8 @@ impl FrameWalk {
         }
     }
 
-    /// Reads the next bytes of the direction. `may_resume`: they begin with a frame that shows where frames begin.
+    /// Reads the next bytes of the direction. `may_resume`: they begin with a frame that restores
+    /// the boundaries.
     pub(super) fn read(
         &mut self,
         bytes: &NewBytes,
@@ -138,7 +140,7 @@ impl FrameWalk {
         matches!(self.state, WalkState::Lost)
     }
 
-    /// Reads on behind that many bytes, and returns how many were read.
+    /// Reads the bytes after `at`, and returns how many were read.
     fn step(&mut self, bytes: &NewBytes, at: i64, each: &mut impl FnMut(FrameFinding<'_>)) -> i64 {
         let left = bytes.length - at;
         let captured = usize::try_from(at)
@@ -196,7 +198,7 @@ impl FrameWalk {
         }
     }
 
-    /// The header of a frame is complete.
+    /// Handles a complete header of a frame.
     fn begin(
         &mut self,
         header: FrameHeader,
@@ -244,7 +246,7 @@ impl FrameWalk {
         };
         let read = (bytes.length - at).min(*left);
         *left -= read;
-        // What was cut off cannot be read.
+        // Bytes that were cut cannot be read.
         *payload = payload.take().and_then(|mut payload| {
             payload.extend_from_slice(captured.get(..read as usize)?);
             Some(payload)
