@@ -2,13 +2,13 @@
 
 use record::Outcome;
 
-/// Nothing was measured, for this reason.
+/// Why nothing was measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// No usable response: no connection, or a response that cannot be read.
     #[error("{0}")]
     Unreachable(String),
-    /// An answer, but none of a WebDAV server that can be measured.
+    /// The response of a server that is no WebDAV server, or cannot be measured.
     #[error("{0}")]
     NotWebdav(String),
     /// Authentication failed.
@@ -17,16 +17,16 @@ pub enum RunError {
     /// The collection of the run could not be made.
     #[error("{0}")]
     NoWorkspace(String),
-    /// The user ended it.
+    /// The user interrupted it.
     #[error("interrupted before anything was measured")]
     Interrupted,
-    /// This machine cannot do it.
+    /// A limit of this machine.
     #[error("{0}")]
     Local(String),
 }
 
 impl RunError {
-    /// There was no usable response, but this outcome.
+    /// The error for this outcome without a usable response.
     pub(crate) fn without_response(outcome: Outcome, what: &str) -> RunError {
         let fact = match outcome {
             Outcome::ConnectFailed => "the server cannot be reached",

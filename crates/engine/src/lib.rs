@@ -1,22 +1,22 @@
 //! Runs a plan: users, connections, clocks, the record of what happened.
 //!
 //! ```text
-//! run: probe --> workspace --> users at work --> samples, events --> workspace removed
+//! run: probe --> workspace --> users --> samples, events --> workspace removed
 //! ```
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `clock` | moments: the clocks, the kernel's time stamps, what a sample gets of them |
-//! | `event_loop` | the tasks of one thread, how they wait, and how long at most |
-//! | `watch` | what a run tells while it goes on: events, samples, how the load generator fares |
+//! | `clock` | moments: the clocks, the kernel's time stamps, the moments of a sample |
+//! | `event_loop` | the tasks of one thread, their waits and time limits |
+//! | `watch` | events, samples and figures of the load generator during a run |
 //! | `connection` | from the socket to the client of one user |
-//! | `site` | what a run makes on a server, and removes |
-//! | `drive` | who begins operations, and when |
-//! | `run` | the whole of it |
+//! | `site` | collections and files that a run makes on a server and removes |
+//! | `drive` | the drivers, and how a user executes operations |
+//! | `run` | a whole run |
 //!
-//! Each room knows only those above it in the table.
+//! Each module depends only on those above it in the table.
 //!
-//! Nothing here prints: whoever watches a run is an [`Observer`].
+//! Nothing here prints: an [`Observer`] is notified.
 
 mod clock;
 mod connection;

@@ -15,15 +15,15 @@ use crate::clock::stamps::RealNanos;
 
 /// Nanoseconds since the run began, from the monotonic clock. Copies agree.
 ///
-/// It is read several times in every operation, so it is a subtraction, and not the arithmetic of
-/// seconds and nanoseconds that [`std::time::Instant`] does.
+/// The clock is read several times in every operation, so reading is a subtraction, and not the
+/// arithmetic of seconds and nanoseconds of [`std::time::Instant`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
     origin: Nanos,
 }
 
 impl RunClock {
-    /// A clock that stands at 0 now.
+    /// A clock that is at 0 now.
     pub(crate) fn start() -> Self {
         RunClock {
             origin: monotonic(),
@@ -40,7 +40,7 @@ impl RunClock {
         self.origin.saturating_add(moment)
     }
 
-    /// The moment of the run at which the [monotonic] clock says so.
+    /// The moment of the run at which the [monotonic] clock has this value.
     pub(crate) fn moment(&self, monotonic: Nanos) -> Nanos {
         monotonic.saturating_sub(self.origin)
     }
@@ -56,13 +56,13 @@ pub(crate) fn monotonic() -> Nanos {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel writes one `timespec` into the place that is given; this clock exists on
-    // every system, so that the call cannot fail.
+    // SAFETY: the kernel writes one `timespec` to `time`; this clock exists on every system, so
+    // that the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
 }
 
-/// The time of day, which is set now and then, in nanoseconds since 1970.
+/// The time of day, which can be set, in nanoseconds since 1970.
 pub(crate) fn real() -> RealNanos {
     #[cfg(test)]
     if let Some(day) = simulated::read_day() {
@@ -72,7 +72,7 @@ pub(crate) fn real() -> RealNanos {
     since.map_or(0, nanos).cast_signed()
 }
 
-/// Whether time on this thread is that of a test.
+/// True if time on this thread is that of a test.
 pub(crate) fn is_simulated() -> bool {
     #[cfg(test)]
     return simulated::now().is_some();
@@ -91,24 +91,24 @@ pub fn time_of_day() -> String {
     now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// Makes the kernel's stamps, which are times of day, moments of a run.
+/// Converts the kernel's stamps, which are times of day, to moments of a run.
 ///
-/// Monotonic time and time of day run at the same rate, adjustments included; they part only when
-/// the time of day is set. So one difference holds until then, and a stamp that cannot be true
-/// (before what it follows, or in the future) is the reason to look whether that has happened.
+/// Monotonic time and time of day run at the same rate, adjustments included; they diverge only
+/// when the time of day is set. So one difference holds until then, and a stamp that cannot be true
+/// (before what it follows, or in the future) is the reason to check for such a step.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     clock: RunClock,
-    /// Time of day at which the run began, as it would be counted now.
+    /// Time of day at the beginning of the run, by the current setting.
     origin: AtomicI64,
-    /// When it was last noticed that the time of day had been set; 0 when never.
+    /// When a step of the time of day was last noticed; 0 when never.
     stepped: AtomicU64,
 }
 
-/// A stamp may be off by this much against a reading in user space without being impossible: the
-/// error of [`WallClock::measure`], with room.
+/// Largest deviation of a correct stamp from a reading in user space: the error of
+/// [`WallClock::measure`], with room.
 pub(crate) const TOLERANCE: Nanos = 1_000;
-/// Less than this is the noise of measuring twice, not somebody who sets the clock.
+/// Smaller differences are noise of measuring twice, not a step of the clock.
 const SMALLEST_STEP: i64 = 5_000;
 
 impl WallClock {
@@ -126,12 +126,12 @@ impl WallClock {
         Nanos::try_from(at.checked_sub(origin)?).ok()
     }
 
-    /// Looks whether the time of day was set, and says by how much it went forward.
+    /// Checks if the time of day was set, and returns by how much it went forward.
     pub(crate) fn look_for_step(&self) -> Option<i64> {
         self.moved_to(WallClock::measure(self.clock))
     }
 
-    /// When it was last noticed that the time of day had been set; 0 when never.
+    /// When a step of the time of day was last noticed; 0 when never.
     pub(crate) fn last_step(&self) -> Nanos {
         self.stepped.load(Ordering::Acquire)
     }
@@ -142,10 +142,10 @@ impl WallClock {
         if step.abs() < SMALLEST_STEP {
             return None;
         }
-        // First, so that nobody believes what the new origin says of operations before: a thread that
-        // sees the new origin sees this as well.
+        // First, so that the new origin is not used for earlier operations: a thread that sees the
+        // new origin sees this as well.
         self.stepped.fetch_max(self.clock.now(), Ordering::AcqRel);
-        // Of several threads that notice, one tells.
+        // Of several threads that notice, one reports it.
         self.origin
             .compare_exchange(before, origin, Ordering::Release, Ordering::Relaxed)
             .ok()
@@ -153,7 +153,7 @@ impl WallClock {
     }
 
     /// The time of day at the start of `clock`: the narrowest of several readings of one clock
-    /// between two of the other. An interruption in between can only make one wider.
+    /// between two of the other. An interruption in between can only widen one.
     fn measure(clock: RunClock) -> i64 {
         let reading = || {
             let before = clock.now();

@@ -1,5 +1,6 @@
-//! Time of a test: it stands still while anything can be done, and then goes on to the next moment that a
-//! task waits for. An hour of a run takes as long as its system calls, and is the same every time.
+//! Time of a test: it stands still while any task can run, and then advances to the next moment
+//! that a task waits for. An hour of a run takes as long as its system calls, and is the same every
+//! time.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,10 +13,10 @@ thread_local! {
     static DAY: RefCell<SimulatedDay> = RefCell::default();
 }
 
-/// The time of day when simulated time was at 0: some day in 2023.
+/// The time of day at simulated time 0: some day in 2023.
 const MIDNIGHT: RealNanos = 1_700_000_000_000_000_000;
 
-/// The time of day, and what reading a clock costs.
+/// The time of day, and the cost of reading a clock.
 #[derive(Default)]
 struct SimulatedDay {
     /// When the time of day is set, and by how much it goes forward.
@@ -23,23 +24,23 @@ struct SimulatedDay {
     reading: Option<Box<dyn FnMut() -> Nanos>>,
 }
 
-/// While it lives, time on this thread is simulated.
+/// Time on this thread is simulated while this lives.
 pub(crate) struct SimulatedTime;
 
 impl SimulatedTime {
-    /// Time begins at one second: there is something before it.
+    /// Time begins at one second, so that earlier moments exist.
     pub(crate) fn begin() -> SimulatedTime {
         let before = NOW.replace(Some(1_000_000_000));
         assert!(before.is_none(), "time is simulated already");
         SimulatedTime
     }
 
-    /// The time of day is set at these moments, by so much each.
+    /// Sets the time of day at these moments, by these steps.
     pub(crate) fn set_day_at(&self, steps: Vec<(Nanos, i64)>) {
         DAY.with_borrow_mut(|day| day.steps = steps);
     }
 
-    /// After each reading of a clock, so much time has passed.
+    /// Lets each reading of a clock take this much time.
     pub(crate) fn let_readings_take(&self, reading: impl FnMut() -> Nanos + 'static) {
         DAY.with_borrow_mut(|day| day.reading = Some(Box::new(reading)));
     }
@@ -57,7 +58,7 @@ pub(crate) fn now() -> Option<Nanos> {
     NOW.get()
 }
 
-/// The same, read as a program reads it, which may take time.
+/// The same, read by a program, which may take time.
 pub(crate) fn read() -> Option<Nanos> {
     let now = NOW.get()?;
     let took = DAY.with_borrow_mut(|day| day.reading.as_mut().map_or(0, |reading| reading()));
@@ -65,12 +66,12 @@ pub(crate) fn read() -> Option<Nanos> {
     Some(now)
 }
 
-/// The time of day, read as a program reads it.
+/// The time of day, read by a program.
 pub(crate) fn read_day() -> Option<RealNanos> {
     read().map(day_at)
 }
 
-/// What the time of day is at a moment.
+/// The time of day at a moment.
 pub(crate) fn day_at(moment: Nanos) -> RealNanos {
     let set: i64 = DAY.with_borrow(|day| {
         let past = day.steps.iter().filter(|(at, _)| *at <= moment);
@@ -79,7 +80,7 @@ pub(crate) fn day_at(moment: Nanos) -> RealNanos {
     MIDNIGHT + moment.cast_signed() + set
 }
 
-/// Time goes on until then.
+/// Advances time to a moment.
 pub(crate) fn advance_to(moment: Nanos) {
     let now = NOW.get();
     assert!(now.is_some_and(|now| now <= moment), "time never goes back");

@@ -1,4 +1,4 @@
-//! Which stamp belongs to which request: matched by offsets in the stream of bytes.
+//! Assigns stamps to requests: by offsets in the stream of bytes.
 //!
 //! ```text
 //! bytes written     |---- request 1 ----|---- request 2 ----|
@@ -6,14 +6,14 @@
 //! stamps            ..... a .................. b ...........
 //! ```
 //!
-//! The kernel says which byte a stamp is for, modulo 2^32. It keeps one stamp a packet: when a
-//! packet takes in more bytes before it leaves, the stamp of the later byte replaces that of the
-//! earlier one, and is true of both. So a mark is answered by the first stamp at or behind it.
+//! A stamp contains the offset of its byte, modulo 2^32. The kernel keeps one stamp for each
+//! packet: when a packet takes in more bytes before it leaves, the stamp of the later byte replaces
+//! that of the earlier one, and is true of both. So a mark gets the first stamp at or behind it.
 //!
-//! Stamps are lost when the receive buffer is full. While nothing else is under way, a lost one stays
-//! lost: its mark is given up before the next bytes are written. In a pipeline, that of a later request
-//! would answer, with a time that is too late; so where a stamp is not there at once, the kernel is
-//! asked whether all bytes have left. If they have, the mark is answered by its own stamp or none.
+//! Stamps are lost when the receive buffer is full. With one request in flight, a lost one stays
+//! lost: its mark is given up before the next bytes are written. In a pipeline, the mark would get
+//! the stamp of a later request, with a time that is too late; so when a stamp is missing, the
+//! kernel is asked if all bytes have left. If they have, the mark gets its own stamp or none.
 
 #[cfg(test)]
 mod schedules;
@@ -22,16 +22,16 @@ use std::collections::VecDeque;
 
 use crate::clock::stamps::{Left, RealNanos, TxStamp};
 
-/// Stamps that are kept for marks nobody has asked about: a bound, many times what a pipeline
-/// needs.
+/// Stamps that are kept for marks that have not been read: a bound, many times the need of a
+/// pipeline.
 const KEPT: usize = 4096;
 
-/// When a marked byte left, as far as is known.
+/// Departure of a marked byte, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Departure {
-    /// It was handed to the network.
+    /// When the byte was passed to the network.
     pub(crate) sent: Option<RealNanos>,
-    /// The other side's TCP has it.
+    /// When the other side's TCP acknowledged it.
     pub(crate) acked: Option<RealNanos>,
 }
 
@@ -39,13 +39,14 @@ pub(crate) struct Departure {
 #[derive(Debug)]
 pub(crate) struct StampBook {
     acks: bool,
-    /// Bytes written since stamps were asked for.
+    /// Bytes written since stamps were enabled.
     written: u64,
     /// The latest mark; 0 while there is none.
     marked: u64,
     sent: StampLine,
     acked: StampLine,
-    /// Marks whose bytes left before more was written, in order: a later stamp is not theirs.
+    /// Marks whose bytes left before more was written, in order: a later stamp does not belong to
+    /// them.
     left_alone: VecDeque<u64>,
 }
 
@@ -61,7 +62,7 @@ struct StampLine {
 impl StampLine {
     fn enter(&mut self, end: u64, at: RealNanos) {
         if end <= self.reached {
-            // A packet that was sent again: what counts is the first time.
+            // A retransmitted packet: the first time counts.
             return;
         }
         self.reached = end;
@@ -92,13 +93,13 @@ impl StampBook {
         }
     }
 
-    /// A stamp of the last byte written until now is still to come, and it is the latest mark: it can be asked
-    /// whether that byte [has left](Self::has_left).
+    /// The stamp of the last written byte is missing, and it is the latest mark: the kernel can be
+    /// asked if that byte [has left](Self::has_left).
     pub(crate) fn is_in_question(&self) -> bool {
         self.sent.reached < self.marked && self.marked == self.written
     }
 
-    /// All bytes that were written have left.
+    /// Notes that all written bytes have left.
     pub(crate) fn has_left(&mut self) {
         if self.left_alone.back() == Some(&self.marked) {
             return;
@@ -109,35 +110,35 @@ impl StampBook {
         self.left_alone.push_back(self.marked);
     }
 
-    /// Whether stamps of acknowledgements are asked for.
+    /// True if stamps of acknowledgements are enabled.
     pub(crate) fn acks(&self) -> bool {
         self.acks
     }
 
-    /// So many bytes were taken by the kernel.
+    /// Notes bytes that the kernel accepted.
     pub(crate) fn wrote(&mut self, count: usize) {
         self.written += count as u64;
     }
 
-    /// The stamp of the last byte written until now will be asked for, under this mark.
+    /// Marks the last written byte, whose stamp will be read by the returned mark.
     pub(crate) fn expect(&mut self) -> u64 {
         self.marked = self.written;
         self.marked
     }
 
-    /// Whether a stamp that somebody wants is still to come.
+    /// True if a needed stamp is still missing.
     pub(crate) fn waits(&self) -> bool {
         self.waits_for(self.marked)
     }
 
-    /// Whether a stamp for this mark is still to come.
+    /// True if a stamp for this mark is still missing.
     pub(crate) fn waits_for(&self, mark: u64) -> bool {
         self.sent.reached < mark || (self.acks && self.acked.reached < mark)
     }
 
     /// Enters a stamp from the error queue.
     pub(crate) fn enter(&mut self, stamp: TxStamp) {
-        // The latest offset not beyond what was written that ends in these 32 bits.
+        // The latest offset within the written bytes that ends in these 32 bits.
         let Some(last) = self.written.checked_sub(1) else {
             return;
         };
@@ -151,7 +152,7 @@ impl StampBook {
         }
     }
 
-    /// The stamps for a mark. Marks are asked about in their order.
+    /// The stamps for a mark. Marks must be read in their order.
     pub(crate) fn departure(&mut self, mark: u64) -> Departure {
         while self.left_alone.front().is_some_and(|left| *left < mark) {
             self.left_alone.pop_front();
@@ -167,7 +168,7 @@ impl StampBook {
         }
     }
 
-    /// What was written up to a mark is not waited for any more.
+    /// Stops waiting for stamps up to a mark.
     pub(crate) fn give_up(&mut self, mark: u64) {
         for line in [&mut self.sent, &mut self.acked] {
             line.reached = line.reached.max(mark);
@@ -231,7 +232,7 @@ mod tests {
         book.wrote(10);
         let next = book.expect();
         assert!(book.waits());
-        // The lost one, too late: nobody asks any more.
+        // The lost one, too late: its mark has been read.
         book.enter(sent(9, 1));
         assert_eq!(book.departure(next).sent, None);
         book.enter(sent(19, 2));
@@ -252,7 +253,7 @@ mod tests {
         book.enter(sent(19, 2));
         assert_eq!(book.departure(lost).sent, None);
         assert_eq!(book.departure(next).sent, Some(2));
-        // One that was only late.
+        // A late one.
         let late = book.expect();
         book.has_left();
         book.enter(sent(24, 4));

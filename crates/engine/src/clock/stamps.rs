@@ -1,4 +1,4 @@
-//! The kernel's time stamps of what a socket sends and receives (`SO_TIMESTAMPING`).
+//! The kernel's time stamps of sent and received bytes (`SO_TIMESTAMPING`).
 //!
 //! ```text
 //! send     --> a request for a stamp of the last byte travels with the call
@@ -7,8 +7,8 @@
 //! receive  --> the stamp of the packet comes with its bytes
 //! ```
 //!
-//! Stamps are software stamps, of `CLOCK_REALTIME`; [`WallClock`](crate::clock::WallClock) makes
-//! them moments of the run. The method is that of the kernel's own
+//! Stamps are software stamps, of `CLOCK_REALTIME`; [`WallClock`](crate::clock::WallClock) converts
+//! them to moments of the run. The method is that of the kernel's
 //! `Documentation/networking/timestamping.rst`.
 
 use std::io::{self, Write};
@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 /// Nanoseconds of the time of day, as the kernel stamps packets.
 pub(crate) type RealNanos = i64;
 
-/// Which time stamps of the kernel are asked for.
+/// Time stamps of the kernel that are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamping {
     /// None.
     Off,
-    /// When bytes leave and arrive; with `acks`, also when the other side's TCP has them.
+    /// Departures and arrivals; with `acks`, also acknowledgements of the other side's TCP.
     On { acks: bool },
 }
 
@@ -45,10 +45,10 @@ const OPT_ID_TCP: u32 = 1 << 16;
 #[repr(C, align(8))]
 struct Control([u8; 256]);
 
-/// What a stamp on the error queue is about.
+/// Event of a stamp on the error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// The byte was handed to the network.
+    /// The byte was passed to the network.
     Sent,
     /// The other side's TCP has acknowledged it.
     Acked,
@@ -58,23 +58,23 @@ pub(crate) enum Left {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TxStamp {
     pub(crate) left: Left,
-    /// Offset in the stream of the byte that is stamped, modulo 2^32, from the moment when stamps
-    /// were asked for.
+    /// Offset of the stamped byte in the stream, modulo 2^32, from the moment when stamps were
+    /// enabled.
     pub(crate) byte: u32,
     pub(crate) at: RealNanos,
 }
 
-/// Asks for stamps on a TCP socket that has sent nothing yet.
+/// Enables stamps on a TCP socket that has sent nothing yet.
 ///
 /// # Errors
-/// Where the system has no such stamps.
+/// The system has no such stamps.
 pub(crate) fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     let report = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_RX_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    // Before Linux 6.2 the offset counts from what is unacknowledged, which at this moment is
-    // nothing: the same.
+    // Before Linux 6.2 the offset counts from the unacknowledged bytes, of which there are none
+    // yet: the same.
     match set(socket, report | OPT_ID_TCP) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(socket, report),
         other => other,
@@ -100,7 +100,7 @@ fn set(socket: BorrowedFd<'_>, flags: u32) -> io::Result<()> {
     checked(result as isize).map(|_| ())
 }
 
-/// Sends and asks for a stamp of the last byte that is taken.
+/// Sends bytes, and requests a stamp of the last one that is accepted.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], acks: bool) -> io::Result<usize> {
     let wanted: u32 = if acks {
         RECORD_SENT | RECORD_ACKED
@@ -110,8 +110,8 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], acks: bool) -> io::Resu
     let mut control = Control([0; 256]);
     let mut part = part(bytes.as_ptr().cast_mut(), bytes.len());
     let mut message = message(&mut part, &mut control);
-    // SAFETY: `control` is large enough for one header with a u32 behind it and aligned for it;
-    // the macros compute places inside it, because `msg_controllen` says how long it is.
+    // SAFETY: `control` is large enough for one header with a u32 behind it and aligned for it; the
+    // macros compute pointers inside it, because `msg_controllen` is its length.
     unsafe {
         message.msg_controllen = libc::CMSG_SPACE(size_of::<u32>() as u32) as usize;
         let header = libc::CMSG_FIRSTHDR(&message);
@@ -125,7 +125,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], acks: bool) -> io::Resu
     checked(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) })
 }
 
-/// Receives, with the stamp of the last packet that `buffer` got bytes of.
+/// Receives, with the stamp of the last packet that contributed bytes to `buffer`.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -133,8 +133,8 @@ pub(crate) fn receive(
     let mut control = MaybeUninit::<Control>::uninit();
     let mut part = part(buffer.as_mut_ptr(), buffer.len());
     let mut message = message(&mut part, control.as_mut_ptr());
-    // SAFETY: all pointers in `message` point to memory that lives until the call returns and is
-    // as long as it says; the kernel writes into it and sets `msg_controllen` to what it wrote.
+    // SAFETY: all pointers in `message` point to memory of the given length that lives until the
+    // call returns; the kernel writes into it and sets `msg_controllen` to the bytes written.
     let taken = checked(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) })?;
     let mut stamp = None;
     each_control(&message, |level, kind, data| {
@@ -145,7 +145,8 @@ pub(crate) fn receive(
     Ok((taken, stamp))
 }
 
-/// Whether all bytes that were written have been handed to the network; false where the kernel does not tell.
+/// True if all written bytes have been passed to the network; false where the kernel does not
+/// report it.
 pub(crate) fn has_all_left(socket: BorrowedFd<'_>) -> bool {
     /// Bytes that were never sent (`linux/sockios.h`).
     const SIOCOUTQNSD: libc::Ioctl = 0x894b;
@@ -155,7 +156,7 @@ pub(crate) fn has_all_left(socket: BorrowedFd<'_>) -> bool {
     result == 0 && waiting == 0
 }
 
-/// Takes one stamp from the error queue; `None` when none is there.
+/// Takes one stamp from the error queue; `None` if it is empty.
 pub(crate) fn take(socket: BorrowedFd<'_>) -> io::Result<Option<TxStamp>> {
     let mut control = MaybeUninit::<Control>::uninit();
     let mut part = part(ptr::null_mut(), 0);
@@ -175,7 +176,7 @@ pub(crate) fn take(socket: BorrowedFd<'_>) -> io::Result<Option<TxStamp>> {
         }
         _ => {}
     });
-    // What is no stamp, an ICMP message for example, is taken off the queue all the same.
+    // A message that is no stamp, ICMP for example, is removed from the queue all the same.
     Ok(at
         .zip(about)
         .map(|(at, (left, byte))| TxStamp { left, byte, at }))
@@ -226,7 +227,7 @@ fn time(data: &[u8]) -> Option<RealNanos> {
     (at != 0).then_some(at)
 }
 
-/// What a `struct sock_extended_err` stamps, and the offset of the byte.
+/// Event and byte offset of a `struct sock_extended_err`.
 fn origin(data: &[u8]) -> Option<(Left, u32)> {
     let word = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
     let errno = word(0)?;
@@ -242,12 +243,12 @@ fn origin(data: &[u8]) -> Option<(Left, u32)> {
     Some((left, word(12)?))
 }
 
-/// A socket that nothing is sent to and that wants stamps: while it is open, the kernel stamps what
-/// arrives. It begins with that on a thread of its own, which a busy machine may leave waiting, so this
-/// returns when stamps come, if they come at all.
+/// A socket that receives nothing and requests stamps: while it is open, the kernel stamps all
+/// arrivals. The kernel begins with that in a separate thread, which a busy machine may delay, so
+/// this returns when stamps come, if they come at all.
 ///
 /// # Errors
-/// Where the system has no such stamps.
+/// The system has no such stamps.
 pub(crate) fn keep_stamping() -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))?;
@@ -256,13 +257,13 @@ pub(crate) fn keep_stamping() -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// How long the first stamps are waited for. A kernel without any costs this once.
+/// Longest wait for the first stamps. A kernel without any costs this once.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends a byte to ourselves and looks whether both stamps come.
+/// Sends a byte to this process and checks that both stamps come.
 ///
 /// # Errors
-/// What is missing, in words.
+/// The missing stamp, as a sentence.
 pub(crate) fn try_out() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .or_else(|_| TcpListener::bind((Ipv6Addr::LOCALHOST, 0)))?;
@@ -281,7 +282,7 @@ pub(crate) fn try_out() -> io::Result<()> {
         }
         send(client.as_fd(), b"?", false)?;
         server.write_all(b"!")?;
-        // The kernel begins to stamp what arrives a moment after it is asked to.
+        // The kernel begins to stamp arrivals a moment after it is enabled.
         std::thread::sleep(Duration::from_micros(200));
         leaves |= take(client.as_fd())?.is_some();
         arrives |= receive(client.as_fd(), &mut [0])?.1.is_some();

@@ -1,4 +1,4 @@
-//! From what was seen of an exchange to the moments of its sample.
+//! Conversion of the observations of an exchange to the moments of its sample.
 
 #[cfg(test)]
 mod schedules;
@@ -12,13 +12,13 @@ use record::{Moments, Nanos, Timing};
 use crate::clock::stamps::{self, RealNanos, Stamping};
 use crate::clock::{RunClock, SMALLEST_STEP, TOLERANCE, WallClock};
 
-/// When what happened, as far as it came.
+/// Moments of an exchange, as far as it came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamps {
     pub(crate) started: Nanos,
     pub(crate) sent: Option<Nanos>,
     pub(crate) first: Option<Nanos>,
-    /// Just after the call that brought the first byte.
+    /// Just after the call that returned the first byte.
     pub(crate) first_read: Nanos,
     pub(crate) done: Option<Nanos>,
     pub(crate) kernel: Option<KernelStamps>,
@@ -26,7 +26,7 @@ pub(crate) struct Stamps {
     pub(crate) bytes_received: u64,
 }
 
-/// The same as the kernel saw it.
+/// The same as stamped by the kernel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KernelStamps {
     pub(crate) sent: Option<RealNanos>,
@@ -34,33 +34,34 @@ pub(crate) struct KernelStamps {
     pub(crate) first: Option<RealNanos>,
 }
 
-/// Is told when the clock that stamps are taken from was set while the run goes on.
+/// Notified when the clock of the stamps was set during a run.
 pub(crate) trait OnClockStep: fmt::Debug + Send + Sync {
-    /// It went forward by so many nanoseconds, negative for back.
+    /// The clock went forward by this many nanoseconds, negative for back.
     fn clock_stepped(&self, by: i64);
 }
 
-/// How a run is timed.
+/// The clocks of a run, and their reconciliation.
 #[derive(Debug)]
 pub(crate) struct Timekeeper {
     pub(crate) clock: RunClock,
     pub(crate) stamping: Stamping,
     wall: WallClock,
     on_step: Option<Arc<dyn OnClockStep>>,
-    /// A socket that wants stamps for as long as the run goes on. The kernel stamps what arrives
-    /// only while some socket does, and needs a moment to begin again: without this one, runs
-    /// that open and close connections would miss stamps.
+    /// A socket that requests stamps for the whole run. The kernel stamps arrivals only while some
+    /// socket does, and needs a moment to begin again: without this one, runs that open and close
+    /// connections would miss stamps.
     _wants_stamps: Option<UdpSocket>,
 }
 
-/// A stamp so far from what user space saw may be late work of ours, or a clock that was set.
+/// A stamp this far from the reading in user space may mean late work of this process, or a clock
+/// that was set.
 const FAR: Nanos = 1_000_000;
 
-/// *sent*, *acked* and *first*, and which clock they are from.
+/// *sent*, *acked* and *first*, and their clock.
 type Timed = (Option<Nanos>, Option<Nanos>, Option<Nanos>, Timing);
 
 impl Timekeeper {
-    /// With the user clock, and nobody who is told of anything.
+    /// With the user clock, and without an observer of steps.
     pub(crate) fn plain(clock: RunClock) -> Self {
         Timekeeper {
             clock,
@@ -107,7 +108,7 @@ impl Timekeeper {
         (moments, timing)
     }
 
-    /// The timing of an operation that never came so far as to have stamps.
+    /// The timing of an operation that ended before it had stamps.
     pub(crate) fn without_stamps(&self) -> Timing {
         match self.stamping {
             Stamping::Off => Timing::User,
@@ -115,10 +116,10 @@ impl Timekeeper {
         }
     }
 
-    /// Of an operation that began before the time of day was set last, one stamp may be from
-    /// before and the other from after it.
+    /// If an operation began before the time of day was last set, one stamp may be from before and
+    /// the other from after it.
     fn by_kernel(&self, stamps: &Stamps, kernel: KernelStamps) -> Timed {
-        // Before the request has left, or without ever asking for the rest of it.
+        // Before the request has left, or without ever requesting the rest of it.
         let early =
             stamps.first.is_some() && stamps.sent.is_none_or(|sent| stamps.first < Some(sent));
         let known = kernel.sent.is_some() && (kernel.first.is_some() || stamps.first.is_none());
@@ -127,7 +128,7 @@ impl Timekeeper {
         }
         let timed = self.credible(stamps, kernel);
         if !timed.is_some_and(|timed| is_ordinary(timed, stamps)) {
-            // Has somebody set the clock?
+            // Has the clock been set?
             let step = self.wall.look_for_step();
             if let (Some(by), Some(on_step)) = (step, &self.on_step) {
                 on_step.clock_stepped(by);
@@ -163,8 +164,8 @@ impl Timekeeper {
     }
 }
 
-/// User space is as near to the stamps as it is as a rule, and they are in their order. Of an answer
-/// that comes before the request has left, they are not either: then the look is in vain.
+/// True if the stamps are as near to user space as usual, and in order. They are neither for a
+/// response that comes before the request has left: then the check is in vain.
 fn is_ordinary((sent, acked, first, _): Timed, stamps: &Stamps) -> bool {
     let is_near = |user: Option<Nanos>, kernel: Option<Nanos>| match (user, kernel) {
         (Some(user), Some(kernel)) => user.abs_diff(kernel) < FAR,
@@ -177,8 +178,8 @@ fn is_ordinary((sent, acked, first, _): Timed, stamps: &Stamps) -> bool {
         && is_after_sent(first)
 }
 
-/// Nothing is acknowledged before it is sent. Where the stamps say so and no step was found, the clock was set
-/// back and forth during the exchange, and none of its stamps is known to be true.
+/// An acknowledgement before the departure. If no step was found either, the clock was set back and
+/// forth during the exchange, and none of its stamps is known to be true.
 fn is_acknowledged_early((sent, acked, ..): Timed) -> bool {
     let by = sent
         .zip(acked)
@@ -186,8 +187,8 @@ fn is_acknowledged_early((sent, acked, ..): Timed) -> bool {
     by.is_some_and(|by| by >= SMALLEST_STEP.cast_unsigned())
 }
 
-/// Without a stamp there is no response time; when the answer came is known well enough to say
-/// when the operation was over.
+/// Without a stamp there is no response time; the end of the operation is known well enough from
+/// user space.
 fn missed(stamps: &Stamps) -> Timed {
     (None, None, stamps.first, Timing::Missed)
 }
@@ -215,7 +216,7 @@ mod tests {
         now - keeper.clock.now() as i64 + moment as i64
     }
 
-    /// User space saw the request off at 1000 us and the answer at 2000 us.
+    /// User space saw the request off at 1000 us and the response at 2000 us.
     fn stamps(kernel: KernelStamps) -> Stamps {
         Stamps {
             started: 990_000,
@@ -320,8 +321,8 @@ mod tests {
         let time = SimulatedTime::begin();
         let keeper = keeper();
         let base = simulated::day_at(keeper.clock.monotonic(0));
-        // The clock was set back by 200 us while the answer was under way: the run knows by the
-        // next operation that cannot be, and what began before has no response time.
+        // The clock was set back by 200 us while the response was in flight: the run notices it by
+        // the next impossible operation, and operations that began before have no response time.
         let straddling = KernelStamps {
             sent: Some(base + 1_005_000),
             acked: None,

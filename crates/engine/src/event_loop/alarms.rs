@@ -1,5 +1,5 @@
 //! Moments that tasks wait for: one `timerfd`, set to the first of them. A time limit of
-//! `epoll_wait` would make the kernel set up and take down a timer in every call, for half a
+//! `epoll_wait` would make the kernel set up and remove a timer in every call, for half a
 //! microsecond.
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +20,7 @@ use rustix::time::{
 use super::Core;
 use crate::clock::monotonic;
 
-/// What events of the timer are known by.
+/// Token of events of the timer.
 pub(super) const TOKEN: u64 = u64::MAX;
 
 /// Stands for the moment of a timer that is not set.
@@ -29,9 +29,9 @@ const NEVER: Nanos = Nanos::MAX;
 /// All alarms of an event loop.
 pub(super) struct Alarms {
     timer: OwnedFd,
-    /// By their moments; the second number tells those of the same moment apart.
+    /// Alarms by their moments; the second number distinguishes those of the same moment.
     waiting: RefCell<BTreeMap<Key, Waker>>,
-    /// What the timer is set to.
+    /// Moment to which the timer is set.
     set: Cell<Nanos>,
     count: Cell<u64>,
 }
@@ -42,7 +42,7 @@ impl Alarms {
     pub(super) fn new(epoll: &OwnedFd) -> io::Result<Alarms> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // Each expiration is an event of its own; nobody has to read the timer.
+        // Each expiration is a separate event; the timer need not be read.
         let interest = EventFlags::IN | EventFlags::ET;
         epoll::add(epoll, &timer, EventData::new_u64(TOKEN), interest)?;
         Ok(Alarms {
@@ -65,7 +65,7 @@ impl Alarms {
             .borrow()
             .first_key_value()
             .map(|(key, _)| key.0);
-        // One that rings too early rings in vain.
+        // An alarm that rings too early rings in vain.
         let Some(first) = first.filter(|first| *first < self.set.get()) else {
             return;
         };
@@ -83,7 +83,7 @@ impl Alarms {
         self.set.set(first);
     }
 
-    /// Where time is simulated, it goes on to the first alarm.
+    /// Advances simulated time to the first alarm.
     #[cfg(test)]
     pub(super) fn go_on_to_the_first(&self) {
         let first = self
@@ -96,7 +96,7 @@ impl Alarms {
         self.ring();
     }
 
-    /// The timer has expired: wakes those whose moments have come.
+    /// The timer has expired: wakes the tasks whose moments have come.
     pub(super) fn ring(&self) {
         self.set.set(NEVER);
         let now = monotonic();
@@ -111,7 +111,7 @@ impl Alarms {
 pub(super) struct Alarm {
     core: Rc<Core>,
     moment: Nanos,
-    /// Where it waits.
+    /// Key under which it waits.
     key: Option<Key>,
 }
 

@@ -1,4 +1,4 @@
-//! How a run is ended early.
+//! Early end of a run.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use crate::clock::monotonic;
 
-/// Ends a run: users finish what is under way, the rest is skipped, the server is cleaned.
-/// Clones share one state.
+/// Ends a run: users finish current requests, the rest is skipped, the server is cleaned. Clones
+/// share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     inner: Arc<Inner>,
@@ -17,17 +17,17 @@ pub struct Cancel {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// When the end was asked for, on the monotonic clock.
+    /// When the end was requested, on the monotonic clock.
     since: OnceLock<Nanos>,
-    /// When the user asked for it, likewise.
+    /// When the user requested it, likewise.
     by_user_since: OnceLock<Nanos>,
     wake: Notify,
-    /// Why, where it was not the user.
+    /// The reason, if it was not the user.
     reason: OnceLock<String>,
 }
 
 impl Cancel {
-    /// Asks for the end, for the user. May be called from any thread, more than once.
+    /// Requests the end, for the user. May be called from any thread, more than once.
     pub fn cancel(&self) {
         let _ = self.inner.by_user_since.set(monotonic());
         self.ask();
@@ -39,7 +39,7 @@ impl Cancel {
         self.inner.wake.notify_waiters();
     }
 
-    /// Asks for the end for a reason that the records of the runs have. The first reason counts.
+    /// Requests the end for a reason that the runs record. The first reason counts.
     pub fn cancel_because(&self, reason: &str) {
         if !self.is_cancelled() {
             // A second reason at the same moment is as good as the first.
@@ -48,7 +48,7 @@ impl Cancel {
         self.ask();
     }
 
-    /// How a run ends that this ended early: interrupted by the user, or aborted for a reason.
+    /// The event for a run that this ended early: interrupted by the user, or aborted for a reason.
     pub(crate) fn event(&self) -> EventKind {
         match self.inner.reason.get() {
             None => EventKind::Interrupted,
@@ -58,26 +58,26 @@ impl Cancel {
         }
     }
 
-    /// Whether the end was asked for.
+    /// True if the end was requested.
     pub fn is_cancelled(&self) -> bool {
         self.inner.since.get().is_some()
     }
 
-    /// How long ago the end was asked for; `None` where it was not.
+    /// Time since the end was requested; `None` if it was not.
     pub(crate) fn age(&self) -> Option<Duration> {
         age(&self.inner.since)
     }
 
-    /// How long ago the user asked for it, who waits; `None` where it was something else.
+    /// Time since the user, who is waiting, requested it; `None` if the reason was another.
     pub(crate) fn age_of_wish(&self) -> Option<Duration> {
         age(&self.inner.by_user_since)
     }
 
-    /// Completes when the end is asked for.
+    /// Completes when the end is requested.
     pub(crate) async fn cancelled(&self) {
         let wake = self.inner.wake.notified();
         tokio::pin!(wake);
-        // Enrolled before the flag is read, so that no call between the two is missed.
+        // Registered before the flag is read, so that no call between the two is missed.
         wake.as_mut().enable();
         if !self.is_cancelled() {
             wake.await;

@@ -1,4 +1,4 @@
-//! How tasks are woken, also by other threads.
+//! Waking of tasks, also by other threads.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::CURRENT;
 
-/// What events of the mailbox are known by.
+/// Token of events of the mailbox.
 pub(super) const TOKEN: u64 = u64::MAX - 1;
 
 /// Tasks of an event loop that other threads have woken.
@@ -22,7 +22,7 @@ pub(super) struct Mailbox {
 impl Mailbox {
     pub(super) fn new(epoll: &OwnedFd) -> io::Result<Mailbox> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        // Each write is an event of its own; nobody has to read the counter.
+        // Each write is a separate event; the counter need not be read.
         let interest = EventFlags::IN | EventFlags::ET;
         epoll::add(epoll, &event, EventData::new_u64(TOKEN), interest)?;
         let tasks = Mutex::default();
@@ -33,12 +33,12 @@ impl Mailbox {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.push(task);
         if tasks.len() == 1 {
-            // It fails when the counter is full, and then it has been written before.
+            // Fails if the counter is full, and then it has been written before.
             let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Hands over the tasks that were posted.
+    /// Passes on the tasks that were posted.
     pub(super) fn collect(&self, make_ready: impl FnMut(usize)) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.drain(..).for_each(make_ready);

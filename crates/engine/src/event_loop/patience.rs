@@ -1,9 +1,9 @@
-//! How long an exchange is waited for: until its time limit, or until the run was interrupted and
-//! the grace after that is over.
+//! Waiting for an exchange: until its time limit, or until the run was interrupted and the grace
+//! after that is over.
 //!
-//! Every operation passes here, and nothing is to be paid where nothing goes wrong. A user only
-//! writes down until when it waits; a [`Watchdog`] looks round a hundred times a second and wakes
-//! who has waited too long. An alarm for every operation would be set and taken back each time.
+//! Every operation passes here, and the usual case must be cheap. A user only notes the end of its
+//! wait; a [`Watchdog`] checks a hundred times a second and wakes users who have waited too long.
+//! An alarm for every operation would be set and cancelled each time.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -19,35 +19,35 @@ use crate::clock::{RunClock, nanos};
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
 
-/// Distance of the watchdog's rounds.
+/// Interval of the watchdog's checks.
 pub(crate) const BEAT: Duration = Duration::from_millis(10);
-/// How long an operation may go on after the run was interrupted.
+/// Longest time of an operation after the run was interrupted.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long cleaning up may, after the user interrupted it.
+/// The same for cleaning up, after the user interrupted it.
 pub(crate) const LAST_GRACE: Duration = Duration::from_secs(10);
-/// Stands for the end of waiting of who does not wait.
+/// End of the wait of a user who does not wait.
 const NEVER: Nanos = Nanos::MAX;
 
-/// Looks after those who wait, on one thread.
+/// Supervises the waits of one thread.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     clock: RunClock,
     /// The grace after an interruption is over.
     over: Cell<bool>,
-    /// That of cleaning up is over, too.
+    /// The grace of cleaning up is over, too.
     all_over: Cell<bool>,
     waiting: RefCell<Vec<Waiting>>,
-    /// There is nothing to look after for a while.
+    /// There are no waits to supervise for a while.
     rests: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// Somebody who may wait.
+/// A registered wait.
 #[derive(Debug)]
 struct Waiting {
-    /// Until when it waits.
+    /// End of the wait.
     end: Nanos,
-    /// It has waited too long.
+    /// The wait has lasted too long.
     late: bool,
     waker: Option<Waker>,
 }
@@ -64,8 +64,8 @@ impl Watchdog {
         }
     }
 
-    /// Does `work`, which needs nobody to look after it. A hundred runs that wait for their turns
-    /// would disturb the one that measures ten thousand times a second.
+    /// Runs `work` without supervision. A hundred runs that wait for their turns would disturb the
+    /// measuring one ten thousand times a second.
     pub(crate) async fn rest_during<T>(&self, work: impl Future<Output = T>) -> T {
         self.rests.set(true);
         let done = work.await;
@@ -88,8 +88,8 @@ impl Watchdog {
         .await;
     }
 
-    /// Does `work`, and meanwhile wakes who has waited too long; `beat` is called in each round.
-    /// Who waits without a guard waits for ever.
+    /// Runs `work`, and meanwhile wakes users who have waited too long; `beat` is called in each
+    /// round. Without a guard, a wait has no limit.
     pub(crate) async fn guard<T>(
         &self,
         cancel: &Cancel,
@@ -107,7 +107,7 @@ impl Watchdog {
         let mut round = self.clock.now();
         loop {
             self.rested().await;
-            // Rounds that were slept through are one.
+            // Missed rounds count as one.
             round = (round + nanos(BEAT)).max(self.clock.now());
             sleep_until(self.clock.monotonic(round)).await;
             beat();
@@ -146,7 +146,7 @@ pub(crate) enum GaveUp {
 #[derive(Debug)]
 pub(crate) struct Patience {
     watchdog: Rc<Watchdog>,
-    /// Place in [`Watchdog::waiting`].
+    /// Index in [`Watchdog::waiting`].
     place: usize,
 }
 
@@ -163,8 +163,8 @@ impl Patience {
         Patience { watchdog, place }
     }
 
-    /// Waits for `work` until `end`, and for no longer than the run allows if `interruptible`. The
-    /// work stays where it is: the state of an exchange is a few kilobytes.
+    /// Waits for `work` until `end`, and no longer than the run permits if `interruptible`. The
+    /// work is not moved: the state of an exchange is a few kilobytes.
     pub(crate) async fn wait_for<T>(
         &self,
         end: Nanos,
@@ -189,13 +189,13 @@ impl Patience {
         result
     }
 
-    /// Whether nothing is waited for any more.
+    /// True if waits are not permitted any more.
     pub(crate) fn is_over(&self, interruptible: bool) -> bool {
         let watchdog = &self.watchdog;
         watchdog.all_over.get() || interruptible && watchdog.over.get()
     }
 
-    /// Writes down that this user waits; true when it has done so for too long.
+    /// Notes that this user waits; true if it has waited too long.
     fn write_down(&self, end: Nanos, context: &Context<'_>) -> bool {
         let mut waiting = self.watchdog.waiting.borrow_mut();
         let own = &mut waiting[self.place];
@@ -228,7 +228,7 @@ mod tests {
         let patience = Patience::new(Rc::clone(&watchdog));
         let ms = |ms| nanos(Duration::from_millis(ms));
         let cases = async {
-            // The limits go up and down; that of an earlier case does not stand in the way.
+            // The limits go up and down; that of an earlier case must not remain.
             for (limit, takes, late) in [
                 (3000, 20, false),
                 (20, 3000, true),
@@ -259,7 +259,7 @@ mod tests {
         let beats = Cell::new(0);
         let rests = async {
             watchdog.rest_during(sleep(10 * BEAT)).await;
-            // One round was under way when the rest began.
+            // One round was in progress when the rest began.
             assert!(beats.get() <= 1, "{}", beats.get());
             beats.set(0);
             sleep(10 * BEAT).await;
@@ -289,7 +289,7 @@ mod tests {
             let end = clock.now() + nanos(Duration::from_millis(50));
             let ended = patience.wait_for(end, false, for_ever).await;
             assert_eq!(clock.now(), end);
-            // Nor is cleaning up waited for without end.
+            // Cleaning up is limited, too.
             let for_ever = pin!(std::future::pending::<()>());
             let end = clock.now() + nanos(Duration::from_secs(300));
             let cut = patience.wait_for(end, false, for_ever).await;

@@ -1,7 +1,6 @@
 //! Descriptors that tasks wait for.
 //!
-//! They are edge-triggered: the kernel tells when something has changed, and whoever reads says
-//! when nothing is left.
+//! They are edge-triggered: the kernel reports changes, and readers report when nothing is left.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -16,16 +15,16 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::Core;
 use crate::clock::monotonic;
 
-/// Always waited for. Writing is not: stamps of the kernel come by the error queue, and all of
-/// them would say that one can write.
+/// Always awaited. Writability is not: stamps of the kernel come by the error queue, and all of
+/// them would be reported as writable.
 const READING: EventFlags = EventFlags::IN
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 const BOTH: EventFlags = READING.union(EventFlags::OUT);
 
-/// After these nothing more can come. An error by itself is none of them: it may be a stamp.
+/// Nothing can come after these. An error alone is not among them: it may be a stamp.
 const ENDED: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP);
-/// Now writing goes on, or fails.
+/// Writing can continue, or fails.
 const WRITABLE: EventFlags = EventFlags::OUT
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
@@ -37,11 +36,11 @@ pub(super) struct Sources {
     free: RefCell<Vec<usize>>,
 }
 
-/// What the kernel has told of a descriptor.
+/// The kernel's last report about a descriptor.
 #[derive(Debug, Default)]
 struct Readiness {
     is_readable: Cell<bool>,
-    /// When it was told that nothing more can come, on the [monotonic] clock.
+    /// When the end was reported, on the [monotonic] clock.
     ended_at: Cell<Option<Nanos>>,
     is_writable: Cell<bool>,
     reader: RefCell<Option<Waker>>,
@@ -86,7 +85,7 @@ impl Sources {
     }
 }
 
-/// A waker stays where it is: the same task will wait again.
+/// A waker is kept: the same task will wait again.
 fn wake(waker: &RefCell<Option<Waker>>) {
     if let Some(waker) = &*waker.borrow() {
         waker.wake_by_ref();
@@ -132,22 +131,22 @@ impl Source {
         self.fd.as_fd()
     }
 
-    /// Whether there may be something to read, or to know about the end.
+    /// True if there may be something to read, or an end to notice.
     pub(crate) fn is_readable(&self) -> bool {
         self.state.is_readable.get() || self.state.ended_at.get().is_some()
     }
 
-    /// When the event loop was told that the other side has ended, on the [monotonic] clock.
+    /// When the end of the other side was reported, on the [monotonic] clock.
     pub(crate) fn ended_at(&self) -> Option<Nanos> {
         self.state.ended_at.get()
     }
 
-    /// Nothing is left to read; what arrives from now on is told anew.
+    /// Notes that nothing is left to read; later arrivals are reported anew.
     pub(crate) fn is_drained(&self) {
         self.state.is_readable.set(false);
     }
 
-    /// There may be something to read that the event loop has not seen yet.
+    /// Notes that there may be something to read that the event loop has not seen yet.
     pub(crate) fn may_be_readable(&self) {
         self.state.is_readable.set(true);
     }
@@ -157,14 +156,14 @@ impl Source {
         poll_fn(|context| self.poll_readable(context))
     }
 
-    /// Waits until something can be written.
+    /// Waits until it is writable.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         self.watch_writing()?;
         poll_fn(|context| self.poll_writable(context)).await;
         self.stop_watching_writing()
     }
 
-    /// Waits until there may be something to read, which is true, or something can be written.
+    /// Waits until it may be readable, which is true, or is writable.
     pub(crate) async fn either(&self) -> io::Result<bool> {
         self.watch_writing()?;
         let readable = poll_fn(|context| match self.poll_readable(context) {
@@ -193,13 +192,13 @@ impl Source {
         Poll::Pending
     }
 
-    /// From now on the kernel tells when something can be written.
+    /// Makes the kernel report writability from now on.
     fn watch_writing(&self) -> io::Result<()> {
         self.state.is_writable.set(false);
         self.watch(BOTH)
     }
 
-    /// Nobody waits for writing any more.
+    /// Ends the reports of writability.
     fn stop_watching_writing(&self) -> io::Result<()> {
         self.state.writer.take();
         self.watch(READING)
@@ -213,7 +212,7 @@ impl Source {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        // Closing would do, unless somebody has a copy of the descriptor.
+        // Closing would suffice, unless there is a copy of the descriptor.
         let _ = epoll::delete(&self.core.epoll, &self.fd);
         self.core.sources.remove(self.place);
     }

@@ -73,8 +73,8 @@ fn an_alarm_that_nobody_waits_for_any_more_is_forgotten() {
         assert_eq!(never, None);
         let once = within(Duration::from_secs(100), async { 7 }).await;
         assert_eq!(once, Some(7));
-        // The timer is still set to the alarm of the first; what comes later has to ring all the
-        // same, and what comes before it too.
+        // The timer is still set to the alarm of the first; later and earlier ones have to ring all
+        // the same.
         for time in [20, 1] {
             sleep(ms(time)).await;
         }
@@ -103,7 +103,7 @@ fn what_is_there_what_comes_and_the_end_are_told() {
         source.readable().await;
         assert_eq!(read(&source), Ok(0));
         source.is_drained();
-        // It does not come back from its end.
+        // The end is permanent.
         source.readable().await;
     });
 }
@@ -138,7 +138,7 @@ fn who_writes_waits_for_room() {
             other
         });
         writable.await.unwrap();
-        // It is open still, and said nothing.
+        // It is still open, and has sent nothing.
         let _other = reader.join().unwrap();
         assert!(rustix::io::write(source.fd(), b"more").is_ok() && !source.is_readable());
     });
@@ -151,11 +151,11 @@ fn another_thread_wakes_a_task() {
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
     let other = std::thread::spawn(move || {
-        // In vain, each time when the last has been heard.
+        // One at a time, each after the last was received.
         for _ in 1..ROUNDS {
             receiver.recv().unwrap().wake();
         }
-        // And many times at once.
+        // And many at once.
         let last = receiver.recv().unwrap();
         told.store(true, Ordering::SeqCst);
         (0..ROUNDS).for_each(|_| last.wake_by_ref());
@@ -236,7 +236,7 @@ fn a_busy_task_does_not_keep_descriptors_waiting() {
                 yield_now().await;
             }
         });
-        // The other task has been polled meanwhile, and is at it.
+        // The other task has been polled meanwhile, and is running.
         for _ in 0..10 {
             yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! How what is measured steers the run: the [`Sink`](crate::Sink) writes, users read.
+//! Conditions by which measurements steer the run: the [`Sink`](crate::Sink) writes, users read.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,19 +6,20 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use record::Nanos;
 
-/// Is told of a new number of users, and how many changes there were before.
+/// Called with a new number of users, and the number of changes before.
 type OnChange = Box<dyn Fn(u32, u32) + Send + Sync>;
 
-/// The conditions of a plan, the number of users at work, and the constraint that ends the run before its time.
+/// The conditions of a plan, the number of active users, and the constraint that ends the run
+/// early.
 pub struct Conditions {
-    /// By their places in the plan: false until something else is known.
+    /// Values by their indices in the plan: false until known.
     truths: Vec<AtomicBool>,
     ended_by: OnceLock<String>,
-    /// Users of a closed loop that are at work: those with the lowest numbers.
+    /// Active users of a closed loop: those with the lowest numbers.
     users: AtomicU32,
     /// Changes of that number.
     changes: AtomicU32,
-    /// For how long steps leave a number of users as it is, in nanoseconds.
+    /// Time for which steps leave a number of users unchanged, in nanoseconds.
     kept: Nanos,
     /// When a step last changed it.
     stepped: Mutex<Nanos>,
@@ -26,7 +27,7 @@ pub struct Conditions {
 }
 
 impl Default for Conditions {
-    /// None, and all users at work.
+    /// No conditions, and all users active.
     fn default() -> Conditions {
         Conditions::new(0)
     }
@@ -41,7 +42,7 @@ impl fmt::Debug for Conditions {
 }
 
 impl Conditions {
-    /// So many, none of which is true, and all users at work.
+    /// This many conditions, none of which is true, and all users active.
     pub fn new(count: usize) -> Conditions {
         Conditions {
             truths: (0..count).map(|_| AtomicBool::new(false)).collect(),
@@ -54,25 +55,25 @@ impl Conditions {
         }
     }
 
-    /// So many users are at work when the load begins.
+    /// Sets the number of active users at the beginning of the load.
     pub fn begin_with(self, users: u32) -> Conditions {
         self.users.store(users, Ordering::SeqCst);
         self
     }
 
-    /// Steps may change the number of users, which is kept for so many nanoseconds each time.
+    /// Lets steps change the number of users, which is then kept for this many nanoseconds.
     pub fn keep_for(self, kept: Nanos) -> Conditions {
         Conditions { kept, ..self }
     }
 
-    /// Says whether one is true as far as is known now.
+    /// Sets the current value of a condition.
     pub fn set(&self, place: usize, is_true: bool) {
         if let Some(condition) = self.truths.get(place) {
             condition.store(is_true, Ordering::Relaxed);
         }
     }
 
-    /// A step wants so many users at work from now on; one that comes too early changes nothing.
+    /// Sets the number of active users for a step; one that comes too early changes nothing.
     pub(crate) fn step_to(&self, users: u32, now: Nanos) {
         if self.users.load(Ordering::Relaxed) == users {
             return;
@@ -85,7 +86,7 @@ impl Conditions {
         self.set_users(users);
     }
 
-    /// So many users are at work from now on. Called by one thread, or in turn.
+    /// Sets the number of active users. Called by one thread, or in turn.
     pub fn set_users(&self, users: u32) {
         if self.users.swap(users, Ordering::SeqCst) == users {
             return;
@@ -96,8 +97,8 @@ impl Conditions {
         }
     }
 
-    /// A constraint of that name ends the run: the next [`Break`](std::ops::ControlFlow) of the sink is for
-    /// that reason.
+    /// Notes that a constraint of that name ends the run: the next [`Break`](std::ops::ControlFlow)
+    /// of the sink is for that reason.
     pub fn end_by(&self, constraint: &str) {
         self.ended_by.get_or_init(|| constraint.to_owned());
     }
@@ -111,22 +112,22 @@ impl Conditions {
         self.ended_by.get().map(String::as_str)
     }
 
-    /// Whether a user is one of those at work.
+    /// True if a user is active.
     pub(crate) fn is_at_work(&self, user: u32) -> bool {
         user < self.users.load(Ordering::Relaxed)
     }
 
-    /// Users at work, of so many.
+    /// Number of active users, of a total.
     pub(crate) fn at_work(&self, of: u32) -> u32 {
         self.users.load(Ordering::Relaxed).min(of)
     }
 
-    /// How many changes of the number of users there were.
+    /// Number of changes of the number of users.
     pub(crate) fn phase(&self) -> u16 {
         u16::try_from(self.changes.load(Ordering::Relaxed)).unwrap_or(u16::MAX)
     }
 
-    /// Has changes told to that, from the number of users on with which the load begins.
+    /// Calls `on_change` for changes, from the initial number of users on.
     pub(crate) fn on_change(&self, on_change: impl Fn(u32, u32) + Send + Sync + 'static) {
         let users = self.users.load(Ordering::SeqCst);
         if users != u32::MAX {

@@ -1,4 +1,4 @@
-//! What this machine refused: ports, files, memory for sockets.
+//! Resources that this machine refused: ports, files, memory for sockets.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) struct Exhaustion {
 }
 
 impl Exhaustion {
-    /// Counts an error that is this machine's, and not the server's.
+    /// Counts an error of this machine, not of the server.
     pub(crate) fn note(&self, error: &io::Error) {
         let count = match error.raw_os_error() {
             Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => &self.ports,
@@ -27,7 +27,7 @@ impl Exhaustion {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted since the last call.
+    /// Counts since the last call.
     pub(crate) fn take(&self) -> Exhausted {
         let all = self.counts();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +39,7 @@ impl Exhaustion {
         }
     }
 
-    /// What was counted until now.
+    /// Counts so far.
     pub(crate) fn counts(&self) -> Exhausted {
         Exhausted {
             ports: self.ports.load(Ordering::Relaxed),

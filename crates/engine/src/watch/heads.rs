@@ -1,4 +1,4 @@
-//! What clients and servers say to each other, for somebody who wants to read it.
+//! Heads of requests and responses, for an observer that requests them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use wire::shown;
 
 use crate::watch::progress::Observer;
 
-/// What was said, without what lets somebody in.
+/// A head or remark, with redacted credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// The lines of a request head, just before it is sent.
     Request(Vec<String>),
     /// The lines of a response head, when it is complete.
     Response(Vec<String>),
-    /// Something else about it: an interim response, or why there is no answer.
+    /// A remark: an interim response, or why there is no response.
     Remark(String),
 }
 
-/// Hands the heads of a run to its observer.
+/// Passes the heads of a run to its observer.
 pub(crate) struct Heads {
     observer: Arc<dyn Observer>,
-    /// Fields that the user gave: whether they are secret is not known.
+    /// Fields that the user gave: they may be secret.
     private: Vec<String>,
     clients: AtomicU32,
 }
 
 impl Heads {
-    /// For an observer who wants them; these headers of requests are the user's.
+    /// For an observer that requests them; these headers of requests are the user's.
     pub(crate) fn wanted_by(
         observer: &Arc<dyn Observer>,
         headers: &[(String, String)],
@@ -58,7 +58,7 @@ impl fmt::Debug for Heads {
     }
 }
 
-/// Hands over the heads of one client.
+/// Passes on the heads of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadsOfClient {
     client: u32,
@@ -66,7 +66,7 @@ pub(crate) struct HeadsOfClient {
 }
 
 impl HeadsOfClient {
-    /// This head is about to be sent.
+    /// Passes on a head that is about to be sent.
     pub(crate) fn request(&self, head: &[u8]) {
         self.say(Said::Request(shown::request_head(
             head,
@@ -74,17 +74,17 @@ impl HeadsOfClient {
         )));
     }
 
-    /// This head has come.
+    /// Passes on a received head.
     pub(crate) fn response(&self, head: &ResponseHead) {
         self.say(Said::Response(shown::response_head(head)));
     }
 
-    /// A response before the final one has come.
+    /// Passes on an interim response.
     pub(crate) fn interim(&self, status: u16) {
         self.say(Said::Remark(format!("interim response {status}")));
     }
 
-    /// There is no answer, or none that is complete.
+    /// Passes on the failure of a response.
     pub(crate) fn failure(&self, what: &str) {
         self.say(Said::Remark(what.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Events: kept for the record, and told to whoever watches.
+//! Events: kept for the record, and passed to the observer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,8 +10,8 @@ use crate::clock::RunClock;
 use crate::clock::timekeeper::OnClockStep;
 use crate::watch::progress::Observer;
 
-/// Failed operations of one measure that are described; of the others only the first of each outcome
-/// and status is, and they are counted.
+/// Failed operations of one measure that are described; of the others only the first of each
+/// outcome and status is, and they are counted.
 const DESCRIBED: u32 = 5;
 
 /// The events of a run, written by many users.
@@ -54,14 +54,14 @@ impl Journal {
         }
     }
 
-    /// Writes an event down. A note that was made before, and the sixth and later failures of a
-    /// measure, unless they are the first of their kind, are left out.
+    /// Writes an event. A note that was made before, and the sixth and later failures of a measure,
+    /// unless they are the first of their kind, are left out.
     pub(crate) fn write(&self, kind: EventKind) {
         self.write_at(self.clock.now(), kind);
     }
 
-    /// The same for an event whose moment was noted: what is counted by it while the run goes on
-    /// is counted by it in the record as well.
+    /// The same for an event with a noted moment: counts at that moment while the run lasts must be
+    /// those of the record.
     pub(crate) fn write_at(&self, at: Nanos, kind: EventKind) {
         let mut pages = self.pages();
         let wanted = match &kind {
@@ -95,7 +95,7 @@ impl Journal {
         self.pages().events.clone()
     }
 
-    /// A panic while writing leaves whole events: going on is safe.
+    /// A panic while writing leaves whole events: continuing is safe.
     fn pages(&self) -> MutexGuard<'_, EventTallies> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: events, samples, counts, and how the load generator itself fares.
+//! Observations during a run: events, samples, counts, and figures of the load generator.
 
 pub(crate) mod conditions;
 pub(crate) mod exhaustion;

@@ -1,7 +1,7 @@
-//! Where responses come from: caches in front of the server, and which of its addresses; counted by row.
+//! Origins of responses: caches before the server, and its addresses; counted by row.
 //!
-//! A response without headers of a cache, from a server with one address, costs a look at the lengths of its header
-//! names.
+//! A response without headers of a cache, from a server with one address, costs a look at the
+//! lengths of its header names.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -9,25 +9,25 @@ use std::net::SocketAddr;
 use record::{AddressResponses, EventKind, MeasureId, RowOrigins};
 use wire::response::{Headers, cache_name, is_cached};
 
-/// Where the responses to the users of one thread come from.
+/// Origins of the responses to the users of one thread.
 #[derive(Default)]
 pub(crate) struct OriginCounts {
-    /// By place of the row.
+    /// Counts by index of the row.
     rows: RefCell<Vec<OriginsOfRow>>,
 }
 
 #[derive(Default)]
 struct OriginsOfRow {
     cached: u64,
-    /// What the cache is called that had the first of these responses.
+    /// Name of the cache of the first of these responses.
     cache: Option<String>,
     /// Responses by collection of the run and address.
     addresses: Vec<(u16, SocketAddr, u64)>,
 }
 
 impl OriginCounts {
-    /// Adds the response to an operation that was ok; `from` is the collection of the run and the address of its
-    /// server, where that has several.
+    /// Adds the response to an operation that was ok; `from` is the collection of the run and the
+    /// address of its server, if that has several.
     pub(crate) fn add(&self, row: MeasureId, headers: &Headers, from: Option<(u16, SocketAddr)>) {
         let is_cached = is_cached(headers);
         if !is_cached && from.is_none() {
@@ -53,7 +53,7 @@ impl OriginCounts {
         }
     }
 
-    /// What came of it, for the record.
+    /// The events for the record.
     pub(crate) fn end(&self) -> Vec<EventKind> {
         let rows = (0..=u16::MAX).map(MeasureId).zip(self.rows.take());
         let known = rows.filter(|(_, row)| row.cached > 0 || !row.addresses.is_empty());

@@ -1,4 +1,4 @@
-//! How far a run has come, for whoever shows it.
+//! Progress of a run, for display.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::watch::exhaustion::Exhaustion;
 use crate::watch::heads::Said;
 use crate::watch::vitals::Totals;
 
-/// Counts of a run under way. Cheap enough to be raised after every operation.
+/// Counts of a run in progress. Cheap enough to be raised after every operation.
 #[derive(Debug, Default)]
 pub struct Progress {
     requests: AtomicU64,
@@ -20,12 +20,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Requests sent until now, set-up included.
+    /// Requests sent so far, set-up included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Measured operations that failed until now.
+    /// Measured operations that failed so far.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
@@ -35,8 +35,8 @@ impl Progress {
         self.is_reached.load(Ordering::Relaxed)
     }
 
-    /// How the generator fared while measuring since this was last asked, to a second, but for
-    /// what ran out: that is all that did until now.
+    /// Figures of the load generator while measuring since the last call, to a second; exhausted
+    /// resources are those of the whole run.
     pub fn lately(&self) -> Generator {
         self.lately.take(TestId(0), self.exhaustion.counts())
     }
@@ -55,32 +55,32 @@ impl Progress {
     }
 }
 
-/// Somebody who wants to know what happens while it happens: a progress bar, a log.
+/// Notified of events as they happen: a progress bar, a log.
 pub trait Observer: Send + Sync {
     /// The run began at this time of day (RFC 3339, UTC), from which its nanoseconds are counted.
     fn began(&self, started_at: &str) {
         let _ = started_at;
     }
 
-    /// Something happened.
+    /// An event happened.
     fn event(&self, event: &Event);
 
-    /// Whether the heads of requests and responses are wanted as well, which takes time from
+    /// True if the heads of requests and responses are needed as well, which takes time from
     /// measuring.
     fn wants_heads(&self) -> bool {
         false
     }
 
-    /// A client of the run, of that number, said or heard something.
+    /// A client of the run, of that number, sent or received a head.
     fn said(&self, client: u32, said: &Said) {
         let _ = (client, said);
     }
 }
 
-/// Is told which row is at work, for figures of what goes on inside of the server. Of requests in a pipeline, and of
-/// files of a page, it is told nothing.
+/// Notified of the active row, for figures of the inside of the server. There are no notifications
+/// for requests in a pipeline, and for files of a page.
 pub trait RowWatch: Send + Sync {
-    /// An operation of this row begins in the measured part of a test, or a request that is of none.
+    /// An operation of this row begins in the measured part of a test, or a request of none.
     fn begins(&self, row: Option<MeasureId>);
 
     /// The response to it has arrived.
@@ -90,7 +90,7 @@ pub trait RowWatch: Send + Sync {
     fn rests(&self);
 }
 
-/// Nobody.
+/// An observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

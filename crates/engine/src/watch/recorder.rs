@@ -1,13 +1,13 @@
-//! How samples get from the worker threads to the [`Sink`] that keeps them.
+//! Transport of samples from the worker threads to the [`Sink`] that keeps them.
 //!
 //! ```text
 //! worker: record, record, ... --full or 100 ms old--> collector --> Sink: disk, statistics, live view
 //!            ^---------------------------------- empty again -----'
 //! ```
 //!
-//! Workers only copy a sample into memory that is allocated already. Everything else happens on the
-//! collector's thread, and a [`Sink`] that is too slow for the run holds the workers up rather
-//! than filling the memory; the heartbeat of the workers then shows it.
+//! Workers only copy a sample into allocated memory. Everything else happens on the collector's
+//! thread, and a [`Sink`] that is too slow for the run blocks the workers instead of filling the
+//! memory; the heartbeat of the workers then shows it.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -16,29 +16,30 @@ use std::time::Duration;
 
 use record::{Nanos, Sample};
 
-/// Samples that travel together.
+/// Samples per chunk.
 const CHUNK: usize = 2048;
 /// Full chunks that may wait for the collector, for each worker.
 const QUEUED: usize = 16;
-/// The sink is called at least this often, so that what it has reaches the disk in time.
+/// Longest time between calls of the sink, so that its samples reach the disk in time.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Takes what is measured, while it is measured.
+/// Receives samples as they are measured.
 pub trait Sink: Send {
-    /// Samples, roughly in the order in which their operations ended, and the window in which
-    /// those of a load run count, as far as it is known: when all users were at work, and when the
-    /// first of them stopped. [`ControlFlow::Break`] says that enough is known and the run may end.
-    /// Called at least once a second, if need be without samples.
+    /// Samples, roughly in the order in which their operations ended, and the window in which those
+    /// of a load run count, as far as it is known: when all users were active, and when the first
+    /// of them stopped. [`ControlFlow::Break`] means that enough is known and the run may end.
+    /// Called at least once a second, if necessary without samples.
     fn take(&mut self, samples: &[Sample], window: KnownWindow) -> ControlFlow<()>;
 
-    /// All samples were taken. The run goes on to clean up, in which it may still be killed.
+    /// All samples were taken. The run continues with cleaning up, during which it may still be
+    /// killed.
     fn measured(&mut self) {}
 }
 
-/// The time in which the operations of a load run count, as far as it is known.
+/// The window of a load run, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KnownWindow {
-    /// All users are at work from this moment on.
+    /// All users are active from this moment on.
     pub begun: Option<Nanos>,
     /// From this moment on they are not.
     pub ended: Option<Nanos>,
@@ -96,7 +97,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over what there is.
+    /// Passes on the current chunk.
     pub(crate) fn flush(&self) {
         if self.chunk.borrow().is_empty() {
             return;
@@ -119,7 +120,8 @@ impl Drop for Recorder {
 }
 
 impl Collector {
-    /// Hands samples on until the last recorder is dropped; calls `enough` when the sink has enough.
+    /// Passes samples on until the last recorder is dropped; calls `enough` when the sink has
+    /// enough.
     pub(crate) fn run(
         self,
         sink: &mut dyn Sink,
@@ -133,7 +135,7 @@ impl Collector {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let samples = chunk.as_ref().map_or(&[][..], |chunk| &chunk.samples);
-            // What is recorded was over before this: a window that is not known yet began later.
+            // Recorded operations ended before this: a window that is not known yet began later.
             if sink.take(samples, window()).is_break() {
                 enough();
             }
@@ -143,7 +145,7 @@ impl Collector {
             }) = chunk
             {
                 samples.clear();
-                // Fails where the worker has ended: it needs no more chunks.
+                // Fails if the worker has ended: it needs no more chunks.
                 let _ = self.empty[worker].send(samples);
             }
         }

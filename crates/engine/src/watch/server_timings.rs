@@ -1,7 +1,7 @@
-//! What responses say of the time that the server took: the header Server-Timing, added up by row and metric.
+//! Server times reported in responses: the header Server-Timing, added up by row and metric.
 //!
-//! A response without it costs a look at the lengths of its header names. Everything has a bound, because a server may
-//! send whatever it likes.
+//! A response without it costs a look at the lengths of its header names. Everything has a bound,
+//! because a server may send anything.
 
 use std::cell::RefCell;
 
@@ -11,15 +11,15 @@ use wire::server_timing::server_timing;
 
 /// Most metrics of a row.
 const MOST_METRICS: usize = 16;
-/// Most metrics of a response that are looked at.
+/// Most metrics of a response that are read.
 const MOST_IN_RESPONSE: usize = 64;
-/// Longest name of one, in bytes.
+/// Longest name of a metric, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// The times that a server gives to the users of one thread.
+/// The times reported to the users of one thread.
 #[derive(Default)]
 pub(crate) struct ServerTimings {
-    /// By place of the row.
+    /// Times by index of the row.
     rows: RefCell<Vec<RowTimings>>,
 }
 
@@ -36,14 +36,14 @@ struct MetricTimes {
     name: String,
     operations: u64,
     batches: ServerTimeBatches,
-    /// The number of the last response that has it.
+    /// The number of the last response with the metric.
     last: u64,
-    /// Its time in that response, of all its occurrences.
+    /// Its time in that response, the sum of all occurrences.
     time: Option<Nanos>,
 }
 
 impl ServerTimings {
-    /// Adds the response to an operation that was ok, and that had this response time.
+    /// Adds the response to an operation that was ok, with this response time.
     pub(crate) fn add(&self, row: MeasureId, headers: &Headers, response: Option<Nanos>) {
         let mut fields = headers.get_all("Server-Timing").peekable();
         if fields.peek().is_none() {
@@ -57,7 +57,7 @@ impl ServerTimings {
         rows[place].add(fields, response);
     }
 
-    /// What came of it, for the record.
+    /// The events for the record.
     pub(crate) fn end(&self) -> Vec<EventKind> {
         let rows = self.rows.take().into_iter();
         let places = (0..=u16::MAX).map(MeasureId);
@@ -75,7 +75,7 @@ impl RowTimings {
                 self.has_more = true;
                 continue;
             };
-            // A metric may come several times: then its times are added.
+            // A metric may occur several times: then its times are added.
             own.time = match (own.time, metric.duration) {
                 (Some(before), Some(time)) => Some(before + time),
                 (before, time) => before.or(time),
@@ -183,7 +183,7 @@ mod tests {
             (&["db;dur=0.001, miss", "app;dur=0.004"], Some(5000)),
             (&["db;dur=0.002, db, db;dur=0.003"], Some(7000)),
             (&[], Some(100_000)),
-            // No response time, and no duration that is one.
+            // No response time, and no valid duration.
             (&["db;dur=9"], None),
             (&["app;dur=-1"], Some(9000)),
         ]));

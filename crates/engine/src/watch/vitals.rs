@@ -1,5 +1,5 @@
-//! What a worker thread sees of itself: processor time, waiting for a processor, and whether it
-//! comes round in time.
+//! Measurements of a worker thread about itself: processor time, waiting for a processor, and late
+//! heartbeats.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -13,13 +13,12 @@ use crate::event_loop::patience::BEAT;
 use crate::watch::progress::Progress;
 use crate::watch::recorder::Recorder;
 
-/// Heartbeats after which samples are handed over.
+/// Heartbeats after which samples are passed on.
 const FLUSH: u32 = 10;
-/// Heartbeats after which who looks on is told how the thread fares.
+/// Heartbeats after which the figures of the thread are published.
 const TELL: u32 = 100;
 
-/// What workers add up to: of a run, for the test that is measured now, or of the last moments, for
-/// who looks on.
+/// Sums of the workers: of a run, for the current test, or of the last moments, for display.
 #[derive(Debug, Default)]
 pub(crate) struct Totals(Mutex<VitalSums>);
 
@@ -38,7 +37,7 @@ struct VitalSums {
 }
 
 impl Totals {
-    /// What was added up since the last time, as the record of a test.
+    /// The sums since the last call, for the record of a test.
     pub(crate) fn take(&self, test: TestId, exhausted: Exhausted) -> Generator {
         let sums = std::mem::take(&mut *self.lock());
         Generator {
@@ -57,7 +56,7 @@ impl Totals {
         }
     }
 
-    /// Adds what one more worker has spent at the same time as the others.
+    /// Adds the figures of one more worker in the same time as the others.
     fn add_worker(&self, spent: &VitalSums) {
         let mut sums = self.lock();
         let wall = sums.wall.max(spent.wall);
@@ -73,7 +72,7 @@ impl Totals {
 }
 
 impl VitalSums {
-    /// Adds what was spent after this.
+    /// Adds later figures.
     fn add(&mut self, later: &VitalSums) {
         self.wall += later.wall;
         self.cpu += later.cpu;
@@ -86,7 +85,7 @@ impl VitalSums {
         self.rested += later.rested;
         self.waited += later.waited;
         match (&mut self.lateness, &later.lateness) {
-            // Both grow by themselves, so that nothing is out of range.
+            // Both resize themselves, so that no value is out of range.
             (Some(all), Some(times)) => all.add(times).unwrap_or_default(),
             (none, times) => *none = none.take().or_else(|| times.clone()),
         }
@@ -102,25 +101,25 @@ fn described(times: &Histogram<u64>) -> Lateness {
     }
 }
 
-/// An empty histogram of how late operations began.
+/// An empty histogram of the lateness of operations.
 fn lateness() -> Histogram<u64> {
-    // Two significant digits: whether the generator was late, not by how many nanoseconds.
+    // Two significant digits: enough to see if the generator was late.
     Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are possible"))
 }
 
-/// What one worker thread counts, while users of it are measuring.
+/// Counts of one worker thread, while users of it are measuring.
 #[derive(Debug)]
 pub(crate) struct Vitals {
     clock: RunClock,
-    /// Told once a second how the thread fares.
+    /// Receives the figures of the thread once a second.
     progress: Arc<Progress>,
     measuring: Cell<u32>,
-    /// Since the first user began, but for what is in `lately`.
+    /// Since the first user began, without those in `lately`.
     all: RefCell<VitalSums>,
-    /// Since `told`; what counters of the thread say is added when that moves on.
+    /// Since `told`; counters of the thread are added when that moves on.
     lately: RefCell<VitalSums>,
     told: Cell<ProcessorReading>,
-    /// When the last beat was, and how many there were.
+    /// Time of the last beat, and number of beats.
     beaten: Cell<Nanos>,
     beats: Cell<u32>,
 }
@@ -153,7 +152,7 @@ impl Vitals {
             self.all.take();
             self.lately.take();
             self.told.set(self.reading());
-            // Before, nobody was left waiting.
+            // No user was waiting before.
             self.beaten.set(self.clock.now());
         }
     }
@@ -168,12 +167,12 @@ impl Vitals {
         }
     }
 
-    /// The run waits for its turn: what the thread does meanwhile says nothing of it.
+    /// The run waits for its turn: the thread's work meanwhile does not count.
     pub(crate) fn pause(&self) {
         self.tell();
     }
 
-    /// The run goes on after a [pause](Vitals::pause).
+    /// The run continues after a [pause](Vitals::pause).
     pub(crate) fn resume(&self) {
         let paused = self.told.replace(self.reading());
         let now = self.told.get().at;
@@ -181,31 +180,31 @@ impl Vitals {
         self.beaten.set(now);
     }
 
-    /// An operation began so late by our own fault.
+    /// Adds the lateness of an operation that the load generator caused.
     pub(crate) fn add_lateness(&self, late: Nanos) {
         let mut lately = self.lately.borrow_mut();
         let times = lately.lateness.get_or_insert_with(lateness);
-        // Not `saturating_record`, which clamps to what there is room for now. It grows by itself,
-        // so that nothing is out of range.
+        // Not `saturating_record`, which clamps to the current range. The histogram resizes itself,
+        // so that no value is out of range.
         times.record(late).unwrap_or_default();
     }
 
-    /// A user let so much time pass without a measured operation, because it had not been answered or because
-    /// its steps say so.
+    /// Adds time of a user without a measured operation, because of a missing response or because
+    /// of its steps.
     pub(crate) fn add_rest(&self, time: Nanos) {
         self.lately.borrow_mut().rested += time;
     }
 
-    /// A user took so much time to look at an answer, between two operations of its own. Where it is the
-    /// only one of this thread, nobody was left waiting for it.
+    /// Adds time of a user for checking a response, between two of its operations. If it is the
+    /// only one of this thread, no user was waiting for it.
     pub(crate) fn excuse(&self, time: Nanos) {
         if self.measuring.get() == 1 {
             self.beaten.set(self.beaten.get() + time);
         }
     }
 
-    /// Is called with a regular beat for as long as the thread works: notices when it does not
-    /// come round in time, and sees to it that samples do not lie about.
+    /// Called with a regular beat for as long as the thread works: detects late beats, and passes
+    /// samples on in time.
     pub(crate) fn beat(&self, recorder: &Recorder) {
         let now = self.clock.now();
         let due = self.beaten.replace(now) + nanos(BEAT);
@@ -227,14 +226,15 @@ impl Vitals {
         }
     }
 
-    /// Adds what was spent since the last time to the sums, and tells who looks on.
+    /// Adds the figures since the last call to the sums, and publishes them.
     fn tell(&self) {
         let now = self.reading();
         let before = self.told.replace(now);
         let mut lately = self.lately.take();
         lately.wall = now.at - before.at;
         lately.cpu = now.cpu.saturating_sub(before.cpu);
-        // The kernel counts a wait when it ends, so that one from before would be longer than this time is.
+        // The kernel counts a wait when it ends, so that an earlier one could be longer than this
+        // interval.
         let rest = lately.wall.saturating_sub(lately.cpu);
         let queued = now.queued.zip(before.queued);
         lately.queued = queued.map(|(now, before)| now.saturating_sub(before).min(rest));
@@ -252,8 +252,8 @@ impl Vitals {
     }
 }
 
-/// For how long the thread waited for a processor, in nanoseconds. The time on a processor that stands beside it is
-/// milliseconds old while the thread runs.
+/// Time for which the thread waited for a processor, in nanoseconds. The time on a processor in the
+/// same file is milliseconds old while the thread runs.
 fn queued() -> Option<Nanos> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
@@ -275,7 +275,7 @@ mod tests {
     use crate::event_loop::{EventLoop, sleep};
     use crate::watch::recorder::recorders;
 
-    /// Takes so much of a processor's time, however long others hold it.
+    /// Uses this much processor time, however long others hold the processor.
     fn busy_for(time: Duration) {
         let end = thread_cpu() + nanos(time);
         while thread_cpu() < end {
@@ -294,7 +294,7 @@ mod tests {
                 sleep(BEAT / 2).await;
                 vitals.enter();
                 work().await;
-                // The heartbeat that was held up comes round now.
+                // The delayed heartbeat comes now.
                 sleep(2 * BEAT).await;
                 vitals.leave(&totals);
             };
@@ -339,7 +339,7 @@ mod tests {
             (0..others).for_each(|_| vitals.enter());
             let begun = Instant::now();
             busy_for(Duration::from_millis(100));
-            // All of it, also what others of this machine took meanwhile.
+            // All of it, including the time that other programs took meanwhile.
             vitals.excuse(nanos(begun.elapsed()));
             vitals.beat(&recorders[0]);
             vitals.lately.borrow().stalled
@@ -364,7 +364,7 @@ mod tests {
             vitals.enter();
             for late in times {
                 vitals.add_lateness(late);
-                // Told in between or not: the sums are the same.
+                // Published in between or not: the sums are the same.
                 vitals.tell();
             }
             vitals.add_rest(70);

@@ -1,5 +1,6 @@
-//! The stamps of a connection over thousands of seeded schedules, beside a kernel that makes packets of
-//! what is written, sends some again, and loses or delays stamps. When each byte left is known.
+//! The stamps of a connection over thousands of seeded schedules, with a kernel that makes packets
+//! of the written bytes, retransmits some, and loses or delays stamps. The departure of each byte
+//! is known.
 
 use std::collections::VecDeque;
 
@@ -9,16 +10,16 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-/// What can go wrong.
+/// Probabilities of faults.
 #[derive(Debug, Clone, Copy)]
 struct StampTrouble {
-    /// A packet is sent again.
+    /// A packet is retransmitted.
     again: f64,
     /// A stamp is lost.
     lost: f64,
 }
 
-/// A kernel whose packets are known. Of each, it keeps the stamp of the last byte that wants one.
+/// A kernel with known packets. Of each, it keeps the stamp of the last byte that requests one.
 struct SimulatedKernel {
     rng: ChaCha8Rng,
     trouble: StampTrouble,
@@ -26,13 +27,13 @@ struct SimulatedKernel {
     /// Bytes that were written, and that have left.
     written: u64,
     left: u64,
-    /// Offsets behind bytes that want stamps, and have not left.
+    /// Offsets behind bytes that request stamps, and have not left.
     wanted: VecDeque<u64>,
     /// Offset behind the last byte of each packet, when it left, and when it was acknowledged.
     packets: Vec<(u64, RealNanos, RealNanos)>,
-    /// Stamps of packets that are sent again, when the next one has left.
+    /// Stamps of packets that are retransmitted when the next one has left.
     again: Vec<TxStamp>,
-    /// Stamps on their way to the error queue, and those in it.
+    /// Stamps in flight to the error queue, and those in it.
     under_way: Vec<TxStamp>,
     queue: VecDeque<TxStamp>,
 }
@@ -60,7 +61,7 @@ impl SimulatedKernel {
         }
     }
 
-    /// A packet leaves with so many bytes, and is acknowledged later.
+    /// Sends a packet with this many bytes, which is acknowledged later.
     fn send(&mut self, count: u64) {
         let end = self.left + count;
         let own = self.wanted.iter().take_while(|wanted| **wanted <= end);
@@ -93,7 +94,7 @@ impl SimulatedKernel {
         }
     }
 
-    /// Some of the stamps under way arrive, those of one kind in their order.
+    /// Delivers some of the stamps in flight, those of one kind in their order.
     fn deliver(&mut self) {
         let count = self.rng.random_range(0..=self.under_way.len());
         self.queue.extend(self.under_way.drain(..count));
@@ -103,7 +104,7 @@ impl SimulatedKernel {
         self.queue.extend(self.under_way.drain(..));
     }
 
-    /// Takes stamps until none is waited for, as a connection does.
+    /// Takes stamps until none is missing, as a connection does.
     fn collect(&mut self, book: &mut StampBook) {
         while book.waits() {
             let Some(stamp) = self.queue.pop_front() else {
@@ -113,7 +114,7 @@ impl SimulatedKernel {
         }
     }
 
-    /// When the byte before this offset left.
+    /// Departure of the byte before this offset.
     fn truth(&self, mark: u64) -> Departure {
         let packet = self.packets.iter().find(|(end, ..)| *end >= mark);
         Departure {
@@ -123,8 +124,8 @@ impl SimulatedKernel {
     }
 }
 
-/// Bytes of a request: a few as a rule, and many now and then, but so that never four gibibytes are
-/// under way: of those, offsets would be ambiguous.
+/// Bytes of a request: usually a few, and sometimes many, but never four gibibytes in flight,
+/// because offsets would be ambiguous.
 fn length(rng: &mut ChaCha8Rng) -> u64 {
     match rng.random_range(0..8) {
         0 => rng.random_range(1..1 << 24),
@@ -149,7 +150,7 @@ fn connection(
     (kernel, book)
 }
 
-/// Writes a request in some pieces, of which the last wants a stamp; returns its mark.
+/// Writes a request in some pieces, of which the last requests a stamp; returns its mark.
 fn request(rng: &mut ChaCha8Rng, kernel: &mut SimulatedKernel, book: &mut StampBook) -> u64 {
     let pieces = rng.random_range(1..4);
     for piece in 1..=pieces {
@@ -166,8 +167,8 @@ fn request(rng: &mut ChaCha8Rng, kernel: &mut SimulatedKernel, book: &mut StampB
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// One request at a time: a stamp is that of its request or none, and none is missing but those
-    /// that were lost or came when they were not waited for any more.
+    /// One request at a time: a stamp is that of its request or none, and only those are missing
+    /// that were lost or came too late.
     #[test]
     fn a_stamp_is_that_of_its_request_or_none(seed: u64, lost in 0.0..0.3, again in 0.0..0.3, acks: bool) {
         let mut rng = ChaCha8Rng::seed_from_u64(!seed);
@@ -176,7 +177,7 @@ proptest! {
             let mark = request(&mut rng, &mut kernel, &mut book);
             kernel.send_all();
             let mut found = Departure::default();
-            // An impatient client asks before all have come.
+            // An impatient client reads before all have come.
             let patience = rng.random_range(0..4);
             for look in 0..=patience {
                 if look == 3 { kernel.deliver_all() } else { kernel.deliver() }
@@ -191,14 +192,14 @@ proptest! {
             prop_assert!(found.acked.is_none_or(|_| found.acked == truth.acked), "{found:?} {truth:?}");
             let is_found = found.sent.is_some() && (!acks || found.acked.is_some());
             prop_assert_eq!(is_found, !book.waits_for(mark));
-            // Where all have come, only what was lost is missing.
+            // If all have come, only lost ones are missing.
             prop_assert!(is_found || lost > 0.0 || patience < 3);
             book.give_up(mark);
             prop_assert!(!book.waits());
         }
     }
 
-    /// Several requests under way: no stamp is lost, so that each request gets its own.
+    /// Several requests in flight: no stamp is lost, so that each request gets its own.
     #[test]
     fn in_a_pipeline_each_request_has_its_own_stamp(seed: u64, again in 0.0..0.3, acks: bool, depth in 1_usize..40) {
         let mut rng = ChaCha8Rng::seed_from_u64(!seed);
@@ -213,7 +214,7 @@ proptest! {
             }
             kernel.deliver();
             kernel.collect(&mut book);
-            // The oldest is answered.
+            // The oldest has its response.
             if let Some(mark) = open.front().copied() && rng.random_bool(0.5) {
                 let departure = book.departure(mark);
                 if !book.waits_for(mark) {
@@ -233,8 +234,9 @@ proptest! {
         prop_assert!(!book.waits());
     }
 
-    /// Several requests under way, and stamps are lost: a request has its own or none, if it left before the next
-    /// was written and the kernel said so; else possibly that of a later one which was under way with it.
+    /// Several requests in flight, and stamps are lost: a request has its own or none, if it left
+    /// before the next was written and the kernel confirmed that; else possibly that of a later one
+    /// that was in flight with it.
     #[test]
     fn in_a_pipeline_a_lost_stamp_is_at_most_that_of_a_later_request(seed: u64, lost in 0.0..0.5, depth in 1_usize..40) {
         let mut rng = ChaCha8Rng::seed_from_u64(!seed);

@@ -1,5 +1,6 @@
-//! The kernel's stamps as moments of a run, over thousands of seeded schedules in which the time of day
-//! is set, stamps are lost, and reading a clock takes time. What is true is known to the nanosecond.
+//! The kernel's stamps as moments of a run, over thousands of seeded schedules in which the time of
+//! day is set, stamps are lost, and reading a clock takes time. The truth is known to the
+//! nanosecond.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -15,14 +16,14 @@ const US: Nanos = 1_000;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
 
-/// A reading of a clock takes between so long and so long, where nothing interrupts it.
+/// Shortest and longest time of an uninterrupted reading of a clock.
 const READING: (Nanos, Nanos) = (20, 100);
-/// By so much, half the difference of two readings, the measured time of day may be wrong.
+/// Largest error of the measured time of day: half the difference of two readings.
 const READING_ERROR: Nanos = (READING.1 - READING.0) / 2;
-/// Looking for a step takes less than this, with its interruptions.
+/// Checking for a step takes less than this, with its interruptions.
 const LOOK: Nanos = 2 * MS;
 
-/// What happened to an exchange, on the monotonic clock.
+/// True events of an exchange, on the monotonic clock.
 struct TrueExchange {
     started: Nanos,
     offered: Nanos,
@@ -31,12 +32,12 @@ struct TrueExchange {
     first: Nanos,
     read: Nanos,
     done: Nanos,
-    /// The stamp of what was sent, or of what arrived, never comes.
+    /// The stamp of the departure, or of the arrival, is lost.
     lost: [bool; 2],
 }
 
 impl TrueExchange {
-    /// One that begins then.
+    /// An exchange that begins at `started`.
     fn new(rng: &mut ChaCha8Rng, started: Nanos, losses: f64) -> TrueExchange {
         let mut after =
             |moment: Nanos, from: Nanos, to: Nanos| moment + rng.random_range(from..=to);
@@ -44,7 +45,7 @@ impl TrueExchange {
         let sent = after(offered, 6 * US, 60 * US);
         let slowest = after(0, 20 * US, 10 * MS);
         let first = after(sent, 10 * US, slowest);
-        // A thread that was held up reads late.
+        // A delayed thread reads late.
         let latest = if after(0, 1, 20) == 1 {
             3 * MS
         } else {
@@ -67,7 +68,7 @@ impl TrueExchange {
         !self.lost.contains(&true)
     }
 
-    /// What is known of it, with moments of a run that began at `origin`.
+    /// The observations, with moments of a run that began at `origin`.
     fn seen(&self, origin: Nanos) -> Stamps {
         let stamp = |moment: Nanos, is_lost: bool| (!is_lost).then(|| simulated::day_at(moment));
         Stamps {
@@ -86,7 +87,7 @@ impl TrueExchange {
     }
 }
 
-/// Steps that were told of.
+/// Steps that were reported.
 #[derive(Debug, Default)]
 struct ToldSteps(Mutex<Vec<i64>>);
 
@@ -96,13 +97,13 @@ impl OnClockStep for ToldSteps {
     }
 }
 
-/// How the time of day is set.
+/// Kind of steps of the time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SetDay {
     Never,
-    /// By a few microseconds, often: a daemon that corrects it a little each time.
+    /// A few microseconds, often: a daemon that corrects it slightly each time.
     ALittle,
-    /// By anything, up to an hour.
+    /// Anything up to an hour.
     ByAnything,
 }
 
@@ -121,7 +122,7 @@ fn steps(rng: &mut ChaCha8Rng, how: SetDay, end: Nanos) -> Vec<(Nanos, i64)> {
     (0..count).map(step).collect()
 }
 
-/// Exchanges of users side by side, in the order in which they ended.
+/// Exchanges of concurrent users, in the order of their ends.
 fn exchanges(rng: &mut ChaCha8Rng, users: usize, losses: f64) -> Vec<TrueExchange> {
     let mut all = Vec::new();
     for _ in 0..users {
@@ -141,7 +142,7 @@ fn now() -> Nanos {
     simulated::now().unwrap()
 }
 
-/// By how much the clock of a run is wrong about the time of day now.
+/// Error of a run's clock about the current time of day.
 fn wrong(keeper: &Timekeeper, origin: Nanos) -> Nanos {
     let believed = keeper.wall.origin.load(Ordering::Relaxed);
     let truth = simulated::day_at(now()) - (now() - origin).cast_signed();
@@ -162,7 +163,7 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
     let often = rng.random_range(7..100);
     time.let_readings_take(move || {
         readings += 1;
-        // Something interrupts the program.
+        // The program is interrupted.
         if readings.is_multiple_of(often) {
             return rng.random_range(US..50 * US);
         }
@@ -194,7 +195,7 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
             prop_assert_eq!((moments.response(), timing), (None, Timing::Missed));
             continue;
         }
-        // Nothing is set meanwhile, so that what is believed now can be held against the truth.
+        // Nothing is set meanwhile, so the current belief can be compared with the truth.
         let is_quiet = stepped(now().saturating_sub(LOOK), now()).is_empty();
         let is_new = noticed <= seen.started;
         let user = seen.first.unwrap() - seen.sent.unwrap();
@@ -213,7 +214,7 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
         let is_known = is_new && before + READING_ERROR < SMALLEST_STEP.cast_unsigned();
         let is_steady = stepped(exchange.started, now()).is_empty();
         if is_known && is_steady {
-            // No sample is given up without a reason, and its moments are those of the run.
+            // No sample is dropped without a reason, and its moments are those of the run.
             prop_assert!(matches!(timing, Timing::Kernel { .. }), "{before} {seen:?}");
             for (moment, truth) in [
                 (moments.sent, exchange.sent),
@@ -228,12 +229,12 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
             prop_assert_ne!(how, SetDay::Never);
             continue;
         }
-        // Whatever was set: a response time is that of the stamps, or wrong by no more than this.
+        // For all steps: a response time is that of the stamps, or wrong by no more than this.
         let (sent, first) = (moments.sent.unwrap(), moments.first.unwrap());
         prop_assert!(sent + TOLERANCE >= seen.started && first <= seen.first_read + TOLERANCE);
         let response = moments.response();
-        // A response before its request is a step back, and is known to be one, unless another step took it
-        // back before anybody looked.
+        // A response before its request is recognised as a step back, unless another step reversed
+        // it before the check.
         if response.is_none() && !is_steady {
             continue;
         }
