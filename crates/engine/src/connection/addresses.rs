@@ -1,5 +1,5 @@
-//! Where connections of a run go to: a local socket, or the addresses of a host, and what all clients of the run know
-//! of these.
+//! Destinations of the connections of a run: a local socket, or the addresses of a host, and what
+//! the run has learned about these.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::connection::dial::NEXT_ADDRESS;
 use crate::connection::route::Route;
 use crate::watch::journal::Journal;
 
-/// Where connections go to.
+/// Destination of connections.
 #[derive(Debug, Clone)]
 pub(crate) enum Destination {
     Tcp(Arc<Addresses>),
@@ -23,18 +23,19 @@ pub(crate) enum Destination {
 
 /// The addresses of a host.
 ///
-/// One that did not accept a connection, or was slower than the next one by [more than a moment](Self::moment), is put
-/// off for the rest of the run: connections go to it where no other accepts them.
+/// An address that did not accept a connection, or was slower than the next one by
+/// [more than a moment](Self::moment), is put off for the rest of the run: connections go to it if
+/// no other accepts them.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     all: Vec<KnownAddress>,
     choice: AddressChoice,
     seed: u64,
-    /// Connections that were begun.
+    /// Number of connections begun.
     begun: AtomicU64,
-    /// Where it is told that nothing answers.
+    /// Journal that gets the report of unreachable addresses.
     journal: Arc<Journal>,
-    /// It was told.
+    /// The report was made.
     is_told: AtomicBool,
 }
 
@@ -43,12 +44,12 @@ struct KnownAddress {
     address: SocketAddr,
     is_put_off: AtomicBool,
     connections: AtomicU64,
-    /// How long the last connection took to open; 0 before the first.
+    /// Time in which the last connection was opened; 0 before the first.
     opened_within: AtomicU64,
 }
 
 impl Destination {
-    /// The way of a route.
+    /// The destination of a route.
     pub(crate) fn of(
         route: &Route,
         choice: AddressChoice,
@@ -76,12 +77,12 @@ impl Destination {
         }
     }
 
-    /// There are several addresses.
+    /// True if there are several addresses.
     pub(crate) fn has_several(&self) -> bool {
         matches!(self, Destination::Tcp(addresses) if addresses.all.len() > 1)
     }
 
-    /// The addresses that connections were opened to; none where it is only the one that the host of the URL is.
+    /// The addresses that connections were opened to; empty if the only one is the host of the URL.
     pub(crate) fn used(&self, host: &str) -> Vec<AddressConnections> {
         let Destination::Tcp(addresses) = self else {
             return Vec::new();
@@ -101,19 +102,19 @@ impl Destination {
 }
 
 impl Addresses {
-    /// The places of all addresses, in the order in which the next connection tries them.
+    /// The indices of all addresses, in the order in which the next connection tries them.
     pub(crate) fn order(&self) -> Vec<usize> {
         let count = self.all.len();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let is_sound = |place: &usize| !self.all[*place].is_put_off.load(Ordering::Relaxed);
-        // Those that are put off stay behind the others.
+        // Addresses that are put off stay behind the others.
         let (mut order, put_off): (Vec<usize>, Vec<usize>) = (0..count).partition(is_sound);
         let rotated = if order.is_empty() { count } else { order.len() };
         order.extend(put_off);
         let first = match self.choice {
             AddressChoice::First => 0,
             AddressChoice::RoundRobin => number,
-            // Numbers that follow each other give places that look random.
+            // Consecutive numbers give indices that look random.
             AddressChoice::Random => mixed(self.seed ^ mixed(number)),
         };
         if rotated > 1 {
@@ -126,14 +127,14 @@ impl Addresses {
         self.all[place].address
     }
 
-    /// How long an answer of this address is waited for before the next one is tried: the usual time, or twice that of
-    /// the last connection, so that an address beyond a long way is not tried twice with each.
+    /// How long to wait for this address before the next one is tried: the usual time, or twice
+    /// that of the last connection, so that a distant address is not tried twice with each.
     pub(crate) fn moment(&self, place: usize) -> Duration {
         let last = self.all[place].opened_within.load(Ordering::Relaxed);
         NEXT_ADDRESS.max(Duration::from_nanos(last) * 2)
     }
 
-    /// A connection was opened there within that time.
+    /// Notes that a connection was opened to this address within that time.
     pub(crate) fn accepted(&self, place: usize, within: Nanos) {
         let own = &self.all[place];
         own.is_put_off.store(false, Ordering::Relaxed);
@@ -141,12 +142,12 @@ impl Addresses {
         own.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It refused a connection, or another one accepted one before it.
+    /// Puts off an address: it refused a connection, or another one accepted one before it.
     pub(crate) fn put_off(&self, place: usize) {
         self.all[place].is_put_off.store(true, Ordering::Relaxed);
     }
 
-    /// Tells, once in a run, that nothing answers.
+    /// Reports, once in a run, that no address responds.
     pub(crate) fn tell(&self, text: impl FnOnce() -> String) {
         if !self.is_told.swap(true, Ordering::Relaxed) {
             self.journal.write(EventKind::Warning { text: text() });

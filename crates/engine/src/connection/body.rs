@@ -1,26 +1,27 @@
-//! What becomes of the body of a response as it arrives: it is kept, compared, or counted.
+//! Use of the body of a response as it arrives: it is kept, compared, or counted.
 
 use std::sync::Arc;
 
 use html::MOST_BYTES;
 use wire::response::ResponseHead;
 
-/// How much of the body of an answer is kept to explain a failure.
+/// Part of the body of a response that is kept to explain a failure.
 const EXCERPT: usize = 2 * 1024;
-/// Largest answer that is kept: every 207 is read as a whole.
+/// Largest response that is kept: every 207 is read as a whole.
 const LARGEST_KEPT: usize = 64 << 20;
 
-/// How much of the body of a good response is kept; a 207 is always kept, and of others an excerpt.
+/// Part of the body of a good response that is kept; a 207 is always kept, and of others an
+/// excerpt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum KeptBody {
-    /// Its length is checked, and nothing else of it.
+    /// Nothing: only its length is checked.
     #[default]
     Nothing,
     Excerpt,
     All,
-    /// As much as is read of a page of HTML, and a byte more, which tells that there is more.
+    /// As much as is read of a page of HTML, and a byte more, which shows that there is more.
     Beginning,
-    /// Nothing: it is compared with this while it arrives, which spares a copy.
+    /// Nothing: it is compared with this while it arrives, which avoids a copy.
     Compared(Arc<[u8]>),
 }
 
@@ -36,30 +37,30 @@ impl KeptBody {
     }
 }
 
-/// How a body that is not kept differs from the expected one.
+/// Difference of a body that is not kept from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComparedBody {
-    /// Not at all, as far as both go.
+    /// None, as far as both go.
     Alike,
     /// From this byte on.
     Differs(u64),
 }
 
-/// The body of a response under way.
+/// The body of a response in progress.
 #[derive(Debug, Default)]
 pub(super) struct BodyIntake {
-    /// How many more bytes to keep.
+    /// Number of further bytes to keep.
     allowance: usize,
-    /// What it is compared with.
+    /// The expected body.
     expected: Option<Arc<[u8]>>,
-    /// Length of what has arrived, kept or not.
+    /// Length of the received part, kept or not.
     pub(super) length: u64,
-    /// What has come of the comparison so far.
+    /// Result of the comparison so far.
     pub(super) compared: Option<ComparedBody>,
 }
 
 impl BodyIntake {
-    /// After this head.
+    /// The body after this head.
     pub(super) fn after(head: &ResponseHead, keep: &KeptBody) -> BodyIntake {
         let expected = match keep {
             KeptBody::Compared(expected) if (200..=299).contains(&head.status) => {
@@ -75,7 +76,7 @@ impl BodyIntake {
         }
     }
 
-    /// Takes a piece, and puts what is kept of it into `body`.
+    /// Adds a piece, and puts the kept part of it into `body`.
     pub(super) fn take(&mut self, data: &[u8], body: &mut Vec<u8>) {
         let at = self.length;
         self.length += data.len() as u64;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a body is cut into pieces, it differs where the whole does.
+        /// For each way to cut a body into pieces, it differs where the whole does.
         #[test]
         fn pieces_are_compared_as_the_whole(
             expected in prop::collection::vec(0_u8..4, 0..60),

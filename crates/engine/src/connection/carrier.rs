@@ -8,7 +8,8 @@ use crate::connection::http1::{Connection, ExchangeError, Idle, Response};
 use crate::connection::http2::Http2Connection;
 use crate::connection::queue::RequestQueue;
 
-/// A connection that serves the requests of a queue; boxed, because it is handed to and fro.
+/// A connection that serves the requests of a queue; boxed, because it is moved out and back on
+/// every request.
 #[derive(Debug)]
 pub(crate) enum Carrier {
     Http1(Box<Connection>),
@@ -16,7 +17,7 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// It has brought an answer.
+    /// A response has arrived on it.
     pub(crate) fn has_answered(&self) -> bool {
         match self {
             Carrier::Http1(connection) => connection.has_answered,
@@ -24,7 +25,7 @@ impl Carrier {
         }
     }
 
-    /// TCP segments until now, where the system tells.
+    /// TCP segments so far, if the system reports them.
     pub(crate) fn segments(&self) -> Option<Segments> {
         match self {
             Carrier::Http1(connection) => connection.segments(),
@@ -32,7 +33,7 @@ impl Carrier {
         }
     }
 
-    /// The shortest round trip until now, where the system tells.
+    /// The shortest round trip so far, if the system reports it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         match self {
             Carrier::Http1(connection) => connection.least_round_trip(),
@@ -40,7 +41,7 @@ impl Carrier {
         }
     }
 
-    /// What is known of the connection since the last exchange.
+    /// Events of the connection since the last exchange.
     pub(crate) fn idle(&mut self) -> Idle {
         match self {
             Carrier::Http1(connection) => connection.idle(),
@@ -56,7 +57,7 @@ impl Carrier {
         }
     }
 
-    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    /// Makes the next check ask the kernel, even without an event of the event loop.
     pub(crate) fn look_again(&mut self) {
         match self {
             Carrier::Http1(connection) => connection.look_again(),
@@ -64,7 +65,7 @@ impl Carrier {
         }
     }
 
-    /// The head of the response that was read last.
+    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         match self {
             Carrier::Http1(connection) => connection.head(),
@@ -72,8 +73,8 @@ impl Carrier {
         }
     }
 
-    /// Writes what is to be written, and reads the response to the oldest request; with streams, the request
-    /// that is answered first becomes the oldest.
+    /// Writes the pending bytes, and reads the response to the oldest request; with streams, the
+    /// first request with a response becomes the oldest.
     #[inline]
     pub(crate) async fn answer(
         &mut self,

@@ -1,25 +1,25 @@
-//! One user's way to the server: a connection that is kept, opened anew when it must be, with
-//! authentication and everything else that has to happen outside the measured part.
+//! The connection of one user to the server: kept, opened anew when necessary, with authentication
+//! and everything else that has to happen outside the measured part.
 //!
 //! ```text
 //! submit, submit, ... --> poll --> token, exchange        send: submit and poll of one
 //! ```
 //!
-//! What the version of HTTP does to bytes is below ([`http1`](super::http1)); what follows from it is the
-//! same for all requests, one at a time or several under way:
+//! The version of HTTP is handled below ([`http1`](super::http1)); the consequences are the same
+//! for all requests, one at a time or several in flight:
 //!
-//! | what happens | the oldest request | those behind it |
+//! | event | the oldest request | those behind it |
 //! |---|---|---|
-//! | an answer | ends | stay under way |
-//! | an answer 401 that asks for credentials that we have | is sent again, behind the others | stay, and are sent again when they are answered 401 as well |
-//! | an answer, and the server ends the connection | ends | are sent again, if they may be repeated or were not sent yet |
-//! | a connection that has brought answers ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
-//! | any other end, or what is no HTTP | fails | are sent again, if they may be repeated |
-//! | a stream ends without an answer | fails, or is sent again if it was refused | stay under way |
-//! | the server takes no more streams (GOAWAY) | is sent again if it was not looked at | are sent again if they were not looked at |
-//! | no connection, no answer in time | fails | fail |
+//! | a response | ends | stay in flight |
+//! | a 401 that requires credentials that were given | is sent again, behind the others | stay, and are sent again after a 401 as well |
+//! | a response, and the server ends the connection | ends | are sent again, if they may be repeated or were not sent yet |
+//! | a connection that has brought responses ends in silence | is sent again, if it may be repeated | are sent again, if they may be repeated |
+//! | any other end, or bytes that are not HTTP | fails | are sent again, if they may be repeated |
+//! | a stream ends without a response | fails, or is sent again if it was refused | stay in flight |
+//! | the server takes no more streams (GOAWAY) | is sent again if unprocessed | are sent again if unprocessed |
+//! | no connection, no response in time | fails | fail |
 //!
-//! Every connection brings an answer or a failure, so that all requests end.
+//! Every connection brings a response or a failure, so that all requests end.
 
 mod authentication;
 mod ending;
@@ -58,12 +58,11 @@ use authentication::OwnCredentials;
 use exchange::gave_up_failure;
 pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
 
-/// A patient client waits so many times the usual time limit.
+/// Factor of the usual time limit for a patient client.
 const PATIENCE: u32 = 10;
-/// A connection that was used so short a time ago, in nanoseconds, need not be looked at before it
-/// is used again.
+/// A connection used at most this many nanoseconds ago need not be checked before its next use.
 const FRESH: Nanos = 1_000_000;
-/// Bounds of answers that are read, against endless ones.
+/// Limits of responses, against endless ones.
 pub(crate) const ANSWER_LIMITS: Limits = Limits {
     head_bytes: 64 * 1024,
     headers: 128,
@@ -72,9 +71,9 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
 };
 /// Why requests are sent again.
 const LATE_STREAM: &str = "another stream had no answer in time, and the connection was closed";
-/// Room for kept answers that stays with a user.
+/// Memory for kept responses that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
-/// What the clients of a run have in common.
+/// Settings shared by the clients of a run.
 #[derive(Debug)]
 pub(crate) struct ClientConfig {
     pub(crate) dialer: Dialer,
@@ -94,40 +93,40 @@ pub(crate) struct ClientConfig {
     pub(crate) closes: Arc<SilentCloses>,
 }
 
-/// One user's way to the server.
+/// The client of one user for one server.
 pub(crate) struct Client {
     config: Rc<ClientConfig>,
-    /// How it uses connections, from the beginning of a test on.
+    /// Use of connections, from the beginning of a test on.
     http: Http,
     connection: Option<Carrier>,
-    /// Where the last connection went to; `None` for a local socket.
+    /// Address of the last connection; `None` for a local socket.
     pub(crate) address: Option<SocketAddr>,
-    /// The head of the last answer, where its connection is gone.
+    /// The head of the last response, if its connection is gone.
     parting: Option<ResponseHead>,
     patience: Rc<Patience>,
     heads: Option<HeadsOfClient>,
-    /// When the last answer was complete.
+    /// When the last response was complete.
     last_used: Nanos,
     last_status: u16,
     /// Connection and *first* of the response that ended last.
     last_begun: Cell<Option<(Option<u32>, Nanos)>>,
     credentials: OwnCredentials,
     queue: RequestQueue,
-    /// What has ended and was not handed out yet.
+    /// Ended requests that have not been returned yet.
     ended: VecDeque<(RequestToken, Exchange<Response>)>,
-    /// Since when the oldest request is the oldest.
+    /// When the oldest request became the oldest.
     waiting_since: Nanos,
-    /// Where the body of a request with variables is put together.
+    /// Buffer for the body of a request with variables.
     filled: Vec<u8>,
     /// The body of the last response, as far as it was kept.
     body: Vec<u8>,
-    /// An interrupted run ends what is under way soon; cleaning up is exempt.
+    /// True for cleaning up: an interrupted run ends other requests soon.
     pub(crate) ignore_cancel: bool,
-    /// Removing a whole collection may take longer than any measured operation.
+    /// True for the removal of a collection, which may take longer than any measured operation.
     pub(crate) is_patient: bool,
-    /// The last request got no answer in time: nobody is patient with such a server.
+    /// The last request had no response in time: the next gets no extra patience.
     was_left_waiting: bool,
-    /// A request that was sent again and again was declined until the end: the next is sent once.
+    /// The last request was declined in spite of repetitions: the next is sent once.
     pub(crate) is_turned_away: bool,
 }
 
@@ -158,7 +157,7 @@ impl Client {
         }
     }
 
-    /// The absolute URI of a path on the target, as Destination wants it: servers refuse paths.
+    /// The absolute URI of a path on the target, as Destination needs it: servers refuse paths.
     pub(crate) fn absolute(&self, path: &str) -> String {
         self.config.target.absolute_at_server(path)
     }
@@ -204,29 +203,30 @@ impl Client {
         waited.await == Err(GaveUp::Late)
     }
 
-    /// The shortest round trip of the present connection, where there is one and the system tells.
+    /// The shortest round trip of the current connection, if there is one and the system reports
+    /// it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         self.connection.as_ref()?.least_round_trip()
     }
 
-    /// Tells whoever reads along why there is no answer.
+    /// Reports to the observer of heads why there is no response.
     fn tell_of_failure(&self, what: &str) {
         if let Some(heads) = &self.heads {
             heads.failure(what);
         }
     }
 
-    /// The body of the last answer, as far as it was kept.
+    /// The body of the last response, as far as it was kept.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The head of the last answer.
+    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         last_head(&self.parting, &self.connection)
     }
 
-    /// Sends a request and waits for the answer, within the time limit.
+    /// Sends a request and waits for the response, within the time limit.
     pub(crate) async fn perform(&mut self, request: PlainRequest<'_>) -> Exchange {
         let prepared = match PreparedRequest::plain(&request, (&self.config, self.http)) {
             Ok(prepared) => prepared,
@@ -262,15 +262,15 @@ impl Client {
         exchange.map(|_| unreachable!("it is an error"))
     }
 
-    /// Sends a prepared request and waits for the response, within the time limit. Head and body of the
-    /// response are there until the next request, as [`Self::head`] and [`Self::body`].
+    /// Sends a prepared request and waits for the response, within the time limit. Head and body of
+    /// the response are available until the next request, as [`Self::head`] and [`Self::body`].
     pub(crate) async fn send(
         &mut self,
         request: &PreparedRequest,
         values: &Values<'_>,
         sending: SendOptions,
     ) -> Exchange<Response> {
-        // Of what was given up in the middle, nothing is waited for any more.
+        // Requests that were abandoned are not waited for any more.
         self.queue.clear();
         self.ended.clear();
         self.submit(request, values, sending);
@@ -280,12 +280,12 @@ impl Client {
         }
     }
 
-    /// How many requests have been submitted and were not handed back.
+    /// Number of requests that have been submitted and not returned.
     pub(crate) fn under_way(&self) -> usize {
         self.queue.len() + self.ended.len()
     }
 
-    /// Whether one of them has ended already, and is handed back without waiting.
+    /// True if one of them has ended already, and is returned without waiting.
     pub(crate) fn has_ended_one(&self) -> bool {
         !self.ended.is_empty()
     }
@@ -296,7 +296,7 @@ impl Client {
         (started > 0).then_some(started)
     }
 
-    /// Puts a request behind those under way.
+    /// Adds a request behind those in flight.
     #[inline]
     pub(crate) fn submit(
         &mut self,
@@ -308,8 +308,8 @@ impl Client {
         let mut began = sending.now.unwrap_or_else(|| clock.now());
         if self.queue.is_empty() {
             self.waiting_since = began;
-            // Just after an answer the server has not given the connection up, or the request is
-            // sent once more.
+            // Just after a response the server has not closed the connection, or the request is
+            // sent again.
             let is_fresh = began.saturating_sub(self.last_used) < FRESH;
             if !(is_fresh && request.is_idempotent) {
                 self.drop_if_closed(request.is_idempotent);
@@ -339,8 +339,9 @@ impl Client {
         token
     }
 
-    /// Waits for a request to end, at the latest at `cut_off`; `None` where none is under way. Head and body of
-    /// the response are there until the next call, as [`Self::head`] and [`Self::body`].
+    /// Waits for a request to end, at the latest at `cut_off`; `None` if none is in flight. Head
+    /// and body of the response are available until the next call, as [`Self::head`] and
+    /// [`Self::body`].
     pub(crate) async fn poll(
         &mut self,
         cut_off: Nanos,
@@ -390,10 +391,11 @@ impl Client {
         }
     }
 
-    /// Goes on until the oldest request ends, or all do.
+    /// Continues until the oldest request ends, or all do.
     async fn next_to_end(&mut self) -> Ending {
         loop {
-            // The head of an answer that was asked again about is not that of the one to come.
+            // The head of a response after which the request was sent again is not that of the next
+            // one.
             self.parting = None;
             if self.connection.is_none()
                 && let Err(failure) = Box::pin(self.dial()).await
@@ -415,7 +417,8 @@ impl Client {
         }
     }
 
-    /// The oldest request has an answer, and ends with it unless that asks for other credentials.
+    /// Handles the response to the oldest request, which ends with it unless that requires other
+    /// credentials.
     fn answered(
         &mut self,
         connection: Carrier,
@@ -451,8 +454,8 @@ impl Client {
         }
     }
 
-    /// The oldest request has ended; those behind it go on, on another connection where this one is gone,
-    /// for this reason.
+    /// Ends the oldest request; those behind it continue, on another connection if this one is
+    /// gone, for this reason.
     #[inline]
     fn end_oldest(
         &mut self,
@@ -479,12 +482,12 @@ impl Client {
         (token, exchange)
     }
 
-    /// Whether requests under way are streams, which are answered in any order.
+    /// True if requests in flight are streams, whose responses come in any order.
     fn has_streams(&self) -> bool {
         self.http.version == HttpVersion::Http2
     }
 
-    /// Nothing that is under way will be answered.
+    /// Ends all requests in flight: none will have a response.
     fn end_all(&mut self, failure: &Failure) -> Option<(RequestToken, Exchange<Response>)> {
         while let Some(first) = self.queue.take_first() {
             let failed = self.exchange_of(&first, Err(failure.clone()));
@@ -493,7 +496,7 @@ impl Client {
         self.ended.pop_front()
     }
 
-    /// What became of a request.
+    /// The exchange of a request.
     #[inline]
     fn exchange_of(
         &self,
@@ -513,7 +516,7 @@ impl Client {
         exchange
     }
 
-    /// Opens a connection, for the oldest request where there is one.
+    /// Opens a connection, for the oldest request if there is one.
     async fn dial(&mut self) -> Result<(), Failure> {
         match self.config.dialer.dial().await {
             Ok(dialed) => {
@@ -554,7 +557,7 @@ impl Client {
     }
 }
 
-/// The head of the last answer: that of a connection that is gone, or of the present one.
+/// The head of the last response: that of a connection that is gone, or of the current one.
 fn last_head<'a>(
     parting: &'a Option<ResponseHead>,
     connection: &'a Option<Carrier>,
@@ -563,11 +566,11 @@ fn last_head<'a>(
     parting.as_ref().or(kept)
 }
 
-/// Which requests end, and how.
+/// Requests that end, and their results.
 enum Ending {
-    /// The oldest, with an answer; a failure where that asks for credentials that nobody has.
+    /// The oldest, with a response; a failure if that requires credentials that were not given.
     Answered(Result<Response, Failure>),
-    /// The oldest, without one.
+    /// The oldest, without a response.
     BrokenOff(Failure),
     All(Failure),
 }

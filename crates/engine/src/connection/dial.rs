@@ -19,13 +19,13 @@ use crate::connection::transport::Transport;
 use crate::event_loop::within;
 use crate::watch::exhaustion::Exhaustion;
 
-/// Time after which the next address is tried beside one that has not answered (RFC 8305, section 5), unless that is
-/// known to take longer.
+/// Time after which the next address is tried in addition to one that has not responded (RFC 8305,
+/// section 5), unless that is known to take longer.
 pub(crate) const NEXT_ADDRESS: Duration = Duration::from_millis(250);
 /// Why a server closes a connection at once.
 pub(crate) const PROXY_LINE: &str =
     "the server expects a line of the PROXY protocol first (--haproxy-protocol)";
-/// Time without any answer after which that is told.
+/// Time without any response after which that is reported.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Opens connections to the target of a run.
@@ -36,11 +36,11 @@ pub(crate) struct Dialer {
     tls: Arc<rustls::ClientConfig>,
     time: Arc<Timekeeper>,
     exhaustion: Arc<Exhaustion>,
-    /// Time for connecting, all addresses together.
+    /// Time for connecting to all addresses together.
     patience: Duration,
     /// Nagle's algorithm is left on.
     nagle: bool,
-    /// A connection begins with a line of the PROXY protocol.
+    /// Connections begin with a line of the PROXY protocol.
     haproxy_protocol: bool,
     /// Connections that have been opened in the run.
     opened: Arc<AtomicU32>,
@@ -49,11 +49,11 @@ pub(crate) struct Dialer {
 /// A connection that was just opened.
 pub(crate) struct DialedConnection {
     pub(crate) transport: Transport,
-    /// How long that took.
+    /// Duration.
     pub(crate) connect: Connect,
     /// Its number in the run, from 1.
     pub(crate) number: u32,
-    /// Where it goes to; `None` for a local socket.
+    /// Its address; `None` for a local socket.
     pub(crate) address: Option<SocketAddr>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct DialError(String);
 
 /// A connection that is being opened.
 struct PendingConnection<'a> {
-    /// The place of its address.
+    /// The index of its address.
     place: usize,
     begun: Nanos,
     opening: Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>,
@@ -93,7 +93,7 @@ impl Dialer {
         }
     }
 
-    /// The same for connections that begin as these options say.
+    /// The same for connections with other options.
     pub(crate) fn beginning_as(self, http: &Http) -> Dialer {
         Dialer {
             nagle: http.nagle,
@@ -167,11 +167,11 @@ impl Dialer {
         }
     }
 
-    /// Tries the addresses in their order, each a moment after the one before it, or at once where that has failed.
-    /// The first that answers is taken.
+    /// Tries the addresses in their order, each a moment after the one before it, or at once if
+    /// that has failed. The first that responds is taken.
     async fn connect_to_any(&self, addresses: &Addresses) -> Result<(Transport, usize), DialError> {
         let begun = self.time.clock.now();
-        // An operation has a time limit of its own, whose message would tell less.
+        // An operation has another time limit, whose message would be less informative.
         let limit = self.patience * 9 / 10;
         let order = addresses.order();
         // A short limit is shared by all of them.
@@ -180,7 +180,7 @@ impl Dialer {
         let mut open: Vec<PendingConnection<'_>> = Vec::new();
         let mut failures = Vec::new();
         let mut hint = "";
-        // Until then the last one that was begun is waited for alone.
+        // Until then the last one that was begun is awaited alone.
         let mut alone_until = begun;
         loop {
             let now = self.time.clock.now();
@@ -254,7 +254,7 @@ impl Dialer {
     }
 
     fn tls_error(&self, error: &io::Error) -> DialError {
-        // A server that closes on us may take our greeting for something else.
+        // A server that closes the connection may take the greeting for something else.
         let perhaps = "perhaps it does not speak TLS on this port (http:// instead of https://)";
         let hint = match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
@@ -275,7 +275,7 @@ impl Dialer {
     }
 }
 
-/// Waits for one of several attempts to end, and takes it out of them: its place among them, and what came of it.
+/// Waits for one of several attempts to end, and removes it: its index among them, and its result.
 async fn first_to_end<'a>(
     open: &mut Vec<PendingConnection<'a>>,
 ) -> (usize, PendingConnection<'a>, io::Result<Transport>) {
@@ -299,7 +299,7 @@ fn named(addresses: &Addresses, open: &[PendingConnection<'_>]) -> Vec<String> {
     all.map(|address| address.to_string()).collect()
 }
 
-/// What is told of addresses that have not answered for a while.
+/// The report about addresses that have not responded for a while.
 fn silence(addresses: &[String], left: Duration) -> String {
     format!(
         "connecting to {}: no answer within {SILENCE:?}{NOTHING_CAME} Waiting for {:.0} s more",
@@ -308,11 +308,12 @@ fn silence(addresses: &[String], left: Duration) -> String {
     )
 }
 
-/// Behind what was tried, where it had no answer of any kind.
+/// Added to the attempts if there was no response of any kind.
 const NOTHING_CAME: &str =
     "; nothing came back: is the host down, or does a firewall drop packets?";
 
-/// Whether an error is about the address, so that others come before it from then on; else it is about this machine.
+/// True if an error concerns the address, so that others come before it from then on; else it
+/// concerns this machine.
 fn is_of_address(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -325,7 +326,7 @@ fn is_of_address(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// What to try when no address could be connected to.
+/// Advice when no address could be connected to.
 fn connect_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::ConnectionRefused => {
@@ -341,7 +342,7 @@ fn connect_hint(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// The words of an error without the number that the system appends.
+/// The text of an error without the number that the system appends.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -371,7 +372,7 @@ mod tests {
     fn an_address_that_had_long_is_told_after_a_second_and_alone() {
         let [silent, sound] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [at, next] = [&silent, &sound].map(|own| own.local_addr().unwrap());
-        // As many wait there as it takes, so that all others are dropped.
+        // The queue is full, so that all others are dropped.
         rustix::net::listen(&silent, 0).unwrap();
         let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(300)).ok();
         let _waiting: Vec<TcpStream> = std::iter::from_fn(connect).collect();

@@ -1,20 +1,20 @@
-//! HTTP/1.x on one connection: requests are written one behind the other, and answered in that order
-//! (RFC 9112, section 9.3.2). With the moments of each.
+//! HTTP/1.x on one connection: requests are written one behind the other, and responses come in
+//! that order (RFC 9112, section 9.3.2). With the moments of each.
 //!
 //! ```text
 //! offer heads and bodies --> sent --> wait --> first --> parse --> done
 //! ```
 //!
-//! Whoever asks puts requests into a [`RequestQueue`], and has the connection [answer](Connection::answer)
-//! one after the other. What follows from an answer, or from the end of a connection, is decided above
-//! ([`client`](super::client)).
+//! Callers put requests into a [`RequestQueue`], and the connection
+//! [reads the responses](Connection::next_response) one after the other. The consequences of a response,
+//! or of the end of a connection, are decided above ([`client`](super::client)).
 //!
-//! The user clock is read before the system call that hands over the request's last bytes and
-//! after the one that says that the response's first are there. Read after the write, *sent* would
-//! be late by the work that the kernel does inside it (on loopback, the peer's receive path: 8 to
-//! 20 us); read after the read, *first* would be late by up to 200 us where a large body follows
-//! at once, because the kernel takes in more of it before it returns.
-//! Bodies are offered in pieces, so that the last call is short for large bodies too.
+//! The user clock is read before the system call that passes the request's last bytes and after the
+//! one that reports the response's first. After the write, *sent* would be late by the work that
+//! the kernel does inside it (on loopback, the peer's receive path: 8 to 20 us); after the read,
+//! *first* would be late by up to 200 us if a large body follows at once, because the kernel takes
+//! in more of it before it returns. Bodies are offered in pieces, so that the last call is short
+//! for large bodies too.
 
 mod reading;
 #[cfg(test)]
@@ -41,13 +41,13 @@ use crate::watch::heads::HeadsOfClient;
 use reading::{ResponseReading, Taken};
 pub(super) use reading::{SeenAt, begin};
 
-/// Largest piece of a request handed to the kernel at once.
+/// Largest piece of a request passed to the kernel at once.
 pub(super) const PIECE: usize = 32 * 1024;
-/// Reads in a row before others have their turn, the clock of the time limit among them: a server
-/// that never stops sending is given up in time. Four MiB, so ordinary answers do not notice.
+/// Consecutive reads before other tasks run, including the timer of the time limit: a server that
+/// never stops sending is aborted in time. Four MiB, so ordinary responses are not affected.
 pub(super) const GREED: u32 = 64;
-/// A stamp of what was sent may come after the answer; so often it is waited for, a millisecond
-/// each time, before it counts as missed.
+/// A stamp of the departure may come after the response; it is waited for this many times, a
+/// millisecond each, before it counts as missed.
 pub(super) const STAMP_PATIENCE: u32 = 5;
 /// Unread bytes for which a connection keeps room.
 const COMMON_PENDING: usize = 4 * 1024;
@@ -60,25 +60,25 @@ pub(crate) struct Connection {
     transport: Transport,
     incoming: Scratch,
     reader: ResponseReader,
-    /// Bytes that have arrived and that the reader has not taken yet.
+    /// Bytes that have arrived and that the reader has not consumed yet.
     pending: Vec<u8>,
     /// The stamp of the first of them.
     pending_arrival: Option<RealNanos>,
-    /// When bytes were seen last.
+    /// When bytes were last seen.
     seen: SeenAt,
-    /// Several requests were under way on it at a time.
+    /// Several requests were in flight on it at the same time.
     is_shared: bool,
-    /// Head and body of a request are never handed over together.
+    /// Head and body of a request are always written separately.
     two_writes: bool,
-    /// It has brought an answer.
+    /// A response has arrived on it.
     pub(crate) has_answered: bool,
-    /// For whoever reads along.
+    /// Observer of heads.
     heads: Option<HeadsOfClient>,
 }
 
-/// Where bytes land before they are parsed, and where a head and a small body are put together.
-/// Connections of one thread share it, because nothing stays in it across an `await`: ten thousand
-/// users need ten thousand sockets, not buffers.
+/// Buffer into which bytes are read before they are parsed, and in which a head and a small body
+/// are joined. Connections of one thread share it, because nothing stays in it across an `await`:
+/// ten thousand users need ten thousand sockets, not buffers.
 pub(crate) type Scratch = Rc<RefCell<Box<[u8]>>>;
 
 /// A scratch buffer for the connections of this thread.
@@ -86,75 +86,74 @@ pub(crate) fn scratch() -> Scratch {
     Rc::new(RefCell::new(vec![0; 64 * 1024].into_boxed_slice()))
 }
 
-/// A complete response; its head is [`Connection::head`], its body lies in the buffer that was
-/// handed in.
+/// A complete response; its head is [`Connection::head`], its body lies in the given buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) version: HttpVersion,
     /// Length of the whole body, kept or not.
     pub(crate) body_length: u64,
-    /// How it differs from the expected one, where it is not kept to find out.
+    /// Difference from the expected body, if it was compared as it arrived.
     pub(crate) compared: Option<ComparedBody>,
     /// The connection can carry another exchange.
     pub(crate) reusable: bool,
-    /// More arrived than the heads of all answers said.
+    /// More bytes arrived than the heads of all responses declare.
     pub(crate) surplus: bool,
-    /// Its body reaches until the connection ended, and TLS did not say that this is the end.
+    /// Its body ends with the connection, and TLS did not confirm that this is the end.
     pub(crate) may_be_cut_off: bool,
 }
 
-/// What a connection did between two exchanges.
+/// Events of a connection between two exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Idle {
     Open,
     /// The server has closed it.
     Ended,
-    /// The server has sent something unasked, so what follows cannot be told apart.
+    /// The server has sent bytes without a request, so later ones cannot be assigned.
     Spoke,
 }
 
-/// How an exchange fails.
+/// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
     /// The connection ended before the response did.
     #[error("{what}")]
     Ended {
-        /// What was noticed.
+        /// The observation.
         what: String,
         /// Nothing of a response had arrived.
         silent: bool,
     },
-    /// What arrived is no HTTP, or breaks a bound.
+    /// Bytes that are not HTTP, or exceed a bound.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The frames that arrived are none (HTTP/2).
+    /// Bytes that are not frames (HTTP/2).
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The stream of the oldest request ended without a response; the connection goes on.
+    /// The stream of the oldest request ended without a response; the connection continues.
     #[error(transparent)]
     Stream(StreamEnd),
-    /// The server takes no more streams, and has not looked at any request of the queue.
+    /// The server accepts no more streams, and has processed no request of the queue.
     #[error("{0}")]
     GoingAway(String),
-    /// Of several requests under way, nobody knows which answer is whose.
+    /// With several requests in flight, responses cannot be assigned.
     #[error("more answers came than there were requests")]
     Unasked,
 }
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamEnd {
     /// With a response.
     #[error("it was answered")]
     Answered,
-    /// The server has not looked at the request.
+    /// The server has not processed the request.
     #[error("the server refused the stream (RST_STREAM, REFUSED_STREAM)")]
     Refused,
-    /// The server gave it up.
+    /// The server aborted it.
     #[error("{0}")]
     Reset(String),
-    /// What arrived is no response, or breaks a bound.
+    /// Bytes that are no response, or exceed a bound.
     #[error(transparent)]
     Malformed(ProtocolError),
 }
@@ -182,13 +181,13 @@ impl Connection {
         }
     }
 
-    /// The same with head and body of a request in a system call each, or together.
+    /// The same with head and body of a request in separate system calls, or together.
     pub(crate) fn in_two_writes(self, two_writes: bool) -> Connection {
         Connection { two_writes, ..self }
     }
 
-    /// What is known of the connection since the last exchange: as far as the event loop came, or
-    /// up to now after [`Self::look_again`].
+    /// Events of the connection since the last exchange: as seen by the event loop, or up to now
+    /// after [`Self::look_again`].
     pub(crate) fn idle(&mut self) -> Idle {
         let mut scratch = self.incoming.borrow_mut();
         match self.transport.take(&mut scratch, Look::Away) {
@@ -198,12 +197,12 @@ impl Connection {
         }
     }
 
-    /// The shortest round trip until now, where the system tells.
+    /// The shortest round trip so far, if the system reports it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         self.transport.least_round_trip()
     }
 
-    /// TCP segments until now, where the system tells.
+    /// TCP segments so far, if the system reports them.
     pub(crate) fn segments(&self) -> Option<Segments> {
         self.transport.segments()
     }
@@ -213,23 +212,23 @@ impl Connection {
         self.transport.ended_at()
     }
 
-    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    /// Makes the next check ask the kernel, even without an event of the event loop.
     pub(crate) fn look_again(&mut self) {
         self.transport.look_again();
     }
 
-    /// Whether more than line ends has come after the response that was read last.
+    /// True if more than line ends has come after the last response.
     fn has_spoken_unasked(&self) -> bool {
         self.pending.iter().any(|byte| !b"\r\n".contains(byte))
     }
 
-    /// The head of the response that was read last.
+    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         self.reader.head()
     }
 
-    /// Writes what is to be written, and reads the response to the oldest request; its stamps tell how far
-    /// it came, also on error.
+    /// Writes the pending bytes, and reads the response to the oldest request; its stamps are set
+    /// as far as it came, also after an error.
     pub(crate) async fn answer(
         &mut self,
         queue: &mut RequestQueue,
@@ -251,13 +250,13 @@ impl Connection {
         if !self.pending.is_empty()
             && let Some(first) = queue.first_mut()
         {
-            // It came together with the end of the answer before.
+            // It came together with the end of the response before.
             first.stamps.bytes_received += self.pending.len() as u64;
             self.take_in(&[], self.seen, &mut reading, &mut first.stamps)?;
         }
         let broken = self.send(queue, clock, &mut reading).await?;
         if broken.is_some() {
-            // What explains it has arrived before the event loop can tell.
+            // The explanation has arrived, possibly before the event loop reports it.
             self.transport.look_again();
         }
         let is_last = queue.len() == 1;
@@ -270,7 +269,7 @@ impl Connection {
             self.settle(mark, &mut first.stamps).await;
         }
         let mut response = received?;
-        // What follows the answer to the last is the answer to none.
+        // Bytes after the last response belong to none.
         response.surplus &= is_last;
         if response.surplus && self.is_shared && self.has_spoken_unasked() {
             return Err(ExchangeError::Unasked);
@@ -279,8 +278,8 @@ impl Connection {
         Ok(response)
     }
 
-    /// Offers all that is to be written, until the first request has left or is answered. An error of the
-    /// connection is handed on: the answer that explains it may have arrived already.
+    /// Offers all pending bytes, until the first request has left or has its response. An error of
+    /// the connection is passed on: the response that explains it may have arrived already.
     async fn send(
         &mut self,
         queue: &mut RequestQueue,
@@ -306,7 +305,7 @@ impl Connection {
     /// Writes as much as the kernel takes, and marks the requests that have left.
     fn write(&mut self, queue: &mut RequestQueue, clock: RunClock) -> io::Result<()> {
         while !queue.is_written() || self.transport.must_drain() {
-            // What was taken before leaves by itself, so that its stamps are its own.
+            // Earlier bytes leave in a separate call, so that their stamps are their own.
             if self.transport.must_drain() {
                 self.transport.drain()?;
             } else {
@@ -320,10 +319,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Offers the next piece. The end of a request gets a stamp.
+    /// Offers the next piece. The end of a request requests a stamp.
     fn offer(&mut self, queue: &mut RequestQueue, clock: RunClock) -> io::Result<usize> {
         let mut scratch = self.incoming.borrow_mut();
-        // Copying a body of 32 KiB takes a microsecond or more, which is no time of the server.
+        // Copying a body of 32 KiB takes a microsecond or more, which is not the server's time.
         let joined = if self.two_writes {
             0
         } else {
@@ -345,7 +344,7 @@ impl Connection {
         self.transport.offer(piece, ends, now)
     }
 
-    /// Notes of the requests that have left by now when they did.
+    /// Sets the departure of the requests that have left by now.
     fn mark_left(&mut self, queue: &mut RequestQueue) {
         if !queue.has_just_written() {
             return;
@@ -353,7 +352,7 @@ impl Connection {
         let mark = self.transport.mark_sent();
         queue.have_left(self.transport.offered_at, mark);
         if mark.is_some() {
-            // As a rule it is there already, and taken now it wakes nobody later.
+            // It has usually come already, and reading it now saves a later wake-up.
             self.transport.collect_stamps();
         }
     }
@@ -372,7 +371,7 @@ impl Connection {
             return Ok(false);
         }
         match self.take(reading, stamps, None)? {
-            // An answer that ends with the connection may be complete.
+            // A response that ends with the connection may be complete.
             Taken::End if self.anything(reading) && self.reader.eof().is_ok() => Ok(true),
             Taken::End => Err(self.ended("the server ended the connection".to_owned(), reading)),
             Taken::Bytes => Ok(self.reader.is_done()),
@@ -418,10 +417,10 @@ impl Connection {
                 }
             }
         }
-        // When the last byte was there, and not when it has been parsed.
+        // When the last byte arrived, and not when it has been parsed.
         stamps.done = Some(self.transport.arrived_at);
         let surplus = !self.pending.is_empty();
-        // What follows an answer is none of it.
+        // Bytes after a response are not part of it.
         stamps.bytes_received -= (self.pending.len() as u64).min(stamps.bytes_received);
         let whole = stamps.sent.is_some() && broken.is_none();
         match self.reader.head() {
@@ -443,8 +442,8 @@ impl Connection {
         }
     }
 
-    /// Takes what has arrived and feeds it to the reader. `woken` is when it was known to be
-    /// there, if it was waited for.
+    /// Takes received bytes and feeds them to the reader. `woken` is when they were known to be
+    /// there, after a wait.
     fn take(
         &mut self,
         reading: &mut ResponseReading<'_>,
@@ -471,8 +470,8 @@ impl Connection {
         Ok(Taken::Bytes)
     }
 
-    /// How closely the next bytes are looked at, and how many of them there may be: in the middle of a large
-    /// body nothing begins of which a stamp is wanted.
+    /// The precision of the next read, and its length: within a large body no response begins, so
+    /// that no stamp is needed.
     fn look(&self, stamps: &Stamps, reading: &ResponseReading<'_>, room: usize) -> (Look, usize) {
         let left = usize::try_from(self.reader.body_left()).unwrap_or(usize::MAX);
         match reading.look {
@@ -482,7 +481,7 @@ impl Connection {
         }
     }
 
-    /// Feeds what arrived, behind what is pending.
+    /// Feeds received bytes, behind pending ones.
     fn take_in(
         &mut self,
         bytes: &[u8],
@@ -495,7 +494,7 @@ impl Connection {
             let left = self.feed(bytes, seen, reading, stamps)?;
             self.pending.extend_from_slice(&bytes[left..]);
             if self.reader.is_done() {
-                // What is left begins another answer, and came with the last packet or before.
+                // The rest begins another response, and came with the last packet or before.
                 self.pending_arrival = seen.arrival.last;
             }
         } else {
@@ -514,7 +513,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Feeds `bytes` and says how many the reader took.
+    /// Feeds `bytes` and returns how many the reader consumed.
     fn feed(
         &mut self,
         bytes: &[u8],
@@ -528,7 +527,7 @@ impl Connection {
             at += step.consumed;
             match step.event {
                 ReadEvent::NeedMore => break,
-                // What was taken for the beginning of the answer was an interim response.
+                // The assumed beginning of the response was an interim response.
                 ReadEvent::Interim(status) => {
                     if let Some(heads) = &self.heads {
                         heads.interim(status);
@@ -563,7 +562,7 @@ impl Connection {
         Ok(at)
     }
 
-    /// Whether any byte of a response has arrived, an interim one included.
+    /// True if any byte of a response has arrived, including an interim one.
     fn anything(&self, reading: &ResponseReading<'_>) -> bool {
         reading.interim || self.reader.started() || !self.pending.is_empty()
     }
@@ -575,7 +574,7 @@ impl Connection {
         }
     }
 
-    /// Finds the stamps of a request that was sent; waits a little for those that have not come.
+    /// Finds the stamps of a request that was sent; waits briefly for missing ones.
     async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
         let mut patience = STAMP_PATIENCE;
         loop {
@@ -588,7 +587,7 @@ impl Connection {
             if !self.transport.waits_for_stamps(mark) {
                 return;
             }
-            // The answer never came: nobody will ask when the request left.
+            // The response never came, so the departure of the request is not needed.
             if patience == 0 || stamps.first.is_none() {
                 self.transport.give_up_stamps(mark);
                 return;

@@ -1,16 +1,16 @@
-//! HTTP/2 on one connection (RFC 9113): requests are streams, and are answered in any order. With the moments
-//! of each.
+//! HTTP/2 on one connection (RFC 9113): requests are streams, and responses come in any order. With
+//! the moments of each.
 //!
 //! ```text
 //! queue --> HEADERS, DATA --> sent --> wait --> first byte of HEADERS --> parse --> END_STREAM: done
 //! ```
 //!
-//! A request is *sent* when the last byte of its last frame was handed over, and its response begins with the
-//! first byte of its HEADERS. With one stream, the kernel's stamp of that byte is its own: frames before it are
-//! read by themselves. Streams that share a segment share its stamp.
+//! A request is *sent* when the last byte of its last frame was passed on, and its response begins
+//! with the first byte of its HEADERS. With one stream, the kernel's stamp of that byte is exact:
+//! frames before it are read separately. Streams that share a segment share its stamp.
 //!
-//! The windows for what a server sends are the largest that there are, so that it waits for nobody. Priorities
-//! are not sent (RFC 9113, section 5.3.2).
+//! The windows of the server are the largest possible, so that it never waits for this side.
+//! Priorities are not sent (RFC 9113, section 5.3.2).
 
 mod stream;
 mod streams;
@@ -38,10 +38,10 @@ use crate::watch::heads::HeadsOfClient;
 use stream::Stream;
 use streams::Streams;
 
-/// Window that a server has for each stream and for the connection, in bytes.
+/// Window of the server for each stream and for the connection, in bytes.
 pub(crate) const WINDOW: u32 = LARGEST_WINDOW;
 
-/// A connection on which several exchanges can be under way.
+/// A connection that can carry several exchanges at the same time.
 #[derive(Debug)]
 pub(crate) struct Http2Connection {
     /// Its number in the run, from 1.
@@ -50,24 +50,24 @@ pub(crate) struct Http2Connection {
     incoming: Scratch,
     reader: FrameReader,
     streams: Streams,
-    /// When the first bytes of a frame's header were seen, the rest of which is still to come.
+    /// When the first bytes of an incomplete frame header were seen.
     header_seen: Option<SeenAt>,
-    /// How many bytes these are.
+    /// Number of these bytes.
     header_bytes: u64,
-    /// Marks of requests that have left and whose stamps nobody has asked for, in their order.
+    /// Marks of requests that have left and whose stamps have not been read, in their order.
     marks: Vec<(u64, RequestToken)>,
-    /// The head of the response that was read last.
+    /// The head of the last response.
     head: Option<ResponseHead>,
-    /// It has brought an answer.
+    /// A response has arrived on it.
     pub(crate) has_answered: bool,
     heads: Option<HeadsOfClient>,
 }
 
 impl Http2Connection {
-    /// Sends the preface and waits for the server's settings, without which nobody knows what it allows.
+    /// Sends the preface and waits for the server's settings, which contain its limits.
     ///
     /// # Errors
-    /// Why the server does not seem to speak HTTP/2.
+    /// The server does not seem to speak HTTP/2, with the reason.
     pub(crate) async fn begin(
         number: u32,
         transport: Transport,
@@ -122,7 +122,7 @@ impl Http2Connection {
         Ok(connection)
     }
 
-    /// What came instead of frames, where that is HTTP/1.
+    /// Describes bytes that came instead of frames, if they are HTTP/1.
     fn explained(&self, error: &ExchangeError) -> String {
         let scratch = self.incoming.borrow();
         if scratch.starts_with(b"HTTP/1.") {
@@ -136,7 +136,7 @@ impl Http2Connection {
         error.to_string()
     }
 
-    /// What is known of the connection since the last exchange.
+    /// Events of the connection since the last exchange.
     pub(crate) fn idle(&mut self) -> Idle {
         let mut queue = RequestQueue::default();
         loop {
@@ -152,12 +152,12 @@ impl Http2Connection {
         }
     }
 
-    /// The shortest round trip until now, where the system tells.
+    /// The shortest round trip so far, if the system reports it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         self.transport.least_round_trip()
     }
 
-    /// TCP segments until now, where the system tells.
+    /// TCP segments so far, if the system reports them.
     pub(crate) fn segments(&self) -> Option<Segments> {
         self.transport.segments()
     }
@@ -167,18 +167,18 @@ impl Http2Connection {
         self.transport.ended_at()
     }
 
-    /// The next look asks the kernel, whether the event loop has something to tell or not.
+    /// Makes the next check ask the kernel, even without an event of the event loop.
     pub(crate) fn look_again(&mut self) {
         self.transport.look_again();
     }
 
-    /// The head of the response that was read last.
+    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         self.head.as_ref()
     }
 
-    /// Writes what is to be written, and reads until a stream has ended: its request is the first of the queue
-    /// then, and its stamps tell how far it came, also on error.
+    /// Writes pending bytes, and reads until a stream has ended: its request is then the first of
+    /// the queue, and its stamps are set as far as it came, also after an error.
     pub(crate) async fn answer(
         &mut self,
         queue: &mut RequestQueue,
@@ -189,14 +189,14 @@ impl Http2Connection {
         self.streams.forget_others(queue);
         let (mut reads, mut woken): (u32, _) = (0, None);
         loop {
-            // Before anything is written, so that what follows several responses leaves together.
+            // Before anything is written, so that requests after several responses leave together.
             if let Some(ended) = self.streams.take_ended() {
                 return self.end(ended, queue, body).await;
             }
             if self.streams.cannot_go_on() {
                 return Err(ExchangeError::GoingAway(self.streams.why_going_away()));
             }
-            // An error shows again where it is read, behind what explains it.
+            // An error shows again when reading, after the bytes that explain it.
             let written = self.write(queue, Some(clock));
             if written.is_err() {
                 self.transport.look_again();
@@ -218,14 +218,14 @@ impl Http2Connection {
         }
     }
 
-    /// The request of that stream ends.
+    /// Ends the request of that stream.
     async fn end(
         &mut self,
         mut stream: Stream,
         queue: &mut RequestQueue,
         body: &mut Vec<u8>,
     ) -> Result<Response, ExchangeError> {
-        // Acknowledgements are not to wait for the next request. An error shows with that.
+        // Acknowledgements must not wait for the next request, which shows the error again.
         let _ = self.flush(queue);
         if !queue.bring_first(stream.token) {
             unreachable!("streams of other requests were forgotten")
@@ -279,7 +279,7 @@ impl Http2Connection {
         }
     }
 
-    /// Writes what is there, without anything new.
+    /// Writes existing frames, without new ones.
     fn flush(&mut self, queue: &mut RequestQueue) -> io::Result<()> {
         while self.streams.must_write() || self.transport.must_drain() {
             self.offer(queue, None)?;
@@ -287,7 +287,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// Offers the next piece. The end of a request gets a stamp.
+    /// Offers the next piece. The end of a request requests a stamp.
     fn offer(&mut self, queue: &mut RequestQueue, now: Option<Nanos>) -> io::Result<()> {
         if self.transport.must_drain() {
             self.transport.drain()?;
@@ -303,7 +303,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// Notes of the requests that have left by now when they did.
+    /// Sets the departure of the requests that have left by now.
     fn mark_left(&mut self, queue: &mut RequestQueue) {
         if !self.streams.has_just_written() {
             return;
@@ -319,12 +319,12 @@ impl Http2Connection {
             }
         });
         if mark.is_some() {
-            // As a rule it is there already, and taken now it wakes nobody later.
+            // It has usually come already, and reading it now saves a later wake-up.
             self.transport.collect_stamps();
         }
     }
 
-    /// How closely the next bytes are looked at. Once all responses have begun, not at all.
+    /// The precision of the next read: none once all responses have begun.
     fn look(&self) -> Look {
         match self.streams.awaited() {
             0 => Look::Away,
@@ -333,8 +333,8 @@ impl Http2Connection {
         }
     }
 
-    /// Takes what has arrived; false when nothing has. `woken` is when it was known to be there, if it was
-    /// waited for.
+    /// Takes received bytes; false if there are none. `woken` is when they were known to be there,
+    /// after a wait.
     fn take(
         &mut self,
         queue: &mut RequestQueue,
@@ -365,7 +365,7 @@ impl Http2Connection {
         Ok(true)
     }
 
-    /// Feeds what arrived.
+    /// Feeds received bytes.
     fn feed(
         &mut self,
         bytes: &[u8],
@@ -383,7 +383,7 @@ impl Http2Connection {
             let is_first = at == 0;
             at += count;
             let is_over = matches!(event, FrameEvent::NeedMore);
-            // What does not begin with the first byte came with the last packet, or before it.
+            // Bytes after the first came with the last packet, or before it.
             let arrival = if is_first {
                 seen.arrival.first
             } else {
@@ -424,8 +424,8 @@ impl Http2Connection {
         }
     }
 
-    /// Finds the stamps of the first request, and of those that left before it; waits a little for those that
-    /// have not come.
+    /// Finds the stamps of the first request, and of those that left before it; waits briefly for
+    /// missing ones.
     async fn settle(&mut self, queue: &mut RequestQueue) {
         let Some(mark) = queue.first().and_then(|first| first.mark) else {
             return;
@@ -436,7 +436,7 @@ impl Http2Connection {
             if !self.transport.waits_for_stamps(mark) {
                 break;
             }
-            // The answer never came: nobody will ask when the request left.
+            // The response never came, so the departure of the request is not needed.
             if patience == 0
                 || queue
                     .first()

@@ -1,25 +1,26 @@
-//! Limits of this process that a thousand connections run into.
+//! Limits of this process that a thousand connections may reach.
 
 use std::io;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files that a run opens beside its connections: samples, events, a report, the event loop of the thread that prepares.
+/// Files that a run opens in addition to its connections: samples, events, a report, the event loop
+/// of the preparing thread.
 const SPARE: u64 = 20;
-/// Those of each thread: an event loop has a descriptor of its own, one that wakes it and one of a timer.
+/// Files of each thread: an event loop, its mailbox and its timer.
 const OF_A_THREAD: u64 = 3;
-/// Files that are open before, where the system does not tell.
+/// Files that are open before, if the system does not report them.
 const OPEN_BEFORE: u64 = 40;
 
 /// Raises the soft limit of open files to the hard one; children inherit it.
 pub fn raise_open_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where it is refused, the old limit holds and fewer connections are possible.
+    // If it is refused, the old limit holds and fewer connections are possible.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Why a thread could not be started, and what to try.
+/// Why a thread could not be started, with advice.
 pub fn no_thread(error: &io::Error) -> String {
     format!(
         "starting a thread failed: {error}; raise the limit of processes and threads (`ulimit -u`, or that of the \
@@ -27,7 +28,7 @@ pub fn no_thread(error: &io::Error) -> String {
     )
 }
 
-/// Raises the limit, and says what is wrong when it is too low for so many connections.
+/// Raises the limit, and fails with a message when it is too low for this many connections.
 pub(crate) fn room_for(connections: u32, threads: u32) -> Result<(), String> {
     raise_open_files();
     let open = std::fs::read_dir("/proc/self/fd").map_or(OPEN_BEFORE, |open| open.count() as u64);

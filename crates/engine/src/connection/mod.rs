@@ -1,8 +1,9 @@
-//! One user's connections to a server, from the socket to the client that authenticates and tries again.
+//! The connections of one user to a server, from the socket to the client that authenticates and
+//! retries.
 //!
 //! ```text
-//! client: submit --> connection kept or opened --> answer --> 401, dead? again --> poll
-//! queue: requests under way, as bytes
+//! client: submit --> connection kept or opened --> response --> 401, dead? again --> poll
+//! queue: requests in flight, as bytes
 //! http1, http2: offer bytes --> sent --> first --> done
 //! transport: one socket, its system calls, TLS by hand
 //! ```

@@ -1,8 +1,9 @@
-//! Requests written before the run, with holes for what changes from request to request.
+//! Requests written before the run, with placeholders for values that change from request to
+//! request.
 //!
-//! A head is written once, by the same function as every other, with marks where something goes;
-//! then it is cut at the marks. Filling it in is copying bytes, and cannot make another head of it: what
-//! a step saves has no control character, and stands in no path (`suite::template`).
+//! A head is written once, by the same function as every other, with marks for its placeholders;
+//! then it is cut at the marks. Filling it in is copying bytes, and cannot change its structure: a
+//! saved value has no control character, and is in no path (`suite::template`).
 
 use std::sync::Arc;
 
@@ -13,30 +14,30 @@ use wire::response::Version;
 
 use crate::connection::client::{ClientConfig, PlainRequest};
 
-/// Part of a text with holes.
+/// Part of a text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TemplatePart {
     Bytes(Box<[u8]>),
     /// Number of the request.
     Number,
-    /// What the request is for, as X-Prestan has it.
+    /// The purpose of the request in X-Prestan.
     Purpose,
     /// Path of the collection in which the user works.
     Workplace,
-    /// How often this user has been through the loop, from 1.
+    /// Iteration of this user's loop, from 1.
     Iteration,
     User,
     /// Length of the body.
     Length,
-    /// What a step has saved, by its slot.
+    /// A saved value, by its slot.
     Saved(usize),
-    /// Number of a repetition, by its place.
+    /// Number of a repetition, by its index.
     Repetition(usize),
     /// Evaluated for each request.
     Computed(Arithmetic),
 }
 
-/// What fills the holes.
+/// Values of the placeholders.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values<'v> {
     pub(crate) count: RequestCount,
@@ -44,12 +45,12 @@ pub(crate) struct Values<'v> {
     /// Ends with a slash.
     pub(crate) workplace: &'v str,
     pub(crate) saved: &'v [Option<Vec<u8>>],
-    /// Of the repetitions under way, from the outermost on.
+    /// Numbers of the current repetitions, from the outermost on.
     pub(crate) repetitions: &'v [u32],
 }
 
 impl Values<'_> {
-    /// For a request without holes.
+    /// For a request without placeholders.
     pub(crate) const NONE: Values<'static> = Values {
         count: RequestCount {
             number: 0,
@@ -81,33 +82,33 @@ impl Values<'_> {
     }
 }
 
-/// Which request of which user it is.
+/// The number of a request and its user's iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestCount {
     /// Number of the request, as in `X-Prestan`.
     pub(crate) number: u64,
-    /// How often this user has been through the loop, from 1.
+    /// Iteration of this user's loop, from 1.
     pub(crate) iteration: u64,
     pub(crate) user: u32,
 }
 
-/// A text with holes.
+/// A text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prepared {
     parts: Vec<TemplatePart>,
 }
 
-/// A request with holes.
+/// A request with placeholders.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRequest {
     /// Without the empty line that ends it.
     head: Prepared,
     body: PreparedBody,
-    /// It may be sent once more when its connection dies.
+    /// May be sent again when its connection ends.
     pub(crate) is_idempotent: bool,
-    /// The method is HEAD: no body comes back.
+    /// The method is HEAD: the response has no body.
     pub(crate) is_head: bool,
-    /// It has Accept-Encoding.
+    /// The head contains Accept-Encoding.
     pub(crate) accepts_codings: bool,
 }
 
@@ -118,10 +119,10 @@ enum PreparedBody {
     Live(Prepared),
 }
 
-/// Digits of the number in X-Prestan: all requests of a kind are equally long.
+/// Digits of the number in X-Prestan, so that all requests of a kind have the same length.
 const DIGITS: usize = 10;
 
-/// Stands for a part while a text is put together: what nobody writes.
+/// The mark of a part while a text is put together: a string that no suite contains.
 fn mark(part: &TemplatePart) -> String {
     match part {
         TemplatePart::Bytes(_) => String::new(),
@@ -137,15 +138,15 @@ fn mark(part: &TemplatePart) -> String {
     }
 }
 
-/// How each mark begins and ends.
+/// Beginning and end of each mark.
 const MARK: &[u8] = b"@@prestan-hole-";
 const END: &[u8] = b"@@";
 
 impl PreparedRequest {
-    /// That request as this client sends it.
+    /// A request as this client sends it.
     ///
     /// # Errors
-    /// What cannot stand in a head.
+    /// The head contains something invalid.
     pub(crate) fn new(
         request: &RequestPlan,
         (config, http): (&ClientConfig, Http),
@@ -166,10 +167,10 @@ impl PreparedRequest {
         })
     }
 
-    /// A request that is sent as it is, once.
+    /// A request that is sent unchanged, once.
     ///
     /// # Errors
-    /// What cannot stand in a head.
+    /// The head contains something invalid.
     pub(crate) fn plain(
         request: &PlainRequest<'_>,
         (config, http): (&ClientConfig, Http),
@@ -183,7 +184,7 @@ impl PreparedRequest {
             label: request.label,
         };
         Ok(PreparedRequest {
-            // Nothing in it is a mark.
+            // It contains no marks.
             head: Prepared {
                 parts: vec![TemplatePart::Bytes(head.bytes(config, http)?.into())],
             },
@@ -196,8 +197,7 @@ impl PreparedRequest {
         })
     }
 
-    /// The same where all users work in one place, or have one purpose: nothing is left to fill in of
-    /// these.
+    /// The same if all users work in one collection, or have one purpose: these are filled in here.
     pub(crate) fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> PreparedRequest {
         PreparedRequest {
             head: self.head.bound(workplace, purpose),
@@ -209,7 +209,7 @@ impl PreparedRequest {
         }
     }
 
-    /// Whether something that a step saves goes into it.
+    /// True if it contains a value that a step saves.
     pub(crate) fn needs_saved(&self) -> bool {
         let body = match &self.body {
             PreparedBody::Live(body) => body.needs_saved(),
@@ -218,7 +218,7 @@ impl PreparedRequest {
         body || self.head.needs_saved()
     }
 
-    /// The body, where it has no holes.
+    /// The body, if it has no placeholders.
     pub(crate) fn fixed_body(&self) -> Option<&Arc<[u8]>> {
         match &self.body {
             PreparedBody::Fixed(bytes) => Some(bytes),
@@ -226,7 +226,7 @@ impl PreparedRequest {
         }
     }
 
-    /// The body, where it has holes, put together in `buffer`; else nothing.
+    /// The body, if it has placeholders, put together in `buffer`; else nothing.
     pub(crate) fn live_body<'b>(&self, values: &Values<'_>, buffer: &'b mut Vec<u8>) -> &'b [u8] {
         buffer.clear();
         if let PreparedBody::Live(prepared) = &self.body {
@@ -235,12 +235,12 @@ impl PreparedRequest {
         buffer
     }
 
-    /// Appends the head of a request with so long a body, without the empty line that ends it.
+    /// Appends the head of a request with a body of this length, without the last empty line.
     pub(crate) fn write_head(&self, out: &mut Vec<u8>, values: &Values<'_>, length: usize) {
         self.head.fill(out, values, length);
     }
 
-    /// Whether all is saved that goes into it.
+    /// True if all values that it contains have been saved.
     pub(crate) fn can_be_filled(&self, values: &Values<'_>) -> bool {
         let body = match &self.body {
             PreparedBody::Live(body) => body.can_be_filled(values),
@@ -250,13 +250,13 @@ impl PreparedRequest {
     }
 }
 
-/// X-Prestan of the requests of a suite, with holes: `prestan: 0000000007 (Put1K)`.
+/// X-Prestan of the requests of a suite, with placeholders: `prestan: 0000000007 (Put1K)`.
 pub(crate) fn numbered_label(suite: &str) -> String {
     let (number, purpose) = (mark(&TemplatePart::Number), mark(&TemplatePart::Purpose));
     format!("{suite}: {number} ({purpose})")
 }
 
-/// The head of `request`, with holes; some may be in its label.
+/// The head of `request`, with placeholders; some may be in its label.
 fn head(
     request: &RequestPlan,
     (config, http): (&ClientConfig, Http),
@@ -283,7 +283,7 @@ fn head(
     Ok(Prepared::of_marked(&head.bytes(config, http)?))
 }
 
-/// What makes the head of a request, beside what all of them have.
+/// The parts of a head, in addition to those of all heads.
 struct HeadParts<'a> {
     method: &'a str,
     path: &'a str,
@@ -323,7 +323,7 @@ impl Prepared {
         Prepared::of_marked(marked(text).as_bytes())
     }
 
-    /// The path on the server of something in the collection in which the user works.
+    /// The path on the server of a resource in the collection in which the user works.
     pub(crate) fn in_workplace(path: &Text) -> Prepared {
         let path = format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
         Prepared::of_marked(path.as_bytes())
@@ -349,7 +349,7 @@ impl Prepared {
         Prepared { parts }
     }
 
-    /// The same with what is known of workplace and purpose in it.
+    /// The same with workplace and purpose filled in.
     pub(crate) fn bound(self, workplace: Option<&str>, purpose: Option<&str>) -> Prepared {
         let mut parts: Vec<TemplatePart> = Vec::new();
         for part in self.parts {
@@ -372,13 +372,13 @@ impl Prepared {
         Prepared { parts }
     }
 
-    /// Whether something that a step saves goes into it.
+    /// True if it contains a value that a step saves.
     pub(crate) fn needs_saved(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.any(|part| matches!(part, TemplatePart::Saved(_)))
     }
 
-    /// Whether all is saved that goes into it.
+    /// True if all values that it contains have been saved.
     pub(crate) fn can_be_filled(&self, values: &Values<'_>) -> bool {
         self.parts.iter().all(|part| match part {
             TemplatePart::Saved(slot) => values.saved.get(*slot).is_some_and(Option::is_some),
@@ -386,14 +386,14 @@ impl Prepared {
         })
     }
 
-    /// The bytes; `None` where something it needs was not saved.
+    /// The bytes; `None` if a value was not saved.
     pub(crate) fn bytes(&self, values: &Values<'_>) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.fill(&mut out, values, 0);
         self.can_be_filled(values).then_some(out)
     }
 
-    /// Appends it; what was not saved is left out.
+    /// Appends it; values that were not saved are left out.
     fn fill(&self, out: &mut Vec<u8>, values: &Values<'_>, length: usize) {
         for part in &self.parts {
             match part {
@@ -432,8 +432,8 @@ fn version(http: Http) -> Version {
     }
 }
 
-/// What is said about the connection, where it is not what the version means anyway
-/// (RFC 9112, section 9.3).
+/// The header about the connection, if it differs from the default of the version (RFC 9112,
+/// section 9.3).
 fn connection_header(http: Http) -> Option<(&'static str, &'static str)> {
     match (http.version, http.keep_alive) {
         (HttpVersion::Http10, true) => Some(("Connection", "keep-alive")),
@@ -463,7 +463,7 @@ fn marked_pieces(pieces: &[Piece]) -> String {
     pieces.iter().map(piece).collect()
 }
 
-/// The first mark: where it begins, what it stands for, where it ends.
+/// The first mark: its beginning, its meaning, its end.
 fn next_mark(bytes: &[u8]) -> Option<(usize, TemplatePart, usize)> {
     let mut from = 0;
     loop {
@@ -499,7 +499,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|part| part == wanted)
 }
 
-/// Appends a number with at least so many digits.
+/// Appends a number with at least this many digits.
 fn push_decimal(out: &mut Vec<u8>, mut number: u64, least: usize) {
     let mut digits = [b'0'; 20];
     let mut at = digits.len();

@@ -1,4 +1,4 @@
-//! Requests that are under way on a connection, as bytes, for as long as they may have to be sent again.
+//! Requests in flight on a connection, as bytes, for as long as they may have to be sent again.
 //!
 //! ```text
 //! under way   | request                              | request     | ...
@@ -7,7 +7,7 @@
 //!                         ^ written up to here
 //! ```
 //!
-//! A body without holes stays where the plan has it: ten thousand users need one of it.
+//! A body without placeholders stays in the plan: ten thousand users share one.
 
 mod moments;
 mod streams;
@@ -21,35 +21,35 @@ use record::{Connect, Nanos, Segments};
 use crate::clock::timekeeper::{KernelStamps, Stamps};
 use crate::connection::body::KeptBody;
 
-/// Names a request from when it is submitted until it has ended.
+/// Identifies a request from its submission to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RequestToken(u64);
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(crate) struct UnderWay {
     pub(crate) token: RequestToken,
-    /// The method is HEAD: no body comes back.
+    /// The method is HEAD: the response has no body.
     pub(crate) is_head: bool,
     pub(crate) keep: KeptBody,
-    /// How far it came on the present connection.
+    /// Progress on the current connection.
     pub(crate) stamps: Stamps,
-    /// Under which its stamps of the kernel will be found.
+    /// Mark for its stamps of the kernel.
     pub(crate) mark: Option<u64>,
-    /// A body without holes.
+    /// A body without placeholders.
     pub(crate) fixed: Option<Arc<[u8]>>,
     pub(crate) history: RequestHistory,
     at: BytePlace,
 }
 
-/// What has happened to a request so far, on all connections.
+/// History of a request on all connections.
 #[derive(Debug, Default)]
 pub(crate) struct RequestHistory {
-    /// When it was to begin, where that was planned.
+    /// When it was to begin, if that was planned.
     pub(crate) planned: Option<Nanos>,
-    /// When it was submitted, or last submitted anew.
+    /// When it was submitted, or last submitted again.
     pub(crate) began: Nanos,
-    /// It may be sent once more when its connection dies.
+    /// May be sent again when its connection ends.
     pub(crate) is_idempotent: bool,
     pub(crate) connection: Option<u32>,
     /// The connection that was opened for it.
@@ -57,23 +57,23 @@ pub(crate) struct RequestHistory {
     /// Segments of the connections that ended with it.
     pub(crate) segments: Option<Segments>,
     pub(crate) resent: bool,
-    /// A first attempt died with its connection, and may have been carried out all the same.
+    /// A first attempt ended with its connection, and may have been carried out all the same.
     pub(crate) died_once: bool,
-    /// How many challenges had been heeded when its credentials were written.
+    /// Number of challenges that had been met when its credentials were written.
     pub(crate) credentials: u32,
-    /// How often these were not good enough.
+    /// Number of challenges to these.
     pub(crate) challenges: u32,
-    /// The stream that it was, with a version that has streams.
+    /// Its stream, with a version that has streams.
     pub(crate) stream: Option<u32>,
-    /// How often the server refused its stream.
+    /// Number of refusals of its stream by the server.
     pub(crate) refusals: u32,
 }
 
-/// Where the bytes of a request are, counted from the first that the queue ever had.
+/// Position of the bytes of a request, counted from the first of the queue.
 #[derive(Debug, Clone, Copy, Default)]
 struct BytePlace {
     start: usize,
-    /// Where the head ends, but for credentials and the empty line.
+    /// End of the head, without credentials and the empty line.
     head_end: usize,
     body_start: usize,
     end: usize,
@@ -105,31 +105,31 @@ impl UnderWay {
         self.at.end - self.at.start + fixed
     }
 
-    /// Its last byte has been handed over.
+    /// True if its last byte has been passed on.
     pub(super) fn has_left(&self) -> bool {
         self.stamps.sent.is_some()
     }
 }
 
-/// The requests under way, the oldest first.
+/// The requests in flight, the oldest first.
 #[derive(Debug)]
 pub(crate) struct RequestQueue {
     requests: VecDeque<UnderWay>,
-    /// Those that were written as a whole.
+    /// Number of those that were completely written.
     whole: usize,
-    /// Those of which it is noted that they have left.
+    /// Number of those whose departure is noted.
     left: usize,
-    /// Bytes that are written of the one behind those that were written as a whole.
+    /// Written bytes of the one behind those that were completely written.
     part: usize,
     bytes: Vec<u8>,
-    /// Bytes that were there before these.
+    /// Bytes removed before these.
     gone: usize,
-    /// Requests that there ever were.
+    /// Number of requests so far.
     count: u64,
 }
 
 impl Default for RequestQueue {
-    /// Most users have one request under way at a time, and there may be tens of thousands of them.
+    /// Most users have one request in flight at a time, and there may be tens of thousands of them.
     fn default() -> Self {
         RequestQueue {
             requests: VecDeque::with_capacity(1),
@@ -161,13 +161,13 @@ impl RequestQueue {
         self.requests.front_mut()
     }
 
-    /// The oldest is not under way any more.
+    /// Removes the oldest.
     #[inline]
     pub(crate) fn drop_first(&mut self) {
         self.take_first();
     }
 
-    /// The oldest, which is not under way any more.
+    /// Removes and returns the oldest.
     #[inline]
     pub(crate) fn take_first(&mut self) -> Option<UnderWay> {
         if self.whole == 0 {
@@ -178,7 +178,8 @@ impl RequestQueue {
         self.requests.pop_front()
     }
 
-    /// All of them, of which none is under way any more, with the bytes that they are [resubmitted](Self::resubmit) from.
+    /// Removes all requests, and returns them with the bytes from which they are
+    /// [resubmitted](Self::resubmit).
     pub(crate) fn take_all(&mut self) -> (VecDeque<UnderWay>, WrittenBytes) {
         let all = std::mem::take(&mut self.requests);
         let bytes = WrittenBytes {
@@ -189,7 +190,7 @@ impl RequestQueue {
         (all, bytes)
     }
 
-    /// Nothing is under way.
+    /// Removes all requests.
     pub(crate) fn clear(&mut self) {
         self.requests.clear();
         self.forget();
@@ -200,8 +201,9 @@ impl RequestQueue {
         (self.whole, self.left, self.part, self.gone) = (0, 0, 0, 0);
     }
 
-    /// Puts a request behind the others: `write_head` appends its head but for the credentials and the empty
-    /// line, `end_head` the credentials to a head that begins there; `live` is a body that had holes.
+    /// Adds a request behind the others: `write_head` appends its head but for the credentials and
+    /// the empty line, `end_head` the credentials to a head that begins there; `live` is a body
+    /// that had placeholders.
     #[inline]
     pub(crate) fn submit(
         &mut self,
@@ -217,7 +219,7 @@ impl RequestQueue {
         token
     }
 
-    /// Puts a request behind the others once more.
+    /// Adds a request again, behind the others.
     pub(crate) fn resubmit(
         &mut self,
         mut request: UnderWay,
@@ -259,7 +261,7 @@ impl RequestQueue {
         }
     }
 
-    /// Forgets the bytes of what is not under way any more, when that is more than what is left.
+    /// Discards the bytes of ended requests, when they are more than the others.
     fn make_room(&mut self) {
         // Usually the first; streams end in any order.
         let Some(start) = self.requests.iter().map(|request| request.at.start).min() else {
@@ -289,7 +291,7 @@ impl RequestQueue {
         words.next().unwrap_or_default()
     }
 
-    /// The bytes of the requests under way, to submit some of them anew.
+    /// The bytes of the requests in flight, for submitting some of them again.
     pub(crate) fn written(&self) -> WrittenBytes {
         WrittenBytes {
             bytes: self.bytes.clone(),
@@ -301,13 +303,13 @@ impl RequestQueue {
         &self.bytes[range.start - self.gone..range.end - self.gone]
     }
 
-    /// Whether all is written.
+    /// True if everything is written.
     pub(super) fn is_written(&self) -> bool {
         self.whole == self.requests.len()
     }
 
-    /// Puts the next bytes together that lie in several places, as far as there is room. Returns how many
-    /// these are, 0 where the next [piece](Self::piece) is all or is as large.
+    /// Joins the next bytes from several buffers, as far as there is room. Returns their number, 0
+    /// if the next [piece](Self::piece) is all or is as large.
     pub(super) fn join(&self, room: &mut [u8]) -> usize {
         let is_one = self.whole + 1 == self.requests.len();
         if is_one && self.requests[self.whole].fixed.is_none() {
@@ -330,12 +332,12 @@ impl RequestQueue {
         filled
     }
 
-    /// The next bytes that lie in one place.
+    /// The next contiguous bytes.
     pub(super) fn piece(&self) -> &[u8] {
         self.slice((self.whole, self.part)).unwrap_or_default()
     }
 
-    /// Bytes that are left of the head of the request that is being written, or else of its body.
+    /// Remaining bytes of the head of the request that is being written, or else of its body.
     pub(super) fn part_left(&self) -> usize {
         let Some(next) = self.requests.get(self.whole) else {
             return 0;
@@ -347,13 +349,13 @@ impl RequestQueue {
         }
     }
 
-    /// Whether the request that is being written ends within so many bytes.
+    /// True if the request that is being written ends within this many bytes.
     pub(super) fn ends_within(&self, count: usize) -> bool {
         let next = self.requests.get(self.whole);
         next.is_some_and(|next| next.len() - self.part <= count)
     }
 
-    /// The bytes from there on that lie in one place; `None` behind the last.
+    /// The contiguous bytes from a position on; `None` behind the last.
     fn slice(&self, (whole, part): (usize, usize)) -> Option<&[u8]> {
         let request = self.requests.get(whole)?;
         let own = request.at.end - request.at.start;
@@ -378,7 +380,7 @@ impl RequestQueue {
         self.beyond(at, count).0 == self.requests.len()
     }
 
-    /// The place so many bytes further on.
+    /// The position this many bytes further on.
     fn beyond(&self, (mut whole, part): (usize, usize), count: usize) -> (usize, usize) {
         let mut rest = part + count;
         while let Some(request) = self.requests.get(whole)
@@ -390,7 +392,7 @@ impl RequestQueue {
         (whole, rest)
     }
 
-    /// So many bytes more are written.
+    /// Notes that more bytes are written.
     pub(super) fn wrote(&mut self, mut count: usize) {
         while count > 0
             && let Some(request) = self.requests.get_mut(self.whole)
@@ -406,13 +408,13 @@ impl RequestQueue {
         }
     }
 
-    /// Whether more requests are written than are noted to have left.
+    /// True if more requests are written than are noted to have left.
     pub(super) fn has_just_written(&self) -> bool {
         self.left < self.whole
     }
 }
 
-/// The bytes of requests that were under way.
+/// The bytes of requests that were in flight.
 pub(crate) struct WrittenBytes {
     bytes: Vec<u8>,
     gone: usize,
@@ -453,7 +455,7 @@ mod tests {
         bytes
     }
 
-    /// Writes what there is in pieces of at most `room` bytes, of which `taken` are taken.
+    /// Writes pending bytes in pieces of at most `room` bytes, of which `taken` are taken.
     fn write(queue: &mut RequestQueue, room: usize, taken: usize, out: &mut Vec<u8>) {
         let mut scratch = vec![0; room];
         while !queue.is_written() {
@@ -472,7 +474,8 @@ mod tests {
     }
 
     proptest! {
-        /// However requests are written, answered, and sent again, the bytes are theirs, in order.
+        /// For all orders of writing, responses and repetitions, the bytes are those of the
+        /// requests, in order.
         #[test]
         fn bytes_are_those_of_the_requests(
             rounds in proptest::collection::vec(
@@ -549,7 +552,7 @@ mod tests {
         submit(&mut queue, (50, 0, None), b'd');
         assert_eq!(queue.join(&mut [0; 500]), 0);
         assert_eq!(queue.piece().len(), 50 + 3 + 10 + 53);
-        // A head and the beginning of a large body leave together, the rest of it as it lies.
+        // A head and the beginning of a large body leave together, the rest of it without a copy.
         let mut queue = RequestQueue::default();
         submit(&mut queue, (47, 0, Some(900)), b'a');
         assert_eq!(queue.join(&mut [0; 500]), 500);

@@ -1,4 +1,4 @@
-//! Where a server is, and how it is asked.
+//! The location of a server, and how requests reach it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,24 +9,24 @@ use record::Http;
 use wire::auth::{AuthScheme, Authenticator, Credentials};
 use wire::target::{Scheme, Target};
 
-/// A collection and the way to it.
+/// A collection and the route to it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The collection.
     pub target: Target,
-    /// How its server is reached.
+    /// Route to its server.
     pub route: Route,
     /// TLS, used when the target is https.
     pub tls: Arc<rustls::ClientConfig>,
-    /// Who we are there, and nowhere else.
+    /// Credentials for it, and for no other.
     pub credentials: Option<Credentials>,
-    /// What a suite with several targets calls it; `None` for the first, and where there is one.
+    /// Its name in a suite with several targets; `None` for the first, and if there is one.
     pub name: Option<String>,
 }
 
 impl Endpoint {
-    /// Basic and Bearer send a secret in the clear, so it is sent unasked only where nobody on the
-    /// way can read it, or where the user has chosen that scheme.
+    /// Basic and Bearer send a secret in the clear, so it is sent before a challenge only if nobody
+    /// on the path can read it, or if the user has chosen that scheme.
     pub(crate) fn authenticator(&self, auth: AuthScheme) -> Authenticator {
         let is_chosen = match &self.credentials {
             Some(Credentials::Bearer(_)) => auth == AuthScheme::Bearer,
@@ -37,30 +37,30 @@ impl Endpoint {
     }
 }
 
-/// How requests are sent, to whichever server.
+/// How requests are sent, to all servers.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// How connections are used.
+    /// Use of connections.
     pub connections: Http,
-    /// Sent with every request.
+    /// Headers of every request.
     pub headers: Vec<(String, String)>,
-    /// How credentials are shown.
+    /// Scheme of authentication.
     pub auth: AuthScheme,
-    /// After which an operation without a complete response is aborted.
+    /// Time after which an operation without a complete response is aborted.
     pub timeout: Duration,
 }
 
-/// How the server is reached.
+/// Route to a server.
 #[derive(Debug, Clone)]
 pub enum Route {
     /// These addresses, in order.
     Tcp(Vec<SocketAddr>),
-    /// A local socket; the target only gives the Host header.
+    /// A local socket; the target only provides the Host header.
     Unix(PathBuf),
 }
 
 impl Route {
-    /// Whether nobody on the way to the target can read along: TLS, a local socket, loopback.
+    /// True if nobody on the path to the target can read along: TLS, a local socket, loopback.
     pub fn is_private(&self, target: &Target) -> bool {
         let is_local = match self {
             Route::Unix(_) => true,
@@ -70,7 +70,7 @@ impl Route {
     }
 }
 
-/// Which addresses of a host may be used.
+/// Addresses of a host that may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
     /// All.
@@ -99,14 +99,14 @@ pub struct Resolve {
     pub host: String,
     /// Port as in the URL.
     pub port: u16,
-    /// Where it is.
+    /// The address.
     pub address: IpAddr,
 }
 
 /// Looks up the addresses of `target`, once for a run.
 ///
 /// # Errors
-/// A sentence that says what was looked up and what came back.
+/// A sentence with the name that was looked up and the result.
 pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<Route, String> {
     use std::net::ToSocketAddrs;
     let host = target.host();

@@ -2,7 +2,7 @@
 //!
 //! Such a close may cross the next request. One that may be repeated is sent again on a new
 //! connection (RFC 9110, section 9.2.2); LOCK, POST and PATCH fail, because they may have been
-//! carried out. So once a server has done it, these are sent with more caution:
+//! carried out. So after the first such close, these are sent with more caution:
 //!
 //! | the server has closed silently | before a request that must not be repeated |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | after a response with the status that was the last on this connection | a new connection |
 //! | after a time for which this connection has nearly been idle | a new connection |
 //!
-//! A close that comes long after a response is the end of a keep-alive time, and tells nothing of
-//! the status. A server may announce such a time, too (`Keep-Alive: timeout=5`).
+//! A close long after a response is the end of a keep-alive time, and independent of the status. A
+//! server may announce such a time, too (`Keep-Alive: timeout=5`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,8 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use record::{EventKind, Nanos};
 
-/// A connection that was idle for longer than this has reached the end of a keep-alive time: no
-/// server has a shorter one, but for tests.
+/// Idle time from which on a closed connection has reached the end of a keep-alive time: no server
+/// has a shorter one, but for tests.
 const IDLE: Nanos = 100_000_000;
 /// Stands for no time.
 const NEVER: Nanos = Nanos::MAX;
@@ -41,7 +41,7 @@ struct CloseCount {
     lost: u64,
 }
 
-/// How a silent close showed.
+/// How a silent close was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseShown {
     /// Before the next request was sent.
@@ -50,13 +50,13 @@ pub(crate) enum CloseShown {
     Lost,
 }
 
-/// What to do about a kept connection before a request that must not be repeated.
+/// Precaution with a kept connection before a request that must not be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caution {
     None,
-    /// Read the socket.
+    /// Read the socket first.
     Look,
-    /// Open a new one.
+    /// Open a new connection.
     Reconnect,
 }
 
@@ -71,7 +71,7 @@ impl Default for SilentCloses {
 }
 
 impl SilentCloses {
-    /// Notes one, so long after a response with this status.
+    /// Notes a silent close, this long after a response with this status.
     pub(crate) fn note(&self, status: u16, idle: Nanos, shown: CloseShown) {
         self.any.store(true, Ordering::Relaxed);
         if idle >= IDLE {
@@ -86,12 +86,12 @@ impl SilentCloses {
         }
     }
 
-    /// What to do about a connection that has been idle for so long after a response with this status, where the
-    /// server may have announced for how long it may be.
+    /// Precaution with a connection that has been idle for this long after a response with this
+    /// status; the server may have announced a limit.
     pub(crate) fn caution(&self, status: u16, idle: Nanos, announced: Option<Nanos>) -> Caution {
         let seen = self.limit.load(Ordering::Relaxed);
         let limit = announced.map_or(seen, |announced| announced.min(seen));
-        // The close may be on its way, and clocks of servers are coarse.
+        // The close may be in flight, and clocks of servers are coarse.
         if idle >= limit - limit / 4 {
             Caution::Reconnect
         } else if !self.any.load(Ordering::Relaxed) {
@@ -103,7 +103,7 @@ impl SilentCloses {
         }
     }
 
-    /// What the record keeps of them.
+    /// The events for the record.
     pub(crate) fn events(&self) -> Vec<EventKind> {
         let after = self.after();
         let events = after
@@ -116,7 +116,7 @@ impl SilentCloses {
         events.collect()
     }
 
-    /// A panic while counting leaves whole counts: going on is safe.
+    /// A panic while counting leaves consistent counts: continuing is safe.
     fn after(&self) -> MutexGuard<'_, BTreeMap<u16, CloseCount>> {
         self.after.lock().unwrap_or_else(PoisonError::into_inner)
     }

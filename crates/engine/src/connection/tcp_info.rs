@@ -1,19 +1,19 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`): how many segments it took, and the round trip.
+//! Facts of the kernel about a TCP connection (`TCP_INFO`): number of segments, and the round trip.
 
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use record::{Nanos, Segments};
 
-/// Numbers of 32 bits of `struct tcp_info` (`linux/tcp.h`) as far as they are read here.
+/// Words of 32 bits of `struct tcp_info` (`linux/tcp.h`) that are read here.
 const WORDS: usize = 38;
-/// Places of `tcpi_segs_out` and `tcpi_segs_in` among them. The structure only grows at its end.
+/// Indices of `tcpi_segs_out` and `tcpi_segs_in` among them. The structure only grows at its end.
 const SENT: usize = 34;
 const RECEIVED: usize = 35;
-/// Place of `tcpi_min_rtt`, in microseconds; from Linux 4.3 on.
+/// Index of `tcpi_min_rtt`, in microseconds; from Linux 4.3 on.
 const LEAST_ROUND_TRIP: usize = 37;
 
-/// Segments of a connection until now; `None` where the system does not tell.
+/// Segments of a connection so far; `None` if the system does not report them.
 pub(super) fn segments(socket: BorrowedFd<'_>) -> Option<Segments> {
     let words = words(socket, RECEIVED + 1)?;
     Some(Segments {
@@ -22,19 +22,20 @@ pub(super) fn segments(socket: BorrowedFd<'_>) -> Option<Segments> {
     })
 }
 
-/// The shortest round trip of a connection until now, the handshake included; `None` where the system does not tell.
+/// The shortest round trip of a connection so far, the handshake included; `None` if the system
+/// does not report it.
 pub(super) fn least_round_trip(socket: BorrowedFd<'_>) -> Option<Nanos> {
     let microseconds = words(socket, LEAST_ROUND_TRIP + 1)?[LEAST_ROUND_TRIP];
-    // Without any, it is the largest number.
+    // The largest number means that there was none.
     (microseconds != u32::MAX).then(|| Nanos::from(microseconds) * 1000)
 }
 
-/// The numbers of a connection; `None` where there are fewer than `least`. Local sockets have none.
+/// The words of a connection; `None` if there are fewer than `least`. Local sockets have none.
 fn words(socket: BorrowedFd<'_>, least: usize) -> Option<[u32; WORDS]> {
     let mut info = [0_u32; WORDS];
     let mut length = size_of::<[u32; WORDS]>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of them
-    // make numbers; both outlive the call.
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long, and any of
+    // them make numbers; both outlive the call.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -71,14 +72,15 @@ mod tests {
         client.read_exact(&mut [0; 8]).unwrap();
         let ended = segments(client.as_fd()).unwrap();
         let grown = (ended.sent - begun.sent, ended.received - begun.received);
-        // The request; the response, before it perhaps an acknowledgement of the request by itself, and ours.
+        // The request; the response, before it perhaps a separate acknowledgement of the request,
+        // and ours.
         assert!((1..=2).contains(&grown.0), "{grown:?}");
         assert!((1..=2).contains(&grown.1), "{grown:?}");
         assert_eq!(
             segments(server.as_fd()).map(|own| own.received > 0),
             Some(true)
         );
-        // On loopback: less than a second, and not nothing at all in nanoseconds and years.
+        // On loopback: less than a second, and neither zero nor years in nanoseconds.
         let round_trip = least_round_trip(client.as_fd()).unwrap();
         assert!(round_trip < 1_000_000_000, "{round_trip}");
     }

@@ -1,4 +1,4 @@
-//! TLS as the command line asks for it.
+//! TLS as configured by the command line.
 
 use std::fs;
 use std::io;
@@ -22,22 +22,22 @@ use wire::target::Scheme;
 /// The name of HTTP/2 over TLS (RFC 9113, section 3.2).
 pub(crate) const H2: &[u8] = b"h2";
 
-/// Whom to trust, and who we are.
+/// Trusted roots, and the client's certificate.
 #[derive(Debug, Clone, Default)]
 pub struct TlsOptions {
     /// PEM file with the roots to trust instead of the system's.
     pub cacert: Option<PathBuf>,
-    /// Trust anybody.
+    /// Trust every certificate.
     pub insecure: bool,
-    /// PEM files with our certificate and its key, perhaps the same.
+    /// PEM files with the client's certificate and its key, perhaps the same.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Makes the TLS configuration. The system's roots, a few hundred certificates, are read only for
-/// a target that is `https`.
+/// Makes the TLS configuration. The system's roots, a few hundred certificates, are read only for a
+/// target that is `https`.
 ///
 /// # Errors
-/// A sentence that names the file and what is wrong with it.
+/// A sentence that names the file and its error.
 pub fn tls_config(options: &TlsOptions, scheme: Scheme) -> Result<Arc<ClientConfig>, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -109,7 +109,7 @@ fn roots(
     Ok((store, given))
 }
 
-/// A file is read once: it may be a pipe.
+/// Reads a file once, because it may be a pipe.
 fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("reading {} failed: {error}", file.display()))
 }
@@ -125,7 +125,8 @@ fn certificates(file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     Ok(certificates)
 }
 
-/// Our certificate and its key. One of X.509 version 1 cannot be compared with the key, and is shown all the same.
+/// The client's certificate and its key. One of X.509 version 1 cannot be compared with the key,
+/// and is sent all the same.
 fn identity(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
     let pem = read(cert)?;
     let chain = certificates(cert, &pem)?;
@@ -158,7 +159,8 @@ fn identity(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Certif
     }
 }
 
-/// An error of TLS and, in its text, what to try. `shows_certificate`: we have one for the server.
+/// An error of TLS, with advice in its text. `shows_certificate`: there is a certificate for the
+/// server.
 pub(crate) fn explained(error: &Error, shows_certificate: bool) -> io::Error {
     io::Error::other(format!("{error}{}", hint(error, shows_certificate)))
 }
@@ -219,7 +221,7 @@ fn certificate_hint(error: &CertificateError) -> &'static str {
             "; the certificate is not signed by a trusted authority (--cacert FILE names those to trust, --insecure \
              accepts any certificate)"
         }
-        // An authority that was made anew under its old name signs otherwise than the one we know.
+        // An authority that was made anew under its old name has another key than the known one.
         CertificateError::BadSignature => {
             "; the certificate is not signed by a trusted authority, or a key is RSA of less than 2048 bits (--cacert \
              FILE names those to trust, --insecure accepts any certificate)"
@@ -238,23 +240,23 @@ fn certificate_hint(error: &CertificateError) -> &'static str {
     }
 }
 
-/// The certificate of a server is marked as that of an authority: `openssl req -x509` makes such ones.
+/// The certificate of a server is marked as that of an authority, as made by `openssl req -x509`.
 fn is_of_authority(error: &CertificateError) -> bool {
     is_of_webpki(error, "CaUsedAsEndEntity")
 }
 
-/// A certificate has no version, or another one than 3: `openssl x509 -req` makes such ones.
+/// A certificate has no version, or another one than 3, as made by `openssl x509 -req`.
 fn is_of_version_1(error: &CertificateError) -> bool {
     is_of_webpki(error, "UnsupportedCertVersion")
 }
 
-/// An error of webpki that rustls has no name for.
+/// An error of webpki without a variant in rustls.
 fn is_of_webpki(error: &CertificateError, name: &str) -> bool {
     matches!(error, CertificateError::Other(other) if other.to_string().contains(name))
 }
 
-/// `--cacert`: trusts what the given certificates have signed, and as curl does, each of them as the
-/// certificate of a server.
+/// `--cacert`: trusts certificates that the given ones have signed, and, like curl, each of them as
+/// the certificate of a server.
 #[derive(Debug)]
 struct TrustGiven {
     webpki: Arc<WebPkiServerVerifier>,
@@ -262,8 +264,8 @@ struct TrustGiven {
 }
 
 impl TrustGiven {
-    /// Whether a certificate that webpki declines is trusted because it is one of the given ones. These
-    /// errors come after the period of validity was checked; the name is checked here.
+    /// True if a certificate that webpki declines is trusted because it is one of the given ones.
+    /// These errors come after the period of validity was checked; the name is checked here.
     fn admits(&self, error: &Error, certificate: &CertificateDer<'_>) -> bool {
         let Error::InvalidCertificate(error) = error else {
             return false;
@@ -319,8 +321,9 @@ impl ServerCertVerifier for TrustGiven {
     }
 }
 
-/// `--insecure`: nothing is verified. A signature by the key of just any certificate would say nothing of the peer, and
-/// webpki reads no certificate of X.509 version 1 and has no RSA below 2048 bits.
+/// `--insecure`: nothing is verified. A signature by the key of an arbitrary certificate would not
+/// identify the peer, and webpki reads no certificate of X.509 version 1 and has no RSA below 2048
+/// bits.
 #[derive(Debug)]
 struct TrustAnybody;
 
@@ -354,7 +357,7 @@ impl ServerCertVerifier for TrustAnybody {
         Ok(HandshakeSignatureValid::assertion())
     }
 
-    /// Those that could be verified first, in their usual order.
+    /// Verifiable schemes first, in their usual order.
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         let mut schemes = ring::default_provider()
             .signature_verification_algorithms

@@ -1,30 +1,30 @@
-//! Where records begin in a stream of TLS bytes.
+//! The boundaries of records in a stream of TLS bytes.
 //!
 //! ```text
 //! | type | version | length | ... length bytes ... | type | version | ...
 //! ```
 //!
-//! Only the lengths are read (RFC 8446, section 5.1); everything else is rustls' business.
+//! Only the lengths are read (RFC 8446, section 5.1); rustls does everything else.
 
 const HEADER: usize = 5;
 
-/// How far a stream has come in its present record.
+/// Position of a stream within its current record.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     header: [u8; HEADER],
-    /// Bytes of the header that are there.
+    /// Bytes of the header that have been read.
     have: usize,
-    /// Bytes of the content that are still to come; counts once the header is complete.
+    /// Bytes of the content that are missing; valid once the header is complete.
     left: usize,
 }
 
 impl Records {
-    /// The next byte is the first of a record.
+    /// True if the next byte is the first of a record.
     pub(crate) fn at_start(&self) -> bool {
         self.have == 0
     }
 
-    /// Bytes that surely belong to the present record: to the end of its header, or to its own.
+    /// Bytes that certainly belong to the current record: to the end of its header, or to its end.
     pub(crate) fn missing(&self) -> usize {
         match self.have {
             HEADER => self.left,
@@ -32,7 +32,7 @@ impl Records {
         }
     }
 
-    /// These bytes have come.
+    /// Advances over these bytes.
     pub(crate) fn advance(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let count = self.missing().min(bytes.len());

@@ -1,12 +1,12 @@
-//! A connection as bytes: TCP or a local socket, plain or under TLS, with the moments at which
-//! they pass.
+//! A connection as bytes: TCP or a local socket, plain or under TLS, with the moments at which they
+//! pass.
 //!
-//! TLS is run by hand (rustls without an adapter), because the moments of a measurement lie at
-//! the socket: the last byte of a request has left when the last byte of its *records* has.
+//! TLS is driven explicitly (rustls without an adapter), because the moments of a measurement lie
+//! at the socket: the last byte of a request has left when the last byte of its *records* has.
 //!
-//! The socket is registered with the event loop for reading only. With the kernel's clock its
-//! error queue carries stamps, and an event loop that also waits for writing takes those for the
-//! end of the connection; who must wait for writing registers once more for that time.
+//! The socket is registered with the event loop for reading only. With the kernel's clock its error
+//! queue carries stamps, and an event loop that also waits for writing takes those for the end of
+//! the connection; a task that must wait for writing registers again for that time.
 
 mod proxy_line;
 
@@ -37,40 +37,40 @@ use crate::watch::exhaustion::Exhaustion;
 
 /// A connected socket, perhaps under TLS. All calls but the waits are non-blocking.
 ///
-/// It reads the clock itself, because only here it is known where a system call begins and ends:
+/// The clock is read here, because only this type sees the beginning and end of a system call:
 /// encrypting and decrypting lie outside.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: Socket,
     tls: Option<Box<TlsSession>>,
     clock: RunClock,
-    /// Just before the last call that handed bytes to the kernel.
+    /// Just before the last call that passed bytes to the kernel.
     pub(crate) offered_at: Nanos,
     /// Just after the last call that took bytes from it.
     pub(crate) arrived_at: Nanos,
-    /// TLS ended without close_notify: whoever is on the way may have ended it.
+    /// TLS ended without close_notify: an attacker on the path may have ended it.
     pub(crate) is_cut_off: bool,
 }
 
-/// How closely bytes are looked at as they arrive. Without the kernel's clock there is nothing to
-/// see, and all of these are the same.
+/// Precision of reading bytes as they arrive. Without the kernel's clock there are no stamps, and
+/// all of these are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Stamps are not wanted.
+    /// Without stamps.
     Away,
-    /// The stamp of the first byte is.
+    /// With the stamp of the first byte.
     AtFirst,
-    /// Several answers may arrive together: the stamps of all of them are.
+    /// With the stamps of all responses, several of which may arrive together.
     AtEach,
-    /// The stamp of the next bytes is, so many at most.
+    /// With the stamp of the next bytes, at most this many.
     Next(usize),
 }
 
-/// Bytes read at once where several answers may arrive together: they share the stamp of the last
+/// Bytes read at once if several responses may arrive together: they share the stamp of the last
 /// packet among them.
 pub(crate) const BITE: usize = 2 * 1024;
 
-/// A socket and what is known of its stamps.
+/// A socket and its stamps.
 #[derive(Debug)]
 struct Socket {
     source: Source,
@@ -80,24 +80,24 @@ struct Socket {
     exhaustion: Arc<Exhaustion>,
 }
 
-/// The stamps of what was taken last.
+/// The stamps of the bytes that were taken last.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArrivalStamps {
-    /// Of its first byte.
+    /// Stamp of the first byte.
     pub(crate) first: Option<RealNanos>,
-    /// Of the last packet it has bytes of.
+    /// Stamp of the last packet that contributed bytes.
     pub(crate) last: Option<RealNanos>,
 }
 
 #[derive(Debug)]
 struct TlsSession {
     session: ClientConnection,
-    /// We have a certificate for the server.
+    /// There is a certificate for the server.
     shows_certificate: bool,
     records: Records,
-    /// A stamp is wanted of what was offered last. The handshake and all but the last piece of a
-    /// large body go without: stamps share the room of what arrives, and those of many records
-    /// would leave none for the one that counts.
+    /// A stamp is needed for the last offered bytes. The handshake and all but the last piece of a
+    /// large body have none: stamps share the memory of arrivals, and those of many records would
+    /// leave none for the relevant one.
     stamped: bool,
 }
 
@@ -131,7 +131,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Takes what has arrived.
+    /// Takes received bytes.
     fn receive(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
         let look = match self.book {
             Some(_) => look,
@@ -156,7 +156,7 @@ impl Socket {
             }),
         };
         let is_drained = match &taken {
-            // Said here, it saves the call that would find out.
+            // This saves the call that would return the same.
             Ok(count) => *count < buffer.len(),
             Err(error) => {
                 self.exhaustion.note(error);
@@ -169,7 +169,7 @@ impl Socket {
         taken
     }
 
-    /// Takes stamps from the error queue, until none is waited for.
+    /// Takes stamps from the error queue, until none is missing.
     fn collect(&mut self) {
         let Some(book) = &mut self.book else { return };
         while book.waits() && take_stamp(self.source.fd(), book) {}
@@ -178,8 +178,8 @@ impl Socket {
         }
     }
 
-    /// Waits until it can be read, which is true, or written. The error queue is emptied before:
-    /// while there is a stamp in it, the kernel says that one can write.
+    /// Waits until it is readable, which is true, or writable. The error queue is emptied before:
+    /// while it contains a stamp, the kernel reports the socket as writable.
     async fn either(&mut self) -> io::Result<bool> {
         if let Some(book) = &mut self.book {
             while take_stamp(self.source.fd(), book) {}
@@ -188,21 +188,21 @@ impl Socket {
     }
 }
 
-/// Takes a stamp from the error queue; false when none is there.
+/// Takes a stamp from the error queue; false if it is empty.
 fn take_stamp(fd: BorrowedFd<'_>, book: &mut StampBook) -> bool {
     match stamps::take(fd) {
         Ok(Some(stamp)) => {
             book.enter(stamp);
             true
         }
-        // An error of the connection shows where bytes are sent and received.
+        // An error of the connection shows when sending and receiving.
         Ok(None) | Err(_) => false,
     }
 }
 
-/// Takes the first byte by itself, because the kernel gives a read the stamp of the *last* packet
-/// that it touches. (Packets that it has merged before anybody read have one stamp, the later one:
-/// that cannot be undone, and is no more than we were late.)
+/// Takes the first byte separately, because the kernel gives a read the stamp of the *last* packet
+/// that it touches. (Packets that it has merged before the read have one stamp, the later one: that
+/// cannot be undone, and does not exceed the delay of the read.)
 fn receive_closely(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -228,13 +228,13 @@ fn receive_closely(
     }
 }
 
-/// Waits until a connection is there, or has failed.
+/// Waits until a connection is established, or has failed.
 async fn connected(source: &Source) -> io::Result<()> {
     source.writable().await?;
     Ok(sockopt::socket_error(source.fd())??)
 }
 
-/// Of new sockets.
+/// Flags of new sockets.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 fn send(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
@@ -245,8 +245,8 @@ fn recv(fd: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::net::recv(fd, buffer, RecvFlags::empty())?.1)
 }
 
-/// The socket as rustls reads it: when looking, no further than to the end of a record, so that
-/// the stamp is that of the record with the first byte of the answer.
+/// The socket as rustls reads it: with stamps, only to the end of a record, so that the stamp is
+/// that of the record with the first byte of the response.
 struct Incoming<'a> {
     socket: &'a mut Socket,
     records: &'a mut Records,
@@ -317,7 +317,8 @@ impl Transport {
     ) -> io::Result<Transport> {
         let address = SocketAddrUnix::new(path)?;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
-        // A listener with a full queue says so at once, and nobody tells when there is room.
+        // A listener with a full queue fails at once, and there is no notification when it has
+        // room.
         while let Err(error) = connect(&fd, &address) {
             match error {
                 Errno::AGAIN => sleep(Duration::from_millis(1)).await,
@@ -343,7 +344,7 @@ impl Transport {
         })
     }
 
-    /// Agrees upon TLS with the server called `host`.
+    /// Performs the TLS handshake with the server called `host`.
     pub(crate) async fn start_tls(
         &mut self,
         config: &Arc<ClientConfig>,
@@ -384,14 +385,14 @@ impl Transport {
                 Err(error) => return Err(error),
             }
             if let Err(error) = tls.session.process_new_packets() {
-                // The alert that says why is worth a try; the error is what counts.
+                // Sending the alert with the reason is best effort; the error is what counts.
                 let _ = tls.write(&mut self.socket);
                 return Err(explained(&error, shows_certificate));
             }
         }
     }
 
-    /// Why the server ended the handshake, where it said so before something could not be sent to it.
+    /// Why the server ended the handshake, if its alert came before a write failed.
     fn alert(&mut self) -> Option<io::Error> {
         self.look_again();
         let tls = self.tls.as_mut()?;
@@ -403,18 +404,18 @@ impl Transport {
         None
     }
 
-    /// What client and server have agreed to speak over TLS, if they have.
+    /// The protocol that client and server have agreed upon over TLS, if they have.
     pub(crate) fn agreed_protocol(&self) -> Option<&[u8]> {
         self.tls.as_ref()?.session.alpn_protocol()
     }
 
-    /// Whether the TLS handshake resumed a session; `None` without TLS.
+    /// True if the TLS handshake resumed a session; `None` without TLS.
     pub(crate) fn has_resumed(&self) -> Option<bool> {
         let kind = self.tls.as_ref()?.session.handshake_kind()?;
         Some(kind == HandshakeKind::Resumed)
     }
 
-    /// Waits until the socket can be read or, with `or_write`, written; true when it can be read.
+    /// Waits until the socket is readable or, with `or_write`, writable; true when it is readable.
     pub(crate) async fn wait(&mut self, or_write: bool) -> io::Result<bool> {
         if or_write {
             self.socket.either().await
@@ -424,9 +425,9 @@ impl Transport {
         }
     }
 
-    /// Offers bytes; says how many were taken. Under TLS they may still wait for [`Self::drain`].
-    /// With `stamped`, the last byte that the kernel takes gets a stamp. `now` is the time, for who
-    /// has just read the clock.
+    /// Offers bytes; returns how many were taken. Under TLS they may still wait for
+    /// [`Self::drain`]. With `stamped`, the last byte that the kernel takes gets a stamp. `now` is
+    /// the time, if the clock has just been read.
     pub(crate) fn offer(
         &mut self,
         bytes: &[u8],
@@ -446,7 +447,7 @@ impl Transport {
         }
     }
 
-    /// Whether records wait to be written; never so without TLS.
+    /// True if records wait to be written; never without TLS.
     pub(crate) fn must_drain(&self) -> bool {
         self.tls
             .as_ref()
@@ -465,7 +466,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Takes what has arrived. 0 is the end of the connection.
+    /// Takes received bytes. 0 is the end of the connection.
     pub(crate) fn take(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
             let taken = self.socket.receive(buffer, look)?;
@@ -484,14 +485,15 @@ impl Transport {
                 .process_new_packets()
                 .map_err(|error| explained(&error, tls.shows_certificate))?;
             if taken == 0 {
-                // Without close_notify: HTTP's own framing tells whether something is missing, where it has one.
+                // Without close_notify: HTTP's framing shows if something is missing, if there is
+                // one.
                 self.is_cut_off = true;
                 return Ok(0);
             }
         }
     }
 
-    /// The next [`Self::take`] asks the kernel, even where the event loop has seen nothing arrive.
+    /// Makes the next [`Self::take`] ask the kernel, even without an event of the event loop.
     pub(crate) fn look_again(&self) {
         self.socket.source.may_be_readable();
     }
@@ -502,33 +504,34 @@ impl Transport {
         Some(self.clock.moment(at))
     }
 
-    /// The stamps of what was taken last, when it was looked at.
+    /// The stamps of the bytes that were taken last, if requested.
     pub(crate) fn arrival(&self) -> ArrivalStamps {
         self.socket.arrival
     }
 
-    /// TCP segments until now; `None` for a local socket, and where the system does not tell.
+    /// TCP segments so far; `None` for a local socket, and if the system does not report them.
     pub(crate) fn segments(&self) -> Option<Segments> {
         segments(self.socket.source.fd())
     }
 
-    /// The shortest round trip until now; `None` for a local socket, and where the system does not tell.
+    /// The shortest round trip so far; `None` for a local socket, and if the system does not report
+    /// it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
         least_round_trip(self.socket.source.fd())
     }
 
-    /// Notes what is to be found again when its stamp comes: the last byte written until now.
-    /// `None` without the kernel's clock.
+    /// Marks the last written byte, whose stamp is to be found later. `None` without the kernel's
+    /// clock.
     pub(crate) fn mark_sent(&mut self) -> Option<u64> {
         self.socket.book.as_mut().map(StampBook::expect)
     }
 
-    /// Takes stamps of what has left from the error queue, as far as any are waited for.
+    /// Takes stamps of departures from the error queue, if any are missing.
     pub(crate) fn collect_stamps(&mut self) {
         self.socket.collect();
     }
 
-    /// The stamps of what was [marked](Self::mark_sent).
+    /// The stamps of [marked](Self::mark_sent) bytes.
     pub(crate) fn departure(&mut self, mark: u64) -> Departure {
         match &mut self.socket.book {
             Some(book) => book.departure(mark),
@@ -536,26 +539,26 @@ impl Transport {
         }
     }
 
-    /// Whether a stamp for this mark is still to come.
+    /// True if a stamp for this mark is missing.
     pub(crate) fn waits_for_stamps(&self, mark: u64) -> bool {
         let book = self.socket.book.as_ref();
         book.is_some_and(|book| book.waits_for(mark))
     }
 
-    /// The kernel forgets that stamps are wanted.
+    /// Disables stamps in the kernel.
     #[cfg(test)]
     pub(crate) fn stop_stamping(&self) {
         stamps::disable(self.socket.source.fd()).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// The same socket, to be looked at from outside.
+    /// The same socket, for observation from outside.
     #[cfg(test)]
     pub(crate) fn descriptor(&self) -> std::os::fd::OwnedFd {
         let socket = self.socket.source.fd().try_clone_to_owned();
         socket.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Stamps up to this mark are not waited for any more.
+    /// Stops waiting for stamps up to this mark.
     pub(crate) fn give_up_stamps(&mut self, mark: u64) {
         if let Some(book) = &mut self.socket.book {
             book.give_up(mark);
@@ -572,7 +575,7 @@ impl TlsSession {
         })
     }
 
-    /// Writes one record, or what is left of one.
+    /// Writes one record, or the rest of one.
     fn write(&mut self, socket: &mut Socket) -> io::Result<usize> {
         let stamped = self.stamped;
         self.session.write_tls(&mut Leaving { socket, stamped })

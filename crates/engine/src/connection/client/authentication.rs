@@ -1,4 +1,4 @@
-//! The credentials of a client, and what a challenge means for the request that met it.
+//! The credentials of a client, and the consequence of a challenge for the request that met it.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,20 +9,20 @@ use wire::response::ResponseHead;
 use super::Failure;
 use crate::connection::queue::RequestHistory;
 
-/// A request that was challenged so often is not sent again.
+/// Challenges after which a request is not sent again.
 const CHALLENGES: u32 = 3;
 
-/// What a client says about who it is.
+/// The credentials of a client.
 #[derive(Debug)]
 pub(super) struct OwnCredentials {
     auth: Authenticator,
     rng: ChaCha8Rng,
-    /// How many challenges have been heeded: requests carry other credentials after each.
+    /// Number of challenges that were met: requests carry other credentials after each.
     pub(super) heeded: u32,
-    /// A request that says something of these credentials has been sent with them: many servers let everybody
-    /// read.
+    /// A request that tests these credentials has been sent with them: many servers permit everyone
+    /// to read.
     were_tried: bool,
-    /// Whether such a request was not answered 401.
+    /// The response to such a request was not 401.
     were_accepted: bool,
     /// A request has been sent with them.
     were_sent: bool,
@@ -59,10 +59,10 @@ impl OwnCredentials {
         }
     }
 
-    /// Whether a response asks for other credentials than the request had, and we have them.
+    /// True if a response requires other credentials than the request had, and they are available.
     ///
     /// # Errors
-    /// Why there are none.
+    /// They are not available, with the reason.
     pub(super) fn challenged(
         &mut self,
         request: &mut RequestHistory,
@@ -75,7 +75,7 @@ impl OwnCredentials {
             }
             return Ok(false);
         }
-        // It left before the challenge to another was heeded.
+        // It left before another challenge was met.
         if request.credentials != self.heeded {
             return Ok(true);
         }
@@ -96,7 +96,7 @@ impl OwnCredentials {
         })
     }
 
-    /// What to try where authentication failed.
+    /// Advice after a failed authentication.
     fn advice(&self, error: &AuthError) -> &'static str {
         match error {
             AuthError::Refused { .. } | AuthError::TokenRefused { .. } | AuthError::NoChallenge

@@ -1,4 +1,4 @@
-//! The end of a connection, for the record and at the will of this side.
+//! The end of a connection, for the record and by this side.
 
 use record::{Http, Nanos, Segments};
 use wire::response::ResponseHead;
@@ -10,8 +10,8 @@ use crate::connection::queue::RequestHistory;
 use crate::connection::silent_closes::{Caution, CloseShown};
 
 impl RequestHistory {
-    /// A connection ends with this request, in a test that uses connections so. Where they are to be kept,
-    /// the segments of the few that the server ends would describe none of the others.
+    /// Ends a connection with this request, in a test that uses connections so. If they are to be
+    /// kept, the segments of the few that the server ends would not be representative.
     pub(super) fn ended(&mut self, connection: &Carrier, http: &Http) {
         if http.ends_connections() {
             self.segments = both(self.segments, connection.segments());
@@ -20,14 +20,14 @@ impl RequestHistory {
 }
 
 impl<A> Exchange<A> {
-    /// The connection of its client ends with it.
+    /// Ends the connection of its client with it.
     pub(crate) fn ends_connection_of(&mut self, client: &mut Client) {
         self.trace.segments = both(self.trace.segments, client.close());
     }
 }
 
 impl Client {
-    /// Uses connections in that way from now on, on a new one where that is another.
+    /// Uses connections in that way from now on, on a new one if that differs.
     pub(crate) fn use_http(&mut self, http: Http) {
         if http != self.http {
             self.http = http;
@@ -35,8 +35,8 @@ impl Client {
         }
     }
 
-    /// Closes the connection, if there is one, and tells what it came to. The head of the last response
-    /// remains; of what is under way, nothing is heard any more.
+    /// Closes the connection, if there is one, and returns its segments. The head of the last
+    /// response remains; responses in flight are dropped.
     pub(crate) fn close(&mut self) -> Option<Segments> {
         self.queue.clear();
         self.ended.clear();
@@ -45,8 +45,8 @@ impl Client {
         connection.segments()
     }
 
-    /// Drops the kept connection where the server has closed it, and where it may be about to and the request must
-    /// not be repeated.
+    /// Drops the kept connection if the server has closed it, or may be about to and the request
+    /// must not be repeated.
     pub(super) fn drop_if_closed(&mut self, is_idempotent: bool) {
         let Some(mut connection) = self.connection.take() else {
             return;
@@ -73,7 +73,8 @@ impl Client {
         }
     }
 
-    /// The kept connection has ended though its last response did not announce that. It was idle until a request began.
+    /// Notes that the kept connection has ended though its last response did not announce that. It
+    /// was idle until a request began.
     pub(super) fn note_silent_close(
         &self,
         connection: &Carrier,
@@ -87,7 +88,7 @@ impl Client {
     }
 }
 
-/// After how long without a request the server ends the connection, as a response announces it: `timeout=5` of
+/// Idle time after which the server ends the connection, as announced in a response: `timeout=5` of
 /// Keep-Alive (RFC 2068, section 19.7.1.1).
 fn announced_limit(head: &ResponseHead) -> Option<Nanos> {
     let mut parameters = head.headers.list("Keep-Alive");

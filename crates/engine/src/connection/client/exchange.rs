@@ -1,4 +1,4 @@
-//! What a client is asked for, and what becomes of it.
+//! Requests to a client, and their results.
 
 use std::time::Duration;
 
@@ -17,27 +17,27 @@ pub(crate) struct PlainRequest<'a> {
     pub(crate) method: &'a str,
     /// Path on the server, percent-encoded.
     pub(crate) path: &'a str,
-    /// Headers beside those of every request.
+    /// Headers in addition to those of every request.
     pub(crate) headers: &'a [(&'a str, &'a str)],
     pub(crate) body: Option<&'a [u8]>,
     /// Value of X-Prestan.
     pub(crate) label: &'a str,
-    /// The body of a good answer is wanted, not only its length.
+    /// The body of a good response is needed, not only its length.
     pub(crate) keep_body: bool,
 }
 
-/// When a prepared request is sent, and what is kept of its response.
+/// When a prepared request is sent, and the part of its response that is kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SendOptions {
     /// When the operation was to begin; `None` for as soon as it can.
     pub(crate) planned: Option<Nanos>,
-    /// The time, for who has just read the clock.
+    /// The time, if the clock has just been read.
     pub(crate) now: Option<Nanos>,
     pub(crate) keep: KeptBody,
 }
 
 impl<'a> PlainRequest<'a> {
-    /// A request without headers of its own and without a body.
+    /// A request without additional headers and without a body.
     pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
         PlainRequest {
             method,
@@ -50,17 +50,17 @@ impl<'a> PlainRequest<'a> {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) struct Exchange<A = ReceivedHead> {
     pub(crate) trace: Trace,
-    /// A first attempt died with its connection, and may have been carried out all the same.
+    /// A first attempt ended with its connection, and may have been carried out all the same.
     pub(super) died_once: bool,
     pub(crate) result: Result<A, Failure>,
 }
 
-/// What is recorded of a request, beside whose it was and whether its response was the expected one: the
-/// fields of [`record::Sample`] with these names.
+/// Recorded facts about a request, without its user and verdict: the fields of [`record::Sample`]
+/// with these names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trace {
     pub(crate) moments: Moments,
@@ -79,7 +79,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Of something that sent nothing, at moment 0.
+    /// The trace of an operation that sent nothing, at moment 0.
     pub(crate) fn nothing(timing: Timing) -> Trace {
         Trace {
             moments: Moments {
@@ -107,8 +107,8 @@ impl Trace {
 }
 
 impl<A> Exchange<A> {
-    /// Whether the answer is what a server says to a second `method` when the first, which died
-    /// with its connection, has been carried out.
+    /// True if the response is the usual one to a second `method` when the first, whose connection
+    /// ended, has been carried out.
     pub(crate) fn repeats(&self, method: &str) -> bool {
         let Some(status) = self.trace.status else {
             return false;
@@ -123,7 +123,7 @@ impl<A> Exchange<A> {
 }
 
 impl Exchange<Response> {
-    /// What came of a request, as far as it came.
+    /// The trace of a request, as far as it came.
     #[inline]
     pub(super) fn of(
         history: &RequestHistory,
@@ -137,7 +137,7 @@ impl Exchange<Response> {
         } else {
             stamps.started
         };
-        // A failed operation ends when we gave it up.
+        // A failed operation ends when it is aborted.
         let given_up = || result.is_err().then(|| time.clock.now());
         let done = stamps.done.or_else(given_up);
         let (moments, timing) = time.moments(stamps, history.planned, started, done);
@@ -174,20 +174,20 @@ impl<A> Exchange<A> {
     }
 }
 
-/// A complete answer; its body is [`Client::body`](super::Client::body).
+/// A complete response; its body is [`Client::body`](super::Client::body).
 #[derive(Debug)]
 pub(crate) struct ReceivedHead {
     pub(crate) head: ResponseHead,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) outcome: Outcome,
     pub(crate) what: String,
 }
 
-/// What an operation that was given up came to.
+/// The failure of an operation that was aborted.
 pub(super) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
     match gave_up {
         GaveUp::Late => Failure {

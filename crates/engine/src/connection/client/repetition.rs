@@ -1,4 +1,4 @@
-//! Requests that are sent once more, and those that must not be.
+//! Requests that are sent again, and those that must not be.
 
 use record::Outcome;
 
@@ -8,11 +8,12 @@ use crate::connection::http1::{ExchangeError, StreamEnd};
 use crate::connection::queue::{UnderWay, WrittenBytes};
 use crate::connection::silent_closes::CloseShown;
 
-/// A request whose stream was refused so often is not sent again.
+/// Refusals after which the request of a stream is not sent again.
 const REFUSALS: u32 = 3;
 
 impl Client {
-    /// The connection has ended, or what came on it is no HTTP; or a stream has, and the connection goes on.
+    /// Handles the end of a connection, or bytes on it that are not HTTP; or the end of a stream,
+    /// after which the connection continues.
     pub(super) fn broken_off(
         &mut self,
         connection: Carrier,
@@ -38,7 +39,8 @@ impl Client {
                 };
                 (outcome, end.to_string())
             }
-            // Nothing of what is left was looked at. A server that serves nothing is not asked for ever.
+            // The server has processed none of the remaining requests. A server that processes
+            // nothing is not retried for ever.
             ExchangeError::GoingAway(what) if connection.has_answered() => {
                 self.send_again(&what, false);
                 return None;
@@ -68,7 +70,7 @@ impl Client {
         Some(Failure { outcome, what })
     }
 
-    /// The oldest request is sent once more, behind the others, with the credentials that are known now.
+    /// Sends the oldest request again, behind the others, with the current credentials.
     pub(super) fn ask_again(&mut self) {
         let written = self.queue.written();
         let Some(mut first) = self.queue.take_first() else {
@@ -82,8 +84,8 @@ impl Client {
         self.resubmit(first, &written);
     }
 
-    /// The connection is gone: what was not answered is sent on a new one, if it may be repeated or
-    /// nothing of it was sent.
+    /// Handles a lost connection: requests without a response are sent on a new one, if they may be
+    /// repeated or nothing of them was sent.
     pub(super) fn send_again(&mut self, why: &str, may_be_carried_out: bool) {
         let now = self.config.time.clock.now();
         let (requests, written) = self.queue.take_all();

@@ -1,4 +1,4 @@
-//! A response under way, as far as it has come.
+//! A response in progress.
 
 use record::Nanos;
 
@@ -7,7 +7,7 @@ use crate::clock::stamps::RealNanos;
 use crate::connection::body::{BodyIntake, KeptBody};
 use crate::connection::transport::{ArrivalStamps, Look};
 
-/// The first byte of the answer, unless it was there before.
+/// The first byte of the response, unless it was there before.
 pub(crate) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos>) {
     if stamps.first.is_none() {
         stamps.first = Some(seen.at);
@@ -18,7 +18,7 @@ pub(crate) fn begin(stamps: &mut Stamps, seen: SeenAt, arrival: Option<RealNanos
     }
 }
 
-/// What an attempt to read came to.
+/// Result of an attempt to read.
 pub(super) enum Taken {
     Bytes,
     Nothing,
@@ -34,14 +34,14 @@ pub(crate) struct SeenAt {
     pub(crate) arrival: ArrivalStamps,
 }
 
-/// A response under way.
+/// A response in progress.
 pub(super) struct ResponseReading<'a> {
     /// An interim response has arrived: the server has begun to work on the request.
     pub(super) interim: bool,
     pub(super) keep: KeptBody,
     pub(super) look: Look,
     pub(super) intake: BodyIntake,
-    /// What is kept of its body.
+    /// The kept part of its body.
     pub(super) body: &'a mut Vec<u8>,
 }
 

@@ -27,16 +27,16 @@ fn queue_of(head: &[u8], fixed: Option<&[u8]>) -> RequestQueue {
     queue
 }
 
-/// When the pieces of an answer are read.
+/// When the pieces of a response are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// Each before the next is sent.
     Each,
-    /// All have arrived before anybody reads.
+    /// After all have arrived.
     Together,
 }
 
-/// A moment of the run, by both clocks that stamps are taken from.
+/// A moment of the run, by both clocks of stamps.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     run: Nanos,
@@ -52,17 +52,17 @@ impl Moment {
     }
 }
 
-/// An exchange, and what its server knows of it.
+/// An exchange, with the moments of its server.
 #[derive(Debug)]
 struct Exchange {
     stamps: Stamps,
-    /// Just before each piece of the answer was sent.
+    /// Just before each piece of the response was sent.
     sent: Vec<Moment>,
     /// When the exchange was over.
     over: Moment,
 }
 
-/// Another thread is let run until this is so.
+/// Lets another thread run until this is true.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -85,20 +85,20 @@ fn on_the_way(server: &TcpStream) -> libc::c_int {
     }
 }
 
-/// What the client's event loop and the server know of each other.
+/// State shared by the client's event loop and the server.
 #[derive(Debug, Default)]
 struct Shared {
     /// The request has arrived.
     is_asked: AtomicBool,
-    /// The event loop does nothing until the answer was sent.
+    /// The event loop is blocked until the response was sent.
     is_busy: AtomicBool,
     is_sent: AtomicBool,
-    /// How often the event loop went round.
+    /// Number of turns of the event loop.
     turns: AtomicU64,
 }
 
 impl Shared {
-    /// Goes round with the event loop.
+    /// Runs in each turn of the event loop.
     async fn turn(&self, reading: Reading) {
         while !self.is_sent.load(Ordering::SeqCst) {
             self.turns.fetch_add(1, Ordering::SeqCst);
@@ -110,14 +110,14 @@ impl Shared {
         }
     }
 
-    /// Waits until the client has read what arrived, and waits for more.
+    /// Waits until the client has read everything, and waits for more.
     fn wait_for_reader(&self, client: &OwnedFd) {
         until("read", || unread(client) == 0);
         let turns = self.turns.load(Ordering::SeqCst);
         until("waiting", || self.turns.load(Ordering::SeqCst) > turns + 2);
     }
 
-    /// Answers one request in these pieces, and says when.
+    /// Responds to one request in these pieces, and returns their moments.
     fn answer(
         &self,
         mut socket: &TcpStream,
@@ -145,8 +145,7 @@ impl Shared {
     }
 }
 
-/// An exchange with a server that answers in these pieces; `before` it, something is done to the
-/// connection.
+/// An exchange with a server that responds in these pieces; `before` it, the connection is changed.
 fn exchange(
     pieces: &'static [&'static [u8]],
     reading: Reading,
@@ -189,7 +188,7 @@ fn exchange(
     Exchange { stamps, sent, over }
 }
 
-/// The answer begins with this piece, and is stamped when that arrives.
+/// The response begins with this piece, and is stamped when that arrives.
 #[track_caller]
 fn assert_begins_with(piece: usize, exchange: &Exchange) {
     let Exchange { stamps, sent, over } = exchange;
@@ -215,7 +214,7 @@ fn the_stamp_of_an_interim_answer_is_not_that_of_the_final_one() {
     const IN_PARTS: &[&[u8]] = &[EARLY.split_at(10).0, EARLY.split_at(10).1, OK];
     assert_begins_with(1, &exchange(&[EARLY, OK], Reading::Each, |_| ()));
     assert_begins_with(2, &exchange(IN_PARTS, Reading::Each, |_| ()));
-    // Nor is it when both have arrived before anybody reads.
+    // Nor if both arrive before they are read.
     assert_begins_with(1, &exchange(&[EARLY, OK], Reading::Together, |_| ()));
 }
 
@@ -230,7 +229,7 @@ fn stamps_that_never_come_are_waited_for_a_little() {
     assert!((patience..1_000_000_000).contains(&waited), "{waited}");
 }
 
-/// A server for one connection that answers each request of so many bytes.
+/// A server for one connection that responds with this many bytes to each request.
 fn answering(length: usize) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -245,7 +244,7 @@ fn answering(length: usize) -> std::net::SocketAddr {
     address
 }
 
-/// Memory that no page has been given to yet, so that writing to it takes long.
+/// Memory without pages yet, so that writing to it takes long.
 fn untouched() -> Box<[u8]> {
     vec![0; 1 << 22].into_boxed_slice()
 }

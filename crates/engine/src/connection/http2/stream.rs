@@ -7,10 +7,10 @@ use crate::connection::http1::StreamEnd;
 use crate::connection::queue::{RequestQueue, RequestToken};
 use crate::watch::heads::HeadsOfClient;
 
-/// Room that a body may keep for the next one.
+/// Memory that a body may keep for the next one.
 const COMMON_BODY: usize = 256 * 1024;
 
-/// A request under way as a stream.
+/// A request in flight as a stream.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     pub(super) number: u32,
@@ -23,11 +23,11 @@ pub(super) struct Stream {
     interim: u32,
     pub(super) body: Vec<u8>,
     pub(super) intake: BodyIntake,
-    /// Bytes of the request's body that were put into frames.
+    /// Bytes of the request's body in frames.
     pub(super) sent: usize,
-    /// All of the request was put into frames.
+    /// All of the request is in frames.
     pub(super) is_sent: bool,
-    /// Bytes that the server takes; below 0 after it has made that smaller.
+    /// Bytes that the server accepts; below 0 after it has reduced its window.
     pub(super) window: i64,
     pub(super) end: Option<StreamEnd>,
 }
@@ -48,19 +48,19 @@ impl Stream {
         };
     }
 
-    /// Gives back the memory of an unusually large body.
+    /// Releases the memory of an unusually large body.
     pub(super) fn forget_large_body(&mut self) {
         if self.body.capacity() > COMMON_BODY {
             self.body = Vec::new();
         }
     }
 
-    /// It has ended with a response.
+    /// True if it has ended with a response.
     pub(super) fn is_answered(&self) -> bool {
         matches!(self.end, Some(StreamEnd::Answered))
     }
 
-    /// The head of a response has arrived.
+    /// Handles the head of a response.
     pub(super) fn on_head(
         &mut self,
         is_end: bool,
@@ -84,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// What was taken for the beginning of the response was an interim one.
+    /// Resets the assumed beginning of the response, which was an interim one.
     fn on_interim(
         &mut self,
         is_end: bool,
@@ -110,7 +110,7 @@ impl Stream {
         }
     }
 
-    /// Part of the body has arrived.
+    /// Handles part of the body.
     pub(super) fn on_data(
         &mut self,
         data: &[u8],
@@ -134,8 +134,8 @@ impl Stream {
         }
     }
 
-    /// The response is complete, if it is as long as its head says. The one to a HEAD has no body whatever its
-    /// head says.
+    /// Completes the response, if its length is that of its head. The response to a HEAD has no
+    /// body whatever its head declares.
     pub(super) fn finish(&mut self, queue: &mut RequestQueue) {
         let is_head = queue.of(self.token).is_some_and(|request| request.is_head);
         let length = self

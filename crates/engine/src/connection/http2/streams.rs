@@ -1,4 +1,4 @@
-//! The streams of a connection: what of each was sent and has arrived, and the windows.
+//! The streams of a connection: sent and received bytes of each, and the windows.
 
 use std::collections::VecDeque;
 
@@ -24,22 +24,22 @@ const LAST_STREAM: u32 = LARGEST_WINDOW;
 #[derive(Debug)]
 struct FrameBytes {
     token: RequestToken,
-    /// Where they begin and end, counted from the first byte of the connection.
+    /// Their range, counted from the first byte of the connection.
     from: u64,
     to: u64,
-    /// They are the last of it.
+    /// They are its last bytes.
     is_end: bool,
 }
 
-/// That the server takes no more streams.
+/// The server accepts no more streams.
 #[derive(Debug)]
 pub(super) struct GoingAway {
     code: ErrorCode,
     says: String,
 }
 
-/// All streams of a connection, in the order in which they were opened. That is the order of their requests in
-/// the queue, of which they are the first.
+/// All streams of a connection, in the order in which they were opened. That is the order of their
+/// requests in the queue, of which they are the first.
 #[derive(Debug)]
 pub(super) struct Streams {
     open: Vec<Stream>,
@@ -49,13 +49,13 @@ pub(super) struct Streams {
     is_https: bool,
     /// Number of the next one.
     next: u32,
-    /// Frames to be written, and how many bytes of them were.
+    /// Frames to be written, and the number of bytes already written.
     pub(super) out: Vec<u8>,
     written: usize,
-    /// Bytes that were written before those of `out`.
+    /// Bytes written before those of `out`.
     gone: u64,
     of_requests: VecDeque<FrameBytes>,
-    /// Requests that were written as a whole since somebody asked.
+    /// Requests completely written since the last call.
     just_written: Vec<RequestToken>,
     block: Vec<u8>,
     /// The server has sent its settings.
@@ -63,9 +63,9 @@ pub(super) struct Streams {
     most_streams: u32,
     largest_frame: usize,
     initial_window: i64,
-    /// For all streams together; below 0 after the server has made it smaller.
+    /// For all streams together; below 0 after the server has reduced it.
     window: i64,
-    /// Bytes that were read since the server heard of it.
+    /// Bytes read and not yet reported to the server.
     unreported: u32,
     pub(super) going_away: Option<GoingAway>,
 }
@@ -95,7 +95,7 @@ impl Streams {
         }
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
@@ -105,7 +105,7 @@ impl Streams {
         self.open.iter().filter(|stream| !stream.has_begun).count()
     }
 
-    /// Nothing is under way, and nothing more can be.
+    /// True if nothing is in flight, and nothing more can be.
     pub(super) fn cannot_go_on(&self) -> bool {
         self.open.is_empty() && (self.going_away.is_some() || self.next > LAST_STREAM)
     }
@@ -119,12 +119,12 @@ impl Streams {
         }
     }
 
-    /// Tells the server that the connection cannot go on.
+    /// Notifies the server that the connection cannot continue.
     pub(super) fn say_goodbye(&mut self, code: ErrorCode) {
         append_goaway(&mut self.out, code);
     }
 
-    /// Resets the streams of requests that are not under way any more.
+    /// Resets the streams of requests that are not in flight any more.
     pub(super) fn forget_others(&mut self, queue: &mut RequestQueue) {
         let mut at = 0;
         while let Some(stream) = self.open.get(at) {
@@ -152,7 +152,7 @@ impl Streams {
         self.spare.push(stream);
     }
 
-    /// Puts into frames what the windows and the number of streams allow, as much as is written at once.
+    /// Fills frames as the windows and the number of streams permit, up to the size of one write.
     pub(super) fn fill(&mut self, queue: &mut RequestQueue) {
         if self.going_away.is_none() {
             self.open_streams(queue);
@@ -190,7 +190,8 @@ impl Streams {
         }
     }
 
-    /// Puts the next piece of a request's body into a frame; false when there is none, or no window for it.
+    /// Adds the next piece of a request's body as a frame; false if there is none, or no window for
+    /// it.
     fn fill_body(&mut self, at: usize, queue: &RequestQueue) -> bool {
         let stream = &mut self.open[at];
         if stream.is_sent || stream.end.is_some() {
@@ -237,7 +238,7 @@ impl Streams {
         &piece[..piece.len().min(most)]
     }
 
-    /// Whether a request ends within so many bytes.
+    /// True if a request ends within this many bytes.
     pub(super) fn ends_within(&self, count: usize) -> bool {
         let until = self.gone + (self.written + count) as u64;
         let mut within = self
@@ -247,7 +248,7 @@ impl Streams {
         within.any(|bytes| bytes.is_end)
     }
 
-    /// So many bytes more are written.
+    /// Notes that more bytes are written.
     pub(super) fn wrote(&mut self, count: usize, queue: &mut RequestQueue) {
         self.written += count;
         let until = self.gone + self.written as u64;
@@ -274,17 +275,17 @@ impl Streams {
         }
     }
 
-    /// Whether requests were written as a whole that nobody has asked about.
+    /// True if requests were completely written that have not been reported.
     pub(super) fn has_just_written(&self) -> bool {
         !self.just_written.is_empty()
     }
 
-    /// These have left.
+    /// Reports these requests as left.
     pub(super) fn have_left(&mut self, each: impl FnMut(RequestToken)) {
         self.just_written.drain(..).for_each(each);
     }
 
-    /// So many bytes have arrived of a stream.
+    /// Notes received bytes of a stream.
     pub(super) fn received(&self, number: u32, count: u64, queue: &mut RequestQueue) {
         let stream = self.open.iter().find(|stream| stream.number == number);
         if let Some(request) = stream.and_then(|stream| queue.of(stream.token)) {
@@ -292,7 +293,7 @@ impl Streams {
         }
     }
 
-    /// Notes of the streams that have ended when they did.
+    /// Sets the end of the streams that have ended.
     pub(super) fn note_done(&self, at: Nanos, queue: &mut RequestQueue) {
         for stream in self.open.iter().filter(|stream| stream.is_answered()) {
             if let Some(request) = queue.of(stream.token) {
@@ -301,10 +302,10 @@ impl Streams {
         }
     }
 
-    /// What follows from a frame.
+    /// Handles a frame.
     ///
     /// # Errors
-    /// The connection cannot go on.
+    /// The connection cannot continue.
     pub(super) fn on(
         &mut self,
         event: FrameEvent<'_>,
@@ -378,7 +379,7 @@ impl Streams {
         Ok(())
     }
 
-    /// An open stream; `None` for one that was.
+    /// An open stream; `None` for a closed one.
     fn at(&mut self, number: u32) -> Result<Option<&mut Stream>, FrameError> {
         if number >= self.next || number.is_multiple_of(2) {
             return Err(FrameError::IdleStream(number));
@@ -446,8 +447,8 @@ impl Streams {
         Ok(())
     }
 
-    /// The server is told where a response was not what it must be, and where it came before the whole request
-    /// has left: the rest is not needed then.
+    /// Resets a stream whose response is malformed, or came before the whole request has left: the
+    /// rest is not needed then.
     fn reset_if_over(&mut self, number: u32) {
         let stream = self.open.iter().find(|stream| stream.number == number);
         let Some(stream) = stream else { return };
@@ -480,7 +481,7 @@ impl Streams {
                     value: 1,
                 });
             }
-            // Nothing is put into the table of the server.
+            // No field enters the table of the server.
             PeerSetting::EnablePush(false)
             | PeerSetting::HeaderTableSize(_)
             | PeerSetting::Other => {}
@@ -488,7 +489,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Streams above the last one were not processed: their requests are as if they had not been sent.
+    /// Handles GOAWAY: streams above the last one were not processed, so their requests count as
+    /// unsent.
     fn go_away(&mut self, last: u32, code: ErrorCode, debug: &[u8], queue: &mut RequestQueue) {
         let says = String::from_utf8_lossy(&debug[..debug.len().min(80)]);
         let says = if says.is_empty() {
@@ -512,7 +514,7 @@ impl Streams {
     }
 }
 
-/// A window that is larger by so much.
+/// A window that is enlarged by an increment.
 fn enlarged(window: i64, by: u32) -> Result<i64, FrameError> {
     let enlarged = window + i64::from(by);
     if enlarged > LARGEST_WINDOW.into() {

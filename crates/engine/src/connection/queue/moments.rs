@@ -7,7 +7,8 @@ use record::Nanos;
 use super::{KernelStamps, RequestQueue, RequestToken, UnderWay};
 
 impl RequestQueue {
-    /// What is to be written begins now on this connection, where it has not begun before; when that was.
+    /// Sets the beginning of the request that is written next, on this connection, if it has none;
+    /// returns it.
     pub(crate) fn begin(&mut self, connection: u32, now: impl FnOnce() -> Nanos) -> Option<Nanos> {
         self.begin_between(self.whole..self.requests.len(), connection, now)
     }
@@ -37,7 +38,7 @@ impl RequestQueue {
         Some(now)
     }
 
-    /// Those have left, at that moment and under that mark.
+    /// Sets the departure of these requests, with that mark.
     pub(crate) fn have_left(&mut self, at: Nanos, mark: Option<u64>) {
         while self.left < self.whole {
             let request = &mut self.requests[self.left];
@@ -48,8 +49,8 @@ impl RequestQueue {
         }
     }
 
-    /// The oldest requests, so many, begin now on this connection, where they have not begun before; when that
-    /// was.
+    /// Sets the beginning of the oldest `count` requests, on this connection, if they have none;
+    /// returns it.
     pub(crate) fn begin_streams(
         &mut self,
         connection: u32,
@@ -59,14 +60,14 @@ impl RequestQueue {
         self.begin_between(0..count, connection, now)
     }
 
-    /// That request has left, at that moment and under that mark; false where it is not under way any more.
+    /// Sets the departure of that request, with that mark; false if it is not in flight any more.
     pub(crate) fn has_left(&mut self, token: RequestToken, at: Nanos, mark: Option<u64>) -> bool {
         let Some(request) = self.of(token) else {
             return false;
         };
         request.stamps.sent = Some(at);
         request.mark = mark;
-        // What had begun before it left has no stamp of its own.
+        // A response that had begun before the departure has no stamp of its own.
         let first = request.stamps.kernel.and_then(|kernel| kernel.first);
         request.stamps.kernel = mark.map(|_| KernelStamps {
             first,

@@ -1,23 +1,24 @@
-//! The queue where its requests are streams: they are put into frames elsewhere, and end in any order.
+//! The queue of requests that are streams: they are put into frames elsewhere, and end in any
+//! order.
 
 use super::{RequestQueue, RequestToken, Stamps, UnderWay};
 
 impl RequestQueue {
-    /// That request; `None` where it is not under way any more.
+    /// The request of a token; `None` if it is not in flight any more.
     pub(crate) fn of(&mut self, token: RequestToken) -> Option<&mut UnderWay> {
         self.requests
             .iter_mut()
             .find(|request| request.token == token)
     }
 
-    /// Token, head, and length of the body of the request at that place.
+    /// Token, head, and length of the body of the request at an index.
     pub(crate) fn head_at(&self, place: usize) -> Option<(RequestToken, &[u8], usize)> {
         let request = self.requests.get(place)?;
         let head = self.own(request.at.start..request.at.body_start);
         Some((request.token, head, self.body_at(place)?.len()))
     }
 
-    /// The body of the request at that place.
+    /// The body of the request at an index.
     pub(crate) fn body_at(&self, place: usize) -> Option<&[u8]> {
         let request = self.requests.get(place)?;
         Some(match &request.fixed {
@@ -26,7 +27,7 @@ impl RequestQueue {
         })
     }
 
-    /// The server has not looked at that request: it is as if it had not been sent.
+    /// Notes that the server has not processed that request: it counts as unsent.
     pub(crate) fn was_not_sent(&mut self, token: RequestToken) {
         if let Some(request) = self.of(token) {
             request.stamps = Stamps::default();
@@ -34,7 +35,7 @@ impl RequestQueue {
         }
     }
 
-    /// That request ends next, before those that are older; false where it is not under way any more.
+    /// Makes that request the first, before older ones; false if it is not in flight any more.
     pub(crate) fn bring_first(&mut self, token: RequestToken) -> bool {
         let place = self
             .requests

@@ -8,8 +8,8 @@ use rustix::net::getsockname;
 use super::Transport;
 
 impl Transport {
-    /// Sends a line of the PROXY protocol (version 1) for a connection to this address, as a proxy would that is the
-    /// client itself; for a local socket, one without addresses.
+    /// Sends a line of the PROXY protocol (version 1) for a connection to this address, like a
+    /// proxy that is the client itself; for a local socket, one without addresses.
     pub(crate) async fn send_proxy_line(&mut self, to: Option<SocketAddr>) -> io::Result<()> {
         let line = match to {
             Some(to) => proxy_line(
