@@ -1,10 +1,10 @@
-//! What is left to chance: the same for a seed, on any machine and with any number of threads.
+//! Random choices: the same for a seed, on any machine and with any number of threads.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The sequences of one user: one for what it does and one for nonces, so that what is sent does
-/// not depend on how often the server asks who we are.
+/// The sequences of one user: one for its operations and one for nonces, so that the requests do
+/// not depend on the number of challenges of the server.
 pub(crate) fn of_user(seed: u64, user: u32) -> (ChaCha8Rng, ChaCha8Rng) {
     let user = u64::from(user);
     (stream(seed, user * 2), stream(seed, user * 2 + 1))
@@ -17,7 +17,7 @@ pub(crate) fn stream(seed: u64, number: u64) -> ChaCha8Rng {
     rng
 }
 
-/// Draws one of several by their weights, and says the how manyth. `total` is their sum.
+/// Draws one of several by their weights, and returns its index. `total` is their sum.
 pub(crate) fn draw(
     rng: &mut ChaCha8Rng,
     total: f64,

@@ -1,4 +1,4 @@
-//! Whether a response is what the plan expects: status, body, and the inside of a 207.
+//! Checks a response against the plan: status, body, and the inside of a 207.
 //!
 //! `docs/methodology/quantities.md`, "Outcomes", has the table of faults and their results.
 
@@ -15,7 +15,7 @@ use wire::shown::redacted_link;
 
 use crate::connection::body::ComparedBody;
 
-/// An answer, as the checker sees it.
+/// A response, as seen by the checks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered<'a> {
     pub(crate) head: &'a ResponseHead,
@@ -23,20 +23,20 @@ pub(crate) struct Answered<'a> {
     pub(crate) body: &'a [u8],
     /// Its whole length.
     pub(crate) length: u64,
-    /// How it differs from the expected one, where it was compared as it arrived.
+    /// Difference from the expected body, if it was compared as it arrived.
     pub(crate) compared: Option<ComparedBody>,
-    /// It is read closely, as the first answer to this request of a test is.
+    /// Checked closely, as the first response to this request of a test is.
     pub(crate) first: bool,
-    /// Texts that the first answer must contain.
+    /// Texts that the first response must contain.
     pub(crate) contains: &'a [Cow<'a, [u8]>],
 }
 
-/// What is wrong with an answer.
+/// The defect of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) outcome: Outcome,
     pub(crate) what: String,
-    /// The same as data, where a rule of `stats::diagnose` asks for it.
+    /// The same as data, if a rule of `stats::diagnose` needs it.
     pub(crate) cause: Option<Cause>,
 }
 
@@ -50,7 +50,7 @@ impl Wrong {
     }
 }
 
-/// How an operation with this verdict ended.
+/// The outcome of an operation with this verdict.
 pub(crate) fn outcome<T>(verdict: &Result<T, Wrong>) -> Outcome {
     match verdict {
         Ok(_) => Outcome::Ok,
@@ -58,7 +58,7 @@ pub(crate) fn outcome<T>(verdict: &Result<T, Wrong>) -> Outcome {
     }
 }
 
-/// Checks an answer; a good one may come with a note for the reader of the report.
+/// Checks a response; a good one may come with a note for the reader of the report.
 pub(crate) fn check(
     request: &RequestPlan,
     answered: &Answered<'_>,
@@ -106,7 +106,7 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
     Err(Wrong::new(outcome_of(status), what))
 }
 
-/// A status that means that the server does not have this.
+/// A status that means that the server does not have this feature.
 fn unsupported(request: &RequestPlan, answered: &Answered<'_>) -> Wrong {
     let status = answered.head.status;
     let condition = condition(answered.body);
@@ -117,7 +117,7 @@ fn unsupported(request: &RequestPlan, answered: &Answered<'_>) -> Wrong {
     if let Some(condition) = &condition {
         what.push_str(&format!(", {condition}"));
     }
-    // A 405 says that there is no PROPFIND at all.
+    // A 405 means that there is no PROPFIND at all.
     if is_infinite(request) && status != 405 {
         what.push_str("; a server may decline Depth: infinity (RFC 4918, section 9.1)");
     }
@@ -148,7 +148,8 @@ fn check_headers(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), W
     })
 }
 
-/// A server that understood and declined is told from one that did something else.
+/// The outcome of a status: a refusal of a server that understood the request is distinguished from
+/// a failure.
 pub(crate) fn outcome_of(status: u16) -> Outcome {
     match status {
         401 | 402 | 403 | 423 | 424 | 429 | 503 | 507 | 508 => Outcome::Refused,
@@ -156,7 +157,7 @@ pub(crate) fn outcome_of(status: u16) -> Outcome {
     }
 }
 
-/// Where the standard says what a status means here.
+/// The section of the standard about a status in this context.
 fn clause(method: &str, status: u16) -> &'static str {
     match (method, status) {
         ("MKCOL", 405) => " (something is there already: RFC 4918, section 9.3.1)",
@@ -215,7 +216,7 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
     Ok(())
 }
 
-/// Where two bodies begin to differ.
+/// The first different byte of two bodies.
 fn difference(body: &[u8], expected: &[u8]) -> Option<u64> {
     if body == expected {
         return None;
@@ -228,14 +229,14 @@ fn wrong_body(what: String) -> Wrong {
     Wrong::new(Outcome::WrongBody, what)
 }
 
-/// Not a failure: the answer itself is whole.
+/// A note, not a failure: the response itself is complete.
 pub(crate) fn surplus() -> String {
     "a response was followed by more bytes than its head announced (RFC 9112, section 6.3), and the \
      connection was closed"
         .to_owned()
 }
 
-/// Nor is this.
+/// A note, too.
 pub(crate) fn without_close_notify() -> String {
     "a response without a length ended with a TLS connection that was not closed in order (no close_notify): whether it is \
      whole is not known (RFC 9112, section 9.8)"

@@ -1,4 +1,4 @@
-//! What the users of a run share: the plan, the barrier, and how each test stands.
+//! State shared by the users of a run: the plan, the barrier, and the state of each test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -30,27 +30,28 @@ pub(crate) struct RunContext {
     pub(crate) sites: Vec<TargetSite>,
     pub(crate) standing: Standing,
     pub(crate) vitals: Totals,
-    /// Where tests are done in turns with other runs.
+    /// Turns with other runs.
     pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) shared_watches: SharedStopWatches,
     pub(crate) conditions: Arc<Conditions>,
-    /// Is told which row is at work.
+    /// Notified of the active row.
     pub(crate) rows: Option<Arc<dyn RowWatch>>,
 }
 
-/// What is known of a target before measuring begins.
+/// Facts about a target before measuring begins.
 #[derive(Default)]
 pub(crate) struct TargetSite {
     /// Methods that OPTIONS lists, for evidence.
     pub(crate) allow: Vec<String>,
-    /// The collection of the run was there when it was to be made: it is another way to a target before it.
+    /// The collection of the run existed when it was to be made: the target is an alias of an
+    /// earlier one.
     pub(crate) is_alias: bool,
 }
 
-/// How far the users have come together.
+/// Progress of all users together.
 pub(crate) struct Standing {
     barrier: Barrier,
-    /// A user is lost: nobody waits at the barrier any more.
+    /// A user is lost: the barrier is not waited for any more.
     broken: Cancel,
     aborted: AtomicBool,
     /// Nothing else is measured.
@@ -58,7 +59,7 @@ pub(crate) struct Standing {
     tests: Vec<TestState>,
 }
 
-/// How a test stands.
+/// State of a test.
 #[derive(Default)]
 struct TestState {
     stopped: AtomicBool,
@@ -68,9 +69,9 @@ struct TestState {
     begun: AtomicU32,
     /// Users who have done their share.
     through: AtomicU32,
-    /// Nothing counts that begins from now on.
+    /// Operations that begin from now on do not count.
     window_closed: AtomicBool,
-    /// Users with a round under way that may count.
+    /// Users with a round in progress that may count.
     under_way: AtomicU32,
 }
 
@@ -79,7 +80,7 @@ struct TestState {
 pub(crate) enum Stop {
     /// The server cannot do it.
     NotSupported {
-        /// The step that it does not have; `None` for a need of the whole test.
+        /// The missing step; `None` for a requirement of the whole test.
         step: Option<MissingStep>,
         evidence: String,
     },
@@ -90,7 +91,7 @@ pub(crate) enum Stop {
 }
 
 impl Standing {
-    /// Before the first test.
+    /// The state before the first test.
     pub(crate) fn new(tests: usize, users: u32) -> Self {
         Standing {
             barrier: Barrier::new(users as usize),
@@ -123,13 +124,13 @@ impl RunContext {
         }
     }
 
-    /// Writes down how the generator fared in a test.
+    /// Records the figures of the load generator in a test.
     pub(crate) fn tell_of_generator(&self, test: TestId) {
         let fared = self.vitals.take(test, self.progress.exhaustion.take());
         self.journal.write(EventKind::Generator(fared));
     }
 
-    /// Ends a test for all users; the first reason is written down.
+    /// Ends a test for all users; the first reason is recorded.
     pub(crate) fn stop(&self, test: TestId, stop: Stop) {
         let first = !self
             .standing
@@ -153,7 +154,7 @@ impl RunContext {
         }
     }
 
-    /// Ends the run for all users; the first reason is written down.
+    /// Ends the run for all users; the first reason is recorded.
     pub(crate) fn abort(&self, reason: String) {
         if !self.standing.aborted.swap(true, Ordering::SeqCst) {
             self.journal.write(EventKind::Aborted { reason });
@@ -166,12 +167,12 @@ impl RunContext {
         self.standing.broken.cancel();
     }
 
-    /// Completes when a user is lost and nobody waits for the others any more.
+    /// Completes when a user is lost and the others need not wait any more.
     pub(crate) async fn broken(&self) {
         self.standing.broken.cancelled().await;
     }
 
-    /// Ends the measurement of a test, or of the run, before its time; the first reason is written down.
+    /// Ends the measurement of a test, or of the run, early; the first reason is recorded.
     pub(crate) fn end(&self, test: Option<TestId>, by: EndedBy) {
         let standing = &self.standing;
         let ended = test.map_or(&standing.ended, |test| &standing.test(test).ended);
@@ -180,7 +181,7 @@ impl RunContext {
         }
     }
 
-    /// Writes down how many users are at work, and each change of it.
+    /// Records the number of active users, and each change of it.
     pub(crate) fn tell_of_users(&self) {
         let journal = Arc::clone(&self.journal);
         self.conditions.on_change(move |users, changes| {
@@ -189,7 +190,7 @@ impl RunContext {
         });
     }
 
-    /// Ends the run where a constraint with `abort` cannot be fulfilled any more.
+    /// Ends the run if a constraint with `abort` cannot be fulfilled any more.
     pub(crate) fn end_by_constraint(&self) {
         if let Some(name) = self.conditions.ended_by() {
             let name = name.to_owned();
@@ -197,32 +198,32 @@ impl RunContext {
         }
     }
 
-    /// Whether nothing else of the run is measured.
+    /// True if nothing else of the run is measured.
     pub(crate) fn is_ended(&self) -> bool {
         self.standing.ended.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing else of a test is measured.
+    /// True if nothing else of a test is measured.
     pub(crate) fn is_test_ended(&self, test: TestId) -> bool {
         self.is_ended() || self.standing.test(test).ended.load(Ordering::Relaxed)
     }
 
-    /// Whether a test is still to be done.
+    /// True if a test is still to be done.
     pub(crate) fn goes_on(&self, test: TestId) -> bool {
         !self.standing.test(test).stopped.load(Ordering::SeqCst) && !self.is_over()
     }
 
-    /// Whether the whole run is at its end, by the user's wish or for lack of a server.
+    /// True if the whole run is at its end, because the user or the loss of a server ended it.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.is_aborted()
     }
 
-    /// Whether the run cannot go on.
+    /// True if the run cannot continue.
     pub(crate) fn is_aborted(&self) -> bool {
         self.standing.aborted.load(Ordering::SeqCst)
     }
 
-    /// One more user begins to measure.
+    /// Counts a user who begins to measure.
     pub(crate) fn count_begun(&self, test: TestId) {
         self.standing
             .test(test)
@@ -230,12 +231,12 @@ impl RunContext {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether all users have begun to measure.
+    /// True if all users have begun to measure.
     pub(crate) fn all_begun(&self, test: TestId) -> bool {
         self.standing.test(test).begun.load(Ordering::SeqCst) >= self.users
     }
 
-    /// One more user has done its share of a test.
+    /// Counts a user who has done its share of a test.
     pub(crate) fn count_through(&self, test: TestId) {
         self.standing
             .test(test)
@@ -243,13 +244,14 @@ impl RunContext {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether all users have done their share, or need not do it any more.
+    /// True if all users have done their share, or need not do it any more.
     pub(crate) fn all_through(&self, test: TestId) -> bool {
         self.is_test_ended(test)
             || self.standing.test(test).through.load(Ordering::SeqCst) >= self.users
     }
 
-    /// Closes the window of a test: users go on, uncounted, until nothing that counts is under way.
+    /// Closes the window of a test: users continue, uncounted, until no counted operation is in
+    /// progress.
     pub(crate) fn close_window(&self, test: TestId) {
         let state = self.standing.test(test);
         if !state.window_closed.swap(true, Ordering::SeqCst) {
@@ -257,13 +259,13 @@ impl RunContext {
         }
     }
 
-    /// Whether nothing that counts is under way any more, nor will be.
+    /// True if no counted operation is in progress any more, nor will be.
     pub(crate) fn is_run_out(&self, test: TestId) -> bool {
         let state = self.standing.test(test);
         state.window_closed.load(Ordering::SeqCst) && state.under_way.load(Ordering::SeqCst) == 0
     }
 
-    /// A user begins a measured round, and ends it when what this returns is dropped.
+    /// Begins a measured round of a user, which ends when the returned value is dropped.
     pub(crate) fn begin_round(&self, test: TestId) -> Option<RoundUnderWay<'_>> {
         let state = self.standing.test(test);
         if state.window_closed.load(Ordering::SeqCst) {

@@ -1,52 +1,52 @@
-//! What decides when users begin operations: [`User`](super::user::User) does the steps of one, and asks
-//! its driver what to do when they fail.
+//! Decides when users begin operations: [`User`](super::user::User) does the steps of one, and asks
+//! its driver for the consequences of failures.
 
 use record::{Nanos, TestId};
 
 use crate::drive::check::Wrong;
 
-/// Decides when users begin operations, and what their failures mean.
+/// Decides when users begin operations, and the consequences of their failures.
 pub(crate) trait Driver {
-    /// Whether a user begins another step of a test at `now`.
+    /// True if a user begins another step of a test at `now`.
     fn goes_on(&self, test: TestId, now: Nanos) -> bool;
 
-    /// When pauses end at the latest, as far as is known now.
+    /// Latest end of pauses, as far as it is known now.
     fn end_of_pauses(&self) -> Nanos;
 
-    /// Whether a step that fails although nothing else can be measured without it, or that the server
-    /// does not support, ends its test for all users. In a load it fails its operation only.
+    /// True if a step that fails although nothing else can be measured without it, or that the
+    /// server does not support, ends its test for all users. In a load it fails its operation only.
     fn is_strict(&self) -> bool;
 
-    /// A request has ended.
+    /// Handles the end of a request.
     ///
     /// # Errors
-    /// Why the user gives its test up.
+    /// The user abandons its test, with the reason.
     fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String>;
 }
 
-/// How a request of a user has ended.
+/// The end of a request of a user.
 pub(crate) struct Heard<'w> {
     pub(crate) ended: Nanos,
     /// A complete response came.
     pub(crate) answered: bool,
-    /// Why that was not the expected one, after what was requested.
+    /// The defect of the response, and the request.
     pub(crate) wrong: Option<(&'w Wrong, &'w str)>,
 }
 
-/// What a user has heard of the server.
+/// State of the server as seen by a user.
 #[derive(Debug, Default)]
 pub(crate) struct Hearing {
-    /// Since when nothing is heard: the last response, or the beginning of the first request after it that
-    /// got none. A user who paused in between was not left waiting.
+    /// When the silence began: the last response, or the beginning of the first request after it
+    /// without one. A pause of the user is not silence.
     pub(crate) silent_since: Nanos,
-    /// Requests in a row that got no response.
+    /// Consecutive requests without a response.
     pub(crate) unanswered: u32,
-    /// The driver counts the user among those who hear nothing.
+    /// The driver counts the user among those without responses.
     pub(crate) is_silent: bool,
 }
 
 impl Hearing {
-    /// A request has ended, with a response or without one.
+    /// Adds the end of a request, with a response or without one.
     pub(crate) fn add(&mut self, done: Done) {
         if done.answered {
             self.silent_since = done.ended;
@@ -59,7 +59,7 @@ impl Hearing {
         self.unanswered += 1;
     }
 
-    /// Nothing has been asked yet.
+    /// The state before the first request.
     pub(crate) fn from(now: Nanos) -> Hearing {
         Hearing {
             silent_since: now,
@@ -68,21 +68,21 @@ impl Hearing {
     }
 }
 
-/// An operation that a driver wants done, as far as it is done.
+/// An operation in progress, as a driver began it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operating {
-    /// How its requests are numbered.
+    /// Numbering of its requests.
     pub(crate) numbering: Numbering,
-    /// The visit that it is, where it is a page.
+    /// Its visit, if it is a page.
     pub(crate) visit: Option<u64>,
-    /// How many parts the first file of the page under way named; `None` where no file names any.
+    /// Number of parts that the first file of the current page named; `None` if no file names any.
     pub(crate) parts: Option<u16>,
-    /// The stage of the schedule that it is of.
+    /// Its stage of the schedule.
     pub(crate) phase: u16,
-    /// When the next request was to begin; `None` for at once. What an operation waited for a connection
-    /// belongs to its first measured request, whatever is sent before that.
+    /// When the next request was to begin; `None` for at once. The wait of an operation for a
+    /// connection belongs to its first measured request, even if other requests come before.
     pub(crate) planned: Option<Nanos>,
-    /// The time, where the clock has just been read.
+    /// The time, if the clock has just been read.
     pub(crate) now: Option<Nanos>,
     /// Pauses before its first request.
     pub(crate) paused: Nanos,
@@ -94,12 +94,12 @@ pub(crate) struct Operating {
     pub(crate) is_cut: bool,
 }
 
-/// How the requests of an operation are numbered in `X-Prestan`.
+/// Numbering of the requests of an operation in `X-Prestan`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Numbering {
     /// One after the other, over all users.
     Each,
-    /// All by this number: it is one request, or not counted.
+    /// All with this number: the operation is one request, or not counted.
     Own(u64),
 }
 
@@ -110,12 +110,12 @@ pub(crate) struct Done {
     pub(crate) ended: Nanos,
     pub(crate) answered: bool,
     pub(crate) measured: bool,
-    /// Status of the response, where there was one.
+    /// Status of the response, if there was one.
     pub(crate) status: Option<u16>,
 }
 
 impl Operating {
-    /// One that begins at once.
+    /// An operation that begins at once.
     pub(crate) fn at_once(numbering: Numbering) -> Operating {
         Operating {
             numbering,
@@ -131,7 +131,7 @@ impl Operating {
         }
     }
 
-    /// A request of it has ended.
+    /// Adds the end of a request.
     pub(crate) fn add(&mut self, done: Done) {
         self.started.get_or_insert(done.started);
         self.ended = done.ended;
@@ -144,7 +144,7 @@ impl Operating {
         };
     }
 
-    /// Some time has passed that nothing waited for.
+    /// Adds time that is no delay.
     pub(crate) fn pause(&mut self, time: Nanos) {
         self.now = None;
         self.planned = self.planned.map(|planned| planned + time);

@@ -1,13 +1,13 @@
-//! Who begins operations, and when.
+//! The drivers, which decide when users begin operations.
 //!
 //! ```text
 //! rounds   users go through the tests of a suite and meet at barriers (rounds)
 //! closed   each user begins an operation when its last one has ended (load::closed)
-//! open     a schedule says when; whoever is free takes the next (load::open)
+//! open     by a schedule; the next free user takes the operation (load::open)
 //! ```
 //!
-//! These are drivers ([`driver::Driver`]): they say who begins an operation, and when. What an operation
-//! is, and how it is done, is the same for all of them ([`user`]).
+//! Each is a [`driver::Driver`]. An operation, and how it is done, is the same for all of them
+//! ([`user`]).
 
 pub(crate) mod chance;
 pub(crate) mod check;
@@ -29,67 +29,66 @@ use std::time::Duration;
 use record::{Arrivals, Pace, Stage};
 use serde::{Deserialize, Serialize};
 
-/// Who decides when an operation begins, and for how long.
+/// Decides when an operation begins, and for how long.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Drive {
     /// Users go through the tests of a suite, round by round.
     Rounds(Rounds),
-    /// Users do one operation after the other, which are no rounds of a test.
+    /// Users do one operation after the other, outside of rounds.
     Load(LoadDrive),
 }
 
-/// How users go through the tests of a suite. How often, or for how long, is in the plan.
+/// How users go through the tests of a suite. The number of rounds, or their time, is in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rounds {
-    /// Times each user goes through a loop before measuring.
+    /// Iterations of each user before measuring.
     pub warmup: u32,
-    /// How long a user goes on warming up at most, beyond `warmup`, until its rounds get no quicker any
-    /// more.
+    /// Longest warm-up of a user, beyond `warmup`, until its rounds get no quicker any more.
     pub steady_within: Duration,
 }
 
-/// Operations over and over.
+/// Repeated operations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadDrive {
-    /// Who decides when the next one begins.
+    /// Decides when the next one begins.
     pub pacing: Pacing,
     /// Operations of all users together.
     pub requests: Option<u64>,
-    /// How long is measured in a closed loop.
+    /// Measured time of a closed loop.
     pub duration: Option<Duration>,
     /// The interval that is to become narrow enough; kept with the run, and judged by the
     /// [`Sink`](crate::Sink).
     pub until: Option<String>,
-    /// Connections opened a second, over all users, before measuring begins.
+    /// Connections opened per second, over all users, before measuring begins.
     pub connect_rate: f64,
     /// Operations of each user before measuring.
     pub warmup: u32,
-    /// How long users warm up at least.
+    /// Shortest warm-up.
     pub warmup_time: Duration,
     /// Operations come in the order of the suite, not drawn by their weights.
     pub in_turn: bool,
-    /// How long operations of an open loop that wait are waited for at its end, if not for the time limit
-    /// of one; the others are dropped.
+    /// Longest wait for waiting operations at the end of an open loop, if not the time limit of
+    /// one; the others are dropped.
     pub drain: Option<Duration>,
-    /// The run ends where operations fail for five seconds and none ever succeeded. What searches for the load at which
-    /// a server fails needs the figures of such a run.
+    /// The run ends if operations fail for five seconds and none ever succeeded. A search for the
+    /// load at which a server fails needs the figures of such a run.
     pub ends_if_all_fail: bool,
 }
 
-/// Who decides when the next operation of a load begins.
+/// Decides when the next operation of a load begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Pacing {
     /// Each user, when its last one has ended.
     Closed,
-    /// A schedule, whatever the server does.
+    /// A schedule, independently of the server.
     Open {
-        /// How the times are spread.
+        /// Distribution of the times.
         arrivals: Arrivals,
         /// One rate after the other.
         stages: Vec<Stage>,
         /// Operations that may wait for a free connection; those beyond are dropped.
         max_waiting: u32,
-        /// How long before a planned moment waiting becomes spinning.
+        /// Time before a planned moment at which waiting becomes busy-waiting.
         spin: Duration,
     },
 }
@@ -113,7 +112,7 @@ impl Default for LoadDrive {
 }
 
 impl Drive {
-    /// As the record has it.
+    /// The pace, for the record.
     pub(crate) fn pace(&self) -> Pace {
         match self {
             Drive::Rounds(_) => Pace::Rounds,

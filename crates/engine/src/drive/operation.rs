@@ -1,4 +1,4 @@
-//! Which operation it is: what its sample and what is told of it have in common.
+//! Identity of an operation: the common fields of its sample and its messages.
 
 use record::{EventKind, MeasureId, Outcome};
 
@@ -16,16 +16,17 @@ pub(crate) struct Operation {
     pub(crate) role: u16,
     /// Number of the request, as in `X-Prestan`.
     pub(crate) number: u64,
-    /// The visit whose page it is a part of.
+    /// The visit whose page it belongs to.
     pub(crate) visit: Option<u64>,
-    /// How many parts the first file of its page named; `None` where no file names any.
+    /// Number of parts that the first file of its page named; `None` if no file names any.
     pub(crate) parts: Option<u16>,
     /// The stage of the load in which it was planned.
     pub(crate) phase: u16,
 }
 
 impl Operation {
-    /// Tells of its failure; `asked` is what was attempted. That a run was interrupted is no failure.
+    /// Writes its failure; `asked` is the attempted request. The interruption of a run is no
+    /// failure.
     pub(crate) fn failed(
         &self,
         context: &RunContext,

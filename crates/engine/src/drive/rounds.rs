@@ -4,8 +4,8 @@
 //! collection, set-up, warm-up --barrier--> measured rounds --barrier--> clean-up --barrier-->
 //! ```
 //!
-//! A user who has done its share goes on until the slowest has, so that all are at work as long
-//! as the window is open (Xu 2004, section 4.4: only overlapping requests count). Then all go on,
+//! A user who has done its share continues until the slowest has, so that all are active as long as
+//! the window is open (Xu 2004, section 4.4: only overlapping requests count). Then all continue,
 //! uncounted, until the last round has ended that began in the window.
 
 mod warmup;
@@ -27,16 +27,17 @@ use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
 use warmup::Warmup;
 
-/// From the moment when all users are at work, a user goes on for at most this many times its share.
+/// Limit of a user's rounds as a multiple of its share, from the moment when all users are active.
 const LONGEST_OVERTIME: u32 = 10;
 
-/// Operations in a row that may get no answer at all before a user gives a test up.
+/// Consecutive operations without a response after which a user abandons a test.
 const SILENCE: u32 = 5;
 
 /// Rounds of one run that are done in a turn, before another run does as many: long enough for the
-/// first request of a batch, which finds colder caches, to be one of many, and short enough for both
-/// runs to see the same machine. Of one process compared with itself on a shared machine, ratios of
-/// runs of 150 ms had a standard deviation of 4.6 % with batches of 10 ms, and of 1.6 % with 2 ms.
+/// first request of a batch, which finds colder caches, to be one of many, and short enough for
+/// both runs to see the same machine. For one process compared with itself on a shared machine,
+/// ratios of runs of 150 ms had a standard deviation of 4.6 % with batches of 10 ms, and of 1.6 %
+/// with 2 ms.
 const BATCH: Duration = Duration::from_millis(2);
 
 /// The rounds of one user.
@@ -48,7 +49,7 @@ pub(crate) struct RoundsOfUser {
     tests: PreparedTests,
 }
 
-/// What fails ends its test.
+/// The driver of rounds: a failure ends its test.
 struct Strict(Arc<RunContext>);
 
 impl Driver for Strict {
@@ -65,7 +66,7 @@ impl Driver for Strict {
     }
 
     fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
-        // A response that is none of HTTP's is one.
+        // Even a response that is not HTTP is a response.
         let silent = heard.wrong.filter(|(wrong, _)| {
             matches!(
                 wrong.outcome,
@@ -116,7 +117,7 @@ impl RoundsOfUser {
         }
     }
 
-    /// Where runs take turns, the first user waits for that of this run, and the others for it.
+    /// With several runs, the first user waits for the turn of this run, and the others for it.
     async fn take_turn(&self, test: TestId) {
         let Some(turn) = &self.context.turn else {
             return;
@@ -129,7 +130,7 @@ impl RoundsOfUser {
         self.context.meet().await;
     }
 
-    /// Lets the other runs do what this one has just done, and waits until it may go on.
+    /// Gives the turn to the other runs, and waits until it returns.
     async fn hand_over(&self, test: TestId) {
         let Some(turn) = &self.context.turn else {
             return;
@@ -141,10 +142,10 @@ impl RoundsOfUser {
         self.take_turn(test).await;
     }
 
-    /// Between two rounds: hands over when the batch has lasted long enough. Returns how long this
-    /// run waited, in nanoseconds.
+    /// Between two rounds: gives the turn away when the batch has lasted long enough. Returns the
+    /// waiting time, in nanoseconds.
     ///
-    /// Several users do a test in one batch, because fewer of them are at work at its edges.
+    /// Several users do a test in one batch, because fewer of them are active at its edges.
     async fn between_rounds(&mut self, script: &mut Script) -> Nanos {
         let now = self.context.clock.now();
         if self.context.turn.is_none() || self.context.users > 1 || now < script.batch_end {
@@ -208,7 +209,7 @@ impl RoundsOfUser {
         }
     }
 
-    /// Lets the others know that this user has done its share, or will not do it.
+    /// Notes that this user has done its share, or will not do it.
     fn through(&self, script: &mut Script) {
         if !std::mem::replace(&mut script.through, true) {
             self.context.count_through(script.test.id);
@@ -254,8 +255,8 @@ impl RoundsOfUser {
             Limit::Duration(duration) => {
                 let mut end = context.clock.now() + nanos(duration);
                 while context.goes_on(test.id) {
-                    // A run that waits for its turn measures afterwards: at its end it does not wait, or
-                    // the time would be missing in the window.
+                    // A run that waits for its turn measures afterwards: at its end it does not
+                    // wait, or the time would be missing in the window.
                     if context.clock.now() >= end || context.is_test_ended(test.id) {
                         context.close_window(test.id);
                     } else {
@@ -276,7 +277,7 @@ impl RoundsOfUser {
         let test = script.test.id;
         let mut result = Ok(());
         let mut rounds = 0;
-        // Rounds that began when all users were at work.
+        // Rounds that began when all users were active.
         let mut together = 0;
         while rounds < share
             && result.is_ok()

@@ -1,9 +1,9 @@
-//! Runs in simulated time against a simulated server: drivers, windows, pauses and time limits, over
-//! thousands of seeded schedules, exactly.
+//! Runs in simulated time against a simulated server: drivers, windows, pauses and time limits,
+//! over thousands of seeded schedules, exactly.
 //!
-//! All is real but time and the server: users, connections (over a local socket), HTTP, the recorder.
-//! Nothing takes time except what the server and pauses are said to take, so that a run can be compared
-//! with a queueing model to the nanosecond.
+//! Everything is real but time and the server: users, connections (over a local socket), HTTP, the
+//! recorder. Only the server and pauses take time, so that a run can be compared with a queueing
+//! model to the nanosecond.
 
 mod closed;
 mod open;
@@ -57,27 +57,27 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Simulation<'s> {
     suite: &'s str,
     users: u32,
-    /// Threads that the schedule of an open loop is divided among.
+    /// Threads that share the schedule of an open loop.
     threads: u32,
     drive: Drive,
     seed: u64,
     http: Http,
     server: SimulatedServer,
-    /// The run is interrupted then.
+    /// When the run is interrupted.
     interrupted_at: Option<Nanos>,
 }
 
-/// What came of it.
+/// Result of a simulated run.
 pub(super) struct SimulatedRun {
-    /// In the order in which they were recorded.
+    /// Samples in the order in which they were recorded.
     samples: Vec<Sample>,
     events: Vec<Event>,
-    /// Requests that the server has seen, in the order of their arrival.
+    /// Requests in the order of their arrival at the server.
     seen: Vec<SeenRequest>,
     plan: Arc<Plan>,
-    /// How long the run took.
+    /// Duration of the run.
     took: Nanos,
-    /// How late the load generator was at most.
+    /// Greatest lateness of the load generator.
     latest: Nanos,
 }
 
@@ -173,7 +173,7 @@ impl<'s> Simulation<'s> {
         let mut seen = Vec::new();
         let recorder = recorders.remove(0);
         std::thread::scope(|scope| {
-            // It takes what there is, and has no part in time.
+            // The collector takes all samples, outside of simulated time.
             scope.spawn(|| collector.run(&mut samples, window, || ()));
             let server = self.server.clone();
             let users: Vec<u32> = (0..self.users).collect();
@@ -250,7 +250,7 @@ fn config(context: &RunContext, http: &HttpOptions, socket: &Path) -> ClientConf
     }
 }
 
-/// Events as they are told.
+/// Events in the order of their report.
 #[derive(Default)]
 struct EventLog(Mutex<Vec<Event>>);
 
@@ -271,7 +271,7 @@ impl Sink for SampleList {
 }
 
 impl SimulatedRun {
-    /// When something first happened to a test.
+    /// When an event first happened to a test.
     fn at(&self, is_it: impl Fn(&EventKind) -> bool) -> Option<Nanos> {
         let event = self.events.iter().find(|event| is_it(&event.kind));
         event.map(|event| event.at)
@@ -293,14 +293,14 @@ impl SimulatedRun {
         samples.filter(move |one| usize::from(one.measure.0) == place)
     }
 
-    /// How many ended so.
+    /// Number of samples with this outcome.
     fn count(&self, outcome: Outcome) -> usize {
         let samples = self.samples.iter();
         samples.filter(|sample| sample.outcome == outcome).count()
     }
 }
 
-/// When a sample began and ended.
+/// Beginning and end of a sample.
 fn span(sample: &Sample) -> (Nanos, Nanos) {
     (sample.moments.started, sample.moments.done.unwrap())
 }

@@ -1,4 +1,4 @@
-//! The steps of a test, prepared: what is sent for each, and whether what came back is expected.
+//! The prepared steps of a test: the request of each, and the check of its response.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,34 +18,34 @@ use crate::drive::check::{Answered, Wrong, check};
 use crate::drive::context::RunContext;
 use crate::drive::user::FoundParts;
 
-/// Largest 207 that is remembered as good.
+/// Largest 207 that is kept as good.
 const REMEMBERED: usize = 1 << 20;
 
 /// A request of a suite, prepared for one server and thread.
 pub(crate) struct RequestStep {
     pub(crate) plan: Arc<RequestPlan>,
-    /// Its place among those that were prepared with it.
+    /// Its index among those that were prepared with it.
     pub(crate) place: usize,
     pub(crate) request: PreparedRequest,
-    /// What it does to locks where it is answered as expected.
+    /// Effect on locks if the response is as expected.
     pub(crate) lock: LockEffect,
-    /// What X-Prestan says that it is for, where it is measured: the name of the measure.
+    /// Purpose in X-Prestan if it is measured: the name of the measure.
     pub(crate) purpose: String,
     /// Its path on the server.
     path: Prepared,
-    /// It is the first file of a page, and names parts of it.
+    /// The first file of a page, which names parts of it.
     pub(crate) names_parts: bool,
-    /// Of what stands for such parts, those that were found last.
+    /// For a request that stands for such parts, those that were found last.
     pub(crate) found: FoundParts,
-    /// Something that a step saves goes into it, or into what its response must contain.
+    /// The request, or a required text of its response, contains a saved value.
     needs_saved: bool,
     /// Texts that its first response must contain.
     contains: Vec<Prepared>,
-    /// The last 207 that was read and found good: the same again need not be read again.
+    /// The last 207 that was read and found good: an identical one is not read again.
     good: RefCell<Vec<u8>>,
 }
 
-/// What a request does to locks.
+/// Effect of a request on locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockEffect {
     None,
@@ -69,19 +69,19 @@ pub(crate) enum PreparedStep {
     Page(Vec<Rc<RequestStep>>),
     Repeat {
         times: u32,
-        /// Where the number of the repetition is kept, if it has a name.
+        /// Slot of the number of the repetition, if it has a name.
         counter: Option<usize>,
         steps: Vec<PreparedStep>,
     },
     /// One of several, by weight.
     Choose(Vec<(f64, Vec<PreparedStep>)>),
     Think(Think),
-    /// A pause until so many nanoseconds after the beginning of the iteration.
+    /// A pause until this many nanoseconds after the beginning of the iteration.
     Pace(Nanos),
-    /// A stop-watch starts, by its place in the plan.
+    /// Starts a stop-watch, by its index in the plan.
     Start(usize),
     Stop(usize),
-    /// Some steps while a condition of the plan is true, and others else.
+    /// Steps while a condition of the plan is true, and others otherwise.
     When {
         condition: usize,
         steps: Vec<PreparedStep>,
@@ -89,7 +89,7 @@ pub(crate) enum PreparedStep {
     },
     EndTest,
     EndRun,
-    /// From now on so many users of a load are at work.
+    /// Sets the number of active users of a load.
     Users(u32),
 }
 
@@ -104,13 +104,13 @@ pub(crate) struct PreparedLoop {
 pub(crate) struct PreparedTest {
     pub(crate) id: TestId,
     pub(crate) name: String,
-    /// How its requests use connections.
+    /// Use of connections by its requests.
     pub(crate) http: Http,
-    /// Whether all users work in one collection.
+    /// All users work in one collection.
     pub(crate) shared: bool,
     /// The targets of the plan that its requests go to.
     pub(crate) targets: Vec<u16>,
-    /// How many values its steps save.
+    /// Number of values that its steps save.
     pub(crate) saved: usize,
     pub(crate) setup: Vec<PreparedStep>,
     pub(crate) loops: Vec<PreparedLoop>,
@@ -119,12 +119,12 @@ pub(crate) struct PreparedTest {
 }
 
 impl PreparedTest {
-    /// X-Prestan of all its requests, where that is not the usual one.
+    /// X-Prestan of all its requests, if it is not the usual one.
     pub(crate) fn label(&self) -> Option<&String> {
         self.plan.label.as_ref()
     }
 
-    /// The loop of a user, by its place.
+    /// The index of a user's loop.
     pub(crate) fn loop_of(&self, user: u32) -> usize {
         self.plan.loop_of(user)
     }
@@ -133,11 +133,11 @@ impl PreparedTest {
 /// The steps of all tests of a plan, as the users of one server and thread share them.
 pub(crate) type PreparedTests = Rc<[Rc<PreparedTest>]>;
 
-/// Prepares all tests of a plan for these ways to its targets. In a load, measured steps have one purpose, warming up or not, which is
-/// written once.
+/// Prepares all tests of a plan for these endpoints. In a load, measured steps have one purpose,
+/// warming up or not, which is written once.
 ///
 /// # Errors
-/// Why a step cannot be sent.
+/// A step cannot be sent, with the reason.
 pub(crate) fn prepare_tests(
     context: &RunContext,
     configs: &[Rc<ClientConfig>],
@@ -157,7 +157,7 @@ pub(crate) fn prepare_tests(
         .collect()
 }
 
-/// How a test uses connections in a run that uses them in the `usual` way.
+/// Use of connections by a test in a run that uses them in the `usual` way.
 pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
     own.map_or(usual, |own| Http {
         full_handshakes: usual.full_handshakes,
@@ -172,23 +172,23 @@ pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
 /// Prepares requests for one server and thread.
 struct Preparer<'a> {
     context: &'a RunContext,
-    /// Of each target.
+    /// Settings of each target.
     configs: &'a [Rc<ClientConfig>],
-    /// Of the test.
+    /// Use of connections by the test.
     http: Http,
-    /// X-Prestan of its requests, with holes.
+    /// X-Prestan of its requests, with placeholders.
     label: String,
     is_load: bool,
-    /// Requests that have been prepared.
+    /// Number of prepared requests.
     count: usize,
 }
 
-/// How closely a response is read.
+/// Thoroughness of a check of a response.
 #[derive(Clone, Copy)]
 pub(crate) enum Scrutiny<'v> {
-    /// As one of many.
+    /// One response of many.
     Quick,
-    /// As the first one of a test, of a request that was filled with this.
+    /// The first response of a test, to a request that was filled with these values.
     Close(&'v Values<'v>),
 }
 
@@ -196,7 +196,7 @@ impl Preparer<'_> {
     /// All steps of a test.
     ///
     /// # Errors
-    /// Why one cannot be sent.
+    /// A step cannot be sent, with the reason.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
         self.http = test_http(self.configs[0].http, test.http);
         let numbered = || numbered_label(&self.context.plan.suite.name);
@@ -274,7 +274,7 @@ impl Preparer<'_> {
     /// A request.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The request cannot be sent, with the reason.
     fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<Rc<RequestStep>, String> {
         self.file(plan, false)
     }
@@ -282,7 +282,7 @@ impl Preparer<'_> {
     /// A request, which may be the first file of a page that names parts of it.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The request cannot be sent, with the reason.
     fn file(
         &mut self,
         plan: &Arc<RequestPlan>,
@@ -343,7 +343,7 @@ impl PreparedStep {
                     found.extend(Some(&**request).filter(is_measured))
                 }
                 PreparedStep::Page(files) => {
-                    // Which parts there are is known when the first file is.
+                    // The parts are known after the first file.
                     let known = files.iter().filter(|file| !file.plan.is_for_parts);
                     found.extend(known.map(|file| &**file).filter(is_measured));
                 }
@@ -353,7 +353,7 @@ impl PreparedStep {
                 PreparedStep::Choose(alternatives) => {
                     PreparedStep::measured(choose(alternatives), choose, found);
                 }
-                // What is not done has nothing in it.
+                // Skipped steps contain nothing.
                 PreparedStep::When { otherwise, .. } => {
                     PreparedStep::measured(otherwise, choose, found);
                 }
@@ -370,7 +370,8 @@ impl PreparedStep {
 }
 
 impl RequestStep {
-    /// Whether all is saved that goes into it, and into what its response has to contain.
+    /// True if all values are saved that the request and the required texts of its response
+    /// contain.
     pub(crate) fn can_be_sent(&self, values: &Values<'_>) -> bool {
         let texts = self.contains.iter();
         !self.needs_saved
@@ -378,22 +379,22 @@ impl RequestStep {
                 && texts.clone().all(|text| text.can_be_filled(values))
     }
 
-    /// Whether the suite says what the body of a response has in it.
+    /// True if the suite specifies contents of the response's body.
     pub(crate) fn has_contents(&self) -> bool {
         !self.contains.is_empty() || self.plan.expect.body.is_some()
     }
 
-    /// Where it is sent, by its place among the targets of the plan.
+    /// The index of its target in the plan.
     pub(crate) fn target(&self) -> usize {
         usize::from(self.plan.target)
     }
 
-    /// The path that it asks for, on the server.
+    /// Its path on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
         filled(&self.path, values)
     }
 
-    /// The path on the server at which COPY and MOVE put what they make; empty for others.
+    /// The path on the server at which COPY and MOVE create their result; empty for others.
     pub(crate) fn destination(&self, values: &Values<'_>) -> String {
         let to = self.plan.to.as_ref().map(Prepared::in_workplace);
         to.map_or_else(String::new, |to| filled(&to, values))
@@ -416,7 +417,7 @@ impl RequestStep {
         }
     }
 
-    /// Adds to a wrong body that it has a coding for which nobody asked.
+    /// Adds to a wrong body that it has a coding that was not requested.
     fn coded(&self, head: &ResponseHead, mut wrong: Wrong) -> Wrong {
         if wrong.outcome == Outcome::WrongBody
             && !self.request.accepts_codings
@@ -430,8 +431,8 @@ impl RequestStep {
         wrong
     }
 
-    /// Whether a response is the expected one; a good one may come with a note for the reader of the
-    /// report.
+    /// Checks if a response is the expected one; a good one may come with a note for the reader of
+    /// the report.
     pub(crate) fn judge(
         &self,
         head: &ResponseHead,
@@ -472,7 +473,7 @@ impl RequestStep {
     }
 }
 
-/// A path with its values, and nothing where one of them is not known.
+/// A path with its values, or an empty one if a value is unknown.
 fn filled(path: &Prepared, values: &Values<'_>) -> String {
     let bytes = path.bytes(values).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

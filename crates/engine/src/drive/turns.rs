@@ -1,5 +1,4 @@
-//! Runs side by side that take turns, so that whatever the machine does meanwhile happens to all of
-//! them alike.
+//! Runs side by side that take turns, so that changes of the machine affect all of them equally.
 //!
 //! ```text
 //! test 1   prepare      run 0, run 1
@@ -9,9 +8,9 @@
 //! test 2   prepare      run 1, run 0
 //! ```
 //!
-//! A test of a run is a sequence of slots: its preparation, then batches of measured rounds, the last
-//! of which also cleans up. The turn always belongs to the run that has done the fewest tests and,
-//! within its test, the fewest slots. No run begins before all are ready, and none removes its
+//! A test of a run is a sequence of slots: its preparation, then batches of measured rounds, the
+//! last of which also cleans up. The turn always belongs to the run that has done the fewest tests
+//! and, within its test, the fewest slots. No run begins before all are ready, and none removes its
 //! collection before all have measured.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,23 +19,23 @@ use tokio::sync::Notify;
 
 use crate::event_loop::cancel::Cancel;
 
-/// The order in which runs work.
+/// The order of runs.
 #[derive(Debug)]
 pub struct Turns {
     players: Mutex<Vec<Player>>,
     changed: Notify,
-    /// Added to the number of a slot, whose parity says which run is first.
+    /// Added to the number of a slot, whose parity determines the first run.
     parity: usize,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Player {
-    /// It is on its way to the first test.
+    /// Before its first test.
     Coming,
-    /// It does this slot, or will do it next.
+    /// In this slot, or before it.
     At(TurnSlot),
-    /// It has ended, or will do no more tests.
+    /// Ended, or without further tests.
     Gone,
 }
 
@@ -55,7 +54,7 @@ pub struct Turn {
 }
 
 impl Turns {
-    /// Turns for so many runs side by side. With an odd `parity`, the last run prepares the first
+    /// Turns for this many runs side by side. With an odd `parity`, the last run prepares the first
     /// test before the others.
     pub fn among(runs: usize, parity: usize) -> Vec<Turn> {
         let turns = Arc::new(Turns {
@@ -71,11 +70,11 @@ impl Turns {
     }
 
     fn players(&self) -> MutexGuard<'_, Vec<Player>> {
-        // They are whole between any two lines that change them.
+        // Consistent between any two lines that change them.
         self.players.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run whose turn it is, if all are there.
+    /// The run whose turn it is, if all are ready.
     fn now(&self, players: &[Player]) -> Option<usize> {
         if players.contains(&Player::Coming) {
             return None;
@@ -100,7 +99,7 @@ impl Player {
 }
 
 impl Turn {
-    /// Waits for the turn of this run to go on with a test, or for the end of the run.
+    /// Waits for the turn of this run in a test, or for the end of the run.
     pub(crate) async fn take(&self, test: usize, cancel: &Cancel) {
         self.change(|own| match own {
             Player::At(slot) if slot.test == test => {}
@@ -112,7 +111,7 @@ impl Turn {
         .await;
     }
 
-    /// Gives the turn on within a test.
+    /// Passes the turn on within a test.
     pub(crate) fn pass(&self) {
         self.change(|own| {
             if let Player::At(slot) = own {
@@ -121,7 +120,7 @@ impl Turn {
         });
     }
 
-    /// Gives the turn on when a test is over.
+    /// Passes the turn on at the end of a test.
     pub(crate) fn end_test(&self, test: usize) {
         let next = TurnSlot {
             test: test + 1,
@@ -144,7 +143,7 @@ impl Turn {
 
     async fn wait_until(&self, cancel: &Cancel, has_come: impl Fn(&[Player]) -> bool) {
         loop {
-            // Made before the look, so that no change between the two is missed.
+            // Created before the check, so that no change between the two is missed.
             let changed = self.turns.changed.notified();
             if has_come(&self.turns.players()) {
                 return;
@@ -172,8 +171,8 @@ mod tests {
 
     const TESTS: usize = 2;
 
-    /// Plays: each run does its tests, of so many slots each, on a thread of its own, but for one
-    /// that leaves after the first test. What is said is test, slot and run.
+    /// Plays: each run does its tests, of so many slots each, on its own thread, but for one that
+    /// leaves after the first test. The result is test, slot and run.
     fn played(slots: &[usize], parity: usize, leaves: Option<usize>) -> Vec<(usize, usize, usize)> {
         let log = Mutex::new(Vec::new());
         let cancel = Cancel::default();

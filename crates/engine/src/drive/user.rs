@@ -1,4 +1,4 @@
-//! One user: its connections, where it works, what it holds, and how it does the steps of a test.
+//! One user: its connections, its collections, its locks, and how it does the steps of a test.
 //!
 //! ```text
 //! driver --operation--> steps --request--> send --> judge --> record
@@ -38,16 +38,16 @@ use stop_watch::StopWatches;
 
 /// One user of a run.
 pub(crate) struct User {
-    /// Its ways to each target of the plan.
+    /// Its clients for each target of the plan.
     pub(crate) clients: Vec<TargetClients>,
     pub(crate) log: Log,
-    /// What it does is drawn from this.
+    /// Random numbers of its operations.
     pub(crate) rng: ChaCha8Rng,
-    /// Nothing counts any more: it ends what it has begun without a pause.
+    /// Nothing counts any more: it ends its current operation without a pause.
     pub(crate) is_through: bool,
 }
 
-/// How a user asks one target.
+/// A user's clients for one target.
 pub(crate) struct TargetClients {
     pub(crate) client: Client,
     /// Further connections, for the files of a page.
@@ -61,13 +61,13 @@ impl TargetClients {
     }
 }
 
-/// What a user does beside sending requests: it records them, and remembers what they made.
+/// A user without its connections: it records requests, and keeps their effects.
 pub(crate) struct Log {
     pub(crate) id: u32,
     pub(crate) context: Arc<RunContext>,
     pub(crate) worker: Rc<Worker>,
     driver: Rc<dyn Driver>,
-    /// The user pauses no longer than until then, and begins no file of a page.
+    /// Latest moment for pauses, and for beginning a file of a page.
     pub(crate) deadline: Nanos,
     pub(crate) hearing: Hearing,
     locks: Vec<OwnLock>,
@@ -76,24 +76,26 @@ pub(crate) struct Log {
 
 /// A lock that a user holds.
 struct OwnLock {
-    /// The target, by its place in the plan.
+    /// The index of the target in the plan.
     target: usize,
     path: String,
     token: String,
 }
 
-/// What becomes of steps that are left.
+/// Treatment of the remaining steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepsLeft {
     Done,
-    /// The time of their operation is over, and that of their test is not: they are counted.
+    /// The time of their operation is over, and that of their test is not: they are counted as
+    /// dropped.
     Dropped,
-    /// Nobody counts them.
+    /// They are not counted.
     Out,
 }
 
 impl User {
-    /// One that has so many further connections for the files of a page, and these credentials for each target.
+    /// A user with this many further connections for the files of a page, and these credentials for
+    /// each target.
     pub(crate) fn new(
         id: u32,
         context: &Arc<RunContext>,
@@ -129,7 +131,7 @@ impl User {
         }
     }
 
-    /// Uses connections as a test says, on new ones where that is not how it used them before.
+    /// Uses connections as a test requires, on new ones if that differs.
     pub(crate) fn use_http(&mut self, http: Http) {
         self.all_clients().for_each(|client| client.use_http(http));
     }
@@ -139,12 +141,12 @@ impl User {
         self.clients.iter_mut().flat_map(TargetClients::all)
     }
 
-    /// Its usual way to a target.
+    /// Its main client for a target.
     fn client(&mut self, target: usize) -> &mut Client {
         &mut self.clients[target].client
     }
 
-    /// A test that this user begins.
+    /// The script of a test that this user begins.
     pub(crate) fn script(&self, test: &Rc<PreparedTest>) -> Script {
         let clients = self.clients.iter();
         let workplaces = clients.map(|own| self.workplace(own.client.root(), test));
@@ -160,15 +162,15 @@ impl User {
         }
     }
 
-    /// Whether it sets a test up, for itself or for all.
+    /// True if it sets a test up, for itself or for all.
     fn is_in_charge(&self, script: &Script) -> bool {
         !script.test.shared || self.log.id == 0
     }
 
-    /// Makes the place of a test, and does its set-up.
+    /// Makes the collection of a test, and does its set-up.
     ///
     /// # Errors
-    /// Why the test cannot be done.
+    /// The test cannot be done, with the reason.
     pub(crate) async fn set_up(&mut self, script: &mut Script) -> Result<(), Stop> {
         if !self.is_in_charge(script) || !self.log.context.goes_on(script.test.id) {
             return Ok(());
@@ -185,8 +187,8 @@ impl User {
         self.unmeasured(script, &test.setup, Phase::SetUp).await
     }
 
-    /// Makes the collection in which the user works at a target; false where it is there already, because the
-    /// target is another way to one before it.
+    /// Makes the collection in which the user works at a target; false if it exists already,
+    /// because the target is an alias of an earlier one.
     async fn make_workplace(&mut self, script: &Script, target: usize) -> Result<bool, Stop> {
         let context = Arc::clone(&self.log.context);
         let place = self.log.worker.endpoint_of(self.log.id, target as u16);
@@ -214,8 +216,8 @@ impl User {
                     failure.outcome,
                     Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
                 );
-                // One lost connection is no reason to end a run; a server that is gone is, or
-                // the time limit would be waited for again and again.
+                // One lost connection is no reason to end a run; a server that is gone is, or the
+                // time limit would be waited for repeatedly.
                 Err(if unanswered && !self.is_server_there(target).await {
                     Stop::Unreachable(what)
                 } else {
@@ -232,8 +234,8 @@ impl User {
         client.perform(options).await.result.is_ok()
     }
 
-    /// Undoes what a test did for this user. What cannot be undone here is met once more when
-    /// the whole collection of the run is removed.
+    /// Cleans up a test for this user. Failures repeat when the whole collection of the run is
+    /// removed.
     pub(crate) async fn clean_up(&mut self, script: &mut Script) {
         let context = Arc::clone(&self.log.context);
         if context.is_aborted() {
@@ -260,7 +262,7 @@ impl User {
         self.set_cleaning(false);
     }
 
-    /// Cleaning up goes on when the run is interrupted, and may take longer than what is measured.
+    /// Enables cleaning up after an interruption, with a longer time limit.
     fn set_cleaning(&mut self, is_cleaning: bool) {
         for own in &mut self.clients {
             own.client.ignore_cancel = is_cleaning;
@@ -268,8 +270,8 @@ impl User {
         }
     }
 
-    /// Releases what is still held in a test: what follows would fail because of that. Whether there was
-    /// anything.
+    /// Releases locks that are still held in a test, which would make later requests fail. True if
+    /// there were any.
     pub(crate) async fn release_locks(&mut self, script: &Script) -> bool {
         let locks = self.log.locks_below(script);
         let has_any = !locks.is_empty();
@@ -309,13 +311,13 @@ impl User {
 }
 
 impl Log {
-    /// Whether the user begins another step of a test at `now`. Cleaning up goes on when the test or the
-    /// run is over; nothing else does.
+    /// True if the user begins another step of a test at `now`. Cleaning up continues when the test
+    /// or the run is over; nothing else does.
     fn goes_on(&self, test: TestId, phase: Phase, now: Nanos) -> bool {
         phase == Phase::CleanUp || self.driver.goes_on(test, now)
     }
 
-    /// What becomes of the steps that are left of an operation at `now`.
+    /// Treatment of the remaining steps of an operation at `now`.
     fn what_is_left(&self, test: TestId, phase: Phase, now: Nanos) -> StepsLeft {
         if self.goes_on(test, phase, now) {
             StepsLeft::Done
@@ -327,7 +329,7 @@ impl Log {
         }
     }
 
-    /// How requests are numbered that are of no operation: where operations have numbers, by none.
+    /// Numbering of requests outside of operations: if operations have numbers, by none.
     pub(super) fn beside_operations(&self) -> Numbering {
         if self.driver.is_strict() {
             Numbering::Each
@@ -336,7 +338,7 @@ impl Log {
         }
     }
 
-    /// Keeps in mind that a lock is held, in case that nobody else releases it.
+    /// Notes a lock that is held, in case that it is not released otherwise.
     fn hold(&mut self, (target, url): (usize, String), path: &str, token: String) {
         self.context.held.taken(HeldLock {
             target: url,
@@ -350,7 +352,7 @@ impl Log {
         });
     }
 
-    /// Whatever was locked there is no longer.
+    /// Removes the notes of locks at a path.
     fn let_go(&mut self, target: usize, path: &str) {
         let is_there = |lock: &mut OwnLock| lock.target == target && lock.path == path;
         for lock in self.locks.extract_if(.., is_there) {
@@ -358,7 +360,7 @@ impl Log {
         }
     }
 
-    /// The locks in the collections of a test, which are forgotten here.
+    /// Removes and returns the locks in the collections of a test.
     fn locks_below(&mut self, script: &Script) -> Vec<OwnLock> {
         let of_it = |lock: &mut OwnLock| lock.path.starts_with(script.workplace(lock.target));
         self.locks.extract_if(.., of_it).collect()

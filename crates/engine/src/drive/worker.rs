@@ -1,4 +1,4 @@
-//! One thread of a run, with what its users share.
+//! One thread of a run, with the state shared by its users.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -17,38 +17,39 @@ use crate::watch::recorder::Recorder;
 use crate::watch::server_timings::ServerTimings;
 use crate::watch::vitals::Vitals;
 
-/// What the users of one thread share.
+/// State shared by the users of one thread.
 pub(crate) struct Worker {
-    /// How they ask the first server.
+    /// Settings for the first server.
     pub(crate) config: Rc<ClientConfig>,
-    /// How they ask servers: users are spread over these, each of which has one for each target of the plan.
+    /// Settings for servers: users are distributed over these, each of which has one for each
+    /// target of the plan.
     pub(crate) configs: Vec<Rc<[Rc<ClientConfig>]>>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
-    /// What the servers say of their times.
+    /// Times reported by the servers.
     pub(crate) server_timings: ServerTimings,
-    /// Where their responses come from.
+    /// Origins of their responses.
     pub(crate) origins: OriginCounts,
 }
 
 impl Worker {
-    /// Which of the servers a user asks: they are spread over all of them.
+    /// The server of a user: users are distributed over all of them.
     pub(crate) fn server_of(&self, user: u32) -> usize {
         server_of(user, self.configs.len())
     }
 
-    /// How a user asks the targets of the plan.
+    /// A user's settings for the targets of the plan.
     pub(crate) fn configs_of(&self, user: u32) -> &Rc<[Rc<ClientConfig>]> {
         &self.configs[self.server_of(user)]
     }
 
-    /// The place among all collections of the run of the one that a user asks as a target.
+    /// The index of the collection, among all of the run, that is a target of a user.
     pub(crate) fn endpoint_of(&self, user: u32, target: u16) -> usize {
         self.server_of(user) * self.configs_of(user).len() + usize::from(target)
     }
 
-    /// Where an operation was sent, among the collections of the run, and the address that its connection goes to,
-    /// where the server has several.
+    /// The collection of an operation, by its index, and the address of its connection, if the
+    /// server has several.
     pub(crate) fn one_of_addresses(
         &self,
         operation: &Operation,
@@ -99,7 +100,7 @@ impl Worker {
         });
     }
 
-    /// Records an operation that was planned and is not sent, and tells why.
+    /// Records an operation that was planned and is not sent, with the reason.
     pub(crate) fn drop_operation(
         &self,
         context: &RunContext,
@@ -152,7 +153,8 @@ pub(crate) fn work<F>(
     let all_users = async {
         users(&worker).into_iter().for_each(spawn);
         while let Some(panic) = next_lost().await {
-            // A defect of ours. The server is cleaned up and the rest is kept all the same.
+            // A defect of Prestan. The server is cleaned up and the other results are kept all the
+            // same.
             context.break_up(format!("a user of the run was lost: {panic}"));
         }
     };

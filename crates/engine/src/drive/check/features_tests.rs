@@ -1,4 +1,4 @@
-//! Headers that are missing, statuses that decline, and a 207 that comes compressed.
+//! Missing headers, statuses that decline, and a compressed 207.
 
 use std::io::Write;
 
@@ -37,7 +37,7 @@ fn a_207_is_unpacked_before_it_is_read() {
     let packed = "207 x\r\nContent-Encoding: gzip";
     assert_eq!(verdict(&propfind, packed, &gzip(ONE)), Ok(None));
     assert_eq!(verdict(&propfind, "207 x", ONE.as_bytes()), Ok(None));
-    // What is inside counts.
+    // The contents count.
     propfind.expect.responses = Some(2);
     let wrong = verdict(&propfind, packed, &gzip(ONE)).unwrap_err();
     assert_eq!(wrong.what, "207 with 1 response; expected 2");
@@ -67,7 +67,7 @@ fn a_header_that_is_missing_means_that_there_is_no_such_thing() {
             cause: Some(Cause::Header { name }),
         }
     );
-    // A status that is not expected goes first.
+    // An unexpected status is reported first.
     let wrong = verdict(&get, "404 Not Found", b"").unwrap_err();
     assert_eq!(wrong.outcome, Outcome::WrongStatus);
 }
@@ -95,7 +95,7 @@ fn a_status_that_declines_is_kept_with_its_code() {
     assert_eq!(infinite.cause, Some(Cause::Status { status, condition }));
     let none = verdict(&propfind, "405 Not Allowed", b"").unwrap_err();
     assert_eq!(none.what, "405 Not Allowed");
-    // A status that would be good elsewhere says what was expected.
+    // A status that would be good for another request is reported with the expected one.
     let mut get = request("GET", "");
     get.expect.status = suite::StatusSet(vec![suite::StatusTest::Exactly(304)]);
     get.unsupported.push(200);
@@ -103,7 +103,7 @@ fn a_status_that_declines_is_kept_with_its_code() {
     assert_eq!(whole.what, "200 OK; expected 304");
 }
 
-/// What nginx-dav-ext before its version 2 answers to a PROPFIND of what is missing.
+/// Response of nginx-dav-ext before its version 2 to a PROPFIND of a missing resource.
 const NOTHING: &str = "<multistatus xmlns='DAV:'><response><href>/a</href><propstat><prop>\n</prop>\
                        <status>HTTP/1.1 404 Not Found</status></propstat></response></multistatus>";
 
@@ -141,7 +141,7 @@ fn a_404_for_no_property_is_one_for_the_resource() {
         assert_eq!(said, *expected, "{body} {answer}");
     }
     assert_eq!(check(Body::None, NOTHING), failure);
-    // A name that is known only in the run is a name.
+    // A name with a run-time variable is a name.
     let text = "{suite: t, tests: [{name: T, loop: [{PROPFIND: a, measure: T, body: {xml: \
                 \"<propfind xmlns='DAV:'><prop><p{{ n }}/></prop></propfind>\"}}]}]}";
     let spec = suite::parse("t", text).unwrap();
@@ -154,7 +154,7 @@ fn a_404_for_no_property_is_one_for_the_resource() {
     assert_eq!(check(live.body.clone(), &answer), Ok(None));
 }
 
-/// What the response must contain is looked for in its text.
+/// Required texts are searched in the decoded response.
 #[test]
 fn a_207_in_utf_16_is_read() {
     let body = format!("\u{feff}{ONE}");

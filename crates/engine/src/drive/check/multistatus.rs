@@ -1,4 +1,4 @@
-//! What is inside a 207 (RFC 4918, section 13): the resources, and the properties by name.
+//! The contents of a 207 (RFC 4918, section 13): the resources, and the properties by name.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use wire::response::status_text;
 
 use super::{Wrong, clause, is_infinite, outcome_of, wrong_body};
 
-/// Stands for a run-time variable where the names in a body are read: no name contains it.
+/// Replaces a run-time variable when the names in a body are read: no name contains it.
 const VARIABLE: &str = "\u{1a}";
 
 /// Names that a message lists; more are counted.
@@ -65,7 +65,7 @@ fn check_number(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), 
     })
 }
 
-/// Of a request with Depth: infinity: 0 or 1, where nothing in the response lies deeper.
+/// Depth of a response to a request with Depth: infinity: 0 or 1, if nothing in it lies deeper.
 fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8> {
     let levels = || {
         let responses = multistatus.responses.iter();
@@ -75,8 +75,8 @@ fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8
     (is_infinite(request) && depth <= 1).then_some(depth)
 }
 
-/// A PROPPATCH succeeds as a whole or not at all (RFC 4918, section 9.2), and has succeeded where
-/// the response acknowledges each property of the request.
+/// Checks a PROPPATCH, which succeeds as a whole or not at all (RFC 4918, section 9.2), and has
+/// succeeded if the response acknowledges each property of the request.
 fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), Wrong> {
     let propstats = || {
         multistatus
@@ -84,12 +84,12 @@ fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(
             .iter()
             .flat_map(|response| &response.propstats)
     };
-    // 424 only says that another property failed.
+    // 424 only means that another property failed.
     let culprit = propstats()
         .find(|propstat| propstat.status >= 300 && propstat.status != 424)
         .or_else(|| propstats().find(|propstat| propstat.status >= 300));
     if let Some(propstat) = culprit {
-        // Servers without dead properties decline one with 403, or, as xandikos, with 404.
+        // Servers without dead properties decline one with 403, or, like xandikos, with 404.
         let outcome = match propstat.status {
             404 => outcome_inside(request, 403),
             status => outcome_inside(request, status),
@@ -139,7 +139,7 @@ fn check_propfind(
             let propstats = &response.propstats;
             !propstats.is_empty() && propstats.iter().all(|propstat| propstat.status == 404)
         };
-        // Who asks for no property by name gets none that is missing: it is the resource.
+        // A request without property names cannot miss a property: the resource is missing.
         if response.is_missing() || (all_missing() && named_in(&request.body).is_empty()) {
             let outcome = outcome_inside(request, 404);
             let about = format!("for {}", response.href);
@@ -161,7 +161,7 @@ fn check_propfind(
             .collect();
         let lacking: Vec<&PropName> = asked.iter().filter(|name| !given.contains(name)).collect();
         if let Some(wanted) = request.expect.properties {
-            // A property that was not asked for does not count, even if only its namespace differs.
+            // A property that was not requested does not count, even if only its namespace differs.
             let counted = if asked.is_empty() {
                 given.len()
             } else {
@@ -185,7 +185,7 @@ fn check_propfind(
     Ok(absent.note())
 }
 
-/// Properties that were asked for and not given, apart for collections and other resources.
+/// Requested properties that are missing, separately for collections and other resources.
 #[derive(Default)]
 struct Absent<'a> {
     collections: Kind<'a>,
@@ -214,7 +214,7 @@ impl<'a> Absent<'a> {
         }
     }
 
-    /// `the server does not give getetag; getcontentlength for collections`.
+    /// The note: `the server does not give getetag; getcontentlength for collections`.
     fn note(&self) -> Option<String> {
         let both = self.collections.seen && self.others.seen;
         let lacked_by_both = |name: &&str| {
@@ -254,7 +254,7 @@ fn asked_for(body: &Body) -> Vec<PropName> {
     names
 }
 
-/// The same with all names: [`VARIABLE`] stands for run-time variables.
+/// The same with all names: [`VARIABLE`] replaces run-time variables.
 fn named_in(body: &Body) -> Vec<PropName> {
     let text: Cow<'_, [u8]> = match body {
         Body::None => return Vec::new(),
@@ -288,7 +288,7 @@ fn inside(request: &RequestPlan, status: u16, outcome: Outcome, about: &str) -> 
     Wrong::new(outcome, format!("207 with {status} inside {about}{clause}"))
 }
 
-/// A few names without their namespaces, which the suite says.
+/// A few names without their namespaces, which are in the suite.
 fn local_names(props: &[PropName]) -> String {
     let mut names: Vec<&str> = props.iter().map(|prop| prop.name.as_str()).collect();
     names.dedup();
@@ -299,7 +299,7 @@ fn local_names(props: &[PropName]) -> String {
     }
 }
 
-/// A few names with their namespaces, where these may be what is wrong.
+/// A few names with their namespaces, which may be the defect.
 fn full_names(props: Vec<&PropName>) -> String {
     listed(props.into_iter().map(PropName::to_string))
 }

@@ -5,7 +5,7 @@ use wire::response::{Limits, ReadEvent, ResponseReader};
 
 use super::*;
 
-/// A request as `suites/prestan.yaml` would have it.
+/// A request as in `suites/prestan.yaml`.
 pub(super) fn request(method: &str, body: &str) -> RequestPlan {
     let status = match method {
         "PROPFIND" => StatusTest::Exactly(207),
@@ -49,7 +49,7 @@ pub(super) fn head(status: &str) -> ResponseHead {
     }
 }
 
-/// The outcome of an answer, with what is said about it.
+/// The outcome of a response, with its message.
 fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<String>, Wrong> {
     let answered = Answered {
         head: &head(status),
@@ -229,7 +229,7 @@ fn a_note_names_the_kind_of_resource_that_lacks_a_property() {
 
 const OURS: &str = "http://webdav.org/neon/DavTester/";
 
-/// A PROPPATCH as `suites/prestan.yaml` has it, of two properties, with a value that varies.
+/// A PROPPATCH as in `suites/prestan.yaml`, of two properties, with a value that varies.
 fn proppatch() -> RequestPlan {
     let text = "
 suite: t
@@ -322,7 +322,7 @@ fn a_server_without_dead_properties_has_one_word_for_it() {
             "{status} {body}"
         );
     }
-    // Where the suite does not name 403, the server has declined this property.
+    // Without 403 in the suite, the server has declined this property.
     let mut live = request;
     live.unsupported = vec![405, 501];
     for status in [403, 404] {
@@ -331,7 +331,7 @@ fn a_server_without_dead_properties_has_one_word_for_it() {
     }
 }
 
-/// A multistatus with nothing but these hrefs.
+/// A multistatus with these hrefs only.
 fn hrefs(hrefs: &[&str]) -> String {
     let responses: String = hrefs
         .iter()
@@ -479,7 +479,7 @@ fn messages_name_the_clause() {
     assert!(said("MOVE", "412 ").starts_with("412 Precondition Failed; expected 2xx (the dest"));
 }
 
-/// Outcomes of responses to a GET whose body is to be `abc`, and of a 207, with each way to verify.
+/// Outcomes of responses to a GET whose body is to be `abc`, and of a 207, for each way to verify.
 #[test]
 fn less_is_verified_on_demand() {
     let outcome_of = |request: &RequestPlan, verify, first, status, body: &str| {
@@ -507,7 +507,7 @@ fn less_is_verified_on_demand() {
     }
     assert_eq!(of(First, false, "200 OK", "abd"), Outcome::Ok);
     assert_eq!(of(First, false, "200 OK", "ab"), Outcome::WrongBody);
-    // Of the head, everything: status, length, headers.
+    // Everything of the head: status, length, headers.
     assert_eq!(of(Head, true, "200 OK", "xyz"), Outcome::Ok);
     assert_eq!(of(Head, true, "200 OK", "ab"), Outcome::WrongBody);
     assert_eq!(of(Head, true, "404 Not Found", "abc"), Outcome::WrongStatus);
@@ -515,7 +515,7 @@ fn less_is_verified_on_demand() {
     tagged.unsupported_without = vec!["ETag".to_owned()];
     let outcome = outcome_of(&tagged, Head, true, "200 OK", "abc");
     assert_eq!(outcome, Outcome::Unsupported);
-    // The inside of a 207 is not read.
+    // The contents of a 207 are not read.
     let propfind = request("PROPFIND", "");
     let of = |verify| outcome_of(&propfind, verify, true, "207 Multi-Status", "no XML");
     assert_eq!((of(First), of(Head)), (Outcome::WrongBody, Outcome::Ok));

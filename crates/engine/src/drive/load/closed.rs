@@ -1,5 +1,5 @@
-//! The closed loop: the next operation begins when the last one has ended, or, with a pipeline, when fewer
-//! requests are under way than there may be ([`pipelined`]).
+//! The closed loop: the next operation begins when the last one has ended, or, with a pipeline,
+//! when fewer requests are in flight than permitted ([`pipelined`]).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::user::{Arrival, LoadUser};
 use super::workload::UserPhase;
 use crate::event_loop::yield_now;
 
-/// What one user of a closed loop does, with so many requests under way on its connection.
+/// Task of one user of a closed loop, with this many requests in flight on its connection.
 pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
@@ -55,7 +55,7 @@ async fn operate(user: &mut LoadUser, phase: &mut UserPhase) {
             .await;
         user.user.log.rest(&mut operating).await;
         if operating.started.is_none() {
-            // Nothing could be sent, and others have their turn.
+            // Nothing could be sent, so other tasks run.
             yield_now().await;
             operating.ended = clock.now();
         }

@@ -1,12 +1,12 @@
-//! Load: operations over and over, which are no rounds of a test. An operation is a request, a page, or
-//! whatever the loop of a test has.
+//! Load: repeated operations, outside of rounds. An operation is a request, a page, or the loop of
+//! a test.
 //!
 //! ```text
 //! users: connect, set up, warm up --barrier--> operations until the workload stops --> clean up
 //!
 //! closed loop   each user begins its next operation when the last one has ended (closed), or has
-//!               several requests under way (pipelined)
-//! open loop     a schedule says when; whoever is free takes the next (open)
+//!               several requests in flight (pipelined)
+//! open loop     by a schedule; the next free user takes the operation (open)
 //! ```
 
 mod closed;
@@ -35,10 +35,10 @@ use user::LoadUser;
 
 pub(crate) use workload::Workload;
 
-/// Everything that one thread does, each as a task of its own.
+/// The whole work of one thread, a task for each part.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What the worker with these users does, the `index`th of so many.
+/// Tasks of the worker with these users, the `index`th of `threads`.
 pub(crate) fn tasks(
     workload: &Arc<Workload>,
     load: &LoadDrive,

@@ -1,4 +1,4 @@
-//! The open loop: a schedule says when operations begin, whatever the server does.
+//! The open loop: a schedule determines when operations begin, independently of the server.
 //!
 //! ```text
 //! schedule --timer of a thread--> one queue --> a user who is free, on whichever thread
@@ -6,13 +6,13 @@
 //!                                    '-> more wait than may: dropped, and counted
 //! ```
 //!
-//! Of several users who are free, the one is next whose operation ended last, if users are alike: as clients with a pool
-//! of connections do it, few of them are in use at a low rate. If all had their turn, a server that closes idle connections
-//! would have closed each before its next request. Users with resources of their own have their turn, because those belong
-//! to the load.
+//! Of several free users, the next is the one whose operation ended last, if users are equal: like
+//! clients with a pool of connections, few of them are in use at a low rate. If all took turns, a
+//! server that closes idle connections would have closed each before its next request. Users with
+//! separate resources take turns, because those belong to the load.
 //!
-//! Each thread has a timer for its part of the schedule. One that is late does not hold operations
-//! up: the timer of the next one hands out whatever was planned until then.
+//! Each thread has a timer for its part of the schedule. A late timer does not delay operations:
+//! the timer of the next one dispatches everything that was planned until then.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -33,10 +33,10 @@ use crate::drive::operation::Operation;
 use crate::drive::worker::Worker;
 use crate::event_loop::{sleep, yield_now};
 
-/// Operations handed out before others have their turn.
+/// Operations dispatched before other tasks run.
 const BATCH: u32 = 64;
 
-/// Which of several users who are free is next.
+/// Order of free users.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum FreeUserOrder {
     /// The one that has been free for longest.
@@ -46,7 +46,7 @@ pub(super) enum FreeUserOrder {
     FreeSinceLast,
 }
 
-/// Operations whose moment has come, and users who are free, of all threads.
+/// Due operations, and free users, of all threads.
 #[derive(Default)]
 pub(super) struct Queue {
     order: FreeUserOrder,
@@ -58,14 +58,14 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct QueueState {
     waiting: VecDeque<Arrival>,
-    /// Users who are free, by their threads.
+    /// Free users, by their threads.
     free: Vec<VecDeque<Arc<Seat>>>,
-    /// Number of the last operation that was handed out or dropped.
+    /// Number of the last operation that was dispatched or dropped.
     handed_out: u64,
     is_closed: bool,
 }
 
-/// Where a user waits while it is free.
+/// Slot in which a free user waits.
 struct Seat {
     thread: usize,
     place: Mutex<SeatState>,
@@ -77,7 +77,7 @@ struct SeatState {
     waker: Option<Waker>,
 }
 
-/// A lock whose owner panicked holds what it held: every change here is a single step.
+/// A lock whose owner panicked is still consistent: every change here is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -90,8 +90,8 @@ impl Queue {
         }
     }
 
-    /// Hands operations out that come next in the schedule, unless another thread has done so;
-    /// those are returned for which there is no room.
+    /// Dispatches the next operations of the schedule, unless another thread has done so; returns
+    /// those for which there is no room.
     fn hand_out(&self, arrivals: &[Arrival], thread: usize, room: usize) -> Vec<Arrival> {
         let mut dropped = Vec::new();
         for arrival in arrivals {
@@ -120,7 +120,7 @@ impl Queue {
             let mut state = lock(&self.state);
             let mut place = lock(&seat.place);
             if let Some(arrival) = state.waiting.pop_front() {
-                // One who finds an operation before it is told of one.
+                // A user may find an operation before it is woken for one.
                 if std::mem::take(&mut place.is_taken) {
                     let free = state.of_thread(seat.thread);
                     free.retain(|own| !Arc::ptr_eq(own, seat));
@@ -164,8 +164,8 @@ impl Queue {
 }
 
 impl QueueState {
-    /// How to wake the next of the users who are free, who is not any more: of that thread, or of another where none of
-    /// it is.
+    /// Takes the next free user, and returns its waker: of that thread, or of another if it has
+    /// none.
     fn next_free(&mut self, thread: usize, order: FreeUserOrder) -> Option<Waker> {
         self.of_thread(thread);
         let (before, from) = self.free.split_at_mut(thread);
@@ -186,7 +186,7 @@ impl QueueState {
     }
 }
 
-/// What one user of an open loop does, on one of the threads.
+/// Task of one user of an open loop, on one of the threads.
 pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
@@ -205,7 +205,8 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     let mut free_since = context.clock.now();
     while let Some(arrival) = queue.next(&seat).await {
         let done = user.operate(arrival).await;
-        // Waiting for a free connection is the server's time, and everything after it ours.
+        // Waiting for a free connection is the server's time, later delays are those of the load
+        // generator.
         let due = arrival.planned.unwrap_or(0).max(free_since) + done.paused;
         let late = done.started.unwrap_or(due).saturating_sub(due);
         worker.vitals.add_lateness(late);
@@ -217,7 +218,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     user.leave().await;
 }
 
-/// A user who has not left; a panic is a way of leaving.
+/// A user who has not left; a panic counts as leaving.
 struct AtWork(Arc<Workload>);
 
 impl AtWork {
@@ -233,17 +234,17 @@ impl Drop for AtWork {
     }
 }
 
-/// Hands out the operations of one thread at their moments.
+/// Dispatches the operations of one thread at their moments.
 pub(super) struct Dispatcher {
     pub(super) workload: Arc<Workload>,
     pub(super) worker: Rc<Worker>,
     pub(super) operations: Rc<Operations>,
     /// Operations that may wait.
     pub(super) room: usize,
-    /// The how manyth of how many threads this is.
+    /// Index of this thread, and number of threads.
     pub(super) share: (u32, u32),
     pub(super) spin: Duration,
-    /// Draws the kind of what is never sent; users draw that of what they send.
+    /// Draws the kind of operations that are never sent; users draw that of the others.
     pub(super) rng: ChaCha8Rng,
 }
 
@@ -263,7 +264,7 @@ impl Dispatcher {
         let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
         let mut last = 0;
-        // Those of other threads since the last one of this, and then this one's next.
+        // Operations of other threads since the last one of this, and then this one's next.
         let mut due: Vec<Arrival> = Vec::new();
         for (number, next) in self.workload.schedule() {
             last = number;
@@ -290,15 +291,15 @@ impl Dispatcher {
                 yield_now().await;
             }
         }
-        // The last few are of other threads, which look after them. The distance behind the last operation is part of the
-        // schedule: without it, the rate would be that of one operation more.
+        // The last few are dispatched by other threads. The distance after the last operation is
+        // part of the schedule: without it, the rate would be that of one operation more.
         if let Some(length) = self.workload.length_of_schedule(last) {
             self.wait_for(origin.saturating_add(length)).await;
         }
     }
 
-    /// Waits for a moment of the schedule, unless the run ends before; whether it had to. Far moments are waited for in
-    /// steps, so that an end in between is noticed.
+    /// Waits for a moment of the schedule, unless the run ends before; true if it had to. Distant
+    /// moments are waited for in steps, so that an end in between is noticed.
     async fn wait_for(&self, moment: Nanos) -> bool {
         let clock = self.workload.context().clock;
         let must_wait = moment > clock.now();
@@ -318,12 +319,12 @@ impl Dispatcher {
         due.clear();
     }
 
-    /// Waits a while for the operations that are planned already.
+    /// Waits for a limited time for the operations that are planned already.
     async fn drain(&mut self) {
         let workload = Arc::clone(&self.workload);
         let (clock, queue) = (workload.context().clock, workload.queue());
         let patience = workload.drain;
-        // Other threads may still have a part of the schedule to go.
+        // Other threads may still have a part of the schedule to dispatch.
         let mut last = clock.now();
         while !workload.context().is_over() && clock.now() < last + patience {
             match (workload.is_over(), queue.is_waiting()) {
@@ -345,7 +346,7 @@ impl Dispatcher {
         }
     }
 
-    /// An operation that was planned and is never sent is counted all the same.
+    /// Records an operation that was planned and is never sent.
     fn drop_arrival(&mut self, arrival: Arrival, why: &str) {
         let context = Arc::clone(self.workload.context());
         let Some(drawn) = self.operations.draw(&mut self.rng, arrival.number, 0) else {
@@ -400,7 +401,7 @@ mod tests {
         })
     }
 
-    /// The number of the next operation, for a user who looks once.
+    /// The number of the next operation, for a single poll of a user.
     fn look(queue: &Queue, seat: &Arc<Seat>) -> Poll<Option<u64>> {
         let mut context = Context::from_waker(Waker::noop());
         let next = pin!(queue.next(seat)).poll(&mut context);
@@ -416,7 +417,7 @@ mod tests {
         assert!(queue.hand_out(&arrivals(&[1, 2]), 0, 0).is_empty());
         assert_eq!(look(&queue, &there), Poll::Ready(Some(1)));
         assert_eq!(look(&queue, &here), Poll::Ready(Some(2)));
-        // Nobody is free, and one may wait.
+        // No user is free, and one operation may wait.
         let dropped = queue.hand_out(&arrivals(&[3, 4]), 0, 1);
         assert_eq!(dropped, arrivals(&[4]));
         assert_eq!(look(&queue, &there), Poll::Ready(Some(3)));
@@ -435,10 +436,10 @@ mod tests {
             let seats = [seat(0), seat(0)];
             assert!(seats.iter().all(|seat| look(&queue, seat).is_pending()));
             queue.hand_out(&arrivals(&[1]), 0, 9);
-            // Who is told of it is not free any more.
+            // A woken user is not free any more.
             let is_told = || seats.each_ref().map(|seat| !lock(&seat.place).is_taken);
             assert_eq!(is_told(), expected);
-            // The other one finds it before, and is free in one place again.
+            // The other one finds it before, and is free in one slot again.
             let other = &seats[usize::from(expected[0])];
             assert_eq!(look(&queue, other), Poll::Ready(Some(1)));
             assert!(seats.iter().all(|seat| look(&queue, seat).is_pending()));
@@ -449,7 +450,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_late_holds_nothing_up() {
         let queue = Queue::default();
-        // The second thread hands out what the first should have, which then does nothing.
+        // The second thread dispatches the first one's operations, which then has none.
         assert!(queue.hand_out(&arrivals(&[1, 2]), 1, 9).is_empty());
         assert!(queue.hand_out(&arrivals(&[1]), 0, 9).is_empty());
         let seat = seat(0);

@@ -1,4 +1,4 @@
-//! The operations of a load, prepared: what one of them is, and which comes next.
+//! The prepared operations of a load, and the choice of the next one.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use crate::drive::driver::{Numbering, Operating};
 use crate::drive::step::{PreparedStep, PreparedTests, RequestStep};
 use crate::drive::user::choose;
 
-/// The operations of a run, as the users of one thread and server have them.
+/// The operations of a run, for the users of one thread and server.
 pub(super) struct Operations {
     pub(super) tests: PreparedTests,
     all: RefCell<Vec<Rc<OperationPlan>>>,
     in_turn: bool,
-    /// Users of some tests have loops of their own.
+    /// Users of some tests have different loops.
     have_roles: bool,
-    /// That of the operation that consists of most.
+    /// Kind of the operation with the most parts.
     kind: OperationKind,
 }
 
@@ -27,7 +27,7 @@ impl Operations {
     /// The operations of these tests of a plan.
     ///
     /// # Errors
-    /// Nothing in them is measured.
+    /// They contain nothing that is measured.
     pub(super) fn of(
         tests: PreparedTests,
         plan: &suite::Plan,
@@ -44,15 +44,15 @@ impl Operations {
         })
     }
 
-    /// Leaves out those whose tests cannot be done; false where none is left.
+    /// Removes operations whose tests cannot be done; false if none remains.
     pub(super) fn keep_possible(&self, context: &RunContext) -> bool {
         let mut all = self.all.borrow_mut();
         all.retain(|one| context.goes_on(one.test));
         !all.is_empty()
     }
 
-    /// What the operation of that number, from 1, of a user is: drawn by weight, or the next in the order of
-    /// the suite. `None` where the user has a role in every test, and nothing of these roles is left.
+    /// The operation with that number, from 1, of a user: drawn by weight, or the next in the order
+    /// of the suite. `None` if the user has a role in every test, and none of these roles remains.
     pub(super) fn draw(
         &self,
         rng: &mut ChaCha8Rng,
@@ -82,7 +82,7 @@ impl Operations {
         }
     }
 
-    /// What is to be done.
+    /// The steps of an operation.
     pub(super) fn steps(&self, operation: &OperationPlan) -> &[PreparedStep] {
         let test = &self.tests[usize::from(operation.test.0)];
         let mut steps = &test.loops[operation.in_loop].steps[..];
@@ -95,8 +95,8 @@ impl Operations {
         steps
     }
 
-    /// That operation, which has this number. Where each is a request it has its number, too; where
-    /// each is a request or a page, visits have it.
+    /// Begins that operation with this number. If each is a request it has its number, too; if each
+    /// is a request or a page, visits have it.
     pub(super) fn begin(&self, number: u64, operation: &OperationPlan) -> Operating {
         let is_page = operation.kind == OperationKind::Page;
         Operating {
@@ -108,17 +108,17 @@ impl Operations {
         }
     }
 
-    /// Whether none has requests that wait for one another's responses.
+    /// True if none has requests that depend on one another's responses.
     pub(super) fn fit_a_pipeline(&self) -> bool {
         self.kind != OperationKind::Steps
     }
 
-    /// Whether the files of a page may be fetched in parallel.
+    /// True if the files of a page may be fetched in parallel.
     pub(super) fn have_pages(&self) -> bool {
         self.kind != OperationKind::Request
     }
 
-    /// The requests of an operation that are measured; choices inside it are drawn.
+    /// The measured requests of an operation; choices inside it are drawn.
     pub(super) fn requests<'o>(
         &'o self,
         operation: &OperationPlan,

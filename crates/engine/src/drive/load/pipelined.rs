@@ -1,4 +1,4 @@
-//! The closed loop with several requests under way on one connection (RFC 9112, section 9.3.2).
+//! The closed loop with several requests in flight on one connection (RFC 9112, section 9.3.2).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::drive::step::{PreparedStep, RequestStep};
 use crate::drive::user::{Attempt, Phase, User};
 use crate::event_loop::yield_now;
 
-/// An operation of which requests are still to be sent.
+/// An operation with requests that are still to be sent.
 struct Unsent<'o> {
-    /// The test that it is of, by its place.
+    /// The index of its test.
     test: usize,
     requests: &'o [Rc<RequestStep>],
     operating: Operating,
     is_page: bool,
 }
 
-/// Keeps so many requests under way, and records what comes of them.
+/// Keeps this many requests in flight, and records their results.
 pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserPhase) {
     let workload = Arc::clone(&user.workload);
     let context = Arc::clone(workload.context());
@@ -38,14 +38,14 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
         .iter_mut()
         .map(|script| script.parts(Phase::Measured));
     let mut parts: Vec<_> = parts.collect();
-    // With the test that each is of, by its place.
+    // With the index of the test of each.
     let mut under_way: Vec<(RequestToken, usize, Attempt<'_>)> = Vec::with_capacity(depth);
     let mut unsent: Option<Unsent<'_>> = None;
     let mut now = context.clock.now();
-    // Times in a row that everything under way failed.
+    // Consecutive failures of everything in flight.
     let mut failures = 0;
     loop {
-        // Of what failed together, all is heard of before anything else is asked.
+        // Requests that failed together are all handled before a new one is sent.
         while client.under_way() < depth && !client.has_ended_one() {
             let next = match unsent.take() {
                 Some(unsent) if !unsent.requests.is_empty() => {
@@ -113,7 +113,7 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
         if answered {
             failures = 0;
         } else if client.under_way() == 0 {
-            // A server that does not answer is not asked again at once.
+            // A server that does not respond is not retried at once.
             failures += 1;
             log.hearing.unanswered = failures;
             log.rest(&mut operating).await;

@@ -1,7 +1,7 @@
-//! When the operations of an open loop begin: from the rates and the seed alone.
+//! The moments at which the operations of an open loop begin: from the rates and the seed alone.
 //!
-//! What a server does has no influence on it, and neither has how many threads share it: every
-//! thread goes through the whole schedule and takes its part.
+//! The server has no influence on it, and neither has the number of threads: every thread goes
+//! through the whole schedule and takes its part.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1};
@@ -9,12 +9,12 @@ use record::{Arrivals, Nanos, Stage};
 
 use crate::drive::chance::stream;
 
-/// When an operation is planned.
+/// Planned moment of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlannedArrival {
     /// Nanoseconds since the schedule began.
     pub(super) offset: Nanos,
-    /// The stage that it is of, by its place.
+    /// The index of its stage.
     pub(super) phase: u16,
 }
 
@@ -23,18 +23,18 @@ pub(super) struct PlannedArrival {
 pub(super) struct Schedule {
     arrivals: Arrivals,
     stages: std::vec::IntoIter<Stage>,
-    /// The stage that is gone through now, its place, and when it began, in seconds.
+    /// The current stage, its index, and its beginning, in seconds.
     present: Option<Stage>,
     phase: u16,
     begun: f64,
-    /// Operations of the present stage until now.
+    /// Operations of the current stage so far.
     count: u64,
-    /// Seconds into the present stage; with Poisson arrivals the sum of the distances.
+    /// Seconds into the current stage; with Poisson arrivals the sum of the distances.
     at: f64,
     rng: ChaCha8Rng,
 }
 
-/// The stream of random numbers that no user has.
+/// The stream of random numbers of the schedule, which no user has.
 const STREAM: u64 = u64::MAX;
 
 impl Schedule {
@@ -81,7 +81,8 @@ impl Iterator for Schedule {
                     phase: self.phase,
                 });
             }
-            // Arrivals without a memory: the distance that reaches beyond the stage is drawn anew.
+            // Poisson arrivals are memoryless: a distance that reaches beyond the stage is drawn
+            // again.
             self.begun += stage.duration_s;
             self.present = self.stages.next();
             self.phase = self.phase.saturating_add(1);

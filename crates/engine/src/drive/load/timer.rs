@@ -1,4 +1,4 @@
-//! Waiting for the moments of a schedule, spinning for the last stretch where that is wanted.
+//! Waiting for the moments of a schedule, optionally with busy-waiting at the end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use record::Nanos;
 use crate::clock::{RunClock, nanos};
 use crate::event_loop::sleep_until;
 
-/// Waits until `moment`, the last of it in a busy loop; not at all when it is over.
+/// Waits until `moment`, the last part of it in a busy loop; not at all when it is over.
 pub(super) async fn wait_until(clock: RunClock, moment: Nanos, spin: Duration) {
     let wake_up = moment.saturating_sub(nanos(spin));
     sleep_until(clock.monotonic(wake_up)).await;

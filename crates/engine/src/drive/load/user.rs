@@ -1,11 +1,11 @@
-//! One user of a load: gets ready, does operations as the loop says that it is in, and cleans up.
+//! One user of a load: prepares, does operations as its loop requires, and cleans up.
 //!
 //! ```text
 //! connect --> set-ups --barrier--> warm up --barrier--> operations --barrier--> clean-up
 //! ```
 //!
-//! What is rare is boxed, and ends before users wait for one another: the state of a task has room for all
-//! that it may wait for, and there may be tens of thousands.
+//! Rare futures are boxed, and end before users wait for one another: the state of a task has room
+//! for all that it may wait for, and there may be tens of thousands.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -25,19 +25,19 @@ use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
 use crate::event_loop::sleep;
 
-/// A user who is not at work looks so often whether it is.
+/// Interval at which an inactive user checks if it is active.
 const PIECE_OF_REST: Duration = Duration::from_millis(5);
 
-/// An operation that is to be done.
+/// An operation to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// From 1.
+    /// Number, from 1.
     pub(super) number: u64,
     /// When it is to begin; `None` for at once.
     pub(super) planned: Option<Nanos>,
-    /// The stage of the schedule that it is of.
+    /// Its stage of the schedule.
     pub(super) phase: u16,
-    /// The time, where the clock has just been read.
+    /// The time, if the clock has just been read.
     pub(super) now: Option<Nanos>,
 }
 
@@ -46,15 +46,15 @@ pub(super) struct LoadUser {
     pub(super) user: User,
     pub(super) workload: Arc<Workload>,
     pub(super) operations: Rc<Operations>,
-    /// Where it stands in each test.
+    /// State in each test.
     pub(super) scripts: Vec<Script>,
 }
 
-/// What came of getting ready.
+/// Result of preparing.
 pub(super) struct Ready {
     /// True for one of the users.
     pub(super) leads: bool,
-    /// There is something that can be done.
+    /// There is an operation that can be done.
     pub(super) can_begin: bool,
 }
 
@@ -113,7 +113,7 @@ impl LoadUser {
         Ready { leads, can_begin }
     }
 
-    /// Whether there is something to be set up, or undone: of all users alike.
+    /// True if there is something to set up or clean up: the same for all users.
     fn is_set_up(&self) -> bool {
         let is_prepared = |script: &Script| {
             let test = &script.test;
@@ -132,7 +132,7 @@ impl LoadUser {
             if self.workload.is_over() {
                 break;
             }
-            // One that fails here fails again where it is counted.
+            // A failure here repeats where it is counted.
             let _ = client.connect().await;
         }
     }
@@ -148,7 +148,7 @@ impl LoadUser {
 
     async fn warm_up(&mut self) {
         let context = Arc::clone(self.context());
-        // However long warming up takes, what is measured is the same sequence.
+        // The measured sequence does not depend on the length of the warm-up.
         let sequence = self.user.rng.clone();
         let begun = context.clock.now();
         let (warmup, warmup_time) = self.workload.warmup();
@@ -180,7 +180,7 @@ impl LoadUser {
         self.user.rng = sequence;
     }
 
-    /// Rests until it is one of the users at work; breaks where the load is over before.
+    /// Waits until it is one of the active users; breaks if the load is over before.
     pub(super) async fn wait_for_work(&mut self, phase: &mut UserPhase) -> ControlFlow<()> {
         let context = Arc::clone(self.context());
         // The window does not wait for it.
@@ -243,7 +243,7 @@ impl LoadUser {
         operating
     }
 
-    /// Undoes what getting ready did.
+    /// Cleans up after preparing.
     pub(super) async fn leave(&mut self) {
         if self.is_set_up() {
             self.context().meet().await;

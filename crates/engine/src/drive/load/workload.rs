@@ -1,15 +1,16 @@
-//! What all users of a load run share, over all threads: how much is left to do, and the window.
+//! State shared by all users of a load run, over all threads: the remaining operations, and the
+//! window.
 //!
 //! ```text
 //! closed loop by time   begin --run-in--> |<-- window -->| --run-out--> end
 //! closed loop by number                   |<-- window -->|     none begins once all are begun
 //! ```
 //!
-//! Users who begin an operation together are in no steady state, and what they get done in a window
-//! that opens at the same moment is off by (cv^2 - 1) / 2 operations each, where cv is the standard
-//! deviation of their times over the mean (Cox, *Renewal Theory*, 1962, section 4.2). So the window
-//! opens while they are at work. When it closes they go on, uncounted, until the last operation that
-//! began in it has ended: it was measured under the load that the run is called by.
+//! Users who begin an operation together are in no steady state, and their operations in a window
+//! that opens at the same moment are off by (cv^2 - 1) / 2 each, where cv is the standard deviation
+//! of their times over the mean (Cox, *Renewal Theory*, 1962, section 4.2). So the window opens
+//! while they are active. When it closes they continue, uncounted, until the last operation that
+//! began in it has ended: it was measured under the specified load.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,52 +31,53 @@ use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
 use crate::watch::recorder::KnownWindow;
 
-/// A user whose operations got no answer for so long is silent; when all are, the run ends. So does one in
-/// which operations of the window ended for so long, and no operation ever had the expected response.
+/// Time without a response after which a user is silent; when all are, the run ends. So does one in
+/// which operations of the window have ended for this time, and none ever had the expected
+/// response.
 const SILENCE: Nanos = 5_000_000_000;
-/// From the moment when all users are ready to the first planned one: time to wake everybody.
+/// Time from the readiness of all users to the first planned moment, in which all wake up.
 const RUN_UP: Nanos = 10_000_000;
-/// Who waits for long looks so often whether the run is over.
+/// Interval at which a long wait checks if the run is over.
 pub(super) const STEP: Nanos = 100_000_000;
 /// Stands for a moment that has not come.
 const NEVER: u64 = u64::MAX;
 /// The run-in of a run by time is this part of it, but no longer than that.
 const RUN_IN_PART: Nanos = 10;
 const LONGEST_RUN_IN: Nanos = 10_000_000_000;
-/// The stream of random numbers that no user has, nor the schedule.
+/// The stream of random numbers of a load, which neither a user nor the schedule has.
 const STREAM: u64 = u64::MAX - 1;
 
-/// What all users of a load run share.
+/// State shared by all users of a load run.
 pub(crate) struct Workload {
     context: Arc<RunContext>,
-    /// Operations of all users together, where a number was asked for.
+    /// Operations of all users together, if a number was given.
     limit: Option<u64>,
-    /// How long is measured in a closed loop.
+    /// Measured time of a closed loop.
     duration: Option<Nanos>,
     open: Option<(Arrivals, Vec<record::Stage>)>,
     seed: u64,
     timeout: Nanos,
-    /// How long operations of an open loop that wait are waited for at its end.
+    /// Longest wait for waiting operations at the end of an open loop.
     pub(super) drain: Nanos,
-    /// Requests under way on a connection at a time.
+    /// Requests in flight on a connection at a time.
     pipeline: u64,
     warmup: u32,
     warmup_time: Nanos,
-    /// How long the run-in of a closed loop takes at least; `None` where there is none.
+    /// Shortest run-in of a closed loop; `None` if there is none.
     run_in: Option<Nanos>,
     running_since: AtomicU64,
     /// Users who have ended an operation in the run-in.
     settled: AtomicU32,
-    /// Users with no operation under way that counts, after the window.
+    /// Users without a counted operation in progress, after the window.
     cleared: AtomicU32,
     claimed: AtomicU64,
     at_work: AtomicU32,
     silent: AtomicU32,
-    /// Whether the run ends where all operations fail.
+    /// The run ends if all operations fail.
     ends_if_all_fail: bool,
     /// An operation got the expected response.
     has_succeeded: AtomicBool,
-    /// When the first operation of the window ended, where none has had the expected response.
+    /// When the first operation of the window ended, if none has had the expected response.
     failing_since: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
@@ -83,15 +85,15 @@ pub(crate) struct Workload {
     /// Threads that are through with their part of the schedule.
     through: AtomicU32,
     go: Cancel,
-    /// What is handed out in an open loop.
+    /// Operations to be dispatched in an open loop.
     queue: Queue,
-    /// Connections opened until now, since when, and the distance between two of them.
+    /// Number of connections opened, start, and distance between two of them.
     opened: AtomicU64,
     opening_since: OnceLock<Nanos>,
     connect_distance: Nanos,
 }
 
-/// Users are alike who have no collection and no set-up of their own.
+/// Users are equal if they have neither a collection nor a set-up each.
 fn free_user_order(plan: &Plan) -> FreeUserOrder {
     let is_prepared = |test: &TestPlan| !(test.setup.is_empty() && test.cleanup.is_empty());
     if plan.workspace == Workspace::Collection || plan.tests.iter().any(is_prepared) {
@@ -151,7 +153,7 @@ impl Workload {
         &self.context
     }
 
-    /// How often each user does an operation before measuring, and for how many nanoseconds at least.
+    /// Operations of each user before measuring, and their shortest time in nanoseconds.
     pub(super) fn warmup(&self) -> (u32, Nanos) {
         (self.warmup, self.warmup_time)
     }
@@ -166,7 +168,8 @@ impl Workload {
         }
     }
 
-    /// No further operation counts: nor did any after the window was due to end, if nobody has noticed.
+    /// Notes that no further operation counts: nor did any after the window was due to end, if that
+    /// was not noticed.
     pub(crate) fn stop(&self) {
         self.stop_at(self.context.clock.now().min(self.due()));
     }
@@ -179,21 +182,21 @@ impl Workload {
         self.tell(moment, |test| EventKind::MeasuringEnded { test });
     }
 
-    /// Tells of something that concerns all tests: a load does them in one window.
+    /// Writes an event that concerns all tests: a load does them in one window.
     fn tell(&self, moment: Nanos, event: impl Fn(TestId) -> EventKind) {
         for test in &self.context.plan.tests {
             self.context.journal.write_at(moment, event(test.id));
         }
     }
 
-    /// One of so many threads is through with its part of the schedule; the others go on.
+    /// Notes that one of the threads is through with its part of the schedule; the others continue.
     pub(super) fn leave_schedule(&self, threads: u32) {
         if self.through.fetch_add(1, Ordering::SeqCst) + 1 == threads {
             self.stop();
         }
     }
 
-    /// Ends the run where responses came for a while, and none ever was the expected one.
+    /// Ends the run if responses came for a while, and none ever was the expected one.
     fn heard_response(&self, heard: &Heard<'_>) {
         if !self.ends_if_all_fail || self.has_succeeded.load(Ordering::Relaxed) {
             return;
@@ -214,7 +217,7 @@ impl Workload {
         }
     }
 
-    /// Whether no further operation that counts may begin.
+    /// True if no further counted operation may begin.
     pub(super) fn is_over(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || self.context.is_over()
     }
@@ -226,7 +229,7 @@ impl Workload {
             .map_or(NEVER, |duration| begun.saturating_add(duration))
     }
 
-    /// When the run will have been over, as far as is known now, for as long as one request may
+    /// When the run will have been over, as far as it is known now, for as long as one request may
     /// take.
     pub(super) fn cut_off(&self) -> Nanos {
         let ended = self.due().min(self.ended.load(Ordering::Relaxed));
@@ -234,7 +237,7 @@ impl Workload {
     }
 
     /// Takes the number of the next operation, from 1; `None` when there is no next one. `oldest`
-    /// is when the first of those began that the user has under way.
+    /// is the beginning of the oldest operation of the user in progress.
     pub(super) fn claim(
         &self,
         user: &mut UserPhase,
@@ -265,7 +268,7 @@ impl Workload {
     }
 
     /// Opens the window once every user has ended an operation and some time has passed; a random
-    /// part of an operation later, since users with equal times may still keep step. The slowest
+    /// part of an operation later, since users with equal times may still be in step. The slowest
     /// are waited for as long as one request may take.
     fn run_in(&self, user: &mut UserPhase, now: Nanos) {
         self.settle(user);
@@ -281,7 +284,7 @@ impl Workload {
         if self.running_since.swap(NEVER, Ordering::SeqCst) == NEVER {
             return;
         }
-        // Of those claimed, the last of each user are under way.
+        // Of the claimed operations, the last of each user are in progress.
         let under_way = u64::from(users) * self.pipeline;
         let claimed = self.claimed.load(Ordering::Relaxed);
         let ended = claimed.saturating_sub(under_way).max(u64::from(users));
@@ -290,15 +293,15 @@ impl Workload {
         self.begin(self.context.clock.now() + (mean * part) as Nanos);
     }
 
-    /// The window need not wait any longer for a user who has ended an operation.
+    /// Notes that the window need not wait any longer for a user who has ended an operation.
     pub(super) fn settle(&self, user: &mut UserPhase) {
         if user.has_ended_one && !std::mem::replace(&mut user.is_settled, true) {
             self.settled.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Whether, after the window, nothing that counts is under way any more. Where a number of
-    /// operations was asked for, exactly these are begun.
+    /// True if, after the window, no counted operation is in progress any more. If a number of
+    /// operations was given, exactly these are begun.
     fn is_run_out(&self, user: &mut UserPhase, oldest: Option<Nanos>) -> bool {
         let ended = self.ended.load(Ordering::Acquire);
         if oldest.is_none_or(|oldest| oldest > ended) {
@@ -307,7 +310,7 @@ impl Workload {
         self.limit.is_some() || self.cleared.load(Ordering::SeqCst) >= self.context.users
     }
 
-    /// A user begins nothing any more, as of `now`.
+    /// Notes that a user begins nothing any more, as of `now`.
     pub(super) fn leave(&self, user: &mut UserPhase, now: Nanos) {
         if now >= self.due() {
             self.stop_at(self.due());
@@ -315,15 +318,15 @@ impl Workload {
         self.clear(user);
     }
 
-    /// A user has nothing under way that counts, nor will have.
+    /// Notes that a user has no counted operation in progress, nor will have.
     fn clear(&self, user: &mut UserPhase) {
         if !std::mem::replace(&mut user.is_clear, true) {
             self.cleared.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// A user is ready. With the last of them users begin, and where there is no run-in the window
-    /// does, before any of them has begun an operation.
+    /// Notes that a user is ready. With the last of them users begin, and without a run-in the
+    /// window does, before any of them has begun an operation.
     pub(super) fn arrive(&self) {
         if self.at_work.fetch_add(1, Ordering::SeqCst) + 1 < self.context.users {
             return;
@@ -341,12 +344,13 @@ impl Workload {
         self.tell(moment, |test| EventKind::MeasuringStarted { test });
     }
 
-    /// All users of an open loop are ready: the schedule begins in a moment, where anything can be done.
+    /// Starts the schedule of an open loop, after all users are ready, if anything can be done.
     pub(super) fn start_schedule(&self, can_begin: bool) {
         if can_begin {
             self.begin(self.context.clock.now() + RUN_UP);
         }
-        // Without anything to do, the run is stopped already, and the schedule ends before it begins.
+        // Without any operation, the run is stopped already, and the schedule ends before it
+        // begins.
         self.go.cancel();
     }
 
@@ -354,14 +358,14 @@ impl Workload {
         &self.queue
     }
 
-    /// Waits for the schedule to begin, and says when it does; `None` where it does not.
+    /// Waits for the schedule to begin, and returns when it does; `None` if it does not.
     pub(super) async fn schedule_begins(&self) -> Option<Nanos> {
         self.go.cancelled().await;
         let begun = self.begun.load(Ordering::Acquire);
         (begun != NEVER).then_some(begun)
     }
 
-    /// The schedule of an open loop, as far as it goes.
+    /// The schedule of an open loop, up to its end.
     pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, PlannedArrival)> + use<> {
         let (arrivals, stages) = self
             .open
@@ -373,7 +377,8 @@ impl Workload {
             .take(limit.unwrap_or(usize::MAX))
     }
 
-    /// How long the schedule lasts, the last operation of which has this number; `None` where it is cut off behind it.
+    /// Length of the schedule whose last operation has this number; `None` if it is cut off behind
+    /// it.
     pub(super) fn length_of_schedule(&self, last: u64) -> Option<Nanos> {
         let (_, stages) = self.open.as_ref()?;
         let seconds: f64 = stages.iter().map(|stage| stage.duration_s).sum();
@@ -397,8 +402,8 @@ impl Workload {
     }
 }
 
-/// How long users of a closed loop are at work at least before the window opens: where a number of
-/// operations was asked for, none, and where a goal ends the run no time in particular.
+/// Shortest time for which users of a closed loop are active before the window opens: none if a
+/// number of operations was given, and no particular one if a goal ends the run.
 fn run_in_of(load: &LoadDrive) -> Option<Nanos> {
     let part = || load.duration.map(nanos).unwrap_or(0) / RUN_IN_PART;
     match (&load.requests, &load.until) {
@@ -408,26 +413,27 @@ fn run_in_of(load: &LoadDrive) -> Option<Nanos> {
     }
 }
 
-/// How far one user of a closed loop is.
+/// Progress of one user of a closed loop.
 #[derive(Debug, Default)]
 pub(super) struct UserPhase {
-    /// An operation of its own has ended.
+    /// One of its operations has ended.
     pub(super) has_ended_one: bool,
-    /// It has been counted among those of which that is so.
+    /// The user has been counted in `settled`.
     is_settled: bool,
-    /// It has been counted among those who have nothing under way that counts.
+    /// The user has been counted in `cleared`.
     is_clear: bool,
 }
 
 impl Driver for Arc<Workload> {
-    /// What is begun is ended, within the time that one request may take beyond the end of pauses.
+    /// Operations that were begun are ended, within the time that one request may take beyond the
+    /// end of pauses.
     fn goes_on(&self, test: TestId, now: Nanos) -> bool {
         self.context.goes_on(test) && now < self.end_of_pauses().saturating_add(self.timeout)
     }
 
     fn end_of_pauses(&self) -> Nanos {
         match (self.limit, &self.open) {
-            // What was asked for counts as a whole, and is done as it would be earlier.
+            // A given number of operations counts as a whole, and is done as earlier.
             (Some(_), _) | (_, Some(_)) => self.cut_off(),
             (None, None) => self.due().min(self.ended.load(Ordering::Relaxed)),
         }
@@ -437,7 +443,7 @@ impl Driver for Arc<Workload> {
         false
     }
 
-    /// Takes note of whether the server still answers.
+    /// Notes if the server still responds.
     fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
         if heard.answered {
             if std::mem::take(&mut hearing.is_silent) {

@@ -1,11 +1,11 @@
-//! When a server that was just started is warm.
+//! Detects when a newly started server is warm.
 
 use record::Nanos;
 
-/// Rounds that are looked at for the first time; after that, twice as many each time.
+/// Rounds before the first check; after that, twice as many each time.
 const FIRST_LOOK: usize = 8;
 
-/// The share by which the later half of the rounds may be quicker than the earlier one in a steady
+/// The share by which the later half of the rounds may be quicker than the earlier one for a steady
 /// server. Medians of a few rounds differ by as much.
 const QUICKER: f64 = 0.05;
 
@@ -21,8 +21,8 @@ pub(super) struct Warmup {
 }
 
 impl Warmup {
-    /// So many rounds at least; then for a quarter of `steady_within` and until they get no quicker,
-    /// but for no longer than all of it.
+    /// At least `least` rounds; then for a quarter of `steady_within` and until they get no
+    /// quicker, but for no longer than all of it.
     pub(super) fn new(least: u32, steady_within: Nanos) -> Self {
         Warmup {
             least,
@@ -33,7 +33,7 @@ impl Warmup {
         }
     }
 
-    /// A round is done.
+    /// Adds a round.
     pub(super) fn add(&mut self, took: Nanos) {
         self.rounds.push(took);
         self.spent += took;
@@ -43,7 +43,7 @@ impl Warmup {
         }
     }
 
-    /// There is no need for another round, or no time.
+    /// True if no further round is needed, or there is no time.
     pub(super) fn is_over(&self) -> bool {
         let enough = self.rounds.len() >= self.least as usize;
         let steady = self.is_steady && self.spent >= self.steady_within / 4;
@@ -51,8 +51,8 @@ impl Warmup {
     }
 }
 
-/// The later half is not quicker than the earlier one, by their medians: a single slow round says
-/// nothing.
+/// True if the later half is not quicker than the earlier one, by their medians: a single slow
+/// round is no evidence.
 fn is_steady(rounds: &[Nanos]) -> bool {
     let (earlier, later) = rounds.split_at(rounds.len() / 2);
     median(later) >= median(earlier) * (1.0 - QUICKER)
@@ -71,7 +71,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// Rounds until it is over, of a server whose nth round takes so long.
+    /// Rounds until it is over, for a server with these times of its rounds.
     fn rounds(mut warmup: Warmup, took: impl Fn(usize) -> Nanos) -> usize {
         while !warmup.is_over() {
             warmup.add(took(warmup.rounds.len()));

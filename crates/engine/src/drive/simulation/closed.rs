@@ -11,7 +11,7 @@ use super::server::{SimulatedReply, SimulatedServer};
 use super::{GET, MS, Simulation, queue, span};
 use crate::drive::LoadDrive;
 
-/// Work that is drawn, between so much and so much.
+/// Work that is drawn between two bounds.
 pub(super) fn drawn(
     seed: u64,
     from: Nanos,
@@ -80,7 +80,7 @@ proptest! {
             // Each had ended an operation when the window opened.
             let first = of(user).map(|(_, done)| done).min();
             prop_assert!(first.is_some_and(|first| first <= begun), "{user} {first:?} {begun}");
-            // And has operations under way without a gap until the last one that counts has ended.
+            // And has operations in progress without a gap until the last counted one has ended.
             let mut own: Vec<_> = of(user).collect();
             own.sort_unstable();
             prop_assert!(own.windows(2).all(|two| two[0].1 == two[1].0));
@@ -100,7 +100,7 @@ proptest! {
              - GET: page\n        measure: Get\n      - think: {{constant: {pause}ms}}\n"
         );
         let load = LoadDrive { duration: Some(Duration::from_secs(10)), ..LoadDrive::default() };
-        // As many processors as users: nobody waits for another.
+        // As many processors as users: none waits for another.
         let server = server(users as usize, move |_| work * MS);
         let run = Simulation::load(&suite, users, load, server).run();
         let (begun, ended) = run.window(0);
@@ -109,7 +109,7 @@ proptest! {
         let off = (counted.count() as f64 - expected).abs();
         // One operation more or less for each user.
         prop_assert!(off <= f64::from(users), "{off} of {expected}");
-        // Nobody thinks to the end of a pause when nothing counts any more.
+        // No user pauses to the end when nothing counts any more.
         prop_assert!(run.took <= ended + work * MS + 20 * MS, "{} {ended}", run.took);
     }
 }

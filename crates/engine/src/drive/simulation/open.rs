@@ -25,8 +25,8 @@ fn pacing(arrivals: Arrivals, stages: Vec<Stage>, max_waiting: u32) -> LoadDrive
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// However the server is loaded, operations are those of the queueing model: planned by the schedule,
-    /// begun on the first connection that is free, dropped where too many wait.
+    /// At every load of the server, operations are those of the queueing model: planned by the
+    /// schedule, begun on the first free connection, dropped if too many wait.
     #[test]
     fn every_operation_is_that_of_the_queueing_model(
         seed: u64,
@@ -53,7 +53,8 @@ proptest! {
         let done = samples.iter().filter(|one| one.outcome == Outcome::Ok);
         let done: Vec<_> = done.map(|one| (one.moments.planned, span(one).0, span(one).1)).collect();
         prop_assert_eq!(done, model.done);
-        // Every stage is known of its operations, and the distance behind the last one is part of the schedule.
+        // Every stage is known of its operations, and the distance after the last one is part of
+        // the schedule.
         let (begun, ended) = run.window(0);
         prop_assert!(ended >= begun + 400 * MS * rates.len() as u64);
         for one in &samples {

@@ -1,4 +1,4 @@
-//! Operations of several steps, where something comes between.
+//! Operations of several steps, with pauses or failures in between.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -137,7 +137,7 @@ tests:
     assert_eq!(run.count(Outcome::Ok), 200);
     assert!(run.latest <= 2 * MS, "{}", run.latest);
 
-    // What cannot be saved without its lock is broken off, and the lock released, which takes a while.
+    // A save without its lock is abandoned, and the lock released, which takes a while.
     let locked = "
 suite: broken
 needs: webdav
@@ -187,7 +187,7 @@ tests:
     );
     let is_back = Rc::new(Cell::new(0));
     let back = Rc::clone(&is_back);
-    // It is away for four seconds.
+    // The server is away for four seconds.
     let server = SimulatedServer::new(64, move |seen, _| {
         if (2_000 * MS..6_000 * MS).contains(&seen.at) {
             return SimulatedReply::Close;
@@ -196,7 +196,7 @@ tests:
         SimulatedReply::After(MS)
     });
     let run = Simulation::load(&suite, 16, open(50.0, 10.0), server).run();
-    // As soon as it is back, nobody is busy with what is not sent.
+    // As soon as it is back, no user is busy with requests that are not sent.
     let planned_later = run
         .of("Get0")
         .filter(|one| one.moments.planned > 6_100 * MS);

@@ -1,9 +1,9 @@
-//! The queueing model that runs are compared with: users or connections, one queue, processors. Written
-//! down by itself, so that it can only be wrong in another way.
+//! The queueing model that runs are compared with: users or connections, one queue, processors.
+//! Written independently, so that its errors would be different ones.
 
 use record::Nanos;
 
-/// A station of so many processors that serve in the order of arrival.
+/// A station of this many processors that serve in the order of arrival.
 #[derive(Clone)]
 pub(super) struct Station {
     free: Vec<Nanos>,
@@ -16,7 +16,7 @@ impl Station {
         }
     }
 
-    /// When somebody leaves who arrives then, and needs so long. Arrivals come in order.
+    /// Departure of a customer with this arrival and work. Arrivals come in order.
     pub(super) fn leaves(&mut self, arrival: Nanos, work: Nanos) -> Nanos {
         let first = self.free.iter().enumerate().min_by_key(|(_, free)| **free);
         let (place, free) = first.unwrap();
@@ -26,8 +26,8 @@ impl Station {
     }
 }
 
-/// When the operations of a closed loop begin and end: so many users begin at `begun`, each begins its next
-/// when its last has ended. Sorted.
+/// When the operations of a closed loop begin and end: `users` begin at `begun`, each begins its
+/// next when its last has ended. Sorted.
 pub(super) fn closed(
     users: usize,
     processors: usize,
@@ -48,16 +48,16 @@ pub(super) fn closed(
     spans
 }
 
-/// What becomes of planned operations of an open loop.
+/// Results of planned operations of an open loop.
 pub(super) struct OpenModel {
     /// Planned, begun, ended; in the order of the schedule.
     pub(super) done: Vec<(Nanos, Nanos, Nanos)>,
-    /// Those for which there was no room.
+    /// Number of those for which there was no room.
     pub(super) dropped: usize,
 }
 
-/// Planned moments on so many connections to so many processors, of which so many may wait for a
-/// connection.
+/// Planned moments on this many connections to this many processors, of which a limited number may
+/// wait for a connection.
 pub(super) fn open(
     planned: &[Nanos],
     connections: usize,
@@ -69,7 +69,7 @@ pub(super) fn open(
     let mut free = vec![0; connections];
     let (mut done, mut dropped): (Vec<(Nanos, Nanos, Nanos)>, usize) = (Vec::new(), 0);
     for planned in planned {
-        // Those before it that have found no connection yet.
+        // Earlier ones without a connection yet.
         let waiting = done.iter().filter(|(_, begun, _)| begun > planned).count();
         let (place, at) = free
             .iter()

@@ -88,11 +88,12 @@ proptest! {
                 of_it.nth(requests as usize - 1).unwrap().1
             });
             let slowest = slowest.max().unwrap();
-            // Whoever is through goes on until what began in the window has ended, a round at most.
+            // A user who is through continues until the rounds of the window have ended, a round at
+            // most.
             let late = own.iter().filter(|(started, _)| *started > slowest + 500 * MS);
             prop_assert_eq!(late.count(), 0);
         }
-        // One of the users sets up what is shared.
+        // One of the users sets up the shared resource.
         let shared = times(&|one| one.purpose == "Second set-up" && one.method == "PUT");
         prop_assert_eq!(shared.len(), 1);
     }

@@ -1,5 +1,4 @@
-//! A server of which it is known how long it takes: so many processors, one queue, and times that are drawn
-//! or given.
+//! A server with known times: a number of processors, one queue, and times that are drawn or given.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
@@ -15,14 +14,14 @@ use crate::drive::load::Task;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::{Source, sleep_until, spawn};
 
-/// How a request is answered.
+/// How a request is responded to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SimulatedReply {
-    /// As the method wants it, after so much work.
+    /// With the usual response to its method, after this much work.
     After(Nanos),
     /// With this status, at once.
     Status(u16),
-    /// Never.
+    /// Without a response.
     Never,
     /// The connection ends.
     Close,
@@ -35,36 +34,36 @@ pub(super) struct SeenRequest {
     pub(super) path: String,
     /// The number in X-Prestan.
     pub(super) number: u64,
-    /// What it says in brackets.
+    /// The name in brackets in X-Prestan.
     pub(super) purpose: String,
     /// Simulated time of its arrival.
     pub(super) at: Nanos,
 }
 
-/// Decides how a request is answered, which is the so manieth, from 0.
+/// Decides the reply to a request, given its 0-based number.
 type Decide = dyn FnMut(&SeenRequest, usize) -> SimulatedReply;
 
-/// The server.
+/// A simulated server.
 #[derive(Clone)]
 pub(super) struct SimulatedServer(Rc<ServerState>);
 
 struct ServerState {
     decide: RefCell<Box<Decide>>,
-    /// When each processor is free.
+    /// When each processor becomes free.
     free: RefCell<Vec<Nanos>>,
     seen: RefCell<Vec<SeenRequest>>,
     /// When the run began.
     origin: Cell<Nanos>,
     over: Cancel,
     at_work: Cell<usize>,
-    /// A connection ends after so long without a request.
+    /// Idle time after which a connection ends.
     idle_limit: Cell<Option<Nanos>>,
-    /// A header field that responses have.
+    /// A header field of responses.
     extra_field: Cell<&'static str>,
 }
 
 impl SimulatedServer {
-    /// One with so many processors.
+    /// A server with this many processors.
     pub(super) fn new(
         processors: usize,
         decide: impl FnMut(&SeenRequest, usize) -> SimulatedReply + 'static,
@@ -81,19 +80,20 @@ impl SimulatedServer {
         }))
     }
 
-    /// The same that ends connections after so long without a request, and has this header field in its responses.
+    /// The same server, which ends connections after this idle time, and has this header field in
+    /// its responses.
     pub(super) fn with_idle_limit(self, limit: Nanos, extra_field: &'static str) -> Self {
         self.0.idle_limit.set(Some(limit));
         self.0.extra_field.set(extra_field);
         self
     }
 
-    /// What it has seen, in order.
+    /// The requests it has seen, in order.
     pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.0.seen.borrow().clone()
     }
 
-    /// The tasks, with the server beside them until they have ended.
+    /// The tasks, with the server running until they have ended.
     pub(super) fn serving(&self, socket: &Path, tasks: Vec<Task>) -> Vec<Task> {
         let state = &self.0;
         state.at_work.set(tasks.len());
@@ -142,7 +142,7 @@ async fn accept(state: Rc<ServerState>, listener: UnixListener) {
     }
 }
 
-/// Answers the requests of a connection, one after the other.
+/// Responds to the requests of a connection, one after the other.
 async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
     stream.set_nonblocking(true).unwrap();
     let source = Source::new(OwnedFd::from(stream.try_clone().unwrap())).unwrap();
@@ -161,7 +161,7 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
             }
             let extra_field = format!("\r\n{}", state.extra_field.get());
             answer = answer.replacen("\r\n", &extra_field, 1);
-            // A client that has given up is not there any more.
+            // A client that has given up is gone.
             if stream.write_all(answer.as_bytes()).is_err() {
                 return;
             }
@@ -197,7 +197,7 @@ enum Work {
 }
 
 impl ServerState {
-    /// Takes a request in, and says when its answer leaves.
+    /// Takes a request, and returns when its response leaves.
     fn work(&self, seen: SeenRequest) -> Work {
         let number = self.seen.borrow().len();
         let reply = (self.decide.borrow_mut())(&seen, number);
@@ -216,7 +216,7 @@ impl ServerState {
     }
 }
 
-/// The first request in these bytes, and how long it is.
+/// The first request in these bytes, and its length.
 fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
@@ -241,7 +241,7 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
     (bytes.len() >= end + body).then_some((seen, end + body))
 }
 
-/// What a server says to a request that it has carried out.
+/// The server's response to a request that it has carried out.
 fn answer_to(seen: &SeenRequest) -> String {
     match seen.method.as_str() {
         "HEAD" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_owned(),

@@ -1,4 +1,5 @@
-//! Whole runs side by side, each with a user and a server of its own, that do their tests in turns.
+//! Whole runs side by side, each with a separate user and server, which take turns with their
+//! tests.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -52,11 +53,11 @@ tests:
         measure: Put
 ";
 
-/// The most that a request takes, and a batch.
+/// The longest time of a request, and of a batch.
 const SLOWEST: Nanos = MS;
 const BATCH: Nanos = 2 * MS;
 
-/// A request: which run it is of, from when until when its server had it, and what it is for.
+/// A request: its run, its time at the server, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TurnedRequest {
     from: Nanos,
@@ -152,7 +153,7 @@ impl RunBeside {
         }
     }
 
-    /// What happened to a test of it first.
+    /// When an event first happened to one of its tests.
     fn at(&self, kind: &EventKind) -> Option<Nanos> {
         let events = self.events.0.lock().unwrap();
         let event = events.iter().find(|event| event.kind == *kind);
@@ -206,7 +207,7 @@ fn side_by_side(
     (runs, all)
 }
 
-/// What a run does in one turn.
+/// The work of a run in one turn.
 #[derive(Debug)]
 struct TurnedBatch {
     test: usize,
@@ -266,7 +267,7 @@ proptest! {
     ) {
         let duration = duration.map(Duration::from_millis);
         let (runs, all) = side_by_side(seed, count, parity, duration, None);
-        // Whatever is asked, only one server works.
+        // In any case, only one server is active.
         prop_assert!(all.windows(2).all(|two| two[0].to <= two[1].from));
         let of_run = |run| batches(&all, run);
         let mut turns: Vec<TurnedBatch> = (0..count).flat_map(of_run).collect();
@@ -294,7 +295,7 @@ proptest! {
                 let found: usize = measured.iter().map(|batch| batch.requests).sum();
                 match duration.map(nanos) {
                     None => prop_assert_eq!(found, requests),
-                    // Waiting for the others is none of it.
+                    // Waiting for the others does not count.
                     Some(duration) => prop_assert!((duration..duration + SLOWEST).contains(&time)),
                 }
             }
@@ -315,7 +316,7 @@ proptest! {
         let ended = |run: usize| runs[run].ended.borrow().unwrap();
         if ended(which) > at {
             prop_assert!(late.clone().all(is_clean_up), "{:?}", late.collect::<Vec<_>>());
-            // A request under way, and the collection of the test.
+            // A request in flight, and the collection of the test.
             prop_assert!(ended(which) <= at + 4 * SLOWEST, "{}", ended(which) - at);
         }
         let others = all.iter().filter(|one| one.run != which || one.from < at);

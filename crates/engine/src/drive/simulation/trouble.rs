@@ -1,4 +1,4 @@
-//! Servers that do not answer, and runs that are interrupted.
+//! Servers that do not respond, and runs that are interrupted.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::clock::nanos;
 use crate::drive::LoadDrive;
 use crate::event_loop::patience::BEAT;
 
-/// Room for the watchdog, which looks round at its beat.
+/// Room for the watchdog, which checks at its beat.
 const LATE: Nanos = 10 * MS + 1;
 
 proptest! {
@@ -46,7 +46,8 @@ proptest! {
         });
         let load = LoadDrive { requests: Some(120), warmup: 0, ..LoadDrive::default() };
         let run = Simulation::load(GET, users, load, server).run();
-        // GET may be sent again: what fails is only what met two ends in a row on a fresh connection.
+        // GET may be sent again: only requests fail that met two ends in a row on a fresh
+        // connection.
         let failed = run.count(Outcome::Reset);
         prop_assert_eq!(run.count(Outcome::Ok) + failed, 120);
         prop_assert!(run.samples.iter().any(|one| one.resent));
@@ -89,7 +90,7 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
     let silent = aborted - last;
     // The slowest of the users notices it at its next attempt, after a rest of a second at most.
     assert!((5_000 * MS..6_100 * MS).contains(&silent), "{silent}");
-    // It was not asked a hundred thousand times meanwhile.
+    // It did not get a hundred thousand requests meanwhile.
     assert!(run.samples.len() < 200, "{}", run.samples.len());
 }
 
@@ -124,10 +125,10 @@ tests:
     let none = run(0, true);
     let silent = none.at(aborted).unwrap() - none.at(begins_to_measure).unwrap();
     assert!((5_000 * MS..5_200 * MS).contains(&silent), "{silent}");
-    // What fails later may recover.
+    // Later failures may end.
     let later = run(30, true);
     assert_eq!(later.at(aborted), None);
-    // A search for the load that is too much wants to know that all failed.
+    // A search for the load that is too much needs the result that all failed.
     let searched = run(0, false);
     assert_eq!(searched.at(aborted), None);
 }
@@ -179,13 +180,13 @@ fn a_window_ends_when_it_is_due_where_the_run_is_interrupted_before_anybody_noti
         ..LoadDrive::default()
     };
     let mut simulation = Simulation::load(GET, 2, load, server);
-    // All wait for their second answer.
+    // All wait for their second response.
     simulation.interrupted_at = Some(950 * MS);
     let (begun, ended) = simulation.run().window(0);
     assert_eq!(ended - begun, 2 * MS);
 }
 
-/// How many connections were opened for LOCK, and how many for GET, with pauses around 1 s.
+/// Connections opened for LOCK, and for GET, with pauses around 1 s.
 fn connections_with_pauses(server: SimulatedServer) -> (usize, usize) {
     let suite = "
 suite: pausing
@@ -221,7 +222,8 @@ fn what_must_not_be_repeated_is_not_sent_on_a_connection_that_is_about_to_end() 
     let server = || SimulatedServer::new(1, |_, _| SimulatedReply::After(MS));
     let limit = 1_000 * MS;
     assert_eq!(connections_with_pauses(server()).1, 0);
-    // The second LOCK meets a connection that has ended. From then on none is sent after a pause of 0.9 s.
+    // The second LOCK meets a connection that has ended. From then on none is sent after a pause of
+    // 0.9 s.
     let seen = connections_with_pauses(server().with_idle_limit(limit, ""));
     let announced = "Keep-Alive: timeout=1, max=100\r\n";
     let told = connections_with_pauses(server().with_idle_limit(limit, announced));

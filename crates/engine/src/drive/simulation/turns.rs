@@ -1,5 +1,6 @@
-//! Runs side by side in turns: when each of them is at work, to the nanosecond, over thousands of seeded
-//! schedules with tests that others do not have, runs that end early, and runs that are cancelled.
+//! Runs side by side in turns: when each of them is active, to the nanosecond, over thousands of
+//! seeded schedules with tests that others do not have, runs that end early, and runs that are
+//! cancelled.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,16 +17,16 @@ use crate::drive::turns::{Turn, Turns};
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::{EventLoop, next_lost, sleep_until, spawn};
 
-/// Durations are multiples of this, and moments at which runs end early are not, each with a remainder
-/// of its own: nothing that happens at two runs happens at the same moment.
+/// Durations are multiples of this, and moments at which runs end early are not, each with a
+/// different remainder: nothing happens at two runs at the same moment.
 const TICK: Nanos = 64;
 
 /// How a run ends before it has done its tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EarlyEnd {
-    /// It is gone, whatever it does.
+    /// The run is gone at once.
     Lost,
-    /// It is cancelled: it ends what it does within so long.
+    /// The run is cancelled: it ends its current work within this time.
     Cancelled(Nanos),
 }
 
@@ -34,14 +35,14 @@ enum EarlyEnd {
 struct PlayedRun {
     /// When it is ready for its first test.
     comes: Nanos,
-    /// How long each slot of each test takes; it does not have a test without any.
+    /// Time of each slot of each test; a test without slots does not exist in this run.
     tests: Vec<Vec<Nanos>>,
-    /// After each test, it does something else for so long.
+    /// Time of other work after each test.
     pauses: Vec<Nanos>,
     ends: Option<(Nanos, EarlyEnd)>,
 }
 
-/// A run is at work on a slot of a test.
+/// A run is active in a slot of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PlayedSlot {
     from: Nanos,
@@ -51,7 +52,7 @@ struct PlayedSlot {
     slot: usize,
 }
 
-/// What came of it: slots in the order in which they began, and when each run ended.
+/// Result: slots in the order in which they began, and the end of each run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PlayedTurns {
     slots: Vec<PlayedSlot>,
@@ -107,7 +108,7 @@ impl PlayedRun {
         }
     }
 
-    /// Until when it is at work at most.
+    /// Latest time at which it is active.
     fn latest(&self) -> Nanos {
         match self.ends {
             Some((at, EarlyEnd::Lost)) => at,
@@ -188,7 +189,7 @@ fn played(runs: &[PlayedRun], parity: usize) -> PlayedTurns {
                 log.borrow_mut().ended[number] = clock.now();
             });
         }
-        // Time has an end: who waits for ever is lost there.
+        // Time is limited: a run that waits for ever is lost there.
         tokio::select! {
             lost = next_lost() => assert_eq!(lost, None),
             () = sleep_until(clock.monotonic(3_600_000 * MS)) => panic!("a run waits for ever"),
@@ -197,7 +198,7 @@ fn played(runs: &[PlayedRun], parity: usize) -> PlayedTurns {
     Rc::into_inner(log).unwrap().into_inner()
 }
 
-/// What a run does next, in the model.
+/// State of a run in the model.
 struct ModelRun<'r> {
     run: &'r PlayedRun,
     test: usize,
@@ -211,7 +212,7 @@ impl ModelRun<'_> {
         self.run.tests.get(self.test).map_or(&[], Vec::as_slice)
     }
 
-    /// What it has done by now beside its turns: it passes over tests that it does not have.
+    /// Advances over its work outside of turns: it skips tests that it does not have.
     fn go_on(&mut self, now: Nanos) {
         while self.gone.is_none() && self.ready <= now && self.times().is_empty() {
             if self.test < self.run.tests.len() {
@@ -222,7 +223,7 @@ impl ModelRun<'_> {
         }
     }
 
-    /// Does its slot, and says from when until when.
+    /// Does its slot, and returns its beginning and end.
     fn work(&mut self, from: Nanos) -> (Nanos, Nanos) {
         let to = (from + self.times()[self.slot]).min(self.run.latest());
         self.ready = to;
@@ -237,8 +238,8 @@ impl ModelRun<'_> {
     }
 }
 
-/// The same by the rules: of those that are left, the one that has done the fewest tests and slots is
-/// next, the first or the last of them in turn, and nobody is before all are ready.
+/// The same by the rules: of the remaining runs, the one that has done the fewest tests and slots
+/// is next, the first or the last of them in alternation, and none before all are ready.
 fn expected(runs: &[PlayedRun], parity: usize) -> PlayedTurns {
     let model = |run| ModelRun {
         run,
@@ -266,7 +267,7 @@ fn expected(runs: &[PlayedRun], parity: usize) -> PlayedTurns {
             model.gone = Some(model.run.end());
             now = now.max(model.run.end());
         } else if model.times().is_empty() {
-            // The others wait until it has come to a test that it has.
+            // The others wait until it has reached a test that it has.
             now = from;
         } else {
             let (test, slot) = (model.test, model.slot);

@@ -1,8 +1,9 @@
-//! Why COPY and MOVE are declined though their source and the collection of their destination are there.
+//! Explains why COPY and MOVE are declined though their source and the collection of their
+//! destination exist.
 //!
-//! Their Destination has a whole URL, which a server compares with what it takes for its own (RFC 4918, section
-//! 9.8.5), and proxies that change scheme, host or path of requests often leave it as it is. So after such a response
-//! PROPFIND asks for both places, once for each user, test, status and method.
+//! Their Destination has a whole URL, which a server compares with its own (RFC 4918, section
+//! 9.8.5), and proxies that change scheme, host or path of requests often leave it unchanged. So
+//! after such a response PROPFIND checks both, once for each user, test, status and method.
 
 use suite::RequestPlan;
 use wire::target::Scheme;
@@ -13,10 +14,10 @@ use super::script::Memory;
 use crate::connection::client::{Client, PlainRequest};
 use crate::site::probe::{LABEL, RESOURCETYPE, propfind_request};
 
-/// What was found of declined destinations, and what is to be said of it.
+/// Explanations of declined destinations.
 pub(super) type ExplainedDestinations = Vec<(DeclinedRequest, String)>;
 
-/// What an explanation depends on.
+/// Key of an explanation.
 #[derive(Debug, PartialEq)]
 pub(super) struct DeclinedRequest {
     method: String,
@@ -35,19 +36,20 @@ impl DeclinedRequest {
     }
 }
 
-/// Whether a response with this status may say that a server reads Destination otherwise than it is meant.
+/// True if a response with this status may mean that the server misreads Destination.
 pub(super) fn may_be_misread(request: &RequestPlan, status: u16) -> bool {
     request.to.is_some() && is_about_destination(status)
 }
 
-/// Statuses of servers for a destination that they take for another server's, or whose collection they do not find.
+/// Statuses of servers for a destination that they take for another server's, or whose collection
+/// they do not find.
 fn is_about_destination(status: u16) -> bool {
     matches!(status, 400 | 403 | 404 | 409 | 502)
 }
 
 impl Log {
-    /// Looks why the destination of a request was declined with this status. Empty where nothing is known, and where
-    /// the server only does not have this.
+    /// Explains why the destination of a request was declined with this status. Empty if unknown,
+    /// and if the server only lacks the feature.
     pub(super) async fn explained_destination(
         &self,
         client: &mut Client,
@@ -88,7 +90,8 @@ impl Log {
     }
 }
 
-/// Whether COPY or MOVE of a new file within a collection is declined as its destination may be.
+/// True if COPY or MOVE of a new file within a collection is declined with the status of the
+/// destination.
 async fn is_file_declined(client: &mut Client, method: &str, collection: &str) -> bool {
     let [file, copy] = ["file", "copy"].map(|name| format!("{collection}PrestanTest-{name}"));
     let put = PlainRequest {
@@ -106,7 +109,7 @@ async fn is_file_declined(client: &mut Client, method: &str, collection: &str) -
     };
     let moved = client.perform(moved).await.trace.status;
     for path in [file, copy] {
-        // One of them may not be there.
+        // One of them may not exist.
         client
             .perform(PlainRequest::bare("DELETE", &path, LABEL))
             .await;
@@ -114,8 +117,8 @@ async fn is_file_declined(client: &mut Client, method: &str, collection: &str) -
     moved.is_some_and(is_about_destination)
 }
 
-/// What is to be said of that status, where PROPFIND of the source and of the collection of the destination had
-/// these.
+/// The explanation of that status, given the statuses of PROPFIND for the source and for the
+/// collection of the destination.
 fn explanation(status: u16, propfind: [Option<u16>; 2], scheme: Scheme) -> String {
     let are_there = propfind == [Some(207); 2];
     match (status, propfind) {

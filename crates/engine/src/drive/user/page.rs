@@ -13,22 +13,22 @@ use crate::drive::context::Stop;
 use crate::drive::driver::Operating;
 use crate::drive::step::RequestStep;
 
-/// Where the files of a page are fetched.
+/// The target of the files of a page.
 fn target_of(files: &[Rc<RequestStep>]) -> usize {
     files.first().map_or(0, |file| file.target())
 }
 
 impl Log {
-    /// Whether the next file of a page is fetched: however long the page is, warming up and the run end in
-    /// time.
+    /// True if the next file of a page is fetched: however long the page is, warming up and the run
+    /// end in time.
     fn begins_file(&self, test: TestId, phase: Phase, now: Nanos) -> bool {
         now < self.deadline && self.goes_on(test, phase, now)
     }
 }
 
 impl User {
-    /// Fetches the files of a page: with one connection one after the other, as WebSTONE does (Trent
-    /// and Sake 1995, section 6.2), or pipelined.
+    /// Fetches the files of a page: with one connection one after the other, as WebSTONE does
+    /// (Trent and Sake 1995, section 6.2), or pipelined.
     pub(super) async fn page(
         &mut self,
         script: &mut Script,
@@ -63,7 +63,7 @@ impl User {
         fetched
     }
 
-    /// Fetches files, several at a time where the test says so: with `at_once`, the first as well.
+    /// Fetches files, several at a time if the test requires it: with `at_once`, the first as well.
     async fn files(
         &mut self,
         script: &mut Script,
@@ -84,7 +84,7 @@ impl User {
         }
     }
 
-    /// Fetches the first file, and then the others with the parts that it names in their place.
+    /// Fetches the first file, and then the others, with the parts that it names in their position.
     async fn files_and_parts(
         &mut self,
         script: &mut Script,
@@ -151,7 +151,7 @@ impl User {
         Ok(parts)
     }
 
-    /// Ends all connections, those of a page that was broken off.
+    /// Ends all connections of a page that was abandoned.
     fn close(&mut self) {
         for client in self.all_clients() {
             client.close();
@@ -189,7 +189,7 @@ impl User {
         Ok(())
     }
 
-    /// Has as many requests under way on the one connection as the test says.
+    /// Keeps as many requests in flight on the one connection as the test specifies.
     async fn in_pipeline(
         &mut self,
         script: &mut Script,
@@ -207,7 +207,7 @@ impl User {
         let mut under_way: Vec<(RequestToken, Attempt<'_>)> = Vec::with_capacity(depth);
         let mut most = if at_once { depth } else { 1 };
         loop {
-            // Of what failed together, all is heard of before anything else is asked.
+            // Requests that failed together are all handled before a new one is sent.
             while under_way.len() < most
                 && !client.has_ended_one()
                 && log.begins_file(part.test.id, phase, operating.ended)
@@ -240,8 +240,8 @@ impl User {
         }
     }
 
-    /// Fetches the first alone, and then as many at a time as there are connections, as browsers
-    /// do: what else there is they know when they have the first. Where all is known, the first as well.
+    /// Fetches the first alone, and then as many at a time as there are connections, like browsers:
+    /// they find the others in the first. If all are known, the first as well.
     async fn in_parallel(
         &mut self,
         script: &mut Script,
@@ -257,7 +257,7 @@ impl User {
         let connections = http.parallel as usize;
         let others = others.iter_mut().take(connections - 1);
         let mut left = files.iter();
-        // That which was used last is used next.
+        // The connection that was used last is used next.
         let mut free: Vec<&mut Client> = others.rev().chain([client]).collect();
         let mut under_way = FuturesUnordered::new();
         let mut most = if at_once { connections } else { 1 };
@@ -269,7 +269,7 @@ impl User {
                     free.push(client);
                     continue;
                 };
-                // Others have been read meanwhile.
+                // Other responses have been read meanwhile.
                 attempt.sending.now = None;
                 under_way.push(async move {
                     let (request, values) = (&step.request, attempt.values());
@@ -288,7 +288,7 @@ impl User {
             free.push(client);
             most = connections;
             log.conclude(memory, &attempt, &exchange, judged, operating)?;
-            // Responses to the others are not kept waiting.
+            // Responses to the others are not delayed.
             if under_way.is_empty() {
                 log.rest(operating).await;
             }

@@ -14,17 +14,18 @@ use super::{Attempt, Log};
 use crate::connection::client::Client;
 use crate::drive::step::RequestStep;
 
-/// How often it is told that a page names other parts than before.
+/// Most notes about a page that names other parts than before.
 const MOST_NOTES: usize = 8;
 /// Parts that a note lists.
 const LISTED: usize = 40;
-/// Files that are kept as they were read: those of so many users of a thread, each with a collection of its own.
+/// Files that are kept as read: those of this many users of a thread, each with a separate
+/// collection.
 const MOST_KEPT: usize = 16;
 
-/// The parts that the users of one thread found last: the same file again need not be read again.
+/// The parts that the users of one thread found last: an identical file is not read again.
 #[derive(Default)]
 pub(crate) struct FoundParts {
-    /// The one that was read last is the first.
+    /// Files, the last one first.
     read: RefCell<VecDeque<ReadPage>>,
     told: RefCell<Vec<String>>,
 }
@@ -50,7 +51,7 @@ impl FoundParts {
         read.push_front(page);
     }
 
-    /// Whether this is to be told: once, and not of pages without end.
+    /// True if this is to be reported: once, and for a limited number of pages.
     fn is_news(&self, text: &str) -> bool {
         let mut told = self.told.borrow_mut();
         let is_news = told.len() < MOST_NOTES && !told.iter().any(|own| own == text);
@@ -62,10 +63,11 @@ impl FoundParts {
 }
 
 impl Log {
-    /// The parts that the file names which a client has just received; `stands_for` is what all of them have in common.
+    /// The parts that the file names which a client has just received; `stands_for` contains their
+    /// common fields.
     ///
     /// # Errors
-    /// Why the file cannot be read.
+    /// The file cannot be read, with the reason.
     pub(super) fn parts(
         &self,
         client: &Client,
@@ -114,7 +116,7 @@ impl Log {
     }
 }
 
-/// What the body of a response names.
+/// The files that the body of a response names.
 fn read(head: &ResponseHead, body: &[u8], url: &str) -> Result<NamedParts, String> {
     let kind = head.headers.get("Content-Type");
     let other = kind.filter(|kind| !kind.to_ascii_lowercase().contains("html"));
@@ -136,7 +138,8 @@ fn read(head: &ResponseHead, body: &[u8], url: &str) -> Result<NamedParts, Strin
     })
 }
 
-/// What the file at that URL names, in words: parts beside or below it without the path that they share.
+/// The files that the file at that URL names, as text: parts beside or below it without the path
+/// that they share.
 fn described(named: &NamedParts, url: &str) -> String {
     let NamedParts {
         paths,

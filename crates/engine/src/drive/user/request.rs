@@ -24,10 +24,10 @@ use crate::drive::operation::Operation;
 use crate::drive::step::{LockEffect, PreparedTest, RequestStep, Scrutiny};
 use crate::event_loop::sleep;
 
-/// Bytes of an answer that takes a while to read: a millisecond, about.
+/// Bytes of a response that takes about a millisecond to check.
 const LARGE: u64 = 64 << 10;
 
-/// The part of a test in which a request is sent, and what fills its holes.
+/// The part of a test in which a request is sent, and the values of its placeholders.
 #[derive(Clone, Copy)]
 pub(crate) struct TestPart<'s> {
     pub(crate) test: &'s PreparedTest,
@@ -42,26 +42,26 @@ pub(crate) struct Attempt<'s> {
     part: TestPart<'s>,
     count: RequestCount,
     visit: Option<u64>,
-    /// How many parts the first file of its page named.
+    /// Number of parts that the first file of its page named.
     pub(super) parts: Option<u16>,
     /// The stage of the schedule.
     stage: u16,
-    /// What X-Prestan says that it is for, where it is not measured.
+    /// Purpose in X-Prestan, if it is not measured.
     unmeasured: Option<String>,
-    /// The response is read closely.
+    /// The response is checked closely.
     closely: bool,
     pub(super) sending: SendOptions,
 }
 
-/// What the response to a request means.
+/// The verdict about the response to a request.
 pub(crate) struct Judged {
     verdict: Result<Expected, Wrong>,
-    /// Its path on the server, where that is told or kept.
+    /// Its path on the server, if that is reported or kept.
     path: String,
 }
 
 impl Judged {
-    /// The body is not one that can be read.
+    /// A body that cannot be read.
     pub(super) fn unreadable(attempt: &Attempt<'_>, why: String) -> Judged {
         Judged {
             verdict: Err(Wrong::new(Outcome::WrongBody, why)),
@@ -79,7 +79,7 @@ impl Judged {
         }
     }
 
-    /// Whether it is the expected one.
+    /// True if it is the expected one.
     pub(super) fn is_expected(&self) -> bool {
         self.verdict.is_ok()
     }
@@ -89,7 +89,7 @@ impl User {
     /// Does a step.
     ///
     /// # Errors
-    /// Why the test cannot be done any more.
+    /// The test cannot continue, with the reason.
     pub(crate) async fn request(
         &mut self,
         script: &mut Script,
@@ -118,7 +118,7 @@ impl User {
         }
         let mut judged = log.judge(client, &attempt, &exchange);
         let status = exchange.trace.status.unwrap_or_default();
-        // What has worked was read as it is meant.
+        // A request that has worked was not misread.
         let is_misread =
             !judged.is_expected() && !memory.worked(step) && may_be_misread(&step.plan, status);
         if is_misread {
@@ -127,7 +127,7 @@ impl User {
         }
         let concluded = log.conclude(memory, &attempt, &exchange, judged, operating);
         if is_misread {
-            // Looking took time, which belongs to no request.
+            // Checking took time, which belongs to no request.
             let now = log.context.clock.now();
             log.rests_in(phase, now.saturating_sub(operating.ended));
             (operating.now, operating.ended) = (None, now);
@@ -141,7 +141,7 @@ impl User {
 }
 
 impl Log {
-    /// The next request; `None` where something is missing for it.
+    /// The next request; `None` if a value is missing for it.
     pub(crate) fn attempt<'s>(
         &mut self,
         part: TestPart<'s>,
@@ -214,8 +214,8 @@ impl Log {
             .drop_operation(&self.context, operation, method, planned, why);
     }
 
-    /// Lets time pass after requests in a row that got no answer: a server that refuses
-    /// connections is not asked a hundred thousand times a second.
+    /// Pauses after consecutive requests without a response: a server that refuses connections is
+    /// not tried a hundred thousand times a second.
     pub(crate) async fn rest(&self, operating: &mut Operating) {
         let Some(before) = self.hearing.unanswered.checked_sub(1) else {
             return;
@@ -226,7 +226,7 @@ impl Log {
         operating.ended = self.context.clock.now();
     }
 
-    /// Judges what came of a request; the response is the last one of that client.
+    /// Judges the result of a request; the response is the last one of that client.
     pub(crate) fn judge(
         &self,
         client: &Client,
@@ -253,7 +253,7 @@ impl Log {
         Judged { verdict, path }
     }
 
-    /// A large 207 takes a while to read, and a compressed one may be large.
+    /// Judges a response that may take a while: a large 207, or a compressed one.
     fn judge_at_leisure(
         &self,
         client: &Client,
@@ -281,10 +281,10 @@ impl Log {
         judged
     }
 
-    /// Records what came of a request; returns what it saved for later steps.
+    /// Records the result of a request; returns the values it saved for later steps.
     ///
     /// # Errors
-    /// Why the test cannot be done any more.
+    /// The test cannot continue, with the reason.
     pub(crate) fn conclude(
         &mut self,
         memory: &mut Memory,
@@ -338,14 +338,14 @@ impl Log {
             .map(|()| saved)
     }
 
-    /// In a part of a test a user has let some time pass without a measured operation.
+    /// Notes time of a user in a part of a test without a measured operation.
     pub(crate) fn rests_in(&self, phase: Phase, time: Nanos) {
         if phase == Phase::Measured {
             self.worker.vitals.add_rest(time);
         }
     }
 
-    /// Looks at a bad answer once more, in the light of what went before.
+    /// Reconsiders a bad response, given the earlier ones.
     fn reconsidered(
         &self,
         memory: &Memory,
@@ -371,8 +371,8 @@ impl Log {
         Err(wrong)
     }
 
-    /// Tells of a good response what no sample has. The first request of a measure may find the server
-    /// cold, and is not measured.
+    /// Writes the facts about a good response that no sample has. The first request of a measure
+    /// may find the server cold, and is not measured.
     fn tell(
         &self,
         part: TestPart<'_>,
@@ -400,7 +400,7 @@ impl Log {
         }
     }
 
-    /// What a verdict means for the test.
+    /// The consequences of a verdict for the test.
     fn consequences(
         &mut self,
         memory: &mut Memory,
@@ -426,7 +426,7 @@ impl Log {
         if wrong.outcome == Outcome::Cancelled {
             return Ok(());
         }
-        // The path as in the suite: the collections above it are the same for everything.
+        // The path as in the suite: the collections above it are always the same.
         let below = path.strip_prefix(attempt.values().workplace);
         let asked = match below.unwrap_or(path) {
             // A load of one resource works in no collection.
@@ -444,7 +444,7 @@ impl Log {
                     cause: wrong.cause.clone(),
                 }),
                 evidence: match wrong.cause {
-                    // That it has the method, its answer says.
+                    // Its response shows that it has the method.
                     Some(Cause::Header { .. } | Cause::Status { status: ..400, .. }) => evidence,
                     _ => self.with_options(request, evidence),
                 },
@@ -471,8 +471,8 @@ impl Log {
         heard.map_err(Stop::Failed)
     }
 
-    /// Adds what OPTIONS said about the method. It was asked about the collection above, which is
-    /// there, and Allow speaks of one resource: of methods that make one it says nothing.
+    /// Adds the methods of OPTIONS as evidence. OPTIONS was sent for the collection above, which
+    /// exists, and Allow concerns one resource: it does not cover methods that create one.
     fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
         let place = self.worker.endpoint_of(self.id, request.target);
         let allow = &self.context.sites[place].allow;
@@ -492,12 +492,12 @@ impl<'s> Attempt<'s> {
         self.part.filling.values(self.count, purpose, target)
     }
 
-    /// Puts it behind the requests of a client that are under way.
+    /// Submits it behind the requests of a client that are in flight.
     pub(crate) fn submit(&self, client: &mut Client) -> RequestToken {
         client.submit(&self.step.request, &self.values(), self.sending.clone())
     }
 
-    /// The operation that it is, where it is measured.
+    /// Its operation, if it is measured.
     fn measured(&self) -> Option<Operation> {
         let measure = self.step.plan.measure?;
         (self.part.phase == Phase::Measured).then_some(Operation {
@@ -513,7 +513,7 @@ impl<'s> Attempt<'s> {
     }
 }
 
-/// Checks a response and, when it is good, takes what later steps need of it.
+/// Checks a response and, if it is good, takes the values that later steps need.
 fn judge(
     step: &RequestStep,
     client: &Client,
@@ -529,7 +529,7 @@ fn judge(
             .or_else(|| response.may_be_cut_off.then(without_close_notify)),
         ..Expected::default()
     };
-    // What declines, and may decline, has nothing to be kept: a 423 may name the lock of another.
+    // A permitted refusal has nothing to keep: a 423 may name the lock of another client.
     if !(200..300).contains(&head.status) {
         return Ok(expected);
     }
@@ -565,14 +565,14 @@ fn judge(
     Ok(expected)
 }
 
-/// What a response that is as expected gives.
+/// Contents of an expected response.
 #[derive(Default)]
 struct Expected {
-    /// For the reader of the report.
+    /// Note for the reader of the report.
     note: Option<String>,
-    /// For later steps, by their slots.
+    /// Values for later steps, by their slots.
     saved: Vec<(usize, Vec<u8>)>,
-    /// What became of a lock at the path of the request.
+    /// Change of a lock at the path of the request.
     lock: Option<Lock>,
 }
 

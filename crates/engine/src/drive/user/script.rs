@@ -1,4 +1,4 @@
-//! Where a user stands in a test, and what it remembers of the way.
+//! Position of a user in a test, and its memory of earlier steps.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::driver::Operating;
 use crate::drive::step::{PreparedTest, RequestStep};
 
-/// In which part of a test a step is done.
+/// The part of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     SetUp,
@@ -30,48 +30,48 @@ impl Phase {
     }
 }
 
-/// Where a user stands in a test.
+/// Position of a user in a test.
 pub(crate) struct Script {
     pub(crate) test: Rc<PreparedTest>,
-    /// Which of its loops the user does, by its place.
+    /// The index of the user's loop.
     in_loop: usize,
-    /// When the iteration that has a pace was to end; 0 before the first has.
+    /// When the current iteration of a pace was to end; 0 before the first has.
     pub(super) paced_until: Nanos,
     pub(super) filling: Filling,
     /// The targets at which the collection in which the user works was made.
     pub(super) workplaces_made: Vec<usize>,
-    /// Whether its set-up was begun.
+    /// Its set-up was begun.
     pub(super) is_begun: bool,
     pub(super) memory: Memory,
-    /// Whether the others know that this user has done its share.
+    /// This user has reported that it has done its share.
     pub(crate) through: bool,
-    /// When the batch of rounds under way has lasted long enough, where runs take turns.
+    /// When the current batch of rounds has lasted long enough, if runs take turns.
     pub(crate) batch_end: Nanos,
 }
 
-/// What fills the holes of requests.
+/// Values of the placeholders of requests.
 pub(crate) struct Filling {
     /// Path of the collection in which the user works, at each target.
     workplaces: Vec<String>,
-    /// What steps have saved in this round.
+    /// Values that steps have saved in this round.
     pub(super) saved: Vec<Option<Vec<u8>>>,
-    /// Numbers of the named repetitions that are under way, from the outermost on.
+    /// Numbers of the current named repetitions, from the outermost on.
     repetitions: Vec<u32>,
 }
 
-/// What a user remembers of the requests of a test.
+/// A user's memory of the requests of a test.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// Rounds through the loop, warm-up included: the `n` of templates.
     pub(super) iteration: u64,
-    /// Requests whose first response has been read closely, by their places.
+    /// Requests whose first response has been checked closely, by their indices.
     read_closely: SmallSet,
     /// Requests that warmed the server up, by their measures.
     pub(super) begun: SmallSet,
-    /// What has worked in this test: it is supported, whatever is answered later.
+    /// Measures that have worked in this test: they are supported, whatever later responses are.
     worked_measures: SmallSet,
     worked_steps: SmallSet,
-    /// Why nothing else of the round under way can be measured.
+    /// Why nothing else of the current round can be measured.
     pub(super) broken: Option<String>,
     /// Why destinations were declined.
     pub(super) destinations: ExplainedDestinations,
@@ -82,7 +82,7 @@ pub(crate) struct Memory {
 pub(super) struct SmallSet(Vec<bool>);
 
 impl SmallSet {
-    /// Adds one; true where it was not there.
+    /// Adds one; true if it was not there.
     pub(super) fn insert(&mut self, place: usize) -> bool {
         if place >= self.0.len() {
             self.0.resize(place + 1, false);
@@ -96,7 +96,7 @@ impl SmallSet {
 }
 
 impl Script {
-    /// Of a user, who works there at each target.
+    /// The script of a user with these collections at the targets.
     pub(super) fn new(test: Rc<PreparedTest>, user: u32, workplaces: Vec<String>) -> Self {
         Script {
             in_loop: test.loop_of(user),
@@ -125,25 +125,26 @@ impl Script {
         self.test.loops[self.in_loop].role
     }
 
-    /// What the user repeats.
+    /// The steps that the user repeats.
     pub(super) fn in_loop(&self) -> usize {
         self.in_loop
     }
 
-    /// The first answers of the measured part are read closely, not those of the warm-up.
+    /// Begins measuring: the first responses of the measured part are checked closely, not those of
+    /// the warm-up.
     pub(crate) fn start_measuring(&mut self, batch_end: Nanos) {
         self.memory.read_closely = SmallSet::default();
         self.paced_until = 0;
         self.batch_end = batch_end;
     }
 
-    /// Another round begins.
+    /// Begins another round.
     pub(super) fn begin_round(&mut self) {
         self.memory.begin_round();
         self.filling.saved.fill(None);
     }
 
-    /// What fills requests, and what is remembered of them.
+    /// Values for requests, and the memory of them.
     pub(crate) fn parts(&mut self, phase: Phase) -> (TestPart<'_>, &mut Memory) {
         let part = TestPart {
             test: &self.test,
@@ -154,12 +155,13 @@ impl Script {
         (part, &mut self.memory)
     }
 
-    /// The round cannot be done to its end.
+    /// True if the round cannot be completed.
     pub(crate) fn is_broken(&self) -> bool {
         self.memory.broken.is_some()
     }
 
-    /// When the next iteration of this pace begins, at the earliest: one that took longer is not made up for.
+    /// Earliest beginning of the next iteration of this pace: a longer iteration is not
+    /// compensated.
     pub(super) fn next_pace(&mut self, operating: &Operating, time: Nanos) -> Nanos {
         let begun = operating.started.unwrap_or(operating.ended);
         let since = if self.paced_until == 0 {
@@ -171,7 +173,7 @@ impl Script {
         self.paced_until
     }
 
-    /// A repetition begins, its number counted from 1.
+    /// Begins a repetition, its number counted from 1.
     pub(super) fn repeats(&mut self, counter: Option<usize>, number: u32) {
         if let Some(place) = counter {
             self.filling.repetitions.truncate(place);
@@ -181,7 +183,7 @@ impl Script {
 }
 
 impl Filling {
-    /// What fills the holes of the next request, which goes to that target.
+    /// Values for the placeholders of the next request, which goes to that target.
     pub(super) fn values<'v>(
         &'v self,
         count: RequestCount,
@@ -199,23 +201,23 @@ impl Filling {
 }
 
 impl Memory {
-    /// Another round begins.
+    /// Begins another round.
     pub(crate) fn begin_round(&mut self) {
         self.iteration += 1;
         self.broken = None;
     }
 
-    /// Nothing else of the round under way can be measured.
+    /// Notes that nothing else of the current round can be measured.
     pub(super) fn break_off(&mut self, why: &str) {
         self.broken.get_or_insert_with(|| why.to_owned());
     }
 
-    /// Whether the next response to a step is its first since measuring began.
+    /// True if the next response to a step is its first since measuring began.
     pub(super) fn is_first_response(&mut self, step: &RequestStep) -> bool {
         self.read_closely.insert(step.place)
     }
 
-    /// A step was answered as expected.
+    /// Notes that a step had the expected response.
     pub(super) fn has_worked(&mut self, step: &RequestStep) {
         match step.plan.measure {
             Some(measure) => self.worked_measures.insert(usize::from(measure.0)),
@@ -223,7 +225,7 @@ impl Memory {
         };
     }
 
-    /// Whether a step, or another with its measure, was ever answered as expected.
+    /// True if a step, or another with its measure, ever had the expected response.
     pub(super) fn worked(&self, step: &RequestStep) -> bool {
         match step.plan.measure {
             Some(measure) => self.worked_measures.contains(usize::from(measure.0)),

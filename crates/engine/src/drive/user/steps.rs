@@ -18,20 +18,20 @@ use crate::drive::driver::{Numbering, Operating};
 use crate::drive::step::PreparedStep;
 use crate::event_loop::{sleep, sleep_until};
 
-/// A pause is waited for in pieces of at most this, so that the end of the run is noticed.
+/// Longest piece of a pause, so that the end of the run is noticed.
 const PIECE_OF_PAUSE: Nanos = 1_000_000_000;
 
-/// An operation that does nothing takes so long.
+/// Duration of an operation that does nothing.
 const NOTHING_DONE: Duration = Duration::from_millis(1);
 
 /// Why the rest of an operation is not sent.
 const OUT_OF_TIME: &str = "the run had ended a long time before";
 
 impl User {
-    /// Once through the loop of a test.
+    /// Goes once through the loop of a test.
     ///
     /// # Errors
-    /// Why the test cannot be done any more.
+    /// The test cannot continue, with the reason.
     pub(crate) async fn round(&mut self, script: &mut Script, phase: Phase) -> Result<(), Stop> {
         let test = Rc::clone(&script.test);
         let begun = self.log.context.clock.now();
@@ -45,18 +45,18 @@ impl User {
         done
     }
 
-    /// After an operation that began then and neither sent anything nor paused, the others of the thread have
-    /// their turn.
+    /// Lets other tasks of the thread run after an operation that began then and neither sent
+    /// anything nor paused.
     pub(crate) async fn give_way(&self, operating: &Operating, begun: Nanos) {
         if operating.started.is_none() && operating.ended <= begun {
             sleep(NOTHING_DONE).await;
         }
     }
 
-    /// Once through the steps of an operation.
+    /// Goes once through the steps of an operation.
     ///
     /// # Errors
-    /// Why the test cannot be done any more.
+    /// The test cannot continue, with the reason.
     pub(crate) async fn operation(
         &mut self,
         script: &mut Script,
@@ -69,12 +69,12 @@ impl User {
             [PreparedStep::Request(request)] => {
                 self.request(script, request, phase, operating).await
             }
-            // Boxed, because most have one request, and less room is needed for it.
+            // Boxed, because most have one request, and need less room then.
             steps => self.nested(script, steps, phase, operating).await,
         }
     }
 
-    /// Steps that are no operation of a load.
+    /// Does steps outside of operations.
     pub(super) async fn unmeasured(
         &mut self,
         script: &mut Script,
@@ -85,10 +85,10 @@ impl User {
         self.steps(script, steps, phase, &mut operating).await
     }
 
-    /// Does steps in their order, as far as the driver goes on.
+    /// Does steps in their order, as long as the driver continues.
     ///
     /// # Errors
-    /// Why the test cannot be done any more.
+    /// The test cannot continue, with the reason.
     pub(crate) async fn steps(
         &mut self,
         script: &mut Script,
@@ -162,7 +162,7 @@ impl User {
         Ok(())
     }
 
-    /// Steps inside steps; boxed, because a future cannot contain itself.
+    /// Does steps inside steps; boxed, because a future cannot contain itself.
     fn nested<'u>(
         &'u mut self,
         script: &'u mut Script,
@@ -182,8 +182,8 @@ impl User {
         }
     }
 
-    /// Waits until that moment, or until the run is interrupted (a lock may be held meanwhile), or until
-    /// nothing counts any more.
+    /// Waits until that moment, or until the run is interrupted (a lock may be held meanwhile), or
+    /// until nothing counts any more.
     async fn pause(
         &mut self,
         script: &Script,
@@ -210,7 +210,7 @@ impl User {
             operating.ended = clock.now();
         }
         if operating.ended < enough {
-            // What goes on is not as long as it would have been.
+            // The operation is not as long as it would have been.
             operating.is_cut = true;
             self.log.watches.forget();
         }
@@ -220,7 +220,7 @@ impl User {
     }
 }
 
-/// One of several ways to go on, by weight.
+/// Chooses one of several alternatives, by weight.
 pub(crate) fn choose<'p>(
     rng: &mut ChaCha8Rng,
     alternatives: &'p [(f64, Vec<PreparedStep>)],
@@ -230,14 +230,14 @@ pub(crate) fn choose<'p>(
     alternatives.get(drawn).map_or(&[], |(_, steps)| steps)
 }
 
-/// How long a pause is.
+/// Length of a pause.
 fn pause(rng: &mut ChaCha8Rng, think: Think) -> Duration {
     match think {
         Think::Constant(pause) => pause,
         Think::Uniform(low, high) => rng.random_range(low..=high),
         Think::Exponential(mean) => match Exp::new(1.0 / mean.as_secs_f64()) {
             Ok(distribution) => {
-                // A pause of more than 20 means happens once in 500 million; a bound it is.
+                // A pause of more than 20 means happens once in 500 million; this bounds it.
                 let drawn = distribution.sample(rng);
                 Duration::from_secs_f64(drawn.min(mean.as_secs_f64() * 20.0))
             }

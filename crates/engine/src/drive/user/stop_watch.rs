@@ -1,7 +1,8 @@
 //! Stop-watches: the time from one step to another, as a sample.
 //!
-//! A stop-watch starts when its step is reached, and stops when the last request or pause before its step
-//! ended: what the load generator does with a response is in neither. It is timed in user space.
+//! A stop-watch starts when its step is reached, and stops when the last request or pause before
+//! its step ended: neither contains the load generator's processing of a response. It is timed in
+//! user space.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,39 +16,39 @@ use crate::drive::check::Wrong;
 use crate::drive::driver::Operating;
 use crate::drive::operation::Operation;
 
-/// Starts of a shared stop-watch that wait for a stop; the oldest are forgotten beyond.
+/// Starts of a shared stop-watch that wait for a stop; beyond this, the oldest are discarded.
 const MOST_RUNNING: usize = 4096;
 
-/// A stop-watch that runs.
+/// A running stop-watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StartedWatch {
     since: Nanos,
-    /// When the schedule wanted its operation to begin, where it starts before the first request.
+    /// When the schedule planned its operation, if it starts before the first request.
     planned: Option<Nanos>,
-    /// It was started in the part of a test that is measured.
+    /// The stop-watch was started in the measured part of a test.
     counts: bool,
     /// An operation failed meanwhile.
     failed: Option<Outcome>,
 }
 
-/// Those of one user that run, by their places in the plan.
+/// The running ones of one user, by their indices in the plan.
 #[derive(Debug, Default)]
 pub(crate) struct StopWatches(Vec<Option<StartedWatch>>);
 
 impl StopWatches {
-    /// An operation of the user has failed: what runs meanwhile is no time of anything.
+    /// Notes a failed operation of the user: running stop-watches measure nothing valid.
     pub(crate) fn fail(&mut self, outcome: Outcome) {
         for running in self.0.iter_mut().flatten() {
             running.failed.get_or_insert(outcome);
         }
     }
 
-    /// Nothing that runs is stopped any more.
+    /// Discards running stop-watches.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// The run waited for another one so long.
+    /// Excludes time in which the run waited for another one.
     pub(crate) fn hold(&mut self, time: Nanos) {
         for running in self.0.iter_mut().flatten() {
             running.since += time;
@@ -66,7 +67,7 @@ impl StopWatches {
     }
 }
 
-/// Those that any user stops, by their places in the plan.
+/// Stop-watches that any user stops, by their indices in the plan.
 #[derive(Debug)]
 pub(crate) struct SharedStopWatches(Vec<Mutex<VecDeque<StartedWatch>>>);
 
@@ -78,7 +79,7 @@ impl SharedStopWatches {
     }
 
     fn with<T>(&self, watch: usize, work: impl FnOnce(&mut VecDeque<StartedWatch>) -> T) -> T {
-        // Every change is a single step, so what a panic left behind is whole.
+        // Every change is a single step, so a panic leaves consistent state.
         let mut running = self.0[watch].lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut running)
     }
@@ -92,7 +93,7 @@ impl SharedStopWatches {
         });
     }
 
-    /// The oldest start, of those that count where the stop does: warming up may leave some behind.
+    /// The oldest start, of the counted ones if the stop counts: warming up may leave some behind.
     fn stop(&self, watch: usize, counts: bool) -> Option<StartedWatch> {
         self.with(watch, |running| {
             while counts && running.front().is_some_and(|first| !first.counts) {
@@ -104,7 +105,7 @@ impl SharedStopWatches {
 }
 
 impl User {
-    /// A stop-watch starts: one that runs begins anew.
+    /// Starts a stop-watch; a running one begins anew.
     pub(super) fn start_watch(
         &mut self,
         script: &Script,
@@ -130,7 +131,7 @@ impl User {
         }
     }
 
-    /// A stop-watch stops, where it runs.
+    /// Stops a stop-watch, if it runs.
     pub(super) fn stop_watch(
         &mut self,
         script: &Script,
@@ -141,7 +142,7 @@ impl User {
         let context = &self.log.context;
         let plan = &context.plan.stop_watches[watch];
         let stopped = if plan.is_shared {
-            // What this user could not do has nothing to do with what another one has begun.
+            // A step that this user could not do does not end another user's stop-watch.
             (!script.is_broken() && !operating.is_cut)
                 .then(|| context.shared_watches.stop(watch, phase == Phase::Measured))
                 .flatten()
@@ -157,7 +158,7 @@ impl User {
         let failed = running
             .failed
             .or(script.is_broken().then_some(Outcome::Dropped));
-        // In an open loop nothing may have ended yet.
+        // In an open loop no request may have ended yet.
         let ended = match (operating.started, operating.ended) {
             (None, 0) => context.clock.now(),
             (_, ended) => ended,
