@@ -1,8 +1,8 @@
-//! No operation of a load run allocates: what is needed is there when measuring begins.
+//! No operation of a load run allocates: everything exists when measuring begins.
 //!
-//! Counted in the whole process, the collector's thread included; the server of the test
-//! allocates nothing for a request either. A run of many operations may allocate no more than one
-//! of few, but for a handful that come from time passing.
+//! Counted in the whole process, the collector's thread included; the server of the test allocates
+//! nothing for a request either. A run of many operations may allocate no more than one of few, but
+//! for a handful that depend on time.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -24,22 +24,22 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: everything is handed to the system's allocator as it is.
+// SAFETY: all calls are forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are handed on.
+        // SAFETY: the caller's guarantees are forwarded.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers every request, pipelined ones too, with the same bytes.
+/// Responds to every request, pipelined ones too, with the same bytes.
 fn server() -> SocketAddr {
     const ANSWER: &[u8] =
         b"HTTP/1.1 200 OK\r\nServer: test\r\nServer-Timing: db;dur=0.01, miss\r\n\
@@ -120,7 +120,7 @@ fn place(address: SocketAddr, clock: Clock, pipeline: u32) -> RunPlace {
     }
 }
 
-/// Allocations of a run with so many operations.
+/// Allocations of a run with this many operations.
 fn allocations(place: &RunPlace, pacing: &Pacing, requests: u64) -> u64 {
     let (plan, _) = suite::single(&suite::Single {
         method: "GET".to_owned(),

@@ -28,20 +28,20 @@ use crate::watch::heads::Heads;
 use crate::watch::journal::Journal;
 use crate::watch::progress::Observer;
 
-/// What all clients of a run share.
+/// Resources shared by all clients of a run.
 #[derive(Clone)]
 pub(super) struct ClientResources {
     pub(super) time: Arc<Timekeeper>,
     pub(super) exhaustion: Arc<Exhaustion>,
     pub(super) heads: Option<Arc<Heads>>,
     pub(super) closes: Arc<SilentCloses>,
-    /// Where connections to each of the endpoints go to.
+    /// Destinations of connections to each of the endpoints.
     pub(super) destinations: Vec<Destination>,
     /// Connections that have been opened.
     pub(super) opened: Arc<AtomicU32>,
 }
 
-/// Where connections to each of the endpoints go to, for all clients of a run.
+/// Destinations of connections to each of the endpoints, for all clients of a run.
 pub(super) fn destinations(
     place: &RunPlace,
     seed: u64,
@@ -53,7 +53,7 @@ pub(super) fn destinations(
     endpoints.map(destination).collect()
 }
 
-/// How clients ask the server of an endpoint, given with its number, below `root`.
+/// Settings of clients for the server of an endpoint, given with its number, below `root`.
 pub(super) fn client_config(
     place: &RunPlace,
     (number, endpoint): (usize, &Endpoint),
@@ -88,10 +88,11 @@ pub(super) fn client_config(
     }
 }
 
-/// What one errand finds at an address, the next one removes there.
+/// Seed of the choice of addresses: consecutive calls choose the same one, so that a call finds
+/// what the last one made.
 const ADDRESS_SEED: u64 = 0;
 
-/// A client for a few requests outside of any run, whose heads the observer may want.
+/// A client for a few requests outside of any run, whose heads the observer may receive.
 pub(crate) fn with_client<T>(
     place: &RunPlace,
     observer: &Arc<dyn Observer>,

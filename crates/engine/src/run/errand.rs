@@ -1,7 +1,7 @@
-//! A few requests outside of any run: is something there, and its removal.
+//! A few requests outside of any run: existence of a resource, and its removal.
 //!
-//! A load run may put a resource where nothing was. It looks first, and removes what it made. What
-//! killed runs left is looked for and removed by `prestan clean`.
+//! A load run may create a resource that does not exist. It checks that first, and removes it
+//! afterwards. Leftovers of killed runs are found and removed by `prestan clean`.
 
 use std::io;
 use std::net::TcpStream;
@@ -29,14 +29,14 @@ use crate::watch::progress::{Observer, Silent};
 /// X-Prestan of requests that belong to no run.
 const LABEL: &str = "prestan: 0 (errand)";
 
-/// What is known of the resource that is the target.
+/// Existence of the resource that is the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
-    /// Nothing is there.
+    /// No resource exists there.
     Absent,
-    /// Something is there: the question and its answer, `HEAD was answered 200 OK`.
+    /// A resource exists: the request and its response, `HEAD returned 200 OK`.
     There(String),
-    /// The server does not say: the question and its answer.
+    /// Unknown: the request and its response.
     Unknown(String),
 }
 
@@ -45,15 +45,16 @@ pub enum Presence {
 pub struct RefusedTarget {
     /// Its URL.
     pub url: String,
-    /// What the system says of the last address that was tried.
+    /// The system's error for the last address that was tried.
     pub why: String,
 }
 
-/// Longest time to the answer of a system that refuses a connection.
+/// Longest time to the reply of a system that refuses a connection.
 const REFUSES_WITHIN: Duration = Duration::from_millis(300);
 
-/// The first target of a place that refuses connections as often as it is tried for that time. A server that does not answer may
-/// be busy, and does not refuse; nor does it where this machine has no port or no file left.
+/// The first target of a place that refuses connections as often as it is tried for that time. A
+/// server that does not respond may be busy, and does not refuse; nor does it if this machine has
+/// no port or no file left.
 pub fn refusal(place: &RunPlace, within: Duration) -> Option<RefusedTarget> {
     let refused = |endpoint: &Endpoint| {
         let until = Instant::now() + within;
@@ -69,7 +70,7 @@ pub fn refusal(place: &RunPlace, within: Duration) -> Option<RefusedTarget> {
     place.endpoints().find_map(refused)
 }
 
-/// Why no connection can be made; `None` where one could be, or may be.
+/// Why no connection can be made; `None` if one could be, or may be.
 fn refused(route: &Route) -> Option<String> {
     let refused = |tried: io::Result<()>| {
         let error = tried.err()?;
@@ -97,14 +98,14 @@ fn refused(route: &Route) -> Option<String> {
     }
 }
 
-/// Asks whether something is at the target, without touching it.
+/// Checks if the target exists, without changing it.
 ///
 /// # Errors
-/// When the target cannot be reached, or wants another user.
+/// The target cannot be reached, or requires other credentials.
 pub fn look(place: &RunPlace) -> Result<Presence, RunError> {
     with_client(place, &silent(), &Cancel::default(), async |client| {
         let (path, url) = (place.endpoint.target.path(), place.endpoint.target.url());
-        // A first request that is sure to be understood: who we are, for example.
+        // A first request that is certainly understood: it settles authentication, for example.
         probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
         let head = client
             .perform(PlainRequest::bare("HEAD", path, LABEL))
@@ -120,8 +121,8 @@ pub fn look(place: &RunPlace) -> Result<Presence, RunError> {
     })
 }
 
-/// Of a server without HEAD, and of one that answers HEAD as if nothing were there (`is_missing`): some do so for
-/// collections without an index page.
+/// For a server without HEAD, and for one that responds to HEAD as if nothing were there
+/// (`is_missing`): some do so for collections without an index page.
 async fn look_by_propfind(
     client: &mut Client,
     path: &str,
@@ -144,11 +145,11 @@ async fn look_by_propfind(
     }
 }
 
-/// Removes the resource that is the target, which a run of ours made. Where `cancel` was asked for by the user, that takes ten
-/// seconds at most from then on.
+/// Removes the resource that is the target, which a run of Prestan made. If the user requested
+/// `cancel`, that takes ten seconds at most from then on.
 ///
 /// # Errors
-/// Why it is still there, as far as we know.
+/// The target still exists, as far as known, with the reason.
 pub fn remove(place: &RunPlace, cancel: &Cancel) -> Result<(), String> {
     let target = &place.endpoint.target;
     with_client(place, &silent(), cancel, async |client| {
@@ -158,28 +159,29 @@ pub fn remove(place: &RunPlace, cancel: &Cancel) -> Result<(), String> {
     .map_err(|error| error.to_string())?
 }
 
-/// Notes that a run is going to make its target, where nothing is, with a body of `length` bytes.
+/// Notes that a run is about to create its target, which does not exist, with a body of `length`
+/// bytes.
 ///
 /// # Errors
-/// Why that cannot be noted. A target with secrets in its query is not: they would be kept with it.
+/// The target cannot be noted. One with secrets in its query is not: they would be kept with it.
 pub fn note_target(run_id: &str, place: &RunPlace, length: Option<u64>) -> Result<(), String> {
     let directory = place.made_files.as_deref();
     let directory = directory.ok_or("there is no home directory")?;
     made::note(directory, run_id, &place.endpoint.target, length)
 }
 
-/// The target that a run of this process made is removed, and with it the note.
+/// Removes the note on the target of a run of this process, after the target was removed.
 pub fn forget_target(run_id: &str, place: &RunPlace) {
     if let Some(directory) = place.made_files.as_deref() {
         made::forget_own(directory, run_id);
     }
 }
 
-/// Looks for what earlier runs left on the target, without touching it: collections that the
-/// server lists, those of the runs that are named, and what runs noted below the target.
+/// Finds leftovers of earlier runs on the target, without changing them: collections that the
+/// server lists, those of the named runs, and files that runs noted below the target.
 ///
 /// # Errors
-/// When the target cannot be reached, or is not WebDAV and no run noted a file below it.
+/// The target cannot be reached, or is not WebDAV and no run noted a file below it.
 pub fn find_leftovers(
     place: &RunPlace,
     observer: &Arc<dyn Observer>,
@@ -196,7 +198,7 @@ pub fn find_leftovers(
         };
         let noted = noted(client, place.made_files.as_deref(), target).await;
         match not_webdav {
-            // A load run needs no WebDAV to make its file.
+            // A load run needs no WebDAV to create its file.
             Some(_) if !noted.is_empty() => return Ok(noted),
             Some(error) => return Err(error),
             None => {}
@@ -204,18 +206,18 @@ pub fn find_leftovers(
         let (mut found, _) = workspace::leftovers(client, target, None, usize::MAX).await;
         let unlisted = workspace::unlisted(client, target, &found, run_ids).await?;
         found.extend(unlisted);
-        // Of a collection without a marker, the note knows more than its name.
+        // For a collection without a marker, the note contains more than its name.
         found.retain(|leftover| noted.iter().all(|noted| noted.url != leftover.url));
         found.extend(noted);
         Ok(found)
     })
 }
 
-/// Removes what an earlier run left; refuses one that is not
+/// Removes a leftover of an earlier run; refuses one that is not
 /// [removable](Leftover::is_removable).
 ///
 /// # Errors
-/// Why it is still there.
+/// The leftover still exists, with the reason.
 pub fn remove_leftover(
     place: &RunPlace,
     observer: &Arc<dyn Observer>,
@@ -249,10 +251,10 @@ mod tests {
 
     #[test]
     fn only_a_server_that_is_gone_refuses_connections() {
-        // It does not accept them, as one that is busy.
+        // It does not accept them, like a busy server.
         let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let busy = busy.local_addr().map(|at| (at, busy)).unwrap();
-        // Nobody else gets its port, and nobody listens.
+        // No other socket gets its port, and none listens.
         let gone = tokio::net::TcpSocket::new_v4().unwrap();
         gone.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let gone = gone.local_addr().map(|at| (at, gone)).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use record::Machine;
 
-/// Reads what the system says of itself; what it does not say is `unknown` or 0.
+/// Reads the system's description; missing values are `unknown` or 0.
 pub fn machine() -> Machine {
     Machine {
         os: os(),

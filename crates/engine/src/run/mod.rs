@@ -1,4 +1,4 @@
-//! A run, from the first question to the last clean-up.
+//! A run, from the first request to the last clean-up.
 
 pub(crate) mod clients;
 pub(crate) mod errand;
@@ -53,42 +53,42 @@ use crate::watch::vitals::Totals;
 const HEADS_ARE_SHOWN: &str = "requests and responses were shown during the measurement, which takes time: \
     these times do not describe the server";
 
-/// Collections of earlier runs that are looked at before a run, at two requests each.
+/// Collections of earlier runs that are checked before a run, at two requests each.
 const MOST_LEFTOVERS: usize = 100;
 
-/// What came of a run, beside the samples, which the [`Sink`] has.
+/// The result of a run, without the samples, which the [`Sink`] has.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was planned.
+    /// The plan.
     pub plan: PlanRecord,
-    /// Where it was done.
+    /// Its environment.
     pub env: Environment,
-    /// What happened beside the measured operations, in order.
+    /// Events outside of measured operations, in order.
     pub events: Vec<Event>,
     /// Why nothing could be measured.
     pub error: Option<RunError>,
 }
 
-/// How a run is steered and watched.
+/// Control and observation of a run.
 pub struct Watch {
     /// Ends the run early.
     pub cancel: Cancel,
-    /// Counts of what is done.
+    /// Counts of operations.
     pub progress: Arc<Progress>,
-    /// Is told of events.
+    /// Notified of events.
     pub observer: Arc<dyn Observer>,
-    /// Runs of suites side by side do their tests in turns.
+    /// Turns of runs of suites side by side.
     pub turn: Option<Arc<Turn>>,
-    /// What steps ask for, as the [`Sink`] finds it.
+    /// Conditions of steps, as evaluated by the [`Sink`].
     pub conditions: Arc<Conditions>,
-    /// Is told which row is at work.
+    /// Notified of the active row.
     pub rows: Option<Arc<dyn RowWatch>>,
-    /// No other run is made at the same time: the network is idle before the tests, so that the round trip of an
-    /// idle network can be measured.
+    /// No other run is made at the same time: the network is idle before the tests, so that the
+    /// round trip of an idle network can be measured.
     pub is_alone: bool,
 }
 
-/// What is known of a run when it begins.
+/// The environment of a run at its beginning.
 pub fn environment() -> Environment {
     Environment {
         machine: machine(),
@@ -169,17 +169,17 @@ pub fn run(spec: &RunSpec, place: &RunPlace, watch: &Watch, sink: &mut dyn Sink)
     }
 }
 
-/// A collection below which a run works, and who asks its server what is not measured.
+/// A collection below which a run works, and the client for unmeasured requests to its server.
 struct RunSite {
     endpoint: Endpoint,
     client: Client,
-    /// What it said of itself.
+    /// Result of the probe.
     probed: Option<Probed>,
     /// The collection of the run there, once it is made.
     made: Option<MadeWorkspace>,
 }
 
-/// A run under way.
+/// A run in progress.
 struct Session<'a> {
     spec: &'a RunSpec,
     place: &'a RunPlace,
@@ -291,8 +291,7 @@ impl Session<'_> {
         probe(client, path, &url, workspace, instead).await
     }
 
-    /// Makes the collection of the run. All but the first site may be other ways to where it is
-    /// already.
+    /// Makes the collection of the run. All but the first site may be aliases of earlier ones.
     async fn open_workspace(&self, site: &mut RunSite, is_first: bool) -> Result<(), RunError> {
         let run_id = &self.spec.run_id;
         let notes = self.place.made_files.as_deref();
@@ -316,7 +315,7 @@ impl Session<'_> {
         if !is_first && workspace::is_ours(client, target, run_id).await {
             return Ok(());
         }
-        // Going on to the end leaves no doubt about what is on the server.
+        // Uninterrupted, so that the state of the server is certain.
         client.ignore_cancel = true;
         let made = workspace::create(client, target, run_id, notes).await?;
         client.ignore_cancel = false;
@@ -328,14 +327,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Puts what is to be fetched into the collection of the run.
+    /// Puts the files to be fetched into the collection of the run.
     async fn furnish(&self, site: &mut RunSite) -> Result<(), RunError> {
         let root = site.client.root().to_owned();
         let (files, cancel) = (&self.place.files, &self.watch.cancel);
         publish(&mut site.client, &root, files, cancel).await
     }
 
-    /// What is on the server and concerns this run; what only has a name like ours does not.
+    /// Reports a leftover that concerns this run; a resource that only has a similar name does not.
     fn tell_of(&self, leftover: Leftover) {
         let reason = leftover.reason();
         let url = leftover.url;
@@ -345,7 +344,7 @@ impl Session<'_> {
                 let left = LeftBehind { url, reason, own };
                 self.journal.write(EventKind::LeftBehind(left));
             }
-            // Of the same series: it takes turns with this one.
+            // A run of the same series: it takes turns with this one.
             LeftoverState::Running { pid } if pid == std::process::id() => {}
             LeftoverState::Running { .. } => {
                 let text = format!("{url} is {reason}: two runs at a time disturb each other");
@@ -356,7 +355,8 @@ impl Session<'_> {
     }
 
     fn measure(&self, sites: &mut [RunSite], sink: &mut dyn Sink) -> Result<(), RunError> {
-        // A server that serves one connection at a time would let the users wait for the end of these.
+        // A server that serves one connection at a time would make the users wait for the end of
+        // these.
         for site in &mut *sites {
             site.client.close();
         }
@@ -401,7 +401,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Finds out what lies between this machine and each server of the environment.
+    /// Measures the path between this machine and each server of the environment.
     fn look_around(&self, sites: &[RunSite], env: &mut Environment) {
         for (site, server) in sites.iter().zip(env.servers_mut()) {
             let (client, route) = (&site.client, &site.endpoint.route);
@@ -452,7 +452,7 @@ impl Session<'_> {
         self.at_work(context, sink, KnownWindow::default, enough, &users)
     }
 
-    /// Users do operations over and over.
+    /// Users repeat operations.
     fn load(
         &self,
         context: &Arc<RunContext>,
@@ -485,8 +485,8 @@ impl Session<'_> {
         self.place.threads.clamp(1, self.spec.users)
     }
 
-    /// Spreads the users over threads, lets them work, and hands over what they measure. `tasks`
-    /// gets the users of a thread, and which of how many threads it is.
+    /// Distributes the users over threads, lets them work, and passes their samples on. `tasks`
+    /// gets the users of a thread, its index and the number of threads.
     fn at_work<F: Future<Output = ()> + 'static>(
         &self,
         context: &Arc<RunContext>,
@@ -496,7 +496,7 @@ impl Session<'_> {
         tasks: &(impl Fn(&Rc<Worker>, &[u32], (u32, u32)) -> Vec<F> + Sync),
     ) -> Result<(), RunError> {
         let threads = self.threads();
-        // All of them before any user starts: those of a thread that cannot would be waited for.
+        // All of them before any user starts: the users of a thread that fails would be waited for.
         let (recorders, collector) = recorders(threads as usize);
         let body = |thread: u32, recorder: Recorder| {
             let event_loop = event_loop()?;
@@ -541,7 +541,7 @@ impl Session<'_> {
                 })
                 .collect();
             collector.run(sink, window, enough);
-            // All of them before the first error is handed on.
+            // All of them before the first error is returned.
             let ended = workers
                 .into_iter()
                 .map(|worker| worker.map(|worker| worker.join()));
@@ -553,7 +553,7 @@ impl Session<'_> {
     }
 }
 
-/// Why a test cannot be done by all the servers that it asks.
+/// Why a test cannot be done by all its servers.
 fn unmet_need(test: &TestPlan, sites: &[RunSite]) -> Option<String> {
     let class = &test.needs.as_ref()?.0;
     let targets = test.targets();

@@ -1,4 +1,4 @@
-//! The plan as it was run, for the record.
+//! The plan of a run, for the record.
 
 use record::{AdaptRecord, Clock, HttpVersion, Pace, PlanRecord, RUN_FORMAT, TestRecord};
 use suite::{AdaptRule, Limit, Plan};

@@ -1,16 +1,16 @@
-//! Which processors threads and servers run on.
+//! Assignment of threads and servers to processors.
 //!
-//! Where the system puts a server beside the thread that measures it decides about a third of a short
-//! response time (measured: nginx with itself, on two processors), and it decides anew for every process.
+//! The system's placement of a server beside the worker thread determines about a third of a short
+//! response time (measured: nginx with itself, on two processors), and differs for every process.
 //! So servers that are compared are kept to the same processors, and the worker threads to others.
 
 use record::Processors;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Divides the processors that this process may use: one for a worker thread, the others for servers.
-/// Each is the worker's in turn, by `number`. `None` where there is one only, or where the system does
-/// not tell.
+/// Divides the processors that this process may use: one for a worker thread, the others for
+/// servers. Each is the worker's in turn, by `number`. `None` if there is only one, or if the
+/// system does not list them.
 pub fn divide(number: u32) -> Option<Processors> {
     divided(&usable().ok()?, number)
 }
@@ -30,8 +30,8 @@ fn divided(usable: &[u32], number: u32) -> Option<Processors> {
     })
 }
 
-/// Does something with the current thread, and what it starts meanwhile, kept to these processors; to all
-/// where none are given. A processor that went away meanwhile keeps nothing from being done.
+/// Runs `work` with the current thread, and everything that it starts, kept to these processors; to
+/// all if none are given. A processor that went offline does not prevent it.
 pub fn kept_to<T>(processors: &[u32], work: impl FnOnce() -> T) -> T {
     let before = if processors.is_empty() {
         None
@@ -84,7 +84,7 @@ mod tests {
         });
         assert_eq!((own, started), (vec![last], vec![last]));
         assert_eq!(usable().unwrap(), all);
-        // One that is not there.
+        // A missing processor.
         assert_eq!(kept_to(&[1023], || usable().unwrap()), all);
         assert_eq!(kept_to(&[], || usable().unwrap()), all);
     }

@@ -1,4 +1,4 @@
-//! What a run does, and where it is done.
+//! The contents of a run, and its place.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,63 +13,64 @@ use crate::drive::Drive;
 use crate::drive::step::test_http;
 use crate::site::publish::Publish;
 
-/// What a run does, from wherever that is done.
+/// The contents of a run, independent of its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Names the run.
     pub run_id: String,
-    /// What is to be done, test by test.
+    /// The plan, test by test.
     pub plan: Arc<Plan>,
     /// Seed of everything random.
     pub seed: u64,
-    /// Users at work at the same time.
+    /// Users at the same time.
     pub users: u32,
-    /// Who decides when an operation begins, and for how long.
+    /// Decides when an operation begins, and for how long.
     pub drive: Drive,
-    /// The server was started for this run, as this one of those that run beside it, from 1.
+    /// The server was started for this run, with this number among concurrent ones, from 1.
     pub start_place: Option<u32>,
-    /// The command line, where reports repeat it, with redacted credentials.
+    /// The command line, if reports repeat it, with redacted credentials.
     pub command: Option<String>,
-    /// What is said about the run, for its reports.
+    /// Notes about the run, for its reports.
     pub notes: Vec<NoteRecord>,
-    /// What reports call the server, in place of all that identifies it.
+    /// The name of the server in reports, in place of all that identifies it.
     pub label: Option<String>,
-    /// Loads that go on beside it, for the record: they are runs of their own.
+    /// Concurrent loads, for the record: they are separate runs.
     pub beside: Vec<BesideRecord>,
-    /// Background traffic beside it, for the record: the engine does not send it.
+    /// Concurrent background traffic, for the record: the engine does not send it.
     pub background: Option<BackgroundRecord>,
 }
 
-/// Where a run is done: the servers that it asks, how they are asked, and what works for it on this machine.
+/// The place of a run: its servers, the settings of requests to them, and the resources of this
+/// machine.
 #[derive(Debug, Clone)]
 pub struct RunPlace {
     /// The collection below which the run works.
     pub endpoint: Endpoint,
-    /// Further targets of the plan, in its order; of a plan without targets further servers, or further routes
-    /// to the same one: users are spread over all of them.
+    /// Further targets of the plan, in its order; for a plan without targets further servers, or
+    /// further routes to the same one: users are distributed over all of them.
     pub others: Vec<Endpoint>,
     /// How requests are sent.
     pub http: HttpOptions,
-    /// Put into the collection of the run before it measures.
+    /// Files that are put into the collection of the run before it measures.
     pub files: Vec<Publish>,
     /// Directory in which tokens of locks are kept while they are held, for `prestan clean`.
     pub lock_tokens: Option<PathBuf>,
-    /// Directory in which what runs make and cannot mark is noted, for `prestan clean`.
+    /// Directory in which resources without a marker are noted, for `prestan clean`.
     pub made_files: Option<PathBuf>,
-    /// Worker threads that the users are spread over.
+    /// Number of worker threads.
     pub threads: u32,
-    /// Which clock it is timed with; [`choose_clock`] finds out what is possible.
+    /// Clock of the times; [`choose_clock`] finds out which is available.
     pub clock: Clock,
-    /// Whether the kernel's stamps of acknowledgements are wanted as well.
+    /// The kernel's stamps of acknowledgements are enabled as well.
     pub acks: bool,
-    /// Processes of the server that are watched, for the record: the engine does not look at them.
+    /// Processes of the server that are watched, for the record: the engine does not read them.
     pub inside: Option<InsideRecord>,
-    /// The processors that worker threads and the server are kept to; `None` leaves it to the system.
+    /// The processors of worker threads and of the server; `None` leaves them to the system.
     pub processors: Option<Processors>,
 }
 
 impl RunPlace {
-    /// The same for that run: a load uses connections as its tests say, where they say so.
+    /// The same for that run: a load uses connections as its tests specify, if they do.
     pub(crate) fn of_run(&self, spec: &RunSpec) -> RunPlace {
         let mut own = self.clone();
         if let (Drive::Load(_), Ok(http)) = (&spec.drive, spec.plan.http()) {
@@ -79,7 +80,7 @@ impl RunPlace {
         own
     }
 
-    /// What is to be said of a run that sends requests as Prestan usually does not.
+    /// The note about a run that sends unusual requests.
     pub(crate) fn experiment(&self) -> Option<String> {
         let http = self.http.connections;
         let what = match (http.nagle, http.two_writes) {
@@ -97,7 +98,7 @@ impl RunPlace {
         ))
     }
 
-    /// Connections of all users of a run together, at most.
+    /// Most connections of all users of a run together.
     pub(crate) fn connections(&self, RunSpec { plan, users, .. }: &RunSpec) -> u32 {
         let of_tests = plan.tests.iter().filter_map(|test| test.http);
         let all = of_tests.chain([self.http.connections]);
@@ -112,22 +113,22 @@ impl RunPlace {
     }
 }
 
-/// Which clock a run is to be timed with.
+/// Choice of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockChoice {
-    /// The kernel's where the system has stamps, else that of user space, with a warning.
+    /// The kernel's if the system has stamps, else that of user space, with a warning.
     #[default]
     Auto,
     /// The kernel's, or none.
     Kernel,
-    /// That of user space.
+    /// The clock of user space.
     User,
 }
 
-/// The clock that a choice comes to on this route, with a warning where it is the second best.
+/// The clock for a choice on this route, with a warning if it is the second best.
 ///
 /// # Errors
-/// When the kernel's clock was asked for and cannot be had.
+/// The kernel's clock was requested and is not available.
 pub fn choose_clock(choice: ClockChoice, route: &Route) -> Result<(Clock, Option<String>), String> {
     let without_stamps = match (choice, route) {
         (ClockChoice::User, _) => return Ok((Clock::User, None)),

@@ -1,5 +1,5 @@
-//! What lies between this machine and the server, found out before the tests: how long a round trip takes on an idle
-//! connection, and whether there is a network between them at all.
+//! The path between this machine and the server, measured before the tests: the round trip on an
+//! idle connection, and if there is a network between them at all.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -19,12 +19,14 @@ use crate::connection::route::Route;
 const PINGS: u16 = 10;
 /// Time for all of them together.
 const BUDGET: Duration = Duration::from_millis(150);
-/// Time for the response to one; one that is lost is the last.
+/// Time for the response to one; a lost one is the last.
 const LIMIT: Duration = Duration::from_millis(50);
-/// For so long the response is awaited awake: a thread that sleeps needs time to wake up.
+/// Time for which the response is awaited without sleeping: a sleeping thread needs time to wake
+/// up.
 const AWAKE: Duration = Duration::from_millis(2);
 
-/// The round trip to the server, on an idle network if nothing else goes on meanwhile; `None` where nothing tells it.
+/// The round trip to the server, on an idle network if there is no other traffic; `None` if it
+/// cannot be measured.
 pub(super) fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
     let Route::Tcp(addresses) = route else {
         return None;
@@ -37,7 +39,7 @@ pub(super) fn round_trip(client: &Client, route: &Route) -> Option<RoundTrip> {
     (found != RoundTrip::default()).then_some(found)
 }
 
-/// How it is known that the server is on this machine; `None` where it is not known.
+/// Evidence that the server is on this machine; `None` if unknown.
 pub(super) fn same_machine(client: &Client, route: &Route) -> Option<SameMachine> {
     let Route::Tcp(addresses) = route else {
         return Some(SameMachine::LocalSocket);
@@ -49,7 +51,8 @@ pub(super) fn same_machine(client: &Client, route: &Route) -> Option<SameMachine
     is_own(address).then_some(SameMachine::OwnAddress)
 }
 
-/// Whether an address is one of this machine: then the system sends from it to it. No packet is sent.
+/// True if an address is one of this machine: then the system sends from it to it. No packet is
+/// sent.
 fn is_own(address: SocketAddr) -> bool {
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -63,7 +66,7 @@ fn is_own(address: SocketAddr) -> bool {
     from().is_ok_and(|from| from == address.ip())
 }
 
-/// Round trips of ICMP; `None` where this user may send none, or no response comes.
+/// Round trips of ICMP; `None` if this user may send none, or no response comes.
 fn pings(address: IpAddr) -> Option<Pings> {
     let clock = RunClock::start();
     let begun = clock.now();
@@ -140,12 +143,12 @@ mod tests {
     fn addresses_of_this_machine_are_its_own() {
         let at = |text: &str| is_own(SocketAddr::new(text.parse().unwrap(), 80));
         assert!(at("127.0.0.1"));
-        // Whatever it would send from, if it has a network.
+        // Its source address, if it has a network.
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         if socket.connect(("192.0.2.1", 80)).is_ok() {
             assert!(at(&socket.local_addr().unwrap().ip().to_string()));
         }
-        // Of documentation (RFC 5737): nobody has it.
+        // An address for documentation (RFC 5737), which no host has.
         assert!(!at("192.0.2.1"));
     }
 

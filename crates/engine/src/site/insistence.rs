@@ -1,6 +1,7 @@
-//! Requests that are not measured, and that a busy server declines: sent again, for ten seconds at most.
+//! Unmeasured requests that a busy server declines: repeated, for ten seconds at most.
 //!
-//! A proxy that limits requests, or a server that is started anew, is no reason to leave something of ours there.
+//! A proxy that limits requests, or a server that is restarting, is no reason to leave leftovers
+//! there.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +9,7 @@ use record::Outcome;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
 
-/// Before a request is sent again: ten seconds together.
+/// Pauses before each repetition: ten seconds together.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(250),
     Duration::from_millis(750),
@@ -17,25 +18,25 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(4),
 ];
 
-/// What became of a request that was sent up to six times.
+/// Result of a request that was sent up to six times.
 #[derive(Debug)]
 pub(crate) struct Insisted {
     /// The last try.
     pub(crate) exchange: Exchange,
-    /// One before it may have been carried out, whatever came back.
+    /// An earlier one may have been carried out, whatever its response was.
     pub(crate) may_be_done: bool,
 }
 
-/// Why it is worth while to send a request again.
+/// Why a request is worth repeating.
 struct Declined {
-    /// When the server wants to be asked again.
+    /// The server's wish for the time of the next request.
     retry_after: Option<Duration>,
-    /// A server behind the one that answered may have carried it out.
+    /// A server behind the responding one may have carried it out.
     may_be_done: bool,
 }
 
-/// Sends a request, and again while it is declined for the moment. After one that was declined until the end, the next is
-/// sent once.
+/// Sends a request, and repeats it while it is temporarily declined. After one that was declined
+/// until the end, the next is sent once.
 pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> Insisted {
     let mut may_be_done = false;
     let mut left: Duration = PAUSES.iter().sum();
@@ -72,7 +73,7 @@ fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
         Ok(answer) => &answer.head,
         Err(failure) => {
             let is_lost = matches!(failure.outcome, Outcome::ConnectFailed | Outcome::Reset);
-            // Nothing has to be made; what was made has to be removed.
+            // A creation may fail; a removal must succeed.
             return (is_lost && method != "MKCOL").then_some(Declined {
                 retry_after: None,
                 may_be_done: failure.outcome == Outcome::Reset,
@@ -81,7 +82,8 @@ fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
     };
     let is_passing = match head.status {
         425 | 429 | 502 | 503 | 504 => true,
-        // Some file systems have a file in use for a moment longer, and so have proxies that limit requests.
+        // Some file systems keep a file in use for a moment longer, and so do proxies that limit
+        // requests.
         403 => method == "DELETE",
         _ => false,
     };
@@ -94,12 +96,12 @@ fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
     })
 }
 
-/// Seconds, or a date in one of three formats (RFC 9110, sections 10.2.3 and 5.6.7); `None` where there is neither, and
-/// where the date is over.
+/// Seconds, or a date in one of three formats (RFC 9110, sections 10.2.3 and 5.6.7); `None` if
+/// there is neither, and if the date is over.
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More than 64 bits can hold is as long as any.
+        // A number beyond 64 bits is as long as any.
         return Some(value.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     httpdate::parse_http_date(value)

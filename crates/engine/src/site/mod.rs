@@ -1,4 +1,4 @@
-//! What a run makes on a server and removes again, and what it asks before.
+//! Resources that a run makes on a server and removes again, and the requests before.
 
 pub(crate) mod insistence;
 pub(crate) mod probe;

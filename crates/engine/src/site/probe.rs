@@ -1,4 +1,4 @@
-//! What is there? Asks the target before anything is made on it.
+//! The probe: requests to the target before anything is made on it.
 
 use record::{Outcome, Server};
 use suite::Workspace;
@@ -13,12 +13,12 @@ use crate::error::RunError;
 /// X-Prestan of requests that come before any test.
 pub(crate) const LABEL: &str = "prestan: 0 (probe)";
 
-/// Asks for nothing but the kind of the resource: what every PROPFIND of ours needs.
+/// Body of a PROPFIND for the kind of the resource only: the minimum of every PROPFIND here.
 pub(crate) const RESOURCETYPE: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>
 "#;
 
-/// Asks whether it can be locked, too.
+/// Body of a PROPFIND that also requests the supported locks.
 const TYPE_AND_LOCKS: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><resourcetype/><supportedlock/></prop></propfind>
 "#;
@@ -42,23 +42,23 @@ pub(crate) fn propfind_request<'a>(
     }
 }
 
-/// What to try where the target is no WebDAV server.
+/// Advice if the target is no WebDAV server.
 pub(crate) const INSTEAD: &str =
     "measure one resource with `prestan load URL`, or use a suite that has `needs: http`";
-/// The same where files are to be put there.
+/// The same if files are to be put there.
 pub(crate) const INSTEAD_OF_PUTTING: &str = "put the files there by other means: `prestan \
                                              webstone --generate DIR` writes them";
 
-/// What the probe found.
+/// Result of the probe.
 #[derive(Debug, Clone)]
 pub(crate) struct Probed {
     pub(crate) server: Server,
-    /// PROPFIND says that the target can be locked, though OPTIONS says nothing of WebDAV.
+    /// PROPFIND reports that the target can be locked, though OPTIONS does not report WebDAV.
     pub(crate) can_be_locked: bool,
 }
 
-/// Asks the server what it is; an error when it cannot be measured with this kind of suite.
-/// `instead` is what to try then.
+/// Probes the server; an error if it cannot be measured with this kind of suite. `instead` is the
+/// advice then.
 pub(crate) async fn probe(
     client: &mut Client,
     path: &str,
@@ -105,8 +105,8 @@ pub(crate) async fn probe(
     if !probed.server.dav.is_empty() {
         return Ok(probed);
     }
-    // A proxy may have dropped the DAV header, or answers OPTIONS itself (CORS): a server that answers PROPFIND is a
-    // WebDAV server.
+    // A proxy may have dropped the DAV header, or responds to OPTIONS itself (CORS): a server that
+    // responds to PROPFIND is a WebDAV server.
     let propfind = client
         .perform(propfind_request(path, "0", TYPE_AND_LOCKS, LABEL))
         .await;
@@ -135,7 +135,7 @@ pub(crate) async fn probe(
     )))
 }
 
-/// What to try where a server closes a connection that does not begin as it expects.
+/// Advice if a server closes a connection that does not begin as it expects.
 fn perhaps_begins_otherwise(client: &Client, url: &str) -> String {
     if !is_without_tls(url) {
         return String::new();
@@ -153,11 +153,12 @@ fn is_without_tls(url: &str) -> bool {
 }
 
 const HTTPS: &str = "https:// instead of http://";
-/// Why it closes one, or answers 400, where there is such a line.
+/// Why it closes one, or responds 400, if there is such a line.
 const NO_PROXY_LINE: &str =
     "the server does not expect a line of the PROXY protocol (without --haproxy-protocol)";
 
-/// Whether a 400 has the words of nginx, Apache, Go or Tomcat for a request without TLS on a port for TLS.
+/// True if a 400 has the text of nginx, Apache, Go or Tomcat for a request without TLS on a port
+/// for TLS.
 fn wants_tls(body: &[u8]) -> bool {
     const WORDS: [&str; 4] = [
         "to https port",
@@ -169,7 +170,7 @@ fn wants_tls(body: &[u8]) -> bool {
     WORDS.iter().any(|words| body.contains(words))
 }
 
-/// What a status means that says nothing of the target.
+/// Meaning of a status that does not concern the target.
 fn not_of_target(head: &ResponseHead) -> Option<String> {
     let what = match head.status {
         421 => {
@@ -190,12 +191,12 @@ fn not_of_target(head: &ResponseHead) -> Option<String> {
     Some(format!("{what}{later}"))
 }
 
-/// Longest text of a moment in a head: a date has fewer characters.
+/// Longest text of a time in a head: a date has fewer characters.
 const LONGEST_MOMENT: usize = 40;
 
-/// What to try where a method of WebDAV is answered 403 below a collection, and the user wants to do that.
+/// Advice if a method of WebDAV gets 403 below a collection, with the action that the user wanted.
 pub(crate) async fn forbidden(client: &mut Client, collection: &str, wish: &str) -> String {
-    // Who may read is told that nothing is there.
+    // A permitted reader gets 404 for a missing resource.
     let nothing = format!("{collection}PrestanTest-nothing");
     let get = PlainRequest::bare("GET", &nothing, LABEL);
     let get = client.perform(get).await.trace.status;
@@ -210,10 +211,10 @@ pub(crate) async fn forbidden(client: &mut Client, collection: &str, wish: &str)
     }
 }
 
-/// What to try where there is no target.
+/// Advice if there is no target.
 const CREATE_IT: &str = "create it first, or check the path";
 
-/// Why nothing can be made in a target, where it is missing or not a collection.
+/// Why nothing can be made in a target, if it is missing or not a collection.
 pub(crate) async fn unusable(client: &mut Client, path: &str, url: &str) -> Option<String> {
     let (bare, bare_url) = (path.trim_end_matches('/'), url.trim_end_matches('/'));
     if bare.is_empty() {
@@ -235,7 +236,7 @@ pub(crate) async fn unusable(client: &mut Client, path: &str, url: &str) -> Opti
     ))
 }
 
-/// What a path names.
+/// Kind of the resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResourceKind {
     Collection,
@@ -243,7 +244,7 @@ enum ResourceKind {
     Missing,
 }
 
-/// What a path names; `None` where the server does not tell.
+/// Kind of the resource at a path; `None` if the server does not report it.
 async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
     let propfind = propfind_request(path, "0", RESOURCETYPE, LABEL);
     let answer = client.perform(propfind).await.result.ok()?;
@@ -262,7 +263,7 @@ async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
     }
 }
 
-/// What to try when PROPFIND on the target was answered like this.
+/// Advice after this response to PROPFIND on the target.
 fn advice(answer: &ResponseHead, instead: &str) -> String {
     let location = answer.headers.get("Location");
     match (answer.status, location) {
@@ -277,7 +278,7 @@ fn advice(answer: &ResponseHead, instead: &str) -> String {
     }
 }
 
-/// The head of an answer, or why there is none.
+/// The head of a response, or the error without one.
 pub(crate) fn reached(
     method: &str,
     url: &str,

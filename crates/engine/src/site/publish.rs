@@ -1,5 +1,5 @@
 //! Files that a run puts into its collection before it measures, so that there is something to
-//! fetch. They are read again before anybody relies on them, and go with the collection.
+//! fetch. They are read back before they are relied on, and are removed with the collection.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::event_loop::cancel::Cancel;
 /// X-Prestan of these requests.
 const LABEL: &str = "prestan: 0 (preparation)";
 
-/// A file that is to be there.
+/// A file to be published.
 #[derive(Clone)]
 pub struct Publish {
-    /// Below the collection of the run, percent-encoded.
+    /// Path below the collection of the run, percent-encoded.
     pub path: String,
-    /// Makes what is in it: files are in memory one at a time.
+    /// Makes its content: files are in memory one at a time.
     pub content: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Publish {
     }
 }
 
-/// Puts files below `root`, a path on the server, and reads them again.
+/// Puts files below `root`, a path on the server, and reads them back.
 pub(crate) async fn publish(
     client: &mut Client,
     root: &str,
@@ -71,7 +71,7 @@ pub(crate) async fn publish(
     Ok(())
 }
 
-/// The collections in which a file lies, the outermost first: `a/`, `a/b/` of `a/b/c`.
+/// The collections that contain a file, the outermost first: `a/`, `a/b/` of `a/b/c`.
 fn collections_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..=at])
 }

@@ -1,7 +1,7 @@
 //! The collection of a run on the user's server: made, marked, removed.
 //!
-//! The server belongs to somebody. A run works only below `PrestanTest-<run id>/`, which it made
-//! itself, and puts a marker into it, so that what a killed run left behind can be told from
+//! The server has other contents. A run works only below `PrestanTest-<run id>/`, which it made
+//! itself, and puts a marker into it, so that leftovers of a killed run can be distinguished from
 //! everything else and be removed by `prestan clean`.
 
 pub(crate) mod held;
@@ -34,7 +34,7 @@ use removal::{Removal, remove_collection};
 pub use leftovers::{Leftover, LeftoverState};
 pub(crate) use leftovers::{LeftoverKind, leftovers, remove_leftover, unlisted};
 
-/// What the names of our collections begin with.
+/// Prefix of the names of collections of runs.
 const PREFIX: &str = "PrestanTest-";
 /// X-Prestan of requests that belong to no test.
 const LABEL: &str = "prestan: 0 (workspace)";
@@ -42,7 +42,7 @@ const LABEL: &str = "prestan: 0 (workspace)";
 /// Longest name of a run, in letters.
 pub const LONGEST_RUN_ID: usize = 64;
 
-/// Whether a text can name a run: up to 64 letters, digits, `-` and `_`.
+/// True if a text can name a run: up to 64 letters, digits, `-` and `_`.
 pub fn is_run_id(text: &str) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !text.is_empty() && text.len() <= LONGEST_RUN_ID && text.chars().all(fine)
@@ -58,7 +58,7 @@ pub(crate) fn collection_path(target: &Target, run_id: &str) -> String {
     format!("{}{}/", target.path(), collection_name(run_id))
 }
 
-/// Whether this process has made the collection of a run there already: by another way to the same
+/// True if this process has made the collection of a run there already: by an alias of the same
 /// server.
 pub(crate) async fn is_ours(client: &mut Client, target: &Target, run_id: &str) -> bool {
     let path = collection_path(target, run_id);
@@ -72,11 +72,12 @@ pub(crate) async fn is_ours(client: &mut Client, target: &Target, run_id: &str) 
 pub(crate) struct MadeWorkspace {
     /// The server refuses files.
     pub(crate) refuses: Option<FilesRefused>,
-    /// The server shows the marker, so that a collection without it is another one.
+    /// The server returns the marker, so that a collection without it is another one.
     pub(crate) shows_marker: bool,
 }
 
-/// Makes the collection of a run, which must not be there. Until it has its marker, a note in `notes` says whose it is.
+/// Makes the collection of a run, which must not exist. Until it has its marker, a note in `notes`
+/// names its run.
 pub(crate) async fn create(
     client: &mut Client,
     target: &Target,
@@ -85,7 +86,7 @@ pub(crate) async fn create(
 ) -> Result<MadeWorkspace, RunError> {
     let path = collection_path(target, run_id);
     let url = target.absolute(&path);
-    // Some servers answer MKCOL of an existing collection with 201, so look first.
+    // Some servers respond 201 to MKCOL of an existing collection, so check first.
     let occupancy = occupancy_of(client, &path).await?;
     if occupancy == Occupancy::Taken {
         return Err(RunError::NoWorkspace(format!(
@@ -94,13 +95,14 @@ pub(crate) async fn create(
         )));
     }
     let was_absent = occupancy == Occupancy::Free;
-    // Where no note can be kept, only a message names what is left.
+    // If no note can be kept, only a message names the leftover.
     let is_noted = notes.is_some_and(|notes| made::note_collection(notes, run_id, &url).is_ok());
     let made = insist(client, PlainRequest::bare("MKCOL", &path, LABEL)).await;
     let repeats = made.may_be_done || made.exchange.repeats("MKCOL");
     let is_made = match &made.exchange.result {
         Ok(answer) if (200..300).contains(&answer.head.status) => true,
-        // It was not there before our first request. Another run with this name may have come between.
+        // It did not exist before our first request. Another run with this name may have come
+        // between.
         Ok(answer) if answer.head.status == 405 && was_absent && repeats => {
             is_fresh(client, &path).await
         }
@@ -135,12 +137,13 @@ pub(crate) async fn create(
         },
         Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
-    // Proxies that gave up waiting do not know what was made, and servers that failed on the way do not say.
+    // Proxies that gave up waiting, and servers that failed midway, do not report if it was made.
     let status = made.exchange.result.as_ref().ok();
     let status = status.map(|answer| answer.head.status);
     let may_be_done = made.may_be_done || matches!(status, None | Some(502 | 504));
     let may_be_ours = may_be_done || was_absent && status != Some(405);
-    // What is there is ours where it was made and nothing was there before, or where it is empty and has no marker.
+    // The collection is ours if it was made and did not exist before, or if it is empty and has no
+    // marker.
     let is_ours = is_made && was_absent || may_be_ours && is_fresh(client, &path).await;
     let left = if is_ours {
         match remove_collection(client, &path, &[]).await {
@@ -172,19 +175,19 @@ pub(crate) async fn create(
     Err(RunError::NoWorkspace(format!("{what}{left}")))
 }
 
-/// Whether there is a collection without a marker and without members, as one that was just made is.
+/// True if there is a collection without a marker and without members, like one that was just made.
 async fn is_fresh(client: &mut Client, path: &str) -> bool {
     look(client, path).await == CollectionSighting::Unmarked && made::is_empty(client, path).await
 }
 
-/// The collection of a run has a marker, or is not there.
+/// The collection of a run has a marker, or does not exist.
 fn forget_note(notes: Option<&Path>, run_id: &str) {
     if let Some(notes) = notes {
         made::forget_own(notes, run_id);
     }
 }
 
-/// How a request that was to make something was declined, and what to try.
+/// How a request that was to create a resource was declined, with advice.
 fn answered(method: &str, head: &ResponseHead) -> String {
     let hint = match (head.status, head.headers.get("Location")) {
         (300..=399, Some(location)) => {
@@ -201,16 +204,16 @@ fn answered(method: &str, head: &ResponseHead) -> String {
     format!("was answered {}{hint}", head.status_text())
 }
 
-/// Whether something is at a path.
+/// Existence of a resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occupancy {
     Taken,
     Free,
-    /// The server does not say.
+    /// The server does not report it.
     Unknown,
 }
 
-/// A server without PROPFIND is asked with HEAD.
+/// For a server without PROPFIND, by HEAD.
 pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occupancy, RunError> {
     let asked = insist(client, propfind_request(path, "0", RESOURCETYPE, LABEL)).await;
     let status = match asked.exchange.result {
@@ -244,15 +247,15 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
     })
 }
 
-/// What to do about a collection that is left.
+/// Advice about a collection that remains.
 const LATER: &str = "; once the server permits it, `prestan clean` removes it";
 
-/// What is left of the collection of a run.
+/// Remains of the collection of a run.
 enum Remains {
     Nothing,
-    /// The collection; why.
+    /// The collection; with the reason.
     Collection(String),
-    /// Nothing where it was, and nobody removed it; what is known.
+    /// Nothing, though it was not removed; with a note.
     Lost(&'static str),
 }
 
@@ -284,7 +287,7 @@ async fn remove_own(
                  server behind the same address",
             );
         }
-        // Where the server does not say, what has the name of this run is its own.
+        // If the server does not report it, the collection with the name of this run is its own.
         _ => {}
     }
     match remove_collection(client, path, held).await {
@@ -296,7 +299,7 @@ async fn remove_own(
     }
 }
 
-/// Removes the collection of a run; what cannot be removed is written down. Whether it is gone.
+/// Removes the collection of a run; failures are recorded. True if it is gone.
 pub(crate) async fn remove(
     client: &mut Client,
     target: &Target,
@@ -305,8 +308,8 @@ pub(crate) async fn remove(
     journal: &Journal,
 ) -> bool {
     let path = collection_path(target, run_id);
-    // A sign of life: only a server that gives one may take its time to delete. One that is started anew may need a
-    // while to give it.
+    // A sign of life: only a server that gives one may take its time to delete. One that is
+    // restarting may need a while to give it.
     let options = PlainRequest::bare("OPTIONS", target.path(), LABEL);
     let remains = match insist(client, options).await.exchange.result {
         Ok(_) => {

@@ -1,9 +1,9 @@
 //! Tokens of the locks that a run holds, kept on this machine for as long as it holds them.
 //!
 //! A server may show a lock without its token (RFC 4918, section 15.8), and then only the run that
-//! took the lock can release it. The file is for `prestan clean`, should the run be killed: only its
-//! owner can read it, and it ends with the run. What it says is sent to the server that the token
-//! came from, and nowhere else.
+//! took the lock can release it. The file is for `prestan clean`, should the run be killed: only
+//! its owner can read it, and it ends with the run. Its tokens are sent to the server that they
+//! came from only.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::private;
 use crate::watch::journal::Journal;
 
-/// The file is written anew when it has so many lines more than there are locks.
+/// Excess of lines over locks from which on the file is rewritten.
 const STALE_LINES: usize = 4096;
 
 /// A lock that a run took.
@@ -25,9 +25,9 @@ const STALE_LINES: usize = 4096;
 pub(crate) struct HeldLock {
     /// URL of the collection below which the run works.
     pub(crate) target: String,
-    /// Path of what was locked.
+    /// Path of the locked resource.
     pub(crate) path: String,
-    /// As a Lock-Token header has it, in angle brackets.
+    /// As in a Lock-Token header, in angle brackets.
     pub(crate) token: String,
 }
 
@@ -41,7 +41,7 @@ enum LockLine {
 
 /// The locks that a run holds.
 pub(crate) struct HeldLocks {
-    /// The file; `None` where tokens are not kept.
+    /// The file; `None` if tokens are not kept.
     path: Option<PathBuf>,
     journal: Arc<Journal>,
     state: Mutex<HeldState>,
@@ -49,7 +49,7 @@ pub(crate) struct HeldLocks {
 
 #[derive(Default)]
 struct HeldState {
-    /// By token.
+    /// Locks by token.
     locks: BTreeMap<String, HeldLock>,
     file: Option<File>,
     lines: usize,
@@ -58,7 +58,7 @@ struct HeldState {
 }
 
 impl HeldLocks {
-    /// A run of that name has begun, and holds none yet.
+    /// The locks of a run that has begun, and holds none yet.
     pub(crate) fn new(directory: Option<&Path>, run_id: &str, journal: Arc<Journal>) -> HeldLocks {
         HeldLocks {
             path: directory.map(|directory| file_of(directory, run_id)),
@@ -67,14 +67,14 @@ impl HeldLocks {
         }
     }
 
-    /// The run has taken a lock.
+    /// Notes that the run has taken a lock.
     pub(crate) fn taken(&self, lock: HeldLock) {
         let mut state = self.state();
         state.locks.insert(lock.token.clone(), lock.clone());
         self.write(&mut state, &LockLine::Taken(lock));
     }
 
-    /// The run has released a lock.
+    /// Notes that the run has released a lock.
     pub(crate) fn released(&self, token: &str) {
         let mut state = self.state();
         if state.locks.remove(token).is_some() {
@@ -92,7 +92,7 @@ impl HeldLocks {
             .collect()
     }
 
-    /// The run is over. Tokens of what is left on a server stay.
+    /// The run is over. Tokens of leftovers on a server stay.
     pub(crate) fn end(&self, is_all_removed: bool) {
         let mut state = self.state();
         if let Some(path) = &self.path
@@ -100,7 +100,7 @@ impl HeldLocks {
             && (is_all_removed || state.locks.is_empty())
         {
             state.file = None;
-            // Nothing depends on it: a file that stays has tokens of locks that are gone.
+            // Failures are harmless: a remaining file has tokens of locks that are gone.
             let _ = fs::remove_file(path);
         }
     }
@@ -141,7 +141,7 @@ impl HeldState {
         }
     }
 
-    /// Puts a file with the locks that are held in the place of the one that was there.
+    /// Replaces the file by one with the current locks.
     fn write_anew(&mut self, path: &Path) -> io::Result<()> {
         let locks = self.locks.values();
         let lines: String = locks
@@ -166,7 +166,7 @@ pub(crate) fn kept(directory: Option<&Path>, run_id: &str, target: &str) -> Vec<
     let text = directory.map(|directory| fs::read_to_string(file_of(directory, run_id)));
     let text = text.and_then(Result::ok).unwrap_or_default();
     let mut locks = BTreeMap::new();
-    // The last line may be half a line.
+    // The last line may be incomplete.
     for line in text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
@@ -182,10 +182,10 @@ pub(crate) fn kept(directory: Option<&Path>, run_id: &str, target: &str) -> Vec<
         .collect()
 }
 
-/// The collection of that run is removed, and with it the locks.
+/// Removes the file of a run whose collection, with its locks, was removed.
 pub(crate) fn forget(directory: Option<&Path>, run_id: &str) {
     if let Some(directory) = directory {
-        // It may never have been there.
+        // It may never have existed.
         let _ = fs::remove_file(file_of(directory, run_id));
     }
 }
@@ -223,7 +223,7 @@ mod tests {
         held.released("<urn:1>");
         assert_eq!(held.of(TARGET), [lock(0), lock(2)]);
         assert_eq!(kept(Some(&directory), "r", TARGET), [lock(0), lock(2)]);
-        // No other server gets to see them.
+        // Other servers do not get them.
         assert_eq!(kept(Some(&directory), "r", "http://127.0.0.1:2/dav/"), []);
         assert_eq!(kept(Some(&directory), "other", TARGET), []);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -249,7 +249,7 @@ mod tests {
         let text = fs::read_to_string(home.path().join("r.jsonl")).unwrap();
         assert!(text.lines().count() < STALE_LINES + 10);
         assert_eq!(kept(Some(home.path()), "r", TARGET), [lock(0)]);
-        // Half a line, as a kill may leave it.
+        // An incomplete line, as left by a kill.
         fs::write(home.path().join("r.jsonl"), &text[..text.len() - 9]).unwrap();
         assert!(kept(Some(home.path()), "r", TARGET).contains(&lock(0)));
     }

@@ -1,4 +1,4 @@
-//! What killed runs left on a server.
+//! Leftovers of killed runs on a server.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::connection::client::Client;
 use crate::error::RunError;
 use crate::site::probe::RESOURCETYPE;
 
-/// A collection that was found on a server and is named like ours, or what a run noted.
+/// A collection on a server that is named like those of runs, or a resource that a run noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Its URL.
@@ -24,16 +24,16 @@ pub struct Leftover {
     pub(crate) kind: LeftoverKind,
     /// Name of the run that made it.
     pub(crate) run_id: String,
-    /// What is known of the run that made it.
+    /// State of its run.
     pub state: LeftoverState,
 }
 
-/// What a run left.
+/// Kind of a leftover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeftoverKind {
     /// Its collection.
     Collection,
-    /// Its collection, into which it wrote no marker.
+    /// Its collection, without a marker.
     Unmarked {
         /// The notes on it.
         notes: Vec<PathBuf>,
@@ -45,29 +45,29 @@ pub(crate) enum LeftoverKind {
     },
 }
 
-/// What is known of a collection whose name is like ours.
+/// State of the run of a collection with such a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftoverState {
-    /// It carries our marker, and its run has ended.
+    /// The marker is there, and its run has ended.
     Ended {
         /// When the run began, RFC 3339.
         started_at: String,
     },
-    /// It carries our marker, and its run is still going on, on this machine.
+    /// The marker is there, and its run is still in progress, on this machine.
     Running {
         /// Its process.
         pid: u32,
     },
-    /// It carries our marker, and its run is or was on another machine or in another container.
+    /// The marker is there, and its run is or was on another machine or in another container.
     Unseen {
         /// When the run began, RFC 3339.
         started_at: String,
     },
-    /// It does not carry our marker: somebody else's.
+    /// Without a marker: not made by a run.
     Foreign,
     /// A file whose size is not the one that the run sent.
     Replaced,
-    /// Its run made it and wrote no marker into it, and it is not seen to be empty.
+    /// Made by its run without a marker, and not known to be empty.
     Filled,
 }
 
@@ -106,8 +106,7 @@ impl Leftover {
         self.state.reason()
     }
 
-    /// Whether `prestan clean` removes it; with `force`, also when nobody knows whether its run
-    /// has ended.
+    /// True if `prestan clean` removes it; with `force`, also if the end of its run is unknown.
     pub fn is_removable(&self, force: bool) -> bool {
         match self.state {
             LeftoverState::Ended { .. } => true,
@@ -117,15 +116,16 @@ impl Leftover {
     }
 }
 
-/// Names listed at other paths that are looked up in the target without success, before the search ends.
+/// Names listed at other paths that are looked up in the target without success, before the search
+/// ends.
 const MOST_IN_VAIN: usize = 100;
 
-/// Collections of other runs in the target; none where the server does not list its members. At most `most` are looked
-/// at; how many others it lists there comes with them.
+/// Collections of other runs in the target; none if the server does not list its members. At most
+/// `most` are checked; the number of others that it lists is returned with them.
 ///
-/// What the server lists is only a hint: the path is made anew from the target and a run id that
-/// is one, so that no answer can lead us anywhere else. Behind a proxy that changes paths, the target and its
-/// members are listed elsewhere; these count if they are there.
+/// The server's list is only a hint: the path is made anew from the target and a valid run id, so
+/// that no response can lead elsewhere. Behind a proxy that changes paths, the target and its
+/// members are listed elsewhere; these count if they exist.
 pub(crate) async fn leftovers(
     client: &mut Client,
     target: &Target,
@@ -161,9 +161,9 @@ pub(crate) async fn leftovers(
 /// Run ids of other runs in names that a server lists.
 #[derive(Debug, Default, PartialEq)]
 struct ListedNames {
-    /// Those in the target.
+    /// Runs in the target.
     here: BTreeSet<String>,
-    /// Those that it lists at other paths, where it does so with the target itself.
+    /// Runs listed at other paths, if the target itself is.
     elsewhere: BTreeSet<String>,
 }
 
@@ -195,8 +195,8 @@ impl ListedNames {
     }
 }
 
-/// Collections of these runs that are in the target and not among those that were `listed`: some
-/// servers do not list them.
+/// Collections of these runs that exist in the target and are not among those that were `listed`:
+/// some servers do not list them.
 pub(crate) async fn unlisted(
     client: &mut Client,
     target: &Target,
@@ -217,7 +217,7 @@ pub(crate) async fn unlisted(
     Ok(found)
 }
 
-/// The collection of a run, which is there.
+/// The existing collection of a run.
 async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Leftover {
     let path = collection_path(target, &run_id);
     Leftover {
@@ -229,7 +229,7 @@ async fn leftover(client: &mut Client, target: &Target, run_id: String) -> Lefto
     }
 }
 
-/// What is known of the collection of a run.
+/// State of the collection of a run.
 pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> LeftoverState {
     let marker = super::mark::read(client, path).await;
     match marker.filter(|marker| marker.run_id == run_id) {
@@ -238,7 +238,7 @@ pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> Left
     }
 }
 
-/// What is known of what the run of this marker made.
+/// State of the run of this marker.
 pub(super) fn state_of(marker: &Marker) -> LeftoverState {
     let started_at = marker
         .started_at

@@ -1,9 +1,10 @@
-//! What runs make and cannot mark, noted on this machine: files at their target for as long as the run goes on, and
-//! collections until they have their marker.
+//! Resources that runs make without a marker, noted on this machine: files at their target for as
+//! long as the run lasts, and collections until they have their marker.
 //!
-//! Nothing on the server tells it from what others made, so that the note is all that `prestan clean` can go by,
-//! should the run be killed. Only its owner can read the note. A file whose size is not the one that the run sent may
-//! have been replaced since, and a collection in which something is may be somebody else's.
+//! Nothing on the server distinguishes them from other resources, so that the note is the only
+//! information of `prestan clean`, should the run be killed. Only its owner can read the note. A
+//! file of another size than the run sent may have been replaced since, and a collection with
+//! members may not be the run's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,23 +24,24 @@ use crate::connection::client::{Client, PlainRequest};
 use crate::site::insistence::insist;
 use crate::site::probe::{RESOURCETYPE, reached};
 
-/// What is kept of what a run makes.
+/// A note on a resource that a run makes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct MadeNote {
-    /// Where it is.
+    /// Its URL.
     url: String,
-    /// Bytes of the file that the run sends, where they are the same every time.
+    /// Bytes of the file that the run sends, if they are the same every time.
     length: Option<u64>,
-    /// It is a collection, which has no marker yet.
+    /// The resource is a collection, which has no marker yet.
     #[serde(default)]
     is_collection: bool,
     run: Marker,
 }
 
-/// Notes that a run is going to make its target, where nothing is, with a body of `length` bytes.
+/// Notes that a run is about to create its target, which does not exist, with a body of `length`
+/// bytes.
 ///
 /// # Errors
-/// Why that cannot be noted. A target with secrets in its query is not: they would be kept with it.
+/// The target cannot be noted. One with secrets in its query is not: they would be kept with it.
 pub(crate) fn note(
     directory: &Path,
     run_id: &str,
@@ -53,10 +55,10 @@ pub(crate) fn note(
     write(directory, run_id, url, length, false)
 }
 
-/// Notes that a run is going to make a collection, where nothing is.
+/// Notes that a run is about to create a collection, which does not exist.
 ///
 /// # Errors
-/// Why that cannot be noted.
+/// The collection cannot be noted.
 pub(super) fn note_collection(directory: &Path, run_id: &str, url: &str) -> Result<(), String> {
     write(directory, run_id, url.to_owned(), None, true)
 }
@@ -82,9 +84,9 @@ fn write(
         .map_err(|error| format!("writing {} failed: {error}", path.display()))
 }
 
-/// The target that a run of this process made is removed, and with it the note.
+/// Removes the note on the target of a run of this process, after the target was removed.
 pub(crate) fn forget_own(directory: &Path, run_id: &str) {
-    // It may never have been there.
+    // It may never have existed.
     let _ = fs::remove_file(file_of(directory, &Marker::new(run_id)));
 }
 
@@ -112,9 +114,9 @@ fn read(path: &Path) -> Option<MadeNote> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
-/// The path of a URL that is below a collection; `None` when it is elsewhere.
+/// The path of a URL that is below a collection; `None` if it is elsewhere.
 fn path_below(target: &Target, url: &str) -> Option<String> {
-    // Read as a URL once more, so that no `..` leads out of the collection.
+    // Parsed as a URL again, so that no `..` leads out of the collection.
     let made = Target::resource(url).ok()?;
     let is_below = made.shares_server(target)
         && made.path().starts_with(target.path())
@@ -122,8 +124,8 @@ fn path_below(target: &Target, url: &str) -> Option<String> {
     is_below.then(|| made.path().to_owned())
 }
 
-/// What is below a target, was noted by a run and is still there. Notes on what is gone are removed, when their runs have
-/// ended; and so are those on collections that have a marker.
+/// Resources below a target that a run noted and that still exist. Notes on missing ones are
+/// removed, when their runs have ended; and so are those on collections that have a marker.
 pub(crate) async fn noted(
     client: &mut Client,
     directory: Option<&Path>,
@@ -136,7 +138,7 @@ pub(crate) async fn noted(
     for (path, notes) in notes(directory, target) {
         let files = notes.iter().map(|note| file_of(directory, &note.run));
         let files: Vec<PathBuf> = files.collect();
-        // Where several runs noted the same, the one that may go on decides.
+        // If several runs noted the same, the one most likely to be in progress decides.
         let Some(note) = notes.iter().max_by_key(|note| rank(note.run.life())) else {
             continue;
         };
@@ -173,7 +175,7 @@ pub(crate) async fn noted(
     found
 }
 
-/// The more a run may go on, the higher.
+/// The likelier a run is in progress, the higher.
 fn rank(life: Life) -> u8 {
     match life {
         Life::Ended => 0,
@@ -182,14 +184,14 @@ fn rank(life: Life) -> u8 {
     }
 }
 
-/// What is where a run made something.
+/// State of a resource that a run made.
 enum Sighting {
     Nothing,
     /// A collection with a marker.
     Marked,
-    /// It is not what the run made: a file of another size, or a collection with something in it.
+    /// Not what the run made: a file of another size, or a collection with members.
     Replaced,
-    /// What the run made, as far as can be seen.
+    /// The resource of the run, as far as can be seen.
     Own,
 }
 
@@ -217,7 +219,7 @@ async fn look_at_collection(client: &mut Client, path: &str) -> Sighting {
     }
 }
 
-/// Whether a collection is seen to have no members.
+/// True if a collection is known to have no members.
 pub(super) async fn is_empty(client: &mut Client, path: &str) -> bool {
     let listed = members(client, path, RESOURCETYPE).await;
     listed.is_some_and(|listed| {
@@ -226,7 +228,7 @@ pub(super) async fn is_empty(client: &mut Client, path: &str) -> bool {
     })
 }
 
-/// Deletes a resource that a run made; says why it is still there.
+/// Deletes a resource that a run made; fails with the reason.
 pub(crate) async fn remove_resource(
     client: &mut Client,
     path: &str,
@@ -253,7 +255,7 @@ async fn is_missing(client: &mut Client, path: &str) -> bool {
 /// Removes notes on a file that is gone.
 pub(crate) fn forget(notes: &[PathBuf]) {
     for note in notes {
-        // Nothing depends on it: the next look finds that the file is gone.
+        // Failures are harmless: the next check finds that the file is gone.
         let _ = fs::remove_file(note);
     }
 }
@@ -291,7 +293,7 @@ mod tests {
         for (number, url) in below.iter().chain(&elsewhere).enumerate() {
             write(&format!("r{number}.{pid}.json"), url, &format!("r{number}"));
         }
-        // A note under another name, half a note, and something else.
+        // A note under another name, an incomplete note, and an unrelated file.
         write("other.1.json", "http://h/a/other", "r");
         fs::write(directory.join(format!("half.{pid}.json")), "{\"url\":").unwrap();
         fs::write(directory.join("thesis.tex"), "not ours").unwrap();

@@ -1,7 +1,8 @@
-//! Where the marker of a run is kept on the server.
+//! The place of a run's marker on the server.
 //!
-//! It is a file in the collection of the run. A server that stores calendars and address books alone
-//! refuses such a file (Radicale answers 400); there the marker is a dead property of the collection.
+//! The marker is a file in the collection of the run. A server that stores calendars and address
+//! books alone refuses such a file (Radicale responds 400); there the marker is a dead property of
+//! the collection.
 
 use suite::{Plan, RequestPlan, Text};
 
@@ -11,22 +12,22 @@ use crate::connection::client::{Client, Exchange, PlainRequest};
 use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
 
-/// What the value of the property begins with. Hexadecimal digits follow, which need no escaping in XML:
-/// the value is found in a response whatever prefixes the server gives to names.
+/// Prefix of the value of the property. Hexadecimal digits follow, which need no escaping in XML:
+/// the value is found in a response with any prefixes of names.
 const BEGINNING: &str = "prestan-run-";
 
 const ASKED: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><run xmlns="urn:prestan"/></prop></propfind>
 "#;
 
-/// The status with which a server refused the marker as a file, and then took it as a property: it stores
-/// no such files.
+/// The status with which a server refused the marker as a file, and then took it as a property: it
+/// stores no such files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilesRefused(pub(crate) u16);
 
 impl FilesRefused {
-    /// The same plan, in which a PUT of anything but calendar data or a contact is not supported where it is
-    /// answered like the marker.
+    /// The same plan, in which a PUT of anything but calendar data or a contact is not supported if
+    /// its response is like that to the marker.
     pub(crate) fn applied_to(self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         plan.change_requests(|request| {
@@ -37,7 +38,7 @@ impl FilesRefused {
         plan
     }
 
-    /// What it means, for a report.
+    /// Its meaning, for a report.
     pub(crate) fn in_words(self) -> String {
         format!(
             "the server stores no plain files: it answered PUT {MARKER} with {}, so the marker of this run is \
@@ -75,7 +76,7 @@ pub(super) async fn mark(
     let what = match put.result {
         Ok(answer) => match answer.head.status {
             200..=299 => return Ok(None),
-            // What refuses the content, not the user or the moment: no 401, 423, 429, 507.
+            // Refusals of the content, not of the user or for the moment: no 401, 423, 429, 507.
             400 | 403 | 405 | 415 | 422 if mark_by_property(client, path, &marker).await => {
                 return Ok(Some(FilesRefused(answer.head.status)));
             }
@@ -88,7 +89,7 @@ pub(super) async fn mark(
     ))
 }
 
-/// Whether the server keeps the marker as a property: it may answer 207 and keep nothing.
+/// True if the server keeps the marker as a property: it may respond 207 and keep nothing.
 async fn mark_by_property(client: &mut Client, path: &str, marker: &Marker) -> bool {
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
@@ -105,20 +106,20 @@ async fn mark_by_property(client: &mut Client, path: &str, marker: &Marker) -> b
     read_property(client, path).await.as_ref() == Some(marker)
 }
 
-/// What is where a run made its collection.
+/// State of the collection of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CollectionSighting {
     /// A collection with this marker.
     Marked(Marker),
     /// A collection that has no marker.
     Unmarked,
-    /// Nothing.
+    /// No collection.
     Nothing,
-    /// The server does not say.
+    /// The server does not report it.
     Unknown,
 }
 
-/// The marker of the collection at this path; `None` where it has none.
+/// The marker of the collection at this path; `None` if it has none.
 pub(super) async fn read(client: &mut Client, path: &str) -> Option<Marker> {
     match look(client, path).await {
         CollectionSighting::Marked(marker) => Some(marker),
@@ -126,8 +127,8 @@ pub(super) async fn read(client: &mut Client, path: &str) -> Option<Marker> {
     }
 }
 
-/// Looks at the collection at this path. Only what a server says clearly counts: one that refuses GET, or is too busy,
-/// has said nothing.
+/// Reads the state of the collection at this path. Only a clear response counts: a server that
+/// refuses GET, or is too busy, leaves it unknown.
 pub(super) async fn look(client: &mut Client, path: &str) -> CollectionSighting {
     let marker_path = format!("{path}{MARKER}");
     let get = PlainRequest {
@@ -138,7 +139,7 @@ pub(super) async fn look(client: &mut Client, path: &str) -> CollectionSighting 
     let is_file_missing = match status(insist(client, get).await.exchange) {
         200 => match serde_json::from_slice(client.body()) {
             Ok(marker) => return CollectionSighting::Marked(marker),
-            // A page that a proxy answers every GET with, for example.
+            // A page with which a proxy responds to every GET, for example.
             Err(_) => false,
         },
         404 | 410 => true,

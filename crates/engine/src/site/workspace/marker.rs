@@ -1,42 +1,42 @@
-//! The marker in a collection of ours: whose it is, and whether its run goes on.
+//! The marker in the collection of a run: its run, and if that is in progress.
 
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Name of the marker in the collection of a run: no file of the run may be called so.
+/// Name of the marker in the collection of a run: no file of the run may have it.
 pub const MARKER: &str = "prestan-run.json";
-/// No run is believed to go on for longer, where nobody can see whether it does.
+/// Longest time for which a run is assumed to be in progress, if that cannot be checked.
 const LONGEST_RUN: Duration = Duration::from_secs(24 * 3600);
 
-/// Enough to know a collection of ours, and whether its run is still going on. Names no owner.
+/// Identifies the collection of a run, and shows if the run is in progress. Names no owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Marker {
-    /// What this is, for a person who finds it.
+    /// Explanation, for a person who finds it.
     about: String,
     /// Run id; the name of the collection ends with it.
     pub(super) run_id: String,
     /// When it was made.
     pub(super) started_at: DateTime<Utc>,
-    /// Which machine, since its last start.
+    /// The machine, since its last start.
     boot_id: String,
-    /// Within which processes have their numbers: containers have one each.
+    /// Namespace of its process numbers: containers have one each.
     pid_namespace: String,
     /// Process of the run.
     pub(super) pid: u32,
-    /// When that process began, in the kernel's ticks: another may have its number by now.
+    /// When that process began, in the kernel's ticks: its number may have been reused.
     pid_since: u64,
 }
 
-/// What is known of the run that wrote a marker.
+/// State of the run that wrote a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// It goes on, beside us.
+    /// In progress on this machine.
     Running,
-    /// It has ended.
+    /// Ended.
     Ended,
-    /// It is, or was, on another machine or in another container, less than a day ago.
+    /// On another machine or in another container, started less than a day ago.
     Unseen,
 }
 
@@ -56,13 +56,13 @@ impl Marker {
         }
     }
 
-    /// What can be seen of its run from here.
+    /// State of its run as seen from here.
     pub(super) fn life(&self) -> Life {
         let same_place = !self.boot_id.is_empty()
             && self.boot_id == boot_id()
             && self.pid_namespace == pid_namespace();
         if same_place {
-            // Where processes of others are hidden, those that cannot be seen may be there.
+            // If processes of others are hidden, invisible ones may exist.
             let sees_others = process_since(1).is_some();
             match process_since(self.pid) {
                 Some(since) if since == self.pid_since => return Life::Running,
@@ -93,13 +93,13 @@ fn pid_namespace() -> String {
         .unwrap_or_default()
 }
 
-/// When a process began, in ticks since the system did; `None` when there is none (proc(5): field
-/// 22 of `stat`, the 20th after the name, which may hold anything and stands in parentheses).
+/// When a process began, in ticks since the system did; `None` if there is none (proc(5): field 22
+/// of `stat`, the 20th after the name, which may contain anything and stands in parentheses).
 fn process_since(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
-    // A zombie works no more.
+    // A zombie does no work.
     if fields.next()? == "Z" {
         return None;
     }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Puts a file with this text in the place of the one that was there. It is open for appending. No
-/// link is followed, and directories above it that are missing are made.
+/// Replaces a file by one with this text, open for appending. No link is followed, and missing
+/// directories above it are made.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         DirBuilder::new()

@@ -1,4 +1,4 @@
-//! Deleting a collection of ours with everything in it, locks included.
+//! Deletion of the collection of a run with everything in it, locks included.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -12,14 +12,14 @@ use crate::connection::client::{Client, PlainRequest};
 use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
 
-/// How often a removal is tried, with locks released in between.
+/// Attempts of a removal, with locks released in between.
 const ATTEMPTS: u32 = 3;
-/// Levels below a collection in which locks are looked for. Some servers refuse Depth: infinity;
+/// Levels below a collection in which locks are searched. Some servers refuse Depth: infinity;
 /// these reach every lock that the built-in suites take.
 const LEVELS: u32 = 3;
-/// Collections in which locks are looked for at most, in one removal.
+/// Most collections in which locks are searched, in one removal.
 const MOST_LOOKS: usize = 1000;
-/// Locks that are released at most, in one removal.
+/// Most locks that are released, in one removal.
 const MOST_UNLOCKS: usize = 1000;
 /// Locks that a message names; the others are counted.
 const NAMED: usize = 3;
@@ -28,19 +28,20 @@ const LOCKDISCOVERY: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><lockdiscovery/><resourcetype/></prop></propfind>
 "#;
 
-/// How a collection went.
+/// Result of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
     /// The server removed it.
     Deleted,
-    /// It was not there when it was to be removed.
+    /// The collection did not exist when it was to be removed.
     WasGone,
 }
 
-/// Deletes a collection that a run of ours made; says why it is still there. `held` are locks whose
-/// tokens are known, whatever the server shows.
+/// Deletes a collection that a run made; fails with the reason. `held` are locks whose tokens are
+/// known, whatever the server shows.
 ///
-/// In search of locks at most 1000 PROPFIND are sent, and to release them 1000 UNLOCK beside those of `held`.
+/// At most 1000 PROPFIND are sent in search of locks, and 1000 UNLOCK to release them in addition
+/// to those of `held`.
 pub(super) async fn remove_collection(
     client: &mut Client,
     path: &str,
@@ -80,7 +81,7 @@ async fn remove_with_locks(
     }
 }
 
-/// Why something could not be deleted.
+/// Why a deletion was refused.
 enum DeleteRefused {
     Final(String),
     /// Locks in it may be the reason.
@@ -110,14 +111,14 @@ async fn delete(client: &mut Client, path: &str) -> Result<Removal, DeleteRefuse
     }
 }
 
-/// What may still be sent to release locks.
+/// Remaining requests for releasing locks.
 #[derive(Debug)]
 struct Allowance {
     looks: usize,
     unlocks: usize,
 }
 
-/// Takes one of what is left; false where nothing is.
+/// Takes one of the remaining ones; false if there is none.
 fn take_one(left: &mut usize) -> bool {
     let is_left = *left > 0;
     *left -= usize::from(is_left);
@@ -126,18 +127,18 @@ fn take_one(left: &mut usize) -> bool {
 
 /// Locks that were taken inside a collection.
 ///
-/// A lock whose root stands above the collection is somebody else's, and shows on our members all
+/// A lock whose root is above the collection belongs to another user, and shows on the members all
 /// the same (RFC 4918, section 15.8): it stays.
 #[derive(Debug, Default)]
 struct LeftLocks {
     /// Token, in angle brackets, and path.
     with_token: BTreeSet<(String, String)>,
-    /// Those whose token the server does not show, and how long they last at most.
+    /// Locks whose token the server does not show, and their longest duration.
     hidden: Vec<(String, Option<Duration>)>,
 }
 
 impl LeftLocks {
-    /// Those that are known, and those that the server shows.
+    /// The known locks, and those that the server shows.
     async fn within(
         client: &mut Client,
         collection: &str,
@@ -214,8 +215,9 @@ impl LeftLocks {
         }
     }
 
-    /// `; edit.md is locked until 2026-11-22T10:20:00Z by a lock whose token the server does not
-    /// show: run `prestan clean` again then`; nothing without such locks.
+    /// Text about locks without tokens:
+    /// `; edit.md is locked until 2026-11-22T10:20:00Z by a lock whose token the server does not show: run `prestan
+    /// clean` again then`; empty without such locks.
     fn hidden_in_words(&self, collection: &str, now: SystemTime) -> String {
         if self.hidden.is_empty() {
             return String::new();
@@ -245,8 +247,8 @@ impl LeftLocks {
     }
 }
 
-/// The members of a collection, and itself, with what `body` asks for; `None` where the server
-/// does not say.
+/// The members of a collection, and itself, with the properties of `body`; `None` if the server
+/// does not report them.
 pub(super) async fn members(
     client: &mut Client,
     path: &str,
