@@ -5,6 +5,7 @@ use record::{BackgroundRecord, NoteRecord, PlanRecord};
 
 use crate::background::flows_in_words;
 use crate::clean;
+use crate::document::Words;
 use crate::lists::distinct;
 use crate::terminal::TextReport;
 
@@ -30,6 +31,12 @@ fn background(record: &BackgroundRecord) -> NoteRecord {
 /// `Note disk`: what stands in front of the text of a note.
 pub(crate) fn heading(note: &NoteRecord) -> String {
     format!("Note {}", clean(&note.name))
+}
+
+/// A fact for each note, with so much behind its name.
+pub(crate) fn facts(side: &str, notes: &[NoteRecord]) -> impl Iterator<Item = (String, Words)> {
+    let notes = notes.iter();
+    notes.map(move |note| (heading(note) + side, note.text.as_str().into()))
 }
 
 impl TextReport {

@@ -28,7 +28,6 @@ pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
 mod pages;
-mod points;
 pub(crate) mod sections;
 mod server_view;
 pub(crate) mod site;
@@ -199,7 +198,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             (inside::table(page, names))
             (flame::graphs(page, names))
             (server_view::table(page, names))
-            (points::tables(page))
+            (answers::tables(page))
             section #measured {
                 h2 { "How it was measured" }
                 (measured::measured(page, names))

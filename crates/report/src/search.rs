@@ -1,19 +1,18 @@
 //! The largest load a server holds, and the curve of loads alone, for people and for programs.
 
+pub(crate) mod document;
 pub(crate) mod wire;
 
 use record::NoteRecord;
 use stats::interval::median;
 use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
 
-use crate::clean;
 use crate::figure;
 use crate::incomplete::Incomplete;
 use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
-use crate::terminal::{Columns, TextReport};
-use crate::text::UNKNOWN_SOFTWARE;
+use crate::terminal::TextReport;
 use crate::units::human;
 
 /// What a search found.
@@ -211,147 +210,18 @@ impl Loaded {
     }
 }
 
-/// A column of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoadColumn {
-    Load,
-    Rate,
-    Mean,
-    Median,
-    Tail,
-    Processor,
-    Failures,
-    Remark,
-}
-
-impl LoadColumn {
-    const ALL: [LoadColumn; 8] = [
-        LoadColumn::Load,
-        LoadColumn::Rate,
-        LoadColumn::Mean,
-        LoadColumn::Median,
-        LoadColumn::Tail,
-        LoadColumn::Processor,
-        LoadColumn::Failures,
-        LoadColumn::Remark,
-    ];
-
-    /// Those of which something is known.
-    pub(crate) fn of(found: &SearchResult) -> Vec<LoadColumn> {
-        let was_looked_into = found.trials.iter().any(|tried| tried.processor.is_some());
-        let is_known = |column: &LoadColumn| was_looked_into || *column != LoadColumn::Processor;
-        LoadColumn::ALL.into_iter().filter(is_known).collect()
-    }
-
-    /// The places of those that are words.
-    fn texts(columns: &[LoadColumn]) -> &'static [usize] {
-        if columns.len() < LoadColumn::ALL.len() {
-            &[6]
-        } else {
-            &[7]
-        }
-    }
-
-    /// What stands above it, and what that means.
-    pub(crate) fn heading(self, found: &SearchResult) -> (&'static str, &'static str) {
-        match self {
-            LoadColumn::Load => ("", ""),
-            LoadColumn::Rate => (
-                found.counted.rate().0,
-                "Expected responses, or complete pages",
-            ),
-            LoadColumn::Mean => ("mean", "Mean time"),
-            LoadColumn::Median => ("p50", "Half of the operations took no longer"),
-            LoadColumn::Tail => ("p99", "99 in a hundred took no longer"),
-            LoadColumn::Processor => ("processor", "Processor time of the server per operation"),
-            LoadColumn::Failures => ("failures", "Operations that failed or were dropped"),
-            LoadColumn::Remark => ("", "Whether the condition held"),
-        }
-    }
-
-    /// Its number for a load, in nanoseconds where that is a time.
-    pub(crate) fn value(self, loaded: &Loaded) -> Option<f64> {
-        match self {
-            LoadColumn::Load => Some(loaded.load),
-            LoadColumn::Rate => Some(loaded.per_second),
-            LoadColumn::Mean => loaded.times.map(|times| times.mean),
-            LoadColumn::Median => loaded.times.map(|times| times.p50),
-            LoadColumn::Tail => loaded.times.map(|times| times.p99),
-            LoadColumn::Processor => loaded.processor,
-            LoadColumn::Failures => Some(loaded.failures as f64),
-            LoadColumn::Remark => None,
-        }
-    }
-
-    /// The same as it is shown.
-    pub(crate) fn cell(self, found: &SearchResult, loaded: &Loaded) -> String {
-        match self {
-            LoadColumn::Load => found.amount(loaded.load),
-            LoadColumn::Rate => found.counted.shown(loaded.per_second),
-            LoadColumn::Failures => loaded.failures.to_string(),
-            LoadColumn::Remark => remark(found, loaded),
-            time => time.value(loaded).map_or("-".to_owned(), human),
-        }
-    }
-}
-
-/// `held in 3 of 3, knee`.
-fn remark(found: &SearchResult, loaded: &Loaded) -> String {
-    let is_knee = found.knee == Some(loaded.load);
-    let Tally { held, .. } = loaded.trials;
-    let share = format!("held in {held} of {}", loaded.trials.trials());
-    let held = found.condition.as_ref().map(|_| share);
-    let knee = is_knee.then(|| "knee".to_owned());
-    let remarks: Vec<String> = held.into_iter().chain(knee).collect();
-    remarks.join(", ")
-}
-
-/// What the figures of the table are.
-pub(crate) const NOTE: &str = "Rates and times are medians of the trials of a load, and have no \
-                               intervals; failures are summed.";
-
 /// The search for people. Ends with a newline.
 pub fn search_text(found: &SearchResult, color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
-    report.incomplete(found.incomplete.as_ref());
-    let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
-    report.wrapped("", "  ", &clean(&found.what));
-    let target = format!("{} ({software})", found.target);
-    report.wrapped("", "  ", &clean(&target));
-    report.user_notes("", &found.notes);
-    for caveat in &found.caveats {
-        report.wrapped("Warning: ", "  ", &clean(caveat));
-    }
-    report.line("");
-    report.wrapped("", "", &answer_in_words(found));
-    report.line("");
-    let loads = Loaded::all(found);
-    let columns = LoadColumn::of(found);
-    let heading = |column: &LoadColumn| column.heading(found).0.to_owned();
-    let headers = || columns.iter().map(heading).collect();
-    let rows = || {
-        loads.iter().map(|loaded| {
-            let cells = columns.iter().map(|column| column.cell(found, loaded));
-            cells.collect()
-        })
-    };
-    let lines = Columns::lines_with_words(width, headers(), rows(), &[])
-        .unwrap_or_else(|| Columns::lines(headers(), rows(), LoadColumn::texts(&columns)));
-    let fails = std::iter::once(false).chain(loads.iter().map(Loaded::fails));
-    for (line, fails) in lines.iter().zip(fails) {
-        let bad = fails.then(|| report.paint.bad(line));
-        report.line(bad.as_ref().unwrap_or(line));
-    }
-    report.line("");
-    report.wrapped("", "", NOTE);
-    report.text
+    report.blocks(&document::document(found));
+    report.finish()
 }
 
 /// The answer in words.
 pub fn answer_in_words(found: &SearchResult) -> String {
     let amount = |load| found.amount(load);
     let mut words = match &found.condition {
-        Some(condition) => held_in_words(found, &clean(condition)),
+        Some(condition) => held_in_words(found, condition),
         None => curve_in_words(found),
     };
     if let Some(load) = found.knee {
@@ -442,33 +312,6 @@ fn evidence(found: &SearchResult, tested: Tested, bound: Option<String>) -> Stri
         "in {held} of {} trials with {}{bound}",
         tested.trials.trials(),
         found.amount(tested.load)
-    )
-}
-
-/// How it was measured, in words.
-pub(crate) fn how(found: &SearchResult) -> String {
-    let (what, times) = match (found.find, found.counted) {
-        (Find::Users, CountedUnit::Pages) => ("children", "response times"),
-        (Find::Users, CountedUnit::Answers) => ("users", "response times"),
-        (Find::Rate, _) => ("requests per second", "latencies from schedule"),
-    };
-    let until = match &found.condition {
-        Some(condition) => format!(
-            ", until the largest load was found under which {} holds in at least 9 of 10 trials",
-            clean(condition)
-        ),
-        None => String::new(),
-    };
-    let times = match found.counted {
-        CountedUnit::Answers => format!("{times}; of several requests, those of the slowest one"),
-        CountedUnit::Pages => {
-            "those of whole pages, from the start of the first file to the end of the last"
-                .to_owned()
-        }
-    };
-    format!(
-        "{}: trials with different numbers of {what}{until}. Times are {times}.",
-        clean(&found.what)
     )
 }
 

@@ -33,10 +33,7 @@ pub(super) fn document(all: &Comparisons) -> Vec<Block> {
 fn facts(all: &Comparisons, versus: &Versus) -> Vec<(String, Words)> {
     let name = |side: &str, name: &str| (side.to_owned(), Words::default().code(name));
     let notes = |side: &str, notes: &[NoteRecord]| -> Vec<(String, Words)> {
-        let notes = notes.iter();
-        notes
-            .map(|note| (notes::heading(note) + side, note.text.as_str().into()))
-            .collect()
+        notes::facts(side, notes).collect()
     };
     let (a, b) = (name("A", &all.name), name("B", &versus.name));
     if all.notes == versus.notes {

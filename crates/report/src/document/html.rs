@@ -6,6 +6,7 @@ use super::{
     Block, ColumnKind, List, ListItem, ListLook, Mark, ReportTable, TableCell, TableColumn,
     TableRow, Tone, Words,
 };
+use crate::lists::distinct;
 use crate::page::markup::{heading, meanings, wide_below};
 
 /// Blocks as HTML.
@@ -133,7 +134,7 @@ impl Render for ReportTable {
         html! {
             @if self.is_titled { h3 { (self.name) } }
             (wide_below(&self.name, class, &head, &body))
-            (meanings(told))
+            (meanings(distinct(told)))
         }
     }
 }

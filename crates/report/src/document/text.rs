@@ -9,8 +9,13 @@ use crate::terminal::{Columns, Paint, TextReport, wrap};
 impl Words {
     /// The words as one line without any colour.
     pub(crate) fn text(&self) -> String {
+        self.painted(Paint { on: false })
+    }
+
+    fn painted(&self, paint: Paint) -> String {
         let pieces = self.0.iter().map(|(mark, text)| match mark {
             Mark::Aside => format!(" ({})", clean(text)),
+            Mark::Toned(tone) => paint.toned(*tone, &clean(text)),
             _ => clean(text),
         });
         pieces.collect()
@@ -135,7 +140,7 @@ impl TextReport {
         let cells = |row: &TableRow| -> Vec<String> {
             let cells = columns.iter().map(|column| row.cells.get(*column));
             cells
-                .map(|cell| cell.map_or(String::new(), |cell| cell.words.text()))
+                .map(|cell| cell.map_or(String::new(), |cell| cell.words.painted(self.paint)))
                 .collect()
         };
         let texts = columns.iter().enumerate();

@@ -1,44 +1,34 @@
-//! What a sweep and a search found, in words: before their figures.
+//! Comparison, sweep and search on a page.
 
 use maud::{Markup, html};
 
 use super::ReportPage;
-use super::markup::{boxed, list};
 use super::names::shortened;
 use crate::document::html_of;
-use crate::{Sweep, compare, search, sweep};
+use crate::{compare, search, sweep};
 
-/// In short: what was asked, answered.
+/// In short, before the figures.
 pub(super) fn in_short(page: &ReportPage<'_>) -> Markup {
     html! {
         @if let Some(compared) = page.comparison { (compare::document::in_short(compared, shortened)) }
-        @if let Some(sweep) = page.sweep { (of_sweep(sweep)) }
+        @if let Some(sweep) = page.sweep { (sweep::document::in_short(sweep)) }
         @if let Some(found) = page.search { p { (search::answer_in_words(found)) } }
     }
 }
 
-/// What to know before believing the answers, and how they were found.
+/// Warnings, and how a sweep was made.
 pub(super) fn warnings(page: &ReportPage<'_>) -> Markup {
     html! {
         @if let Some(compared) = page.comparison { (html_of(&compare::document::all_warnings(compared))) }
-        @if let Some(sweep) = page.sweep {
-            (boxed("Warnings", "doubt", &sweep.caveats))
-            p { (sweep::how(sweep)) }
-        }
-        @if let Some(found) = page.search { (boxed("Warnings", "doubt", &found.caveats)) }
+        @if let Some(sweep) = page.sweep { (html_of(&sweep::document::overview(sweep))) }
+        @if let Some(found) = page.search { (search::document::warnings(found)) }
     }
 }
 
-fn of_sweep(sweep: &Sweep) -> Markup {
-    let answers = sweep.rows.iter().flat_map(|row| {
-        let servers = sweep.servers.iter().zip(&row.servers);
-        servers.map(|(server, swept)| {
-            html! {
-                bdi.name { (row.name) }
-                @if sweep.servers.len() > 1 { " on " bdi { (server.name) } }
-                " " (sweep::sentences(sweep, swept).join("; "))
-            }
-        })
-    });
-    list("counts", answers)
+/// Every point of a sweep, and every load of a search.
+pub(super) fn tables(page: &ReportPage<'_>) -> Markup {
+    html! {
+        @if let Some(sweep) = page.sweep { (sweep::document::section(sweep)) }
+        @if let Some(found) = page.search { (search::document::section(found)) }
+    }
 }

@@ -91,7 +91,7 @@ pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     html! {
         (explained())
         @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.side()))) }
-        @if let Some(found) = page.search { p { (search::how(found)) } }
+        @if let Some(found) = page.search { p { (search::document::how(found)) } }
         @for series in series { (described(&series.name, &series.lines)) }
     }
 }

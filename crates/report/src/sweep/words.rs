@@ -3,7 +3,6 @@
 use stats::{CallGrowth, CallLaw, EXPONENTS, Effect, Fitted, Growing, Growth, Law, Shape, Term};
 
 use super::{Sweep, Varied, limit};
-use crate::clean;
 use crate::figure::{self, decimals};
 use crate::inside::count;
 
@@ -40,30 +39,26 @@ pub(crate) fn sentence(sweep: &Sweep, growth: &Growth) -> String {
     match (&growth.law, grown.is_empty()) {
         (Some(law), false) => parts.push(law_in_words(sweep, law, &grown)),
         (None, false) => parts.extend(grown.iter().map(|(varied, effect)| {
-            format!(
-                "grows with {}: {}",
-                clean(&varied.name),
-                times(varied, effect)
-            )
+            format!("grows with {}: {}", varied.name, times(varied, effect))
         })),
         (_, true) => {}
     }
     for (varied, effect) in with(&effects, Growing::Falls) {
         parts.push(format!(
             "falls with {}: {}",
-            clean(&varied.name),
+            varied.name,
             times(varied, effect)
         ));
     }
     for (varied, effect) in with(&effects, Growing::Not) {
-        let name = clean(&varied.name);
+        let name = &varied.name;
         parts.push(format!(
             "{name} has no measurable effect ({})",
             change(varied, effect)
         ));
     }
     for (varied, effect) in with(&effects, Growing::Inconclusive) {
-        let name = clean(&varied.name);
+        let name = &varied.name;
         parts.push(format!(
             "inconclusive for {name} ({}{})",
             change(varied, effect),
@@ -72,7 +67,7 @@ pub(crate) fn sentence(sweep: &Sweep, growth: &Growth) -> String {
     }
     let effects = sweep.vary.iter().zip(&growth.effects);
     for (varied, _) in effects.filter(|(_, effect)| effect.is_none()) {
-        parts.push(format!("too few measurements of {}", clean(&varied.name)));
+        parts.push(format!("too few measurements of {}", varied.name));
     }
     parts.join("; ")
 }
@@ -153,7 +148,7 @@ fn linear_in_words(sweep: &Sweep, base: f64, per_unit: &[f64]) -> String {
 
 /// What one of a parameter is called, and how many units of its values that is.
 fn unit_of(varied: &Varied) -> (String, f64) {
-    let name = clean(&varied.name);
+    let name = &varied.name;
     let unit = UNITS.iter().find(|(known, _)| *known == varied.name);
     let unit = unit.map_or(format!("unit of {name}"), |(_, unit)| (*unit).to_owned());
     let scale = if unit == "KiB" { KIB } else { 1.0 };
@@ -170,9 +165,9 @@ fn with<'a>(
 }
 
 fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> String {
-    let names: Vec<String> = grown
+    let names: Vec<&str> = grown
         .iter()
-        .map(|(varied, _)| clean(&varied.name))
+        .map(|(varied, _)| varied.name.as_str())
         .collect();
     let terms = law
         .terms
@@ -202,7 +197,7 @@ fn law_in_words(sweep: &Sweep, law: &Law, grown: &[&(&Varied, &Effect)]) -> Stri
 
 /// `38 us per member (linear, exponent 0.98 ± 0.03)`.
 fn term_in_words(varied: &Varied, term: &Term) -> String {
-    let name = clean(&varied.name);
+    let name = &varied.name;
     let (unit, scale) = unit_of(varied);
     let exponent = |found: &Option<Fitted>| match found {
         Some(found) => exponent_in_words(found),
@@ -313,7 +308,7 @@ fn range(varied: &Varied, effect: &Effect) -> String {
     let written = |value: f64| {
         let place = varied.values.iter().position(|own| *own == value);
         let written = place.and_then(|place| varied.written.get(place));
-        written.map_or_else(|| value.to_string(), |written| clean(written))
+        written.map_or_else(|| value.to_string(), String::clone)
     };
     let (first, last) = effect.between;
     format!("from {} to {}", written(first), written(last))

@@ -357,7 +357,7 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     let (table, measured) = table.split_once("<section id=\"measured\">").unwrap();
     // Three rows at eight points, beside the heading.
     assert_eq!(table.matches("<tr>").count(), 1 + 3 * 8, "{table}");
-    assert_eq!(table.matches("3 of 63 failed</td>").count(), 2, "{table}");
+    assert_eq!(table.matches("3 of 63 failed</span>").count(), 2, "{table}");
     assert!(table.contains("<small>") && table.contains("data-sort=\"300\">300</td>"));
     assert!(swept.contains("href=\"#points\"") && !swept.contains("#tests"));
     // What all runs have in common is told, and nothing that only one of them had.
@@ -380,7 +380,7 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     assert_eq!(table.matches("<tr>").count(), 1 + 4);
     for text in [
         "17 users</th>",
-        "class=\"bad\">held in 0 of 1</td>",
+        "class=\"bad\">held in 0 of 1</span>",
         ">held in 1 of 1, knee</td>",
         "medians of the trials of a load",
         "30.0 ms",
