@@ -175,3 +175,45 @@ fn paths_of_the_project_lead_somewhere() {
     let sources = files(&root(), &[".rs"]);
     assert_none(&check(sources, |text| missing_paths(&comments(text))));
 }
+
+/// Parts of the filters of a page's test commands that no function and no module is called by.
+fn missing_tests(page: &str, names: &[&str]) -> Vec<String> {
+    let commands = page.lines().filter(|line| line.starts_with("cargo test "));
+    let filters = commands.flat_map(|command| {
+        let words: Vec<&str> = command.split(' ').skip(2).collect();
+        let has_value = |option: &str| ["-p", "--test", "--test-threads"].contains(&option);
+        let is_filter = |(at, word): &(usize, &&str)| {
+            !word.starts_with('-') && !at.checked_sub(1).is_some_and(|at| has_value(words[at]))
+        };
+        let filters = words.iter().enumerate().filter(is_filter);
+        filters.map(|(_, word)| *word).collect::<Vec<_>>()
+    });
+    let parts = filters.flat_map(|filter| filter.split("::"));
+    let missing = parts.filter(|part| !names.iter().any(|name| name.contains(part)));
+    missing.map(|part| format!("{part} is no test")).collect()
+}
+
+#[test]
+fn commands_of_simulations_name_tests() {
+    let command = "cargo test -p prestan-stats --lib -- --ignored --test-threads 1 tests::steady::a_test at_length";
+    assert_eq!(
+        missing_tests(command, &["steady", "a_test_at_length", "test"]),
+        ["tests is no test"]
+    );
+    let texts = files(&root().join("crates"), &[".rs"]).into_iter();
+    let texts: Vec<String> = texts
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let names = texts
+        .iter()
+        .flat_map(|text| text.lines())
+        .filter_map(|line| {
+            let (_, name) = line.split_once("fn ").or_else(|| line.split_once("mod "))?;
+            name.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+        });
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let page = fs::read_to_string(root().join("docs/SIMULATIONS.md")).unwrap();
+    assert!(page.contains("cargo test "), "the rule looks at nothing");
+    assert_none(&missing_tests(&page, &names));
+}
