@@ -11,13 +11,13 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, LEAST_WORK, NOTICEABLE, SoundRow};
 use crate::diagnose::course::{Course, CoursePart};
+use crate::diagnose::drift;
 use crate::diagnose::figure::{
     Evidence, NamedQuantity, Quantity, ResponsePart, count, figure, ratio, share, text, time,
 };
 use crate::diagnose::modes::{Mode, modes};
 use crate::diagnose::path::{is_of_others, is_spread};
 use crate::diagnose::period::{Period, period};
-use crate::diagnose::{drift, rules::DiagnosisRule};
 use crate::times::Times;
 
 pub(super) const RULES: &[DiagnosisRule] = &[
