@@ -29,7 +29,7 @@ pub use task::{
 };
 pub use written::stable_percent;
 
-/// The variable of the environment that has the token where no file is given.
+/// Environment variable with the token where no file is given.
 const TOKEN_VARIABLE: &str = "PRESTAN_TRAFFIC_TOKEN";
 
 /// The token of sources and sinks.
@@ -49,7 +49,7 @@ pub fn token(file: Option<&Path>) -> Result<SharedToken, RunnerError> {
     read.map_err(|error| RunnerError::Usage(error.to_string()))
 }
 
-/// Why background traffic cannot be sent.
+/// The error of background traffic that cannot be sent.
 fn failed(error: &FlowError) -> RunnerError {
     let text = report::clean(&error.to_string());
     match error {

@@ -1,4 +1,4 @@
-//! What goes on inside of a server on this machine while it is measured: `--inside`, `--pid`.
+//! Figures from inside a server on this machine while it is measured: `--inside`, `--pid`.
 //!
 //! ```text
 //! engine --row at work--> WatchedRows --> inside::InsideAccounts --batches-------> record
@@ -29,41 +29,42 @@ use traced::TracedServer;
 use crate::error::RunnerError;
 use crate::run::{Companion, EndedRun};
 
-/// Shortest batch of operations of a suite, which are done one after the other.
+/// Shortest batch of operations of a suite, whose operations follow one another.
 const OF_SUITE: Duration = Duration::from_millis(2);
-/// That of a load, whose threads have no time to read counters.
+/// Shortest batch of a load, whose threads have no time to read counters.
 const OF_LOAD: Duration = Duration::from_millis(50);
 
-/// Of so many times that a row is at work between others, one is looked at, after the first ones: response times are not to
-/// show it.
+/// After the first ones, one of this many batches is counted, so that response times are not
+/// affected.
 const SELDOM: u64 = 16;
-/// The same where processor times are compared. It disturbs response times of all sides alike.
+/// The same where processor times are compared: the disturbance is the same on all sides.
 const OFTEN: u64 = 4;
 
-/// What is looked at inside of a server.
+/// Options of `--inside`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct InsideRequest {
-    /// Whether a server that Prestan starts is looked into.
+    /// Looks into a server that Prestan starts.
     pub is_wanted: bool,
     /// System calls are not counted.
     pub no_trace: bool,
 }
 
-/// The processes of a server that are watched.
+/// The processes of a watched server.
 pub struct WatchedServer {
     counters: ServerCounters,
-    /// How often is looked: [`SELDOM`] or [`OFTEN`].
+    /// [`SELDOM`] or [`OFTEN`].
     later: u64,
     traced: TracedServer,
     is_traced: bool,
-    /// Its access log, where it has the times of requests.
+    /// Its access log, if it has the times of requests.
     log: Option<LogFile>,
-    /// Whether its stacks are sampled.
+    /// Stacks are sampled.
     flames: bool,
 }
 
 impl WatchedServer {
-    /// Those of a server that runs already, by its first processes, or of one that Prestan has started.
+    /// The processes of a running server, by its first processes, or of a server that Prestan has
+    /// started.
     pub(crate) fn of(
         request: InsideRequest,
         pids: &[u32],
@@ -127,8 +128,8 @@ impl WatchedServer {
         }))
     }
 
-    /// The same, and its access log is read where that has the times of requests. The server must be for this run only: a run
-    /// before it has the same numbers of requests.
+    /// Adds the access log, if it has the times of requests. The server must be for this run only:
+    /// an earlier run has the same numbers of requests.
     pub(crate) fn with_log(self, server: &RealServer) -> WatchedServer {
         WatchedServer {
             log: LogFile::of(server),
@@ -136,12 +137,12 @@ impl WatchedServer {
         }
     }
 
-    /// The same, and there are flame graphs, or not.
+    /// Samples stacks for flame graphs, or not.
     pub(crate) fn with_flames(self, flames: bool) -> WatchedServer {
         WatchedServer { flames, ..self }
     }
 
-    /// The same, and it is looked at more often, for processor times that are set against others.
+    /// Counts more often, for processor times that are compared.
     pub fn compared(self) -> WatchedServer {
         WatchedServer {
             later: OFTEN,
@@ -149,7 +150,7 @@ impl WatchedServer {
         }
     }
 
-    /// What stands in the plan of the run.
+    /// Its part in the plan of the run.
     pub fn record(&self) -> InsideRecord {
         InsideRecord {
             missing: self.counters.missing(),
@@ -159,7 +160,7 @@ impl WatchedServer {
         }
     }
 
-    /// What it counts for the rows of a run.
+    /// Counters for the rows of a run.
     pub fn watch(self, spec: &RunSpec) -> Arc<WatchedRows> {
         let is_load = matches!(spec.drive, engine::Drive::Load(_));
         let shortest = if is_load { OF_LOAD } else { OF_SUITE };
@@ -177,17 +178,17 @@ impl WatchedServer {
     }
 }
 
-/// The rows of a run, and what was counted for them.
+/// The rows of a run, and their counts.
 pub struct WatchedRows {
     accounts: InsideAccounts,
-    /// Whether what the server does can be said to be for a row, by their places.
+    /// By index of the row: work of the server can be attributed to it.
     is_told_apart: Vec<bool>,
     again: Option<RepeatedTests>,
     /// The access log of the server, until it is joined.
     log: Option<Mutex<Option<LoggedOperations>>>,
 }
 
-/// What is repeated after the run, to count system calls and to sample stacks.
+/// Tests repeated after the run, to count system calls and to sample stacks.
 struct RepeatedTests {
     server: TracedServer,
     is_traced: bool,
@@ -195,13 +196,13 @@ struct RepeatedTests {
 }
 
 impl WatchedRows {
-    /// Nothing of the access log is kept where there is none, and once it is joined.
+    /// `None` where there is no access log, and after it is joined.
     fn logged(&self) -> Option<MutexGuard<'_, Option<LoggedOperations>>> {
         let log = self.log.as_ref()?;
         Some(log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What was counted, for the record.
+    /// The counts, for the record.
     fn counted(&self) -> Vec<EventKind> {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
@@ -211,8 +212,8 @@ impl WatchedRows {
         batches.chain(unseen).chain(doubts).collect()
     }
 
-    /// Repeats operations of each row, and counts the system calls of the server; then again for flame graphs, if they are
-    /// wanted: for the record, too.
+    /// Repeats operations of each row, and counts the system calls of the server; then again for
+    /// flame graphs, if requested. Returns events for the record.
     fn repeat(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
         let Some(again) = &self.again else {
             return Vec::new();
@@ -261,8 +262,8 @@ impl RowWatch for WatchedRows {
     }
 }
 
-/// Which rows a server is at work for alone: all of a single user, who does one thing after the other; of several, those
-/// whose test does nothing else.
+/// Rows to which all work of the server can be attributed: all rows of a single user, whose
+/// operations follow one another; with several users, rows whose test has no other row.
 fn told_apart(plan: &Plan, users: u32) -> Vec<bool> {
     let is_told_apart = |(place, measure): (u16, &record::MeasureRecord)| {
         let test = plan.tests.iter().find(|test| test.id == measure.test);

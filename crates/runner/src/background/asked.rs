@@ -1,4 +1,4 @@
-//! Background traffic that was asked for, by options or by the suite.
+//! Background traffic requested by options or by the suite.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use super::task::{BackgroundOptions, BackgroundTask, STABLE_PERCENT, TrafficEnds, TrafficFile};
 use crate::error::RunnerError;
 
-/// What is to be sent beside runs, and where to.
+/// Background traffic beside runs, and its sinks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BackgroundRequest {
-    /// `None`: what the suite describes.
+    /// `None`: the traffic that the suite describes.
     pub traffic: Option<RequestedTraffic>,
-    /// Where it goes.
+    /// Its sources and sinks.
     pub ends: TrafficEnds,
     /// The file with the token of the sinks.
     pub token_file: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct RequestedTraffic {
     pub load: Option<String>,
     /// Largest deviation from the mean of a load that is stable, in percent.
     pub stable_percent: f64,
-    /// How long flows last at most.
+    /// Longest duration of flows.
     pub duration: Option<Duration>,
 }
 
@@ -44,7 +44,7 @@ pub struct AskedBackground {
 }
 
 impl AskedBackground {
-    /// What is requested, or else what the suite describes.
+    /// The requested traffic, or else the traffic of the suite.
     pub fn of(
         request: &BackgroundRequest,
         plan: &Plan,
@@ -77,13 +77,13 @@ impl AskedBackground {
         }))
     }
 
-    /// What is sent, to sinks in this process.
+    /// The record of the traffic with sinks in this process.
     pub fn planned(&self) -> Result<BackgroundRecord, RunnerError> {
         let ends = TrafficEnds::default();
         Ok(BackgroundTask::new(&self.file, &self.options, &ends, None)?.record)
     }
 
-    /// That of this run, in which it is noted.
+    /// The traffic of this run; adds its record to `spec`.
     pub fn task(&self, spec: &mut RunSpec) -> Result<BackgroundTask, RunnerError> {
         let options = BackgroundOptions {
             seed: spec.seed,

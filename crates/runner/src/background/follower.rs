@@ -1,5 +1,5 @@
-//! Background traffic beside runs: starts before them, and is recorded until their end. Runs that take turns
-//! share it.
+//! Background traffic beside runs: starts before them, and is recorded until their end. Runs that
+//! take turns share it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -12,7 +12,7 @@ use super::task::BackgroundTask;
 use crate::error::{RunnerError, start_thread};
 use crate::run::{Companion, EndedRun, RunRecorder};
 
-/// Most readings in a record: those of a day.
+/// Most readings in a record: one a second for a day.
 const MOST_READINGS: usize = 86_400;
 
 /// Starts background traffic, and waits until it is stable.
@@ -69,14 +69,14 @@ fn ended_by_itself(has_only_flows: bool) -> &'static str {
     }
 }
 
-/// The part of one run in background traffic, which stops when all runs that share it have ended.
+/// The share of one run in background traffic, which stops when all runs that share it have ended.
 pub(crate) struct BackgroundShare {
     shared: Arc<SharedBackground>,
     place: usize,
     has_ended: bool,
 }
 
-/// What a thread that follows the traffic and the runs have in common.
+/// State shared by the thread that follows the traffic and the runs.
 struct SharedBackground {
     state: Mutex<SharedState>,
     changed: Condvar,
@@ -85,13 +85,13 @@ struct SharedBackground {
 struct SharedState {
     /// Runs that have not ended.
     runs: usize,
-    /// Those that record, by the places of their shares.
+    /// Runs that record, by the index of their shares.
     listeners: Vec<Option<RunThatRecords>>,
     /// The traffic has stopped.
     is_over: bool,
 }
 
-/// A run that records.
+/// Sender of events to a run that records.
 struct RunThatRecords {
     recorder: Arc<RunRecorder>,
     events: Vec<Event>,
@@ -99,7 +99,7 @@ struct RunThatRecords {
 }
 
 impl BackgroundShare {
-    /// Shares for so many runs.
+    /// Shares for `runs` runs.
     pub(crate) fn among(
         runs: usize,
         running: RunningBackground,
@@ -141,7 +141,7 @@ impl Companion for BackgroundShare {
         });
     }
 
-    /// Waits for the other runs that share it, if this one went through as they will.
+    /// If the run ended by itself, waits for the other runs that share the traffic.
     fn end(mut self: Box<Self>, run: &mut EndedRun<'_>) {
         self.leave();
         let state = self.shared.state();
@@ -167,7 +167,7 @@ impl Drop for BackgroundShare {
         state.listeners[self.place] = None;
         if state.runs == 0 {
             drop(state);
-            // Nothing is sent any more when the last run has gone.
+            // The traffic stops when the last run has ended.
             drop(self.shared.wait_until_over());
         }
     }
@@ -185,7 +185,7 @@ impl SharedBackground {
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has all runs record something.
+    /// Adds an event to all runs that record.
     fn note(&self, kind: &EventKind) {
         let mut state = self.state();
         state
@@ -202,7 +202,7 @@ impl RunThatRecords {
         let begun = self.recorder.now();
         let at = match (is_reading, begun) {
             (true, Some(at)) if self.readings < MOST_READINGS => at,
-            // What was counted before the run began belongs to no moment of it.
+            // Bytes counted before the run began belong to none of its moments.
             (true, _) => return,
             (false, begun) => begun.unwrap_or(0),
         };
@@ -216,7 +216,7 @@ impl RunThatRecords {
     }
 }
 
-/// Says that the traffic is over, also after a defect.
+/// Marks the traffic as over when dropped, also after a panic.
 struct WhenOver(Arc<SharedBackground>);
 
 impl Drop for WhenOver {

@@ -1,4 +1,4 @@
-//! Other programs that send beside the flows of a load: to an address of this machine.
+//! Programs that send beside the flows of a load, to an address of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::time::{Duration, Instant};
@@ -20,12 +20,12 @@ use wire::shown::redacted_arguments;
 use super::running::LOOK;
 use crate::error::RunnerError;
 
-/// How long a sink may take to end by itself after its source has ended.
+/// Time that a sink has to end by itself after its source has ended.
 const SINK_END: Duration = Duration::from_millis(500);
-/// How long a program that was killed may take to have its report read, with its decoder.
+/// Time limit to read and decode the report of a killed program.
 const LAST_REPORT: Duration = Duration::from_secs(15);
 
-/// What records and `prestan traffic check` have of the generators of a load: their commands without secrets.
+/// The generators of a load, with redacted commands, for records and `prestan traffic check`.
 pub fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let of = |own: BackgroundGenerator| BackgroundGenerator {
         command: redacted_arguments(&own.command),
@@ -57,7 +57,7 @@ fn name_of(planned: &PlannedGenerator) -> String {
     }
 }
 
-/// A generator that runs. It stops when this is dropped: the source first, and then the sink.
+/// A running generator. Dropping it stops the source, then the sink.
 pub(super) struct RunningGenerator {
     name: String,
     stop_within: Duration,
@@ -111,18 +111,19 @@ impl RunningGenerator {
         self.source.is_active() && self.sink.as_ref().is_none_or(ExternalHandle::is_active)
     }
 
-    /// Begins to stop the source, and does not wait.
+    /// Begins to stop the source, without waiting.
     pub(super) fn ask_to_stop(&mut self) {
         self.source.ask_to_stop();
     }
 
-    /// Stops source and sink. The second value says why it had ended before, if it was not with success.
+    /// Stops source and sink. The second value is the reason why one had ended before, if it
+    /// failed.
     pub(super) fn end(mut self, was_active: bool) -> (BackgroundGeneratorEnd, Option<String>) {
         self.ask_to_stop();
         let patience = self.stop_within + LAST_REPORT;
         let source = self.source.finish(patience);
         let sink = self.sink.take().map(|mut sink| {
-            // Those for one client have ended by themselves.
+            // Sinks that serve one client have ended by themselves.
             sink.finish(SINK_END).or_else(|_| {
                 sink.ask_to_stop();
                 sink.finish(patience)
@@ -143,7 +144,7 @@ impl RunningGenerator {
     }
 }
 
-/// Why a program ended that was not stopped; `None` where it ended with success.
+/// The end of a program that was not stopped; `None` if it succeeded.
 fn why_it_ended((what, ended): (&str, &Result<ExternalEnd, FlowError>)) -> Option<String> {
     match ended {
         Ok(end) if end.status == "exit status: 0" => None,
@@ -189,7 +190,7 @@ fn end_of(
     }
 }
 
-/// False where the user has enough.
+/// Waits for a program to be ready. False if cancelled.
 fn wait_until_ready(
     handle: &ExternalHandle,
     within: Duration,
@@ -215,7 +216,7 @@ fn wait_until_ready(
     }
 }
 
-/// Where a generator sends, and where its files are.
+/// Destination of a generator, and the directory of its files.
 struct GeneratorPlace {
     address: IpAddr,
     port: Option<u16>,
@@ -237,7 +238,7 @@ impl GeneratorPlace {
             })
         };
         let port = match planned.port {
-            // Another program could take it before the sink does, which then says so.
+            // Another program could take the port before the sink does; the sink then reports it.
             None if names(PORT_PLACE) => {
                 Some(TcpListener::bind((address, 0))?.local_addr()?.port())
             }

@@ -22,25 +22,25 @@ use super::generators::RunningGenerator;
 use super::task::{BackgroundTask, LONGEST_HERE, TaskFlow, TaskSink, TaskSource};
 use crate::error::RunnerError;
 
-/// How often it is looked at readings.
+/// Interval between two looks at readings.
 pub const LOOK: Duration = Duration::from_millis(50);
-/// After this time without an agreement, the user learns what is waited for.
+/// Waiting time for an agreement after which the user is informed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The rest of a second before an end is no reading where it is shorter than this.
+/// Shorter rests of a second before an end are no readings.
 const LEAST_REST: Duration = Duration::from_millis(200);
-/// How long a sink may take to report before an end.
+/// Time limit for a sink's report before an end.
 const REST_PATIENCE: Duration = Duration::from_millis(500);
-/// Seconds that are waited for where rates are random, so that nothing can be checked.
+/// Seconds to wait where rates are random, so that stability cannot be checked.
 const RUN_IN_SECONDS: usize = 3;
-/// The same where nothing but generators sends, so that there are no readings.
+/// The same where only generators send, so that there are no readings.
 const RUN_IN: Duration = Duration::from_secs(RUN_IN_SECONDS as u64);
 
-/// Background traffic that runs. It stops when this is dropped.
+/// Running background traffic. Dropping it stops it.
 pub struct RunningBackground {
     record: BackgroundRecord,
     /// Before the flows, so that they end first.
     generators: Vec<RunningGenerator>,
-    /// When generators are stopped, which know nothing of the duration of a load.
+    /// When generators are stopped: they have no duration of their own.
     generators_end: Option<Instant>,
     begun: Instant,
     sources: Vec<SourceUnderWay>,
@@ -56,18 +56,19 @@ struct SourceUnderWay {
     pending: VecDeque<LoadReading>,
 }
 
-/// Something that all sources have counted.
+/// Counts that all sources have reported for the same time.
 pub struct PolledReading {
-    /// What was counted.
+    /// The counts.
     pub reading: BackgroundReading,
     /// Bytes per second of the flows with a constant rate at their sinks.
     steady_rate: f64,
-    /// A whole second, not the rest before an end.
+    /// True for a whole second, false for the rest before an end.
     is_full: bool,
 }
 
 impl RunningBackground {
-    /// Starts sinks and sources, and waits until the sinks have agreed. `is_cancelled` is asked now and then.
+    /// Starts sinks and sources, and waits until the sinks have agreed. `is_cancelled` is called
+    /// now and then.
     pub fn start(
         task: BackgroundTask,
         is_cancelled: &dyn Fn() -> bool,
@@ -132,7 +133,7 @@ impl RunningBackground {
             let mut plan = FlowPlan::planned(&flow.planned, seed, duration);
             // On loopback, several runs must not wait for each other's ports.
             plan.options.sink_port = plan.options.sink_port.filter(|_| !is_own || flow.has_port);
-            // Another source may send to the same host, with the same default ports.
+            // Another source may send to the same host with the same default ports.
             plan.options.may_move = !flow.has_port;
             plan
         };
@@ -152,19 +153,19 @@ impl RunningBackground {
         Ok(())
     }
 
-    /// What is sent.
+    /// The traffic as planned.
     pub fn record(&self) -> &BackgroundRecord {
         &self.record
     }
 
-    /// Whether all sources and generators send.
+    /// All sources and generators still send.
     pub fn is_active(&self) -> bool {
         self.sources.iter().all(|source| source.handle.is_active())
             && self.generators.iter().all(RunningGenerator::is_active)
             && self.generators_end.is_none_or(|end| Instant::now() < end)
     }
 
-    /// Readings that all sources have by now.
+    /// Readings that all sources have reported.
     pub fn poll(&mut self) -> Vec<PolledReading> {
         for source in &mut self.sources {
             let mut readings = source.handle.readings();
@@ -172,7 +173,7 @@ impl RunningBackground {
             source.pending.extend(readings);
         }
         let mut ready = Vec::new();
-        // A source that has ended has no more readings, and the others go on without it.
+        // A source that has ended has no more readings; the others go on without it.
         while self.sources.iter().any(|source| !source.pending.is_empty())
             && self
                 .sources
@@ -184,11 +185,11 @@ impl RunningBackground {
         ready
     }
 
-    /// Asks all sources for what they have counted since the last full second.
+    /// Requests from all sources the counts since the last full second.
     pub fn ask(&mut self) {
         for source in &mut self.sources {
             source.pending.extend(source.handle.readings());
-            // One that does not report is about to end, and its totals say why.
+            // A source that does not report is about to end; its totals have the reason.
             if let Ok(rest) = source.handle.reading_now(REST_PATIENCE) {
                 source
                     .pending
@@ -228,8 +229,8 @@ impl RunningBackground {
         }
     }
 
-    /// Waits until the flows with constant rates are stable, and where there are none for three seconds. Each reading
-    /// is shown.
+    /// Waits until the flows with constant rates are stable, or three seconds where there are none.
+    /// Passes each reading to `show`.
     pub fn wait_until_stable(
         &mut self,
         is_cancelled: &dyn Fn() -> bool,
@@ -255,7 +256,8 @@ impl RunningBackground {
                 return Err(UnstableBackground::Interrupted);
             }
             if !self.is_active() {
-                // The first second has the beginning of the flows, and may be less than a whole one.
+                // The first second has the beginning of the flows, and may be less than a whole
+                // one.
                 let is_judged = seconds > self.rule.seconds;
                 return Err(UnstableBackground::Ended { is_judged });
             }
@@ -266,7 +268,7 @@ impl RunningBackground {
         }
     }
 
-    /// Stops all flows, and says what came of them.
+    /// Stops all flows, and returns their totals.
     pub fn end(mut self) -> EndedBackground {
         let by_itself = !self.is_active();
         let were_active: Vec<bool> = self
@@ -277,7 +279,7 @@ impl RunningBackground {
         for generator in &mut self.generators {
             generator.ask_to_stop();
         }
-        // All of them before one is waited for: what the others still send would be in its queue.
+        // Stop all before waiting for one: bytes of the others would queue up at it.
         for source in &self.sources {
             source.handle.ask_to_stop();
         }
@@ -334,15 +336,16 @@ impl RunningBackground {
     }
 }
 
-/// How background traffic ended.
+/// The end of background traffic.
 pub struct EndedBackground {
-    /// Its failure is that of a source.
+    /// A failure, if any, is that of a source.
     pub end: BackgroundEnd,
-    /// It had ended before it was stopped.
+    /// True if it had ended before it was stopped.
     pub by_itself: bool,
 }
 
-/// That the connections of all flows failed, if so: then nothing is sent any more, and no sink died.
+/// A message if the connections of all flows failed: nothing is sent any more although no sink
+/// died.
 fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<String> {
     let flows: u32 = record.components.iter().map(|own| own.flows).sum();
     let failed: u32 = ended.iter().map(|own| own.failed_flows).sum();
@@ -355,16 +358,16 @@ fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<S
     })
 }
 
-/// Why background traffic is not stable.
+/// Reasons why background traffic did not become stable.
 pub enum UnstableBackground {
-    /// A signal came.
+    /// By a signal.
     Interrupted,
-    /// It ended before.
+    /// It ended too early.
     Ended {
-        /// After enough seconds to see whether it is stable.
+        /// Enough seconds had passed to judge stability.
         is_judged: bool,
     },
-    /// Its rates vary too much.
+    /// Rates vary too much.
     Unstable(String),
 }
 
@@ -394,7 +397,7 @@ fn wait_until_agreed(
     loop {
         match source.ready(LOOK) {
             Ok(()) => return Ok(()),
-            // Of the wait, and not of the source, which has a time limit for each of its steps.
+            // The wait timed out, not the source, which has a time limit for each of its steps.
             Err(FlowError::TimedOut { .. }) if source.is_active() => {}
             Err(error) => return Err(failed(&error)),
         }
@@ -478,7 +481,7 @@ impl ComponentSums {
     }
 }
 
-/// Blocks that a source did not send although the network may have had room for them.
+/// Blocks not sent although the network may have had room for them.
 fn unsent(flow: &FlowReading) -> u64 {
     flow.dropped_blocks + flow.excess_blocks + flow.refused_blocks
 }
@@ -487,7 +490,7 @@ fn unsent(flow: &FlowReading) -> u64 {
 #[derive(Default)]
 struct TotalsSum {
     totals: BackgroundTotals,
-    /// When the first byte of all flows arrived, and the last.
+    /// When the first and the last byte of all flows arrived.
     arrived_ns: Option<(u64, u64)>,
     delays: Vec<DelaySummary>,
 }
@@ -530,7 +533,7 @@ impl TotalsSum {
     }
 }
 
-/// Of several sources, the worst percentiles.
+/// Keeps the worst percentiles of several sources.
 fn worst_pacing(pacing: &mut BackgroundPacing, ended: &LoadTotals) {
     pacing.blocks += ended.pacing.blocks;
     pacing.p50_ns = pacing.p50_ns.max(ended.pacing.p50_ns);

@@ -1,4 +1,4 @@
-//! The text of a suite as a record has it: without what is secret in the commands of generators that it describes.
+//! The text of a suite for a record, with redacted commands of generators.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use wire::shown::redacted_arguments;
 
 use crate::error::RunnerError;
 
-/// What is recorded of the text of this plan's suite.
+/// The text of this plan's suite, as recorded.
 ///
 /// # Errors
-/// A secret is written in another way than it is read, so that it cannot be left out.
+/// A secret is written in another form than the parsed one, so that it cannot be redacted.
 pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, str>, RunnerError> {
     let Some(BackgroundPlan {
         traffic: TrafficOrigin::Here(described),
@@ -37,8 +37,8 @@ pub(crate) fn recorded_suite<'a>(text: &'a str, plan: &Plan) -> Result<Cow<'a, s
     ))
 }
 
-/// Whether commands in a suite have secrets, as those that are written in another way than they are read, or that cannot be
-/// known.
+/// True if commands in a suite have secrets that are written in another form than the parsed one,
+/// or that cannot be found.
 fn has_secrets(suite: &str) -> bool {
     let Ok(suite) = suite::parse("suite", suite) else {
         return true;
@@ -51,8 +51,8 @@ fn has_secrets(suite: &str) -> bool {
     generators.any(|(_, generator)| !secrets_of(&generator).is_empty())
 }
 
-/// Arguments of a generator that may not be shown, and what is shown in their place; the longest first, because another
-/// one may be a part of it.
+/// Secret arguments of a generator and their replacements; longest first, because one may be part
+/// of another.
 fn secrets_of(generator: &GeneratorSpec) -> Vec<(String, String)> {
     let programs = [Some(&generator.source), generator.sink.as_ref()];
     let commands = programs
@@ -68,7 +68,7 @@ fn secrets_of(generator: &GeneratorSpec) -> Vec<(String, String)> {
     secrets
 }
 
-/// The text with another word in place of this one, in the description of the traffic.
+/// Replaces `secret` by `shown` in the description of the traffic.
 fn without_secret(text: &str, secret: &str, shown: &str) -> String {
     let (start, end) = place_of_background(text);
     let mut replaced = text[..start].to_owned();
@@ -84,12 +84,13 @@ fn without_secret(text: &str, secret: &str, shown: &str) -> String {
     replaced + &text[at..]
 }
 
-/// Whether a character stands between two scalars of YAML.
+/// True for a character between two scalars of YAML.
 fn is_between(letter: char) -> bool {
     letter.is_whitespace() || "[],\"'".contains(letter)
 }
 
-/// From the key `background` to the next key of the suite; all where it has another form.
+/// Range from the key `background` to the next key of the suite; the whole text if the key has
+/// another form.
 fn place_of_background(text: &str) -> (usize, usize) {
     let mut place = None;
     let mut at = 0;
@@ -120,7 +121,7 @@ mod tests {
         let spec = suite::parse("s", &text).unwrap();
         let plan = suite::resolve("s", &text, &spec, &Overrides::default()).unwrap();
         let recorded = recorded_suite(&text, &plan)?;
-        // It can still be read.
+        // The redacted text is still a valid suite.
         suite::parse("s", &recorded).unwrap();
         Ok(recorded.into_owned())
     }

@@ -1,4 +1,4 @@
-//! What is to be sent, made sense of before anything is sent.
+//! Background traffic checked and resolved before anything is sent.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -15,37 +15,37 @@ use super::generators::recorded;
 use super::token;
 use crate::error::RunnerError;
 
-/// Most components of a load that are told apart: the record has figures of each for every second.
+/// Most components of a load: the record has figures of each for every second.
 const MOST_COMPONENTS: usize = 64;
-/// How long flows last at most whose load has no end, at a sink of somebody else.
+/// Longest duration of flows of a load without an end, at a sink elsewhere.
 const LONGEST_ELSEWHERE: Duration = Duration::from_secs(3600);
-/// The same at a sink in this process.
+/// Longest duration of flows of a load without an end, at a sink in this process.
 pub(super) const LONGEST_HERE: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// Largest deviation from the mean of a load that is stable, in percent.
 pub(super) const STABLE_PERCENT: f64 = 5.0;
 
-/// A sink, and the host of the traffic file that it is.
+/// A sink, and the host of the traffic file that it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkPlace {
-    /// `None`: it is for all hosts that have no sink of their own.
+    /// `None`: for all hosts without a sink of their own.
     pub name: Option<String>,
     /// `HOST:PORT`.
     pub address: String,
 }
 
-/// Where flows go.
+/// Sources and sinks of flows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrafficEnds {
-    /// None: sinks in this process, on loopback.
+    /// Empty: sinks in this process, on loopback.
     pub sinks: Vec<SinkPlace>,
-    /// Only the flows of this host are sent.
+    /// Sends only the flows of this host.
     pub from_host: Option<String>,
 }
 
 /// A traffic file.
 pub struct TrafficFile {
-    /// As it was given.
+    /// Path as given.
     pub path: PathBuf,
     spec: TrafficSpec,
     /// Its components and loads.
@@ -68,7 +68,7 @@ impl TrafficFile {
         })
     }
 
-    /// The same, of traffic that stands in a suite of this name.
+    /// The same for traffic in a suite named `suite`.
     pub fn within(suite: &str, spec: &TrafficSpec) -> Result<TrafficFile, RunnerError> {
         let usage =
             |error| RunnerError::Usage(format!("the background traffic of suite {suite}: {error}"));
@@ -108,29 +108,29 @@ impl TrafficFile {
     }
 }
 
-/// How a load is to be sent.
+/// Options of a load to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundOptions {
     /// Name of the load; `None` for the only one.
     pub load: Option<String>,
-    /// How long flows last at most, from the beginning of the load on.
+    /// Longest duration of flows, from the start of the load.
     pub duration: Option<Duration>,
     /// Largest deviation from the mean of a load that is stable, in percent.
     pub stable_percent: f64,
     /// Seed of the schedules.
     pub seed: u64,
-    /// How long a sink may be silent until it is regarded as dead.
+    /// Silence after which a sink is regarded as dead.
     pub longest_silence: Duration,
 }
 
-/// A flow, and what is known of it beside its plan.
+/// A flow and its properties beside its plan.
 pub(super) struct TaskFlow {
     pub(super) planned: PlannedFlow,
-    /// Its component: index into those of the record.
+    /// Index of its component in the record.
     pub(super) component: usize,
-    /// Whether its rate is constant, so that it can be checked to be stable.
+    /// The rate is constant, so that stability can be checked.
     pub(super) is_steady: bool,
-    /// Whether the file says at which port its sink receives.
+    /// The file has a port for its sink.
     pub(super) has_port: bool,
 }
 
@@ -140,35 +140,35 @@ pub(super) struct TaskSource {
     pub(super) flows: Vec<TaskFlow>,
 }
 
-/// Where flows go.
+/// Location of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TaskSink {
-    /// A sink in this process, with this address.
+    /// In this process, at this address.
     Own(IpAddr),
-    /// Another one.
+    /// Elsewhere.
     Elsewhere(SocketAddr),
 }
 
-/// A load that is to be sent.
+/// A load ready to send.
 pub struct BackgroundTask {
-    /// What the record of a run has of it.
+    /// Its part in the record of a run.
     pub record: BackgroundRecord,
     pub(super) sources: Vec<TaskSource>,
-    /// Other programs, which send on loopback.
+    /// Programs that send on loopback.
     pub(super) generators: Vec<PlannedGenerator>,
     /// `None` where all sinks are in this process.
     pub(super) token: Option<SharedToken>,
-    /// When the load begins.
+    /// Start of the load.
     pub(super) start: Duration,
-    /// How long its flows last at most.
+    /// Longest duration of its flows.
     pub(super) duration: Duration,
     pub(super) stable_percent: f64,
-    /// How long a sink may be silent until it is regarded as dead.
+    /// Silence after which a sink is regarded as dead.
     pub(super) longest_silence: Duration,
 }
 
 impl BackgroundTask {
-    /// A load of a file, for these sinks.
+    /// A load of a traffic file, for these sinks.
     pub fn new(
         file: &TrafficFile,
         options: &BackgroundOptions,
@@ -289,7 +289,7 @@ pub fn components_of(flows: &[&PlannedFlow]) -> Vec<BackgroundComponent> {
     components
 }
 
-/// A constant rate, or as much as the network takes.
+/// True for a constant rate, or for as much as the network takes.
 fn is_steady(flow: &PlannedFlow) -> bool {
     match (flow.model.mean_rate_bps(), flow.model.peak_rate_bps()) {
         (None, None) => true,
@@ -298,7 +298,7 @@ fn is_steady(flow: &PlannedFlow) -> bool {
     }
 }
 
-/// Every sink has to be for a host of the load: a name that is misspelt would send its flows elsewhere.
+/// Every sink must be for a host of the load: a misspelt name would send its flows elsewhere.
 fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkPlace]) -> Result<(), RunnerError> {
     let mut hosts: Vec<&str> = flows.iter().map(|flow| flow.sink.as_str()).collect();
     hosts.sort_unstable();
@@ -313,7 +313,7 @@ fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkPlace]) -> Result
     })
 }
 
-/// Where a flow goes. A host may have a sink for each version of IP.
+/// The sink of a flow. A host may have one for each version of IP.
 fn sink_of(flow: &PlannedFlow, sinks: &[SinkPlace]) -> Result<TaskSink, RunnerError> {
     if sinks.is_empty() {
         return Ok(TaskSink::Own(match flow.ip {

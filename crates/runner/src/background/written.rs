@@ -1,4 +1,4 @@
-//! Background traffic and its sinks, as options write them.
+//! Background traffic and its sinks as command-line options.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::asked::RequestedTraffic;
 use super::task::{STABLE_PERCENT, SinkPlace};
 
-/// Reads `FILE[,load=NAME][,stable=PERCENT][,for=TIME]`.
+/// Parses `FILE[,load=NAME][,stable=PERCENT][,for=TIME]`.
 impl FromStr for RequestedTraffic {
     type Err = String;
 
@@ -40,7 +40,7 @@ impl FromStr for RequestedTraffic {
     }
 }
 
-/// Reads `[NAME=]HOST:PORT`.
+/// Parses `[NAME=]HOST:PORT`.
 impl FromStr for SinkPlace {
     type Err = String;
 
@@ -62,7 +62,7 @@ impl FromStr for SinkPlace {
     }
 }
 
-/// Reads how far a load that is stable may be from its mean: `5%`.
+/// Parses the largest deviation of a stable load from its mean: `5%`.
 pub fn stable_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     let number: Option<f64> = number.and_then(|number| number.parse().ok());

@@ -1,4 +1,5 @@
-//! The access log of a server that Prestan has started, read after the run and joined to its operations.
+//! The access log of a server that Prestan has started, read after the run and joined to its
+//! operations.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -17,17 +18,17 @@ use super::WatchedRows;
 
 /// Longest time until a server has written its log: lighttpd does so every four seconds.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(6);
-/// Between two looks at it.
+/// Interval between two looks at the log.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Where a server logs its requests with their times.
+/// Access log of a server, with the times of requests.
 pub(super) struct LogFile {
     path: PathBuf,
     unit: LogUnit,
 }
 
 impl LogFile {
-    /// That of a server, if its recipe has one.
+    /// The access log of a server, if its recipe has one.
     pub(super) fn of(server: &RealServer) -> Option<LogFile> {
         let logs = server.logs();
         let unit = match logs.time? {
@@ -38,7 +39,7 @@ impl LogFile {
         Some(LogFile { path, unit })
     }
 
-    /// Reads it from its end on, for the operations of this plan.
+    /// Opens the log at its end, for the operations of this plan.
     pub(super) fn open(&self, plan: &Plan) -> LoggedOperations {
         let rows = plan.measures.iter().map(|own| own.name.clone()).collect();
         LoggedOperations {
@@ -48,11 +49,11 @@ impl LogFile {
     }
 }
 
-/// What is needed to find operations in the log of the server.
+/// Operations and the access log that they are looked up in.
 pub(super) struct LoggedOperations {
-    /// The error is why there is none.
+    /// The error is the reason why there is no log.
     log: io::Result<AccessLog>,
-    /// By place of the row: it is the time between two steps, and no request.
+    /// By index of the row: a stop-watch, the time between two steps, without a request.
     is_stop_watch: Vec<bool>,
 }
 
@@ -70,7 +71,7 @@ impl LoggedOperations {
         }
     }
 
-    /// Joins the log with the operations, for the record. Until the server has written it, some time may pass.
+    /// Joins the log with the operations, for the record. Waits until the server has written it.
     pub(super) fn join(self, cancel: &Cancel) -> Vec<EventKind> {
         let joined = self.log.and_then(|mut log| {
             let begun = Instant::now();
@@ -91,7 +92,7 @@ impl LoggedOperations {
     }
 }
 
-/// Hands samples on, and keeps what is needed to find them in the log of a server that is watched.
+/// Passes samples on, and keeps the keys by which they are found in the access log.
 pub(crate) struct LoggedSink<'s> {
     pub(crate) sink: &'s mut dyn Sink,
     pub(crate) rows: Option<&'s WatchedRows>,

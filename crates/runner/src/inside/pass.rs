@@ -1,5 +1,5 @@
-//! A run that repeats the tests of another one for what is seen inside of the server: it is not timed, and nothing of it is
-//! in the tables.
+//! A run that repeats the tests of another one for figures from inside the server: it is not timed,
+//! and has no part in the tables.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use engine::{Cancel, Conditions, Drive, Rounds, RowWatch, RunPlace, RunSpec, Sil
 use record::EventKind;
 use suite::{Limit, Plan};
 
-/// Rounds before those that count.
+/// Rounds before those that are counted.
 const WARMUP: u32 = 2;
 
-/// A pass that is about to begin.
+/// A pass ready to begin.
 pub(super) struct RepeatedPass {
     pub(super) spec: RunSpec,
     place: RunPlace,
 }
 
-/// What a pass left behind, and why it ended before its time.
+/// Events and leftovers of a pass, and the reason if it ended early.
 pub(super) struct EndedPass {
-    /// For the record.
+    /// Events for the record.
     pub(super) told: Vec<EventKind>,
     pub(super) cut_off: Option<String>,
 }
 
 impl RepeatedPass {
-    /// One user goes through the tests of a run again, and through each of them as long as `limit` says of its own limit.
+    /// One user repeats the tests of a run, each with the limit that `limit` makes of its own.
     pub(super) fn of(
         (spec, place): (&RunSpec, &RunPlace),
         name: &str,
@@ -55,7 +55,7 @@ impl RepeatedPass {
         }
     }
 
-    /// Runs it, and tells `rows` which row is at work.
+    /// Runs the pass; `rows` receives the row at work.
     pub(super) fn run(
         self,
         rows: Arc<dyn RowWatch>,
@@ -87,7 +87,7 @@ impl RepeatedPass {
     }
 }
 
-/// A doubt, for the record.
+/// A warning for the record.
 pub(super) fn doubt(text: String) -> EventKind {
     EventKind::Warning { text }
 }

@@ -1,5 +1,5 @@
-//! The pass in which the stacks of the server are sampled, for flame graphs: as many operations of each row as a short time
-//! has room for, which are not timed.
+//! The pass that samples the stacks of the server for flame graphs: as many operations of each row
+//! as fit into a short time, not timed.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use suite::Limit;
 
 use super::pass::{RepeatedPass, doubt};
 
-/// How long each test is repeated: a server that works for half of it has a thousand samples.
+/// Duration of each test: a server that works for half of it has a thousand samples.
 const LASTS: Duration = Duration::from_millis(400);
 
-/// Tells a sampler which row is at work.
+/// Sets the row of a sampler.
 struct FlamedRows(StackSampler);
 
 impl RowWatch for FlamedRows {
@@ -30,7 +30,7 @@ impl RowWatch for FlamedRows {
     }
 }
 
-/// Times of a pass are of no interest.
+/// Discards samples: times of a pass are of no interest.
 struct NoSamples;
 
 impl Sink for NoSamples {
@@ -39,8 +39,8 @@ impl Sink for NoSamples {
     }
 }
 
-/// Repeats the tests of a run while the stacks of these processes and their descendants are sampled. What it says is for
-/// the record.
+/// Repeats the tests of a run while the stacks of these processes and their descendants are
+/// sampled. Returns events for the record.
 pub(super) fn pass(roots: &[u32], run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
     let sampler = match StackSampler::attach(roots, LASTS / FlameRow::PARTS as u32) {
         Ok(sampler) => sampler,

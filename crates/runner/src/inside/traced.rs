@@ -1,4 +1,4 @@
-//! The pass in which the system calls of the server are counted: a few operations of each row, which are not timed.
+//! The pass that counts the system calls of the server: a few operations of each row, not timed.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,36 +17,36 @@ use super::pass::{RepeatedPass, doubt};
 
 /// Operations of each row that are traced.
 const OPERATIONS: u32 = 5;
-/// Longest time to wait until a server rests. One that always works never does.
+/// Longest wait until a server rests. A busy one never does.
 const LONGEST_REST: Duration = Duration::from_millis(50);
 
-/// The server of a run, to be traced.
+/// The server of a run, to trace.
 pub(super) struct TracedServer {
     pub(super) roots: Vec<u32>,
-    /// Those of them that were named.
+    /// Processes that were named.
     pub(super) named: Arc<NamedProcesses>,
-    /// The directory that it works in, where that is known.
+    /// Its working directory, if known.
     pub(super) directory: Option<PathBuf>,
 }
 
-/// Tells a tracer which row is at work.
+/// Sets the row of a tracer.
 struct TracedRows {
     tracer: Tracer,
     current: Arc<CurrentRow>,
     named: Arc<NamedProcesses>,
-    /// How often the server was to rest, and how often it did not.
+    /// Number of times that the server was expected to rest, and that it did not.
     rests: AtomicU32,
     unrest: AtomicU32,
 }
 
 impl RowWatch for TracedRows {
     fn begins(&self, row: Option<MeasureId>) {
-        // What responds from now on, or fails to, is not the server that is traced.
+        // From now on, another process responds, or none.
         if self.named.have_ended() {
             self.current.server_ended();
             return;
         }
-        // What the server does behind a response is still for the row that caused it, or for none.
+        // Work after a response still belongs to the row that caused it, or to none.
         if row.or(self.current.row()).is_some() {
             let is_idle = self.tracer.wait_until_idle(LONGEST_REST);
             self.rests.fetch_add(1, Ordering::Relaxed);
@@ -69,7 +69,8 @@ impl RowWatch for TracedRows {
 }
 
 impl TracedRows {
-    /// Where the server seldom rested: that calls which it makes by itself are among those that were counted.
+    /// A warning if the server seldom rested: calls that it makes by itself are among those
+    /// counted.
     fn doubt(&self) -> Option<EventKind> {
         let [rests, unrest] = [&self.rests, &self.unrest].map(|own| own.load(Ordering::Relaxed));
         (unrest > rests / 2).then(|| {
@@ -88,7 +89,7 @@ struct TracedTimes(BTreeMap<MeasureId, OperationTimes>);
 #[derive(Default)]
 struct OperationTimes {
     ended: u64,
-    /// Of those that were ok.
+    /// Times of operations that were ok.
     times: Vec<Nanos>,
 }
 
@@ -107,10 +108,11 @@ impl Sink for TracedTimes {
 }
 
 impl TracedServer {
-    /// Repeats a few operations of each row while the server is traced. What it says is for the record.
+    /// Repeats a few operations of each row while the server is traced. Returns events for the
+    /// record.
     pub(super) fn pass(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
-        // Servers that are compared are traced one after the other: times are set against those of the run, and a process that
-        // both have is traced by one.
+        // Servers that are compared are traced one after the other: their times are compared with
+        // those of the run, and a process that both share has one tracer.
         static TRACING: Mutex<()> = Mutex::new(());
         let _alone = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(which) = self.named.ended_in_words() {
@@ -143,7 +145,7 @@ impl TracedServer {
         });
         let mut times = TracedTimes::default();
         let ended = pass.run(Arc::clone(&rows) as Arc<dyn RowWatch>, &mut times, cancel);
-        // It may have been cut off by the end of the server.
+        // The last call may have been cut off by the end of the server.
         rows.rests();
         let mut told = ended.told;
         told.extend(rows.doubt());
@@ -163,7 +165,7 @@ impl TracedServer {
         let TracedCalls { rows, unseen } = traced.unwrap_or_default();
         told.extend(unseen.map(|by| EventKind::UnseenCalls { by }));
         let traced = rows.into_iter();
-        // Of an operation that was cut off, some calls are missing.
+        // An operation that was cut off lacks some calls.
         let whole = traced.filter(|row| !is_cut_off || times.has_all_of(row));
         let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();
         let failed = whole.iter().filter(|row| row.ok == 0).count();
@@ -180,7 +182,7 @@ impl TracedServer {
 }
 
 impl TracedTimes {
-    /// Whether all operations that were begun have ended.
+    /// True if all operations that began have ended.
     fn has_all_of(&self, row: &TracedRow) -> bool {
         let ended = self.0.get(&row.measure).map_or(0, |own| own.ended);
         row.operations <= ended
@@ -189,7 +191,7 @@ impl TracedTimes {
     fn complete(&self, row: TracedRow) -> TracedRow {
         let own = self.0.get(&row.measure);
         let mut times = own.map_or(Vec::new(), |own| own.times.clone());
-        // Without those after the end of the server.
+        // Without operations after the end of the server.
         times.truncate(usize::try_from(row.operations).unwrap_or(usize::MAX));
         times.sort_unstable();
         let upper = times.get(times.len() / 2).copied().unwrap_or_default();
@@ -203,7 +205,7 @@ impl TracedTimes {
     }
 }
 
-/// The limit of a test that is traced: a few operations.
+/// The limit of a traced test: a few operations.
 fn shortened(limit: Limit) -> Limit {
     Limit::Requests(match limit {
         Limit::Requests(requests) => requests.min(OPERATIONS),

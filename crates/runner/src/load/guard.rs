@@ -1,11 +1,11 @@
-//! What a load may change on a server.
+//! Changes that a load may make on a server.
 //!
 //! | request | may be sent |
 //! |---|---|
 //! | a method that only reads | always |
-//! | PUT where nothing is | always; what it made is removed at the end, except by a search |
-//! | LOCK where nothing is | with `--writes`; what it made is removed at the end, except by a search |
-//! | PUT where something is, any other method | with `--writes` |
+//! | PUT of a new resource | always; it is removed at the end, except by a search |
+//! | LOCK of a new resource | with `--writes`; it is removed at the end, except by a search |
+//! | PUT of an existing resource, any other method | with `--writes` |
 //! | several resources in turn: a method that makes some | never |
 //! | a mix with such requests | with `--writes`, in a collection of its own |
 
@@ -15,17 +15,18 @@ use wire::target::Target;
 
 use crate::error::RunnerError;
 
-/// Methods that change nothing: those of suites that only read, and TRACE, which they cannot send.
+/// Methods that change nothing: those of suites that only read, and TRACE, which suites cannot
+/// send.
 fn reading() -> impl Iterator<Item = &'static str> {
     suite::READING.iter().copied().chain(["TRACE"])
 }
 
-/// What is known before anybody is asked.
+/// The permission of a request, before any is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// It may be sent.
+    /// Permitted.
     Granted,
-    /// It depends on whether something is at the target.
+    /// Permitted if there is no resource at the target.
     IfAbsent,
 }
 
@@ -40,7 +41,7 @@ fn changing(plan: &Plan) -> Vec<String> {
     changing
 }
 
-/// Whether the one request of a plan may be sent.
+/// The permission of the one request of a plan.
 pub fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, RunnerError> {
     match changing(plan).first().map(String::as_str) {
         None if target.names_a_method() && !writes => Err(RunnerError::Usage(format!(
@@ -50,7 +51,7 @@ pub fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, 
         ))),
         None => Ok(Permission::Granted),
         Some("PUT") => Ok(Permission::IfAbsent),
-        // It makes an empty resource where nothing is (RFC 4918, section 7.3).
+        // LOCK makes an empty resource where none is (RFC 4918, section 7.3).
         Some("LOCK") if writes => Ok(Permission::IfAbsent),
         Some(_) if writes => Ok(Permission::Granted),
         Some(method) => Err(RunnerError::Usage(format!(
@@ -62,7 +63,7 @@ pub fn single(plan: &Plan, writes: bool, target: &Target) -> Result<Permission, 
     }
 }
 
-/// Whether the requests of a plan to several resources, at these URLs, may be sent.
+/// The permission of the requests of a plan to several resources, at these URLs.
 pub fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission, RunnerError> {
     let makes = ["PUT", "MKCOL", "COPY", "MOVE", "LOCK"];
     if let Some(method) = changing(plan)
@@ -78,7 +79,7 @@ pub fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission,
     permissions.fold(Ok(Permission::Granted), Result::and)
 }
 
-/// Whether the requests of a suite may be sent.
+/// The permission of the requests of a suite.
 pub fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
     if let Err((one, other)) = plan.http() {
         return Err(RunnerError::Usage(format!(
@@ -97,18 +98,19 @@ pub fn mix(plan: &mut Plan, writes: bool) -> Result<Permission, RunnerError> {
         )));
     }
     if changing.is_empty() {
-        // Nothing is made, so what is read is below the target itself.
+        // Nothing is made, so resources are read below the target itself.
         plan.workspace = Workspace::ReadOnly;
     }
     Ok(Permission::Granted)
 }
 
-/// Looks at the target where that is what it depends on; true when the run is going to make it.
+/// Looks for a resource at the target if the permission depends on it; true if the run will make
+/// one.
 pub fn look(permission: Permission, place: &RunPlace, writes: bool) -> Result<bool, RunnerError> {
     let target = &place.endpoint.target;
     match permission {
         Permission::Granted => return Ok(false),
-        // What is made there may be a collection, or be in one with other names.
+        // The new resource may be a collection, or be in one with other names.
         Permission::IfAbsent if target.path().ends_with('/') && !writes => {
             return Err(RunnerError::Usage(format!(
                 "PUT {}: this is the URL of a collection; append the name of a new resource",
@@ -134,7 +136,7 @@ pub fn look(permission: Permission, place: &RunPlace, writes: bool) -> Result<bo
     }
 }
 
-/// Bytes of the resource that the one request of a plan makes; `None` where they may change.
+/// Bytes of the resource that the one request of a plan makes; `None` if they may change.
 pub(crate) fn length_of_made(plan: &Plan) -> Option<u64> {
     let request = plan.requests().next()?;
     match &request.body {

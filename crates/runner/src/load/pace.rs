@@ -1,4 +1,4 @@
-//! How much, how fast and how long, where that goes together.
+//! Number, rate and duration of operations, where they depend on each other.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::error::RunnerError;
 use crate::failing::MaxFailures;
 use crate::run::RunEnds;
 
-/// Connections of an open loop, unless something else is said.
+/// Connections of an open loop by default.
 pub const OPEN_CONNECTIONS: u32 = 64;
-/// How long is measured, unless something else is said.
+/// Duration of the measurement by default.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
-/// How long a goal may take, unless something else is said.
+/// Longest time for a goal by default.
 const GOAL_DURATION: Duration = Duration::from_secs(600);
-/// Operations that may wait in an open loop, unless something else is said.
+/// Operations that may wait in an open loop by default.
 const MAX_WAITING: u32 = 10_000;
-/// Bytes of bodies that may be under way in a pipeline. A server that does not read on before its
-/// answers are read would otherwise wait for us, and we for it.
+/// Most bytes of bodies in flight in a pipeline. A server that reads no further until its responses
+/// are read would otherwise wait for the client, and the client for it.
 const PIPELINED_BYTES: usize = 16 << 10;
 
-/// How much, how fast and how long a load is.
+/// Number, rate and duration of the operations of a load.
 #[derive(Debug, Clone, Default)]
 pub struct PaceRequest {
     /// Users, or connections of an open loop.
@@ -32,23 +32,23 @@ pub struct PaceRequest {
     pub rate: Option<f64>,
     /// An open loop of several rates.
     pub stages: Option<Vec<Stage>>,
-    /// How the planned moments of an open loop are spread.
+    /// Distribution of the planned moments of an open loop.
     pub arrivals: Option<Arrivals>,
     /// Operations that may wait in an open loop.
     pub max_waiting: Option<u32>,
-    /// How long is waited actively before a planned moment.
+    /// Time before a planned moment that is waited actively.
     pub spin: Option<Duration>,
     /// Operations of all users together.
     pub requests: Option<u64>,
-    /// How long is measured.
+    /// Duration of the measurement.
     pub duration: Option<Duration>,
-    /// What the load goes on for.
+    /// Goal of the load.
     pub until: Option<Until>,
-    /// Whether connections are kept.
+    /// Connections are kept.
     pub keep_alive: bool,
     /// Requests in flight on each connection.
     pub pipeline: u32,
-    /// How much of it may fail before it is ended.
+    /// Failures after which it ends.
     pub max_failures: MaxFailures,
     /// Requests of each user before measuring.
     pub warmup: u32,
@@ -56,11 +56,11 @@ pub struct PaceRequest {
     pub connect_rate: f64,
 }
 
-/// Refuses what contradicts itself.
+/// Refuses options that contradict each other.
 ///
 /// # Errors
 ///
-/// It does, or does not fit the version of HTTP or the plan.
+/// They do, or do not fit the version of HTTP or the plan.
 pub fn check(pace: &PaceRequest, version: HttpVersion, plan: &Plan) -> Result<(), RunnerError> {
     let open_only = [
         ("--arrivals", pace.arrivals.is_some()),
@@ -143,7 +143,7 @@ fn is_open(pace: &PaceRequest) -> bool {
     pace.rate.is_some() || pace.stages.is_some()
 }
 
-/// What users do; where operations come `in_turn`, they are not drawn.
+/// The driver of users; `in_turn`, operations are not drawn at random.
 pub fn drive(pace: &PaceRequest, in_turn: bool) -> Drive {
     Drive::Load(LoadDrive {
         pacing: pacing(pace),
@@ -158,7 +158,7 @@ pub fn drive(pace: &PaceRequest, in_turn: bool) -> Drive {
     })
 }
 
-/// When it ends before its time.
+/// Conditions that end the run early.
 pub fn ends(pace: &PaceRequest) -> RunEnds {
     RunEnds {
         until: pace.until,
@@ -166,7 +166,7 @@ pub fn ends(pace: &PaceRequest) -> RunEnds {
     }
 }
 
-/// How long is measured; in an open loop the stages say it.
+/// Duration of the measurement; in an open loop, given by the stages.
 fn duration(pace: &PaceRequest) -> Option<Duration> {
     if pace.stages.is_some() {
         return None;
@@ -179,11 +179,11 @@ fn duration(pace: &PaceRequest) -> Option<Duration> {
     pace.duration.or(usual)
 }
 
-/// When operations begin.
+/// Start times of operations.
 fn pacing(pace: &PaceRequest) -> Pacing {
     let stages = match (&pace.stages, pace.rate) {
         (Some(stages), _) => stages.clone(),
-        // With a number of requests only, the schedule goes on until they are through.
+        // With a number of requests only, the schedule goes on until all are sent.
         (None, Some(rate)) => vec![Stage {
             rate,
             duration_s: duration(pace).map_or(f64::from(u32::MAX), |end| end.as_secs_f64()),
@@ -198,7 +198,7 @@ fn pacing(pace: &PaceRequest) -> Pacing {
     }
 }
 
-/// An open loop at one rate, as users come who know nothing of each other.
+/// An open loop at one rate, with the arrivals of independent users.
 pub fn at_rate(rate: f64, duration: Duration) -> Pacing {
     Pacing::Open {
         arrivals: Arrivals::Poisson,

@@ -10,10 +10,10 @@ use wire::shown::redacted_target;
 
 use crate::error::RunnerError;
 
-/// What a load is to send, beside its method and its URL.
+/// Options of the requests of a load, beside method and URL.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
-    /// A file of URLs, to which requests go in turn.
+    /// A file of URLs to request in turn.
     pub urls: Option<PathBuf>,
     /// The suite whose loops are repeated, in place of a method.
     pub mix: Option<String>,
@@ -27,13 +27,13 @@ pub struct LoadRequest {
     pub body_size: Option<u64>,
     /// Expected statuses; none: the usual ones of the method.
     pub expect: Vec<StatusTest>,
-    /// How much of the responses is verified; `None`: as in the suite.
+    /// Verification of responses; `None`: as in the suite.
     pub verify: Option<Verify>,
-    /// Whether the server may be changed.
+    /// The server may be changed.
     pub writes: bool,
 }
 
-/// The request that is described, to these paths.
+/// The request with these options, to these paths.
 pub(super) fn single(
     method: &str,
     paths: RequestedPaths,
@@ -68,12 +68,12 @@ pub(super) fn single(
     })
 }
 
-/// Whether these options give a body.
+/// True if these options give a body.
 pub(super) fn has_body(request: &LoadRequest) -> bool {
     request.body.is_some() || request.body_file.is_some() || request.body_size.is_some()
 }
 
-/// A mix says all of this itself.
+/// A mix defines all of this itself.
 pub(super) fn refuse_with_mix(request: &LoadRequest) -> Result<(), RunnerError> {
     let given = [
         ("--depth", request.depth.is_some()),

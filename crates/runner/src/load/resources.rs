@@ -12,17 +12,17 @@ use crate::error::RunnerError;
 /// Most URLs of a list: each is a request that is written before the load begins.
 const MOST: usize = 100_000;
 
-/// Where requests go.
+/// Targets of requests.
 #[derive(Debug)]
 pub(super) struct LoadResources {
     pub(super) target: Target,
     pub(super) paths: RequestedPaths,
-    /// Each of them, templates as they are.
+    /// All targets, with templates as written.
     pub(super) urls: Vec<Target>,
 }
 
 impl LoadResources {
-    /// What is at a URL, which may be a template: `http://host/dav/file-{{ n % 1000 }}`.
+    /// The resource at a URL, which may be a template: `http://host/dav/file-{{ n % 1000 }}`.
     pub(super) fn at(url: &str) -> Result<LoadResources, RunnerError> {
         let resource = |text: &str| Target::resource(text).map_err(usage);
         let Some(template) = url.find(TEMPLATE) else {
@@ -50,7 +50,7 @@ impl LoadResources {
         })
     }
 
-    /// What a file lists, a URL or path a line; paths are below `base`, or its host.
+    /// Targets in a file, a URL or path per line; paths are below `base`, or its host.
     pub(super) fn listed(file: &Path, base: Option<&str>) -> Result<LoadResources, RunnerError> {
         let text = fs::read_to_string(file).map_err(|error| {
             RunnerError::Usage(format!(
@@ -116,14 +116,14 @@ impl LoadResources {
     }
 }
 
-/// What a template begins with.
+/// Start of a template.
 const TEMPLATE: &str = "{{";
 
 fn usage(error: wire::target::TargetError) -> RunnerError {
     RunnerError::Usage(error.to_string())
 }
 
-/// Where the host of a URL begins and ends.
+/// Range of the host in a URL.
 fn host_of(url: &str) -> (usize, usize) {
     let begin = url.find("://").map_or(0, |at| at + "://".len());
     let end = url[begin..].find(['/', '?', '#']);

@@ -1,4 +1,4 @@
-//! What a load sends where, and whether it may.
+//! Requests of a load, their targets, and their permission.
 
 use record::Verify;
 use suite::{Overrides, Plan};
@@ -14,23 +14,23 @@ use crate::words::may_be_url;
 
 /// One request, or a mix of them.
 pub struct LoadWorkload {
-    /// In words: `GET`, `mix browsing`.
+    /// Description: `GET`, `mix browsing`.
     pub what: String,
-    /// The tests, of which loops are repeated.
+    /// The tests whose loops are repeated.
     pub plan: Plan,
-    /// The suite that this is the plan of.
+    /// The suite of this plan.
     pub suite_text: String,
-    /// Where it is sent.
+    /// Target of the requests.
     pub target: Target,
-    /// Whether that may be sent, and whether the server may be changed.
+    /// Permission of the requests, and whether the server may be changed.
     pub permission: (Permission, bool),
-    /// Operations come in their order, and are not drawn.
+    /// Operations follow in their order, and are not drawn at random.
     pub in_turn: bool,
 }
 
 impl LoadWorkload {
-    /// `METHOD URL`, `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each may be left
-    /// out.
+    /// `METHOD URL`; `URL` for a GET, for a POST of a body, and for a mix; with a list of URLs each
+    /// may be left out.
     pub fn of(words: &[String], options: &LoadRequest) -> Result<LoadWorkload, RunnerError> {
         if let Some(suite) = &options.mix {
             request::refuse_with_mix(options)?;

@@ -24,26 +24,27 @@ use crate::series::{NextStep, Policy, SeriesHistory};
 use crate::words::number_of;
 use crate::words::roughly;
 
-/// The runs of each server have a letter of their own.
+/// Letters for the runs of the servers.
 pub const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// What all blocks of a comparison have in common.
+/// Properties that all blocks of a comparison share.
 #[derive(Clone)]
 pub struct BlockFrame {
-    /// Runs of a block do the same, also where chance decides what.
+    /// Seed of all runs of a block, so that random choices are the same.
     pub seed: u64,
-    /// Of each server, whether it is started for each block.
+    /// By server: it is started for each block.
     pub are_started: Vec<bool>,
-    /// Servers and what measures them are kept to processors of their own.
+    /// Servers and load generator have processors of their own.
     pub are_kept_apart: bool,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
     /// Times each user goes through a loop before measuring.
     pub warmup: u32,
 }
 
 impl BlockFrame {
-    /// The block of that number, from 1: a run of each server, after a fresh start where they are started here.
+    /// The block of that number, from 1: a run of each server, after a fresh start of those started
+    /// here.
     pub fn block(&self, number: u32, task: &Arc<RunTask>) -> RunStep {
         let run = |((server, is_started), letter): ((usize, &bool), char)| StepRun {
             server,
@@ -65,7 +66,7 @@ impl BlockFrame {
         }
     }
 
-    /// A server that was just started is warmed up for as long as it is measured at most.
+    /// A fresh server is warmed up at most for as long as it is measured.
     fn rounds(&self, is_started: bool, plan: &Plan) -> Drive {
         Drive::Rounds(Rounds {
             warmup: self.warmup,
@@ -78,7 +79,7 @@ impl BlockFrame {
     }
 }
 
-/// A server that was just started is warmed up this long at most where it is measured by requests.
+/// Longest warm-up of a fresh server that is measured by requests.
 const STEADY_WITHIN: Duration = Duration::from_millis(100);
 
 fn measured_for(plan: &Plan) -> Duration {
@@ -88,10 +89,10 @@ fn measured_for(plan: &Plan) -> Duration {
     }
 }
 
-/// What the runs of a block do: of the rows that were asked for, these, for so long.
+/// The task of a block: these of the requested rows, for so long.
 type TaskOfBlock<'a> = dyn Fn(Vec<String>, Duration) -> Result<RunTask, RunnerError> + 'a;
 
-/// Blocks until all is decided, or a budget of time is spent.
+/// Blocks until all rows are decided, or a budget of time is spent.
 pub struct BudgetedBlocks<'a> {
     frame: BlockFrame,
     budget: Blocks,
@@ -99,12 +100,12 @@ pub struct BudgetedBlocks<'a> {
     whole: Plan,
     task: &'a TaskOfBlock<'a>,
     by: ComparedBy,
-    /// The one under way.
+    /// The block that was requested last.
     block: Option<TestBlock>,
 }
 
 impl<'a> BudgetedBlocks<'a> {
-    /// Blocks of the tests of a plan; each test needs so many of them.
+    /// Blocks of the tests of a plan; each test takes part in at least `needed`.
     pub fn new(
         frame: BlockFrame,
         (budget, needed): (Duration, u32),
@@ -124,7 +125,7 @@ impl<'a> BudgetedBlocks<'a> {
         }
     }
 
-    /// Learns from the block that was under way.
+    /// Evaluates the last block.
     fn learn(&mut self, history: &SeriesHistory<RunStep, StepRuns>) -> Option<String> {
         let (block, past) = (self.block.take()?, history.steps.last()?);
         let times = past.outcome.runs.iter().map(KeptRun::time_of_tests);
@@ -144,7 +145,7 @@ impl<'a> BudgetedBlocks<'a> {
         beyond.map(|least| said_beyond(least, block.tests.len()))
     }
 
-    /// The names of the tests with a row that is undecided; `None` before that can be told.
+    /// Names of tests with an undecided row; `None` before that is known.
     fn undecided(&self, history: &SeriesHistory<RunStep, StepRuns>) -> Option<BTreeSet<String>> {
         let side = |place: usize| -> Vec<Side<'_>> {
             let runs = history.outcomes().map(|made| made.runs[place].side());
@@ -192,7 +193,7 @@ impl Policy for BudgetedBlocks<'_> {
     }
 }
 
-/// What is said after a first block that was too long for the budget.
+/// The message after a first block that was too long for the budget.
 fn said_beyond(least: Duration, tests: usize) -> String {
     format!(
         "prestan: this takes about {}, longer than --for: {} on each server take part in {LEAST_BLOCKS} blocks at \

@@ -1,72 +1,70 @@
-//! Which tests the next block of runs does, and for how long.
+//! Chooses the tests of the next block of runs, and their duration.
 //!
-//! A block is one run of each server, side by side, after a fresh start where we start them. What
-//! differs from start to start is the same for all operations of a run, so that many short blocks say
-//! more than a few long ones (Kalibera and Jones 2013, section 5: repeat at the highest level that
-//! varies, as often as its cost allows). Time is shared equally between the tests that are undecided:
-//! those that are cheap to set up take part in every block, and the others in as many as their share
-//! allows. Where the servers are looked into, numbers of calls are facts after a few blocks, so that tests
-//! take part in these first, as far as the budget goes.
+//! A block is one run of each server, side by side, after a fresh start of those that are started
+//! here. Differences between starts are the same for all operations of a run, so many short blocks
+//! are more precise than a few long ones (Kalibera and Jones 2013, section 5: repeat at the highest
+//! level that varies, as often as its cost allows). Time is shared equally between the undecided
+//! tests: those that are cheap to set up take part in every block, and the others in as many as
+//! their share allows. Where servers are looked into, numbers of calls are facts after a few
+//! blocks, so tests take part in these first, within the budget.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Blocks that a budget is divided into. More would be lost to starting; from fewer, Student's t with
-/// its few degrees of freedom makes wide intervals.
+/// Blocks that a budget is divided into. With more, starting takes too much of the time; with
+/// fewer, Student's t has few degrees of freedom, and intervals are wide.
 const BLOCKS: u32 = 24;
 
-/// Blocks that are made even where the budget is too small for them: one says nothing of how much
+/// Blocks that are made even if the budget is too small for them: one block does not show how much
 /// blocks differ.
 pub(super) const LEAST_BLOCKS: u32 = 2;
 
-/// Time of starting and of everything else that is no test, of which a block is this many times as
-/// long at least.
+/// Shortest block, in multiples of the time of starting and everything else that is no test.
 const OVERHEADS: u32 = 3;
 
-/// How long a test is measured in a run of the first block, and at least in those after it: ten
-/// batches.
+/// Duration of a test in a run of the first block, and shortest in later ones: ten batches.
 const LEAST_MEASURED: Duration = Duration::from_millis(20);
 
-/// How long a test is measured in a run at most, so that blocks stay many.
+/// Longest duration of a test in a run, so that there are many blocks.
 const MOST_MEASURED: Duration = Duration::from_secs(2);
 
 /// The blocks of a comparison within a budget of time.
 #[derive(Debug)]
 pub(super) struct Blocks {
     budget: Duration,
-    /// Servers side by side.
+    /// Number of servers side by side.
     sides: u32,
-    /// Blocks that a test needs before its share counts.
+    /// Blocks that each test needs, regardless of its share.
     needed: u32,
     tests: Vec<Test>,
     done: u32,
-    /// What a block takes beside its tests.
+    /// Time of a block without its tests.
     overhead: Duration,
 }
 
 #[derive(Debug)]
 struct Test {
     name: String,
-    /// Over all blocks, on all servers.
+    /// Time of all blocks, on all servers.
     spent: Duration,
-    /// What it took in its last block beside measuring, on all servers.
+    /// Time of its last block without measuring, on all servers.
     fixed: Duration,
-    /// Blocks in which it took part.
+    /// Number of its blocks.
     blocks: u32,
-    /// Some row of it is undecided.
+    /// A row of it is undecided.
     is_open: bool,
 }
 
-/// What a block does.
+/// Tests of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TestBlock {
     pub(super) tests: Vec<String>,
-    /// How long each of them is measured on each server.
+    /// Duration of each test on each server.
     pub(super) measured: Duration,
 }
 
 impl Blocks {
-    /// Blocks with these tests, on so many servers; each test needs so many of them.
+    /// Blocks with these tests on `sides` servers; each test needs `needed` of them.
     pub(super) fn new(
         budget: Duration,
         (sides, needed): (u32, u32),
@@ -89,8 +87,8 @@ impl Blocks {
         }
     }
 
-    /// The next block, when so much of the budget is spent; `None` when all is decided, or nothing
-    /// more fits.
+    /// The next block after `elapsed` of the budget; `None` when all is decided, or nothing more
+    /// fits.
     pub(super) fn next(&self, elapsed: Duration) -> Option<TestBlock> {
         let left = self.budget.saturating_sub(elapsed);
         let mut chosen = self.fitting(self.due(left), left);
@@ -111,14 +109,15 @@ impl Blocks {
         })
     }
 
-    /// How long all takes at least, after a first block that left too little of the budget for the second one.
+    /// Least duration of the whole comparison, if the first block left too little of the budget for
+    /// the second one.
     pub(super) fn beyond(&self, elapsed: Duration) -> Option<Duration> {
         let least = elapsed * LEAST_BLOCKS;
         (self.done == 1 && self.open().next().is_some() && least > self.budget * 3 / 2)
             .then_some(least)
     }
 
-    /// A block is done, and took so long; so long took each of its tests on all servers together.
+    /// Adds a block that took `took`, with the time of each of its tests on all servers together.
     pub(super) fn add(
         &mut self,
         block: &TestBlock,
@@ -136,14 +135,14 @@ impl Blocks {
         self.overhead = took.saturating_sub(tests.values().sum());
     }
 
-    /// From now on, these tests are undecided and no others.
+    /// From now on, exactly these tests are undecided.
     pub(super) fn keep(&mut self, is_open: impl Fn(&str) -> bool) {
         for test in &mut self.tests {
             test.is_open = is_open(&test.name);
         }
     }
 
-    /// Those of the tests that fit into that time together: the dearest ones make room for the others.
+    /// The tests that fit into that time together, without the most expensive ones.
     fn fitting<'a>(&self, mut tests: Vec<&'a Test>, left: Duration) -> Vec<&'a Test> {
         tests.sort_by_key(|test| test.fixed);
         while self.done >= LEAST_BLOCKS && !tests.is_empty() && self.least(&tests) > left {
@@ -157,20 +156,21 @@ impl Blocks {
         self.tests.iter().filter(|test| test.is_open)
     }
 
-    /// The tests that have not had more than their share, and those that can still get the blocks that they need.
+    /// The tests below their share, and those that can still get the blocks that they need.
     fn due(&self, left: Duration) -> Vec<&Test> {
         let open: Vec<&Test> = self.open().collect();
         let spent: Duration = open.iter().map(|test| test.spent).sum();
         let share = spent / u32::try_from(open.len().max(1)).unwrap_or(u32::MAX);
         let needs = self.affordable(left);
         let is_needed = |test: &Test| needs.iter().any(|other| other.name == test.name);
-        // Somebody is always at or below the mean.
+        // At least one is at or below the mean.
         open.into_iter()
             .filter(|test| test.spent <= share || is_needed(test))
             .collect()
     }
 
-    /// The tests that need further blocks, the cheapest first, as far as what is left is enough for all of these blocks.
+    /// The tests that need further blocks, cheapest first, while the rest of the budget is enough
+    /// for all of these blocks.
     fn affordable(&self, left: Duration) -> Vec<&Test> {
         let mut needs: Vec<&Test> = self
             .open()
@@ -190,12 +190,12 @@ impl Blocks {
         needs
     }
 
-    /// What a block with these tests takes beside measuring.
+    /// Time of a block with these tests, without measuring.
     fn fixed(&self, tests: &[&Test]) -> Duration {
         self.overhead + tests.iter().map(|test| test.fixed).sum::<Duration>()
     }
 
-    /// What it takes with the least of measuring.
+    /// The same with the shortest measuring.
     fn least(&self, tests: &[&Test]) -> Duration {
         let measured = LEAST_MEASURED * self.sides * u32::try_from(tests.len()).unwrap_or(u32::MAX);
         self.fixed(tests) + measured
@@ -212,9 +212,8 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const BUDGET: Duration = Duration::from_secs(60);
 
-    /// Plays a comparison of two servers: tests by the time that setting them up takes on both
-    /// servers, and rows by the block after which they are decided. Returns the blocks, and the time
-    /// they took.
+    /// Simulates a comparison of two servers: tests by the time of setting them up on both servers,
+    /// and rows by the block after which they are decided. Returns the blocks and their time.
     fn played(
         tests: &[(&str, Duration, usize)],
         overhead: Duration,
@@ -223,7 +222,7 @@ mod tests {
         played_looking(tests, overhead, (budget, 0))
     }
 
-    /// The same where each test needs so many blocks.
+    /// The same where each test needs `needed` blocks.
     fn played_looking(
         tests: &[(&str, Duration, usize)],
         overhead: Duration,
@@ -320,7 +319,7 @@ mod tests {
         let (first, last) = (&blocks[2], &blocks[blocks.len() - 2]);
         assert!(last.measured > first.measured * 3 / 2, "{first:?} {last:?}");
         assert!(took <= BUDGET);
-        // And when all is decided, it is over.
+        // Once all is decided, the comparison ends.
         let (blocks, took) = played(&[("Soon", 5 * MS, 8)], 100 * MS, BUDGET);
         assert_eq!(blocks.len(), 8);
         assert!(took < BUDGET / 2);
@@ -376,7 +375,7 @@ mod tests {
                         .map(|test| test.1 + 2 * block.measured)
                         .sum::<Duration>()
             };
-            // Two blocks are made also where they are too long.
+            // Two blocks are made even if they are too long.
             let least = blocks.iter().take(2).map(of_two).sum();
             assert!(
                 took <= budget.max(least) + MS,

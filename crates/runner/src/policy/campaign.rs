@@ -1,15 +1,15 @@
-//! Which trial of a campaign is next, and when no more are made.
+//! The next trial of a campaign, or its end.
 
 use experiment::{PlannedTrial, TrialRecord};
 
 use crate::RunnerError;
 use crate::series::{NextStep, Policy, SeriesHistory};
 
-/// So many trials in a row that fail for the same reason end a campaign: the next ones would, too.
+/// Trials in a row that fail for the same reason, and therefore end a campaign.
 pub(super) const SAME_FAILURES: usize = 3;
 
-/// Makes the trials that are not measured, in their order. One that fails is made again when the campaign is resumed, and
-/// not before.
+/// Makes the trials that are not measured, in their order. A failed one is made again only when the
+/// campaign is resumed.
 pub struct CampaignPolicy {
     open: Vec<PlannedTrial>,
 }
@@ -39,7 +39,7 @@ impl Policy for CampaignPolicy {
     }
 }
 
-/// Why the last trials failed, where it is the same reason of each.
+/// The reason of the last failures, if it is the same for all.
 fn repeated_failure<'r>(made: &[&'r TrialRecord]) -> Option<&'r str> {
     let (_, last) = made.split_at_checked(made.len().checked_sub(SAME_FAILURES)?)?;
     let mut reasons = last.iter().map(|trial| trial.failed.as_deref());
@@ -48,7 +48,7 @@ fn repeated_failure<'r>(made: &[&'r TrialRecord]) -> Option<&'r str> {
     reasons.all(is_same).then_some(first)
 }
 
-/// Whether two reasons are the same, but for numbers (ports, processes) and for what servers wrote to their logs.
+/// True if two reasons are the same, except for numbers (ports, processes) and for logs of servers.
 pub(super) fn is_same_reason(one: &str, other: &str) -> bool {
     let plain = |reason: &str| -> String {
         let reason = reason.split("its logs end with").next().unwrap_or_default();

@@ -6,8 +6,8 @@ use engine::Drive;
 
 use crate::local::{RunStep, RunTask, StepRun};
 
-/// The steps of a curve: with each of these numbers of users, which are driven so, in their order. All do the same, also
-/// where chance decides what.
+/// The steps of a curve: one for each number of users, in order. All have the same seed, so that
+/// random choices are the same.
 pub fn curve_steps(
     task: &Arc<RunTask>,
     users: &[u32],

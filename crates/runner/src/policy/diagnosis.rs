@@ -1,4 +1,5 @@
-//! Suites of a diagnosis: one after the other, then once more what has been seen once, then with several users.
+//! Suites of a diagnosis: first each once, then the rows to confirm once more, then with several
+//! users.
 
 use std::sync::Arc;
 
@@ -10,20 +11,20 @@ use crate::RunnerError;
 use crate::local::{RunStep, RunTask, StepRun, StepRuns};
 use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 
-/// A suite that is to be measured, with everything decided.
+/// A suite ready to measure.
 pub struct PlannedSuite {
-    /// The suite, as it was asked for.
+    /// The suite as requested.
     pub name: String,
-    /// What its run does.
+    /// Its task.
     pub task: Arc<RunTask>,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// It is to show once more what it showed.
+    /// The run confirms rows of an earlier one.
     pub is_repeat: bool,
 }
 
 impl PlannedSuite {
-    /// How a report names it if it does not go through.
+    /// Its name in a report, if it is not completed.
     fn not_measured(&self) -> NotMeasured {
         NotMeasured {
             suite: self.name.clone(),
@@ -42,17 +43,17 @@ impl PlannedSuite {
     }
 }
 
-/// Of the first suite of this number, from 0, the part that has these tests.
+/// The part of the first suite at this index that has these tests.
 type PartOfSuite<'a> = dyn Fn(usize, Vec<String>) -> Result<PlannedSuite, RunnerError> + 'a;
 
-/// Groups of repeats begin with this number.
+/// First number of the groups of repeats.
 const REPEATS: usize = 1_000;
 
 /// The suites of a diagnosis.
 pub struct DiagnosisSuites<'a> {
-    /// All that is known to be measured, in this order.
+    /// All suites known so far, in order.
     suites: Vec<PlannedSuite>,
-    /// How many come before it is known what is seen once.
+    /// Number of suites before the repeats are chosen.
     firsts: usize,
     are_repeats_known: bool,
     part: &'a PartOfSuite<'a>,
@@ -61,8 +62,8 @@ pub struct DiagnosisSuites<'a> {
 }
 
 impl<'a> DiagnosisSuites<'a> {
-    /// These suites, then the parts of them that are to show once more what they showed, then these with several users.
-    /// All begin with so many rounds of warming up, and with seeds from this one on.
+    /// First these suites, then the parts of them that confirm rows, then these with several users.
+    /// All have this number of warm-up rounds, and seeds from this one on.
     pub fn new(
         firsts: Vec<PlannedSuite>,
         with_several_users: Vec<PlannedSuite>,
@@ -80,18 +81,18 @@ impl<'a> DiagnosisSuites<'a> {
         }
     }
 
-    /// The steps that are known.
+    /// The steps known so far.
     pub fn steps(&self) -> impl Iterator<Item = RunStep> {
         (0..self.suites.len()).map(|place| self.step(place))
     }
 
-    /// What was planned and not made, when so many suites were.
+    /// Planned suites that were not made, after the first `made`.
     pub fn not_measured(&self, made: usize) -> Vec<NotMeasured> {
         let missing = self.suites.iter().skip(made);
         missing.map(PlannedSuite::not_measured).collect()
     }
 
-    /// Repeats were not planned when the others were.
+    /// Repeats are planned after the others.
     fn group(&self, place: usize) -> usize {
         let is_repeat = self.suites[place].is_repeat;
         let before = self.suites[..place].iter();
@@ -119,7 +120,7 @@ impl<'a> DiagnosisSuites<'a> {
         }
     }
 
-    /// The tests whose rows showed something that is a finding only if they show it again.
+    /// Tests whose rows have a finding that needs confirmation.
     fn repeats(
         &self,
         history: &SeriesHistory<RunStep, StepRuns>,

@@ -1,4 +1,4 @@
-//! Steps that are all known before the first one.
+//! Steps that are all known in advance.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::RunnerError;
 use crate::local::{RunStep, StepRuns};
 use crate::series::{NextStep, PastStep, Policy, SeriesHistory};
 
-/// What is said of a step that went through.
+/// A remark about a completed step.
 type Remark<'a> = dyn Fn(&PastStep<RunStep, StepRuns>) -> String + 'a;
 
-/// Steps in an order that was decided before.
+/// Steps in a fixed order.
 pub struct Listed<'a> {
     steps: VecDeque<RunStep>,
     remark: Option<&'a Remark<'a>>,
@@ -24,7 +24,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// The same, with something to be said of each step.
+    /// Adds a remark about each step.
     pub fn remarking(self, remark: &'a Remark<'a>) -> Listed<'a> {
         Listed {
             remark: Some(remark),
@@ -32,7 +32,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// The steps that are still to be made.
+    /// Remaining steps.
     pub fn steps(&self) -> impl Iterator<Item = &RunStep> {
         self.steps.iter()
     }

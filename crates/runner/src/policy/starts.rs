@@ -1,14 +1,16 @@
-//! In which order the servers of a block are started.
+//! The order in which the servers of a block are started.
 //!
-//! Who is started last is the youngest for as long as the block goes on. Where chance decides who that is, it is chance like
-//! all else that differs from start to start; and of two blocks one after the other, each server is started before each
-//! other one in one of them, so that their ages differ little in the mean.
+//! The server that is started last is the youngest during the whole block. A random order makes
+//! this random like everything else that differs between starts; and of two consecutive blocks,
+//! each server is started before each other one in one of them, so that their mean ages differ
+//! little.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// The places of so many servers, in the order in which they are started for a block, the first of which is number 1.
+/// Indices of `servers` servers, in the order of their starts for a block; the first block is
+/// number 1.
 pub(super) fn start_order(seed: u64, block: u32, servers: usize) -> Vec<usize> {
     let pair = u64::from(block.div_ceil(2));
     let mut rng = StdRng::seed_from_u64(seed.rotate_left(32) ^ pair);
@@ -46,7 +48,7 @@ mod tests {
         let first = |seed| start_order(seed, 1, 2)[0];
         let begun: usize = (0..1000).map(first).sum();
         assert!((430..570).contains(&begun), "{begun}");
-        // And again for each pair of blocks.
+        // The order is drawn anew for each pair of blocks.
         let changes =
             (0..1000u64).filter(|seed| start_order(*seed, 1, 2) != start_order(*seed, 3, 2));
         assert!((430..570).contains(&changes.count()));

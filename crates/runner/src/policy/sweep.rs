@@ -1,4 +1,4 @@
-//! Points of a sweep: each once on every server in each repeat, in an order of its own.
+//! Points of a sweep: each once on every server in each repeat, in random order.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use report::Design;
 
 use crate::local::{RunStep, RunTask, StepRun};
 
-/// For each parameter that is varied, which of its values a point has: an index.
+/// Index of the value of each varied parameter at a point.
 pub type Levels = Vec<usize>;
 
-/// The points of parameters of which each has so many values.
+/// The points of parameters with these numbers of values.
 pub fn points(values: &[usize], design: Design) -> Vec<Levels> {
     let mut points: Vec<Levels> = vec![vec![0; values.len()]];
     for (of, levels) in values.iter().enumerate() {
@@ -32,37 +32,37 @@ pub fn points(values: &[usize], design: Design) -> Vec<Levels> {
     points
 }
 
-/// What is done at a point.
+/// Runs at a point.
 pub struct AtPoint {
-    /// What its runs do.
+    /// Task of its runs.
     pub task: Arc<RunTask>,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// How they are driven.
+    /// Driver of the users.
     pub drive: Drive,
 }
 
-/// One run to be made.
+/// One run to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SweepSlot {
-    /// In which repeat, from 0.
+    /// Index of the repeat.
     pub repeat: usize,
-    /// At which point.
+    /// Index of the point.
     pub point: usize,
-    /// On which server.
+    /// Index of the server.
     pub server: usize,
 }
 
 /// The runs of a sweep, in their order.
 pub struct SweepOrder {
-    /// Each of them.
+    /// Each run.
     pub slots: Vec<SweepSlot>,
     servers: usize,
     seed: u64,
 }
 
 impl SweepOrder {
-    /// So many points on so many servers, as often as that.
+    /// Runs of `points` points on `servers` servers, repeated `repeats` times.
     pub fn new(points: usize, servers: usize, repeats: u32, seed: u64) -> SweepOrder {
         let rng = &mut StdRng::seed_from_u64(seed);
         let repeat = |repeat| {
@@ -84,7 +84,7 @@ impl SweepOrder {
         }
     }
 
-    /// The steps of these runs, when that is done at the points.
+    /// The steps of these runs.
     pub fn steps<'a>(&'a self, points: &'a [AtPoint]) -> impl Iterator<Item = RunStep> + 'a {
         let step = |(place, slot): (usize, &SweepSlot)| {
             let point = &points[slot.point];
@@ -95,8 +95,8 @@ impl SweepOrder {
                 task: Arc::clone(&point.task),
                 users: point.users,
                 drive: point.drive.clone(),
-                // In a repeat all points do the same, also where chance decides what; in the next
-                // something else.
+                // In a repeat, all points have the same seed, so that random choices are the same;
+                // the next repeat has another.
                 seed: self.seed.wrapping_add(slot.repeat as u64),
             };
             RunStep::of_one(place, self.servers, run)

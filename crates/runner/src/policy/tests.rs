@@ -1,4 +1,4 @@
-//! Policies, with a runner that makes up what came of their steps.
+//! Policies, with a runner that makes up outcomes.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -32,18 +32,18 @@ fn question(same_within: f64) -> ComparedBy {
     ComparedBy { same_within, times }
 }
 
-/// What a simulated step comes to.
+/// The outcome of a simulated step.
 type MadeUp<'a, S, O> = dyn FnMut(usize, &S) -> MadeStep<O> + 'a;
 
 /// A runner without servers.
 struct Simulated<'a, S, O> {
     make: Box<MadeUp<'a, S, O>>,
     now: Duration,
-    /// How long a step takes.
+    /// Duration of a step.
     each: Duration,
-    /// What was said, line by line.
+    /// Remarks, in order.
     said: RefCell<Vec<String>>,
-    /// Steps that were made.
+    /// Number of steps made.
     made: usize,
 }
 
@@ -77,7 +77,7 @@ fn simulated<'a, S, O>(make: impl FnMut(usize, &S) -> MadeStep<O> + 'a) -> Simul
     }
 }
 
-/// A run whose operations took so many microseconds.
+/// A run whose operations took `us` microseconds.
 fn run(us: u64, change: impl FnOnce(&mut Run)) -> KeptRun {
     let run = RunBuilder::new(1)
         .test("Get", &[("Get", "GET")])
@@ -92,7 +92,7 @@ fn kept(run: Run) -> KeptRun {
     KeptRun::new(run, summary, String::new())
 }
 
-/// A trial whose condition is that times are below one millisecond.
+/// A trial with the condition that times are below one millisecond.
 fn trial(us: u64, undecided: bool) -> KeptRun {
     let condition = ConstraintRecord {
         name: "--while".to_owned(),
@@ -104,12 +104,12 @@ fn trial(us: u64, undecided: bool) -> KeptRun {
     if undecided {
         kept.summary.constraints[0].verdict = Conclusion::Inconclusive;
     }
-    // There are many trials, and nobody looks at their samples.
+    // There are many trials, and their samples are not used.
     kept.run.samples = Vec::new();
     kept
 }
 
-/// A step whose runs all went through.
+/// A step whose runs all ended normally.
 fn whole(runs: Vec<KeptRun>) -> MadeStep<StepRuns> {
     StepRuns::made(Ok(runs.into_iter().map(Ok).collect()), None)
 }
@@ -130,7 +130,7 @@ fn task() -> Arc<RunTask> {
     Arc::new(RunTask::new(plan, text.to_owned(), &background).unwrap())
 }
 
-/// So many points at which a task is done, each with as many users as its number from 1.
+/// Points with this task, each with its number, from 1, as the number of users.
 fn at_points(points: usize, task: &Arc<RunTask>) -> Vec<AtPoint> {
     let point = |number: usize| AtPoint {
         task: Arc::clone(task),
@@ -171,12 +171,12 @@ fn suite_of(name: &str, users: u32, task: &Arc<RunTask>) -> PlannedSuite {
     }
 }
 
-/// Trials that a server takes and that it does not take, each also undecided.
+/// Trials that a server sustains, and that it does not, each also undecided.
 fn quick_and_slow() -> [[KeptRun; 2]; 2] {
     [100, 2_000].map(|us| [false, true].map(|undecided| trial(us, undecided)))
 }
 
-/// Users, or operations a second, of a step.
+/// Users, or operations per second, of a step.
 fn offered(step: &RunStep) -> f64 {
     match &step.runs[0].drive {
         Drive::Load(load) => match &load.pacing {
@@ -187,7 +187,7 @@ fn offered(step: &RunStep) -> f64 {
     }
 }
 
-/// How much a simulated server takes, what a search found, and how it ended.
+/// Capacity of a simulated server, result of the search, and its end.
 fn searched(
     find: Find,
     (made, task): (&[[KeptRun; 2]; 2], &Arc<RunTask>),
@@ -222,7 +222,7 @@ fn searched(
     (capacity, holds, ended.map(|end| end.why), longest)
 }
 
-/// Whether that is the largest load that holds, as exactly as a search tells loads apart.
+/// True if that is the largest load that holds, at the resolution of a search.
 fn is_near(holds: Option<f64>, capacity: u32) -> bool {
     let capacity = f64::from(capacity);
     holds.is_some_and(|holds| holds <= capacity && capacity <= holds * 1.05 + 1.0)
@@ -308,7 +308,7 @@ fn task_of_two(rows: &[String]) -> RunTask {
     RunTask::new(plan, text.to_owned(), &BackgroundRequest::default()).unwrap()
 }
 
-/// A run of these rows, which take so many microseconds.
+/// A run of these rows, which take these microseconds.
 fn run_of_two(step: &StepRun, (get_us, head_us): (u64, u64)) -> KeptRun {
     let mut builder = RunBuilder::new(1);
     for measure in &step.task.plan.measures {

@@ -1,4 +1,4 @@
-//! Trials of a search: under which load is the next one, and did the condition hold?
+//! Trials of a search: the load of the next trial, and the evaluation of its condition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::local::{RunStep, RunTask, StepRun, StepRuns};
 use crate::series::{NextStep, Policy, SeriesHistory};
 use crate::words::roughly;
 
-/// Inconclusive trials in a row, before the search ends: a single one may be a neighbour's fault.
+/// Inconclusive trials in a row that end the search: a single one may be caused by other programs.
 const PATIENCE: u32 = 3;
 
-/// How a trial is done, but for its load.
+/// Settings of trials, except their load.
 pub struct TrialLoad {
-    /// What is searched for.
+    /// Goal of the search.
     pub find: Find,
-    /// How long a trial is measured.
+    /// Duration of a trial.
     pub duration: Duration,
-    /// Operations of each user before that.
+    /// Operations of each user before the measurement.
     pub warmup: u32,
-    /// Operations come in their order, and are not drawn.
+    /// Operations follow in their order, and are not drawn at random.
     pub in_turn: bool,
-    /// Connections over which a rate is spread.
+    /// Connections that share a rate.
     pub connections: u32,
-    /// The first trial has the seed behind it.
+    /// Seed before that of the first trial.
     pub seed: u64,
 }
 
@@ -41,9 +41,9 @@ pub struct Trials {
     search: Search,
     load: TrialLoad,
     task: Arc<RunTask>,
-    /// Trials of the load that is under way which may still be inconclusive.
+    /// Remaining trials of the current load that may be inconclusive.
     patience: u32,
-    /// The conclusive trials, each with the number of its step, from 0.
+    /// The conclusive trials, each with the index of its step.
     made: Vec<(usize, Tried)>,
 }
 
@@ -59,12 +59,12 @@ impl Trials {
         }
     }
 
-    /// What is searched for.
+    /// Goal of the search.
     pub fn find(&self) -> Find {
         self.load.find
     }
 
-    /// What is known by now.
+    /// State of the search.
     pub fn search(&self) -> &Search {
         &self.search
     }
@@ -78,13 +78,13 @@ impl Trials {
         self.made.iter().map(run).unzip()
     }
 
-    /// The load of the trial that could not be made, in words.
+    /// Description of the load of the trial that could not be made.
     pub fn under_way(&self) -> Option<String> {
         let load = self.search.next_load()?;
         Some(self.load.find.amount(load))
     }
 
-    /// Learns from a trial under that load; what is to be said of it.
+    /// Evaluates a trial under that load; returns a remark.
     fn learn(
         &mut self,
         load: OfferedLoad,
@@ -110,7 +110,7 @@ impl Trials {
         let condition = summary.constraints.last();
         let held = condition.is_some_and(|own| own.verdict == Conclusion::Pass);
         let tried = tried(load, held && is_there(summary), summary);
-        // Where nothing failed, the server is not the reason.
+        // If nothing failed, the server is not the reason.
         if let (Some(condition), 0) = (condition, tried.failures)
             && condition.verdict == Conclusion::Inconclusive
         {
@@ -124,7 +124,7 @@ impl Trials {
         Ok(Some(self.outcome(number, &tried, history)))
     }
 
-    /// A trial said nothing: it is repeated, or there is no patience left.
+    /// Repeats an inconclusive trial, or fails after too many.
     fn once_more(&mut self, number: usize, why: String) -> Result<String, RunnerError> {
         self.patience -= 1;
         if self.patience == 0 {
@@ -155,7 +155,7 @@ impl Trials {
         )
     }
 
-    /// What is said of the trial under that load, which is about to begin.
+    /// Title of the next trial, under that load.
     fn title(&self, load: OfferedLoad, history: &SeriesHistory<RunStep, StepRuns>) -> String {
         let so_far = match self.search.trials_of(load) {
             trials if trials.trials() == 0 => String::new(),
@@ -169,7 +169,7 @@ impl Trials {
         )
     }
 
-    /// How long the search may still take; nothing before the first trial and after the last.
+    /// Estimate of the remaining time; empty before the first trial and after the last.
     fn time_left(&self, history: &SeriesHistory<RunStep, StepRuns>) -> String {
         if self.search.next_load().is_none() || history.steps.is_empty() {
             return String::new();
@@ -236,14 +236,14 @@ impl Policy for Trials {
     }
 }
 
-/// A row that nothing was asked of.
+/// A row without requests.
 fn idle(summary: &Summary) -> Option<&str> {
     let is_idle = |row: &&TestSummary| row.operations() == 0 && row.failed() == 0;
     summary.tests.iter().find(is_idle).map(|row| &*row.name)
 }
 
-/// Whether the server took all connections. One that is gone holds no load, whatever the condition says:
-/// its figures are those of the time before.
+/// The server accepted all connections. Otherwise it holds no load, whatever the condition: its
+/// figures are of the time before it ended.
 fn is_there(summary: &Summary) -> bool {
     let refused = |row: &TestSummary| {
         let all = row.outcomes.plus(&row.left_out_outcomes);
@@ -252,8 +252,8 @@ fn is_there(summary: &Summary) -> bool {
     summary.tests.iter().map(refused).sum::<u64>() == 0
 }
 
-/// What a trial came to. With a mix of requests, the times are those of the slowest of them, and
-/// with pages, those of the pages.
+/// Result of a trial. With a mix of requests, times are those of the slowest of them; with pages,
+/// those of the pages.
 pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     if let Some(pages) = &summary.pages {
         return of_pages((load, held), summary, pages);
@@ -276,7 +276,7 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     }
 }
 
-/// Processor time of the server for an operation, whichever it is.
+/// Processor time of the server per operation.
 fn processor(summary: &Summary) -> Option<f64> {
     let rows = summary.inside.iter().flat_map(|inside| &inside.rows);
     let counted = rows.filter_map(|row| {

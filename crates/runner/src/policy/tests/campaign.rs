@@ -1,4 +1,4 @@
-//! Campaigns, with trials that are measured, fail or are interrupted at random.
+//! Campaigns with trials that are measured, fail or are interrupted at random.
 
 use std::collections::BTreeMap;
 
@@ -32,13 +32,13 @@ pub(super) fn cells(count: usize) -> Vec<LevelCombination> {
     (0..count).map(|own| LevelCombination(cell(own))).collect()
 }
 
-/// Those that are not to be made again.
+/// Trials that are not made again.
 fn measured(recorded: &[TrialRecord]) -> Vec<TrialRecord> {
     let last = last_of_each(recorded).into_values();
     last.filter(|own| own.failed.is_none()).cloned().collect()
 }
 
-/// Whether the trials at the end of these failed, for the same reason.
+/// True if the last of these trials failed for the same reason.
 fn ends_alike(recorded: &[TrialRecord]) -> bool {
     let last = recorded.iter().rev().take(SAME_FAILURES);
     let mut reasons: Vec<_> = last.map(|own| own.failed.as_deref()).collect();
@@ -59,12 +59,12 @@ fn a_campaign_that_is_resumed_until_its_end_measures_each_trial_once() {
         // Shares of trials that fail, and that are interrupted.
         let mut failed = random.random_range(0.0..0.8);
         let mut interrupted = random.random_range(0.0..0.3);
-        // What is recorded, of all resumptions.
+        // Records of all resumptions.
         let mut records = Vec::new();
         let mut attempts = 0;
         while measured(&records).len() < all.len() {
             attempts += 1;
-            // In the end, nothing is wrong any more.
+            // At last, nothing fails.
             if attempts == 20 {
                 (failed, interrupted) = (0.0, 0.0);
             }
@@ -84,7 +84,7 @@ fn a_campaign_that_is_resumed_until_its_end_measures_each_trial_once() {
             let ended = perform(&mut CampaignPolicy::new(open.clone()), &mut laboratory).ended;
             drop(laboratory);
             let recorded = &records[known..];
-            // In the order of the plan, without those that were measured.
+            // In the order of the plan, without measured ones.
             assert_eq!(made, open[..made.len()], "{seed}");
             let before = recorded.len().saturating_sub(1);
             let is_late = (0..=before).any(|end| ends_alike(&recorded[..end]));

@@ -1,4 +1,4 @@
-//! Every end that a step can come to, with every policy: why its series ends, and what is kept of it.
+//! Every end of a step, with every policy: the reason of the end of its series, and what is kept.
 
 use std::mem::discriminant;
 
@@ -15,7 +15,7 @@ use crate::series::{SeriesEnd, StepFailure};
 type RunEnd = Result<KeptRun, IncompleteRun>;
 type Kind = fn(String) -> RunnerError;
 
-/// A run of a series, which the engine has ended so and which could be saved or not.
+/// A run of a series that the engine ended with `end`, saved or not.
 fn over(
     cut_short: Option<EventKind>,
     error: Option<RunError>,
@@ -56,7 +56,7 @@ fn without_record(error: RunError) -> RunEnd {
     over(None, Some(error), Ok(()))
 }
 
-/// The last run of a step ended so, and therefore those beside it.
+/// The last run of a step ended with `last`, and so did those beside it.
 fn side_by_side(sides: usize, last: RunEnd, gone: Option<RunnerError>) -> MadeStep<StepRuns> {
     let others = (1..sides).map(|_| aborted(PARTNER_ENDED));
     StepRuns::made(Ok(others.chain([last]).collect()), gone)
@@ -71,9 +71,9 @@ fn server_ended() -> Option<RunnerError> {
     Some(RunnerError::Target(why.to_owned()))
 }
 
-/// An end of a step: its name, what came of so many runs side by side, the kind of the error, of which the program makes
-/// its exit status, and how its message begins, whether the step has begun, and whether the history has what there is of its
-/// runs.
+/// An end of a step: its name, its outcome with a number of runs side by side, the kind of the
+/// error (which decides the exit status), the beginning of its message, whether the step has begun,
+/// and whether the history keeps its runs.
 type StepEnd = (
     &'static str,
     fn(usize) -> MadeStep<StepRuns>,
@@ -88,7 +88,8 @@ const INTERRUPTED: Kind = RunnerError::Interrupted;
 const TARGET: Kind = RunnerError::Target;
 const LOCAL: Kind = RunnerError::Local;
 
-/// Ctrl-C (SIGINT), SIGTERM and SIGHUP are one request for a runner; the program ends by the one that came.
+/// A runner treats Ctrl-C (SIGINT), SIGTERM and SIGHUP alike; the program ends by the signal that
+/// it received.
 const ENDS: [StepEnd; 13] = [
     (
         "a signal while servers are started",
@@ -192,13 +193,14 @@ const ENDS: [StepEnd; 13] = [
     ),
 ];
 
-/// Whether a series ended for that reason.
+/// True if the series ended for that reason.
 fn is_told(ended: &SeriesEnd, kind: Kind, says: &str) -> bool {
     discriminant(&ended.why) == discriminant(&kind(String::new()))
         && ended.why.to_string().starts_with(says)
 }
 
-/// Lets each of the first steps end so, one after the other. `told` says how many steps the policy counts as made.
+/// Ends each of the first steps so, one after the other. `told` is the number of steps that the
+/// policy counts as made.
 fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
     (name, end, like): (&str, &StepEnd, &KeptRun),
     (steps, sides): (usize, usize),
@@ -284,8 +286,8 @@ fn whatever_the_policy_a_series_ends_with_the_step_that_does_not_go_through() {
     }
 }
 
-/// An end of a trial in a laboratory, and the number of trials that come to it before the campaign ends. What fails in a
-/// trial is kept in its record.
+/// An end of a trial in a laboratory, and the number of such trials that end the campaign. A
+/// trial's record keeps its failure.
 type TrialEnd = (
     &'static str,
     fn(&PlannedTrial) -> MadeStep<TrialRecord>,

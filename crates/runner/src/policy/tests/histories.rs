@@ -1,4 +1,5 @@
-//! Some thousand histories of each policy, and what holds of all of them. Of a search and of a campaign there are others.
+//! Properties of some thousand histories of each policy. Searches and campaigns have tests of their
+//! own.
 
 use record::{EventKind, TestId};
 use report::Design;
@@ -6,11 +7,11 @@ use stats::Material;
 
 use super::*;
 
-/// Comparisons, whose statistics take the most time, take a second of a debug build.
+/// Comparisons, whose statistics take the most time, take a second in a debug build.
 const SEEDS: u64 = 2000;
 
-/// Plays a series of single runs, which ends with any of its steps or is complete. The runs that were asked for, and whether
-/// these are all.
+/// Plays a series of single runs, which ends with any of its steps or is complete. Returns the
+/// requested runs, and whether the series is complete.
 fn played(
     policy: &mut impl Policy<Step = RunStep, Outcome = StepRuns>,
     rng: &mut StdRng,
@@ -117,7 +118,7 @@ fn a_curve_has_a_run_for_each_number_of_users_in_their_order() {
     }
 }
 
-/// A run of a suite of this number, one row of which is at times much slower, or never.
+/// A run of the suite of this number, one row of which is sometimes much slower, or never.
 fn suite_run(number: usize, is_odd: bool) -> KeptRun {
     let rng = &mut StdRng::seed_from_u64(number as u64);
     let times: Vec<u64> = (0..100)
@@ -210,7 +211,7 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
 #[test]
 fn a_comparison_keeps_its_budget_and_starts_its_servers_in_pairs_of_blocks() {
     let task = task();
-    // Of each server, and of a server that is slower.
+    // Of each server, including a slower one.
     let like: Vec<Vec<KeptRun>> = [100, 101, 150]
         .map(|us| (0..4).map(|noise| block_run(us + noise)).collect())
         .into();
@@ -253,7 +254,7 @@ fn a_comparison_keeps_its_budget_and_starts_its_servers_in_pairs_of_blocks() {
         assert_eq!(*asked.borrow(), orders.len(), "a block is asked for once");
         assert_eq!(ended.is_some(), orders.len() == failing, "seed {seed}");
         assert!(ended.is_some() || orders.len() >= 2, "seed {seed}");
-        // Of a block it is known how long it takes when it has been made.
+        // The duration of a block is known only after it was made.
         let most = budget.max(SECOND * 2) + SECOND;
         assert!(
             history.elapsed <= most,
