@@ -1,4 +1,4 @@
-//! How servers are reached, and as whom.
+//! How servers are reached, with which credentials.
 
 mod credentials;
 mod headers;
@@ -20,15 +20,15 @@ use credentials::Exposure;
 pub use credentials::CredentialRequest;
 pub use headers::read_header;
 
-/// How long one of a few requests may take; a run has its own limit.
+/// Time limit of one request, where only a few are sent; a run has its own limit.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How servers are to be reached, and as whom.
+/// Route, credentials and connection options for all servers of a command.
 #[derive(Clone, Default)]
 pub struct AccessRequest {
-    /// Who is to be authenticated.
+    /// User and password, or token.
     pub credentials: CredentialRequest,
-    /// How.
+    /// Scheme of authentication.
     pub auth: AuthScheme,
     /// A local socket in place of an address.
     pub unix_socket: Option<PathBuf>,
@@ -47,12 +47,12 @@ pub struct AccessRequest {
 }
 
 impl AccessRequest {
-    /// The way to a server, for a few requests of one user: looks its host up, and reads credentials and certificates.
-    /// Warns of a password that others can read.
+    /// A place for a few requests of one user: looks up the host, and reads credentials and
+    /// certificates. Warns of a password that other users can read.
     ///
     /// # Errors
     ///
-    /// One of these is not there or is invalid.
+    /// One of these does not exist or is invalid.
     pub fn at(&self, target: Target) -> Result<RunPlace, RunnerError> {
         let other = |(name, url): &(String, String)| -> Result<Endpoint, RunnerError> {
             Ok(Endpoint {
@@ -71,7 +71,7 @@ impl AccessRequest {
         Ok(place_of(endpoint, others, http))
     }
 
-    /// The way to one of the servers.
+    /// Route and credentials for one of the servers.
     fn endpoint(&self, mut target: Target) -> Result<Endpoint, RunnerError> {
         let user_info = target.take_user_info();
         let (credentials, exposure) =
@@ -116,16 +116,16 @@ impl AccessRequest {
     }
 }
 
-/// A URL of a server.
+/// Parses the URL of a server.
 ///
 /// # Errors
 ///
-/// It is none.
+/// The text is not such a URL.
 pub fn read_target(url: &str) -> Result<Target, RunnerError> {
     Target::parse(url).map_err(|error| RunnerError::Usage(error.to_string()))
 }
 
-/// The way to a server that we started ourselves: nothing the user says of others concerns it.
+/// An endpoint for a server that Prestan started: options about other servers do not apply.
 pub(crate) fn to_own_server(
     target: Target,
     credentials: Option<Credentials>,
@@ -151,7 +151,7 @@ pub(crate) fn to_own_server(
     Ok(place_of(endpoint, Vec::new(), http))
 }
 
-/// Where one user sends a few requests to these endpoints; a run has more to say.
+/// The place from which one user sends a few requests to these endpoints.
 fn place_of(endpoint: Endpoint, others: Vec<Endpoint>, http: HttpOptions) -> RunPlace {
     RunPlace {
         endpoint,
@@ -168,12 +168,12 @@ fn place_of(endpoint: Endpoint, others: Vec<Endpoint>, http: HttpOptions) -> Run
     }
 }
 
-/// How connections get to such a server.
+/// Route to a server that Prestan started.
 pub(crate) fn route_to_own(target: &Target) -> Result<Route, RunnerError> {
     engine::look_up(target, Family::Any, &[]).map_err(RunnerError::Local)
 }
 
-/// The label of a run of one server.
+/// The label of a run that measures one server.
 pub(crate) fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
     match labels {
         [] => Ok(None),
@@ -185,7 +185,7 @@ pub(crate) fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError
     }
 }
 
-/// The label of each of so many servers: of all, or of none.
+/// A label for each of `servers` servers: for all, or for none.
 pub fn labels_of(labels: &[String], servers: usize) -> Result<Vec<Option<String>>, RunnerError> {
     if labels.is_empty() {
         return Ok(vec![None; servers]);
@@ -199,10 +199,10 @@ pub fn labels_of(labels: &[String], servers: usize) -> Result<Vec<Option<String>
     Ok(labels.iter().cloned().map(Some).collect())
 }
 
-/// What holds for a run, whatever it does.
+/// Options of any run, whatever it measures.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Its name; `None`: one is generated.
+    /// Name of the run; `None`: one is generated.
     pub run_id: Option<String>,
     /// Seed of all random numbers.
     pub seed: u64,
@@ -210,32 +210,32 @@ pub struct RunRequest {
     pub notes: Vec<NoteRecord>,
     /// The command line, where reports repeat it, with redacted credentials.
     pub command: Option<String>,
-    /// Put into the collection of the run before it measures.
+    /// Files that are put into the collection of the run before it measures.
     pub files: Vec<Publish>,
     /// Worker threads.
     pub threads: u32,
-    /// How long an operation may take.
+    /// Time limit of an operation.
     pub timeout: Duration,
-    /// Whether HTTP/1.0 is spoken, whatever the server is for.
+    /// Requests are HTTP/1.0, whatever version the server is configured for.
     pub is_http10: bool,
-    /// Whether a connection is used for more than one operation.
+    /// A connection is used for more than one operation.
     pub keep_alive: bool,
-    /// Requests that may be under way on one connection at a time.
+    /// Most requests in flight on one connection.
     pub pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub parallel: u32,
-    /// Whether Nagle's algorithm is on.
+    /// Nagle's algorithm is on.
     pub nagle: bool,
-    /// Whether head and body of a request are sent in two writes.
+    /// Head and body of a request are sent in two writes.
     pub two_writes: bool,
-    /// The clock that times it.
+    /// Clock of the run.
     pub clock: ClockChoice,
-    /// Whether it is recorded when requests were acknowledged.
+    /// Records when requests were acknowledged.
     pub acks: bool,
 }
 
 impl RunRequest {
-    /// The clock that can be had on this route; warns where it is the second best.
+    /// The best clock available on this route; warns where it is the second best.
     fn clock_on(&self, route: &Route) -> Result<Clock, RunnerError> {
         let (clock, warning) =
             engine::choose_clock(self.clock, route).map_err(RunnerError::Usage)?;
@@ -250,11 +250,11 @@ impl RunRequest {
         Ok(clock)
     }
 
-    /// Where a run is done whose servers are reached from there.
+    /// The place of a run that reaches its servers by `reached`.
     ///
     /// # Errors
     ///
-    /// The clock cannot be had, or the connections contradict the request.
+    /// The clock is not available, or the connections contradict the request.
     pub(crate) fn place(&self, reached: RunPlace) -> Result<RunPlace, RunnerError> {
         let clock = self.clock_on(&reached.endpoint.route)?;
         let usual = reached.http.connections;
@@ -297,7 +297,7 @@ impl RunRequest {
 mod tests {
     use super::*;
 
-    /// Requests over a local socket, for which no host is looked up.
+    /// Requests over a local socket, which needs no host.
     fn over_a_socket(user: Option<&str>) -> AccessRequest {
         AccessRequest {
             credentials: CredentialRequest {

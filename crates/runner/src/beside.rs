@@ -1,5 +1,5 @@
-//! Loads that go on beside a run. Each is a run of its own, with its driver, its users, its record and its
-//! report; what joins them is when they begin and end.
+//! Loads beside a run. Each is a run with its own driver, users, record and report, which begins
+//! before the main run and ends after it.
 //!
 //! ```text
 //! beside    set up, warm up --> at work ----------------------------------- enough --> clean up
@@ -27,12 +27,12 @@ use suite::{Overrides, Plan, TestPlan};
 
 use crate::words::still_there;
 
-/// Users of a load, unless something else is said.
+/// Users of a load by default.
 const USERS: u32 = 1;
-/// An open loop whose end is not known yet.
+/// Duration of an open loop whose end is not known yet.
 const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
-/// How long a load goes on behind the run, at most, with what a server has not come round to: more of it is
-/// a rate that the server does not take.
+/// Longest time that a load goes on after the run to complete requests that wait. More waiting
+/// requests than that mean a rate that the server does not sustain.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A load beside a run.
@@ -40,17 +40,17 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub struct BesideRequest {
     /// A built-in suite, or a file.
     pub suite: String,
-    /// Its name; `None`: that of the suite.
+    /// Name of the load; `None`: that of the suite.
     pub name: Option<String>,
-    /// Users at work at the same time; `None`: as many as usual.
+    /// Concurrent users; `None`: the default.
     pub users: Option<u32>,
     /// Operations a second.
     pub rate: Option<f64>,
-    /// Tests, by name or pattern; all of the suite where there is none.
+    /// Tests, by name or pattern; empty: all of the suite.
     pub only: Vec<String>,
 }
 
-/// A load that was asked for, made sense of before anything is begun.
+/// A requested load, checked before anything begins.
 pub struct BesideTask {
     name: String,
     task: RunTask,
@@ -76,7 +76,8 @@ impl BesideTask {
         options.iter().map(task).collect()
     }
 
-    /// All tests of a plan but the first, each a load with so many users: what competes with the first.
+    /// All tests of a plan except the first, each as a load with `users` users: they compete with
+    /// the first.
     pub fn competing(
         suite: &str,
         plan: &Plan,
@@ -100,9 +101,9 @@ impl BesideTask {
         let suite = SuiteText::find(&option.suite)?;
         overrides.selection.only.clone_from(&option.only);
         let mut plan = suite.resolved(&overrides)?;
-        // What else goes on, and what is kept of it, is for the suite that is measured to say.
+        // Background traffic and captures are for the suite that is measured to define.
         (plan.background, plan.capture) = (None, None);
-        // As any suite that is run, it works in a collection of its own, or reads.
+        // As every suite, it works in a collection of its own, or only reads.
         guard::mix(&mut plan, true)?;
         let name = option.name.as_ref().unwrap_or(&plan.suite.name).clone();
         if !engine::is_run_id(&name) {
@@ -128,7 +129,7 @@ impl BesideTask {
         })
     }
 
-    /// What it does beside this run, of which it is the load with this number.
+    /// The run of this load: number `number` beside `main`.
     fn spec(&self, main: &RunSpec, number: u64) -> Result<RunSpec, RunnerError> {
         let run_id = format!("{}-{}", main.run_id, self.name);
         if !engine::is_run_id(&run_id) {
@@ -151,20 +152,20 @@ impl BesideTask {
     }
 }
 
-/// A load that is to be done beside a run.
+/// A planned load beside a run.
 pub(crate) struct BesideLoad {
     name: String,
     run: PlannedRun,
 }
 
 impl BesideLoad {
-    /// URLs of what it makes on the server and removes at the end.
+    /// URLs of resources that the load makes on the server and removes at the end.
     pub(crate) fn created_urls(&self) -> Option<String> {
         self.run.created_urls()
     }
 }
 
-/// Decides what the loads beside a run do, and where, and notes them in the run.
+/// Plans the loads beside a run, and adds them to its record.
 pub(crate) fn decided(
     tasks: &[BesideTask],
     main: &mut RunSpec,
@@ -206,16 +207,16 @@ pub(crate) fn planned(
     tasks.iter().zip(decided).map(planned).collect()
 }
 
-/// Who ended a load.
+/// How a load ended.
 #[derive(Default)]
 struct LoadEnding {
-    /// It was told that it is enough.
+    /// Set when the load shall end.
     enough: Arc<AtomicBool>,
-    /// It ended before that.
+    /// Set when the load ended before that.
     by_itself: AtomicBool,
 }
 
-/// Loads under way.
+/// Running loads.
 #[derive(Default)]
 pub(crate) struct BesideLoads(Vec<LoadUnderWay>);
 
@@ -226,7 +227,7 @@ struct LoadUnderWay {
 }
 
 impl BesideLoads {
-    /// Starts them, and waits until all users are at work.
+    /// Starts the loads, and waits until all users are at work.
     pub(crate) fn start(
         loads: Vec<BesideLoad>,
         cancel: &Cancel,
@@ -253,7 +254,7 @@ impl BesideLoads {
                 ending,
                 thread,
             });
-            // Nobody is left to say so where it has ended before.
+            // Receiving fails if the load has ended before.
             if working.recv().is_err() {
                 return Err(started.not_begun());
             }
@@ -261,7 +262,7 @@ impl BesideLoads {
         Ok(started)
     }
 
-    /// Why the last of them, which has ended, did not begin; the others are ended.
+    /// The reason why the last load, which has ended, did not begin; ends the others.
     fn not_begun(mut self) -> RunnerError {
         let last = self.0.pop().map(|last| (last.name, last.thread.join()));
         self.give_up();
@@ -288,7 +289,7 @@ impl BesideLoads {
         }
     }
 
-    /// Ends them, because the run beside them does not begin.
+    /// Ends the loads, because the run beside them does not begin.
     fn give_up(self) {
         for (name, ended) in self.stop() {
             if let Err(failed) = ended {
@@ -297,8 +298,7 @@ impl BesideLoads {
         }
     }
 
-    /// Ends them, and hands on what they measured under their names; the error of one that ended by itself
-    /// says so.
+    /// Ends the loads, and returns their results by name; a load that ended by itself has an error.
     fn stop(self) -> Vec<(String, Result<KeptRun, IncompleteRun>)> {
         for load in &self.0 {
             load.ending.enough.store(true, Ordering::SeqCst);
@@ -332,8 +332,8 @@ impl Companion for BesideLoads {
     }
 }
 
-/// Watches a load beside a run: says once when all users are at work, notes when it ends by itself, and
-/// tells what of it is left on the server; of what others left, the run tells.
+/// Observes a load beside a run: reports once when all users are at work, records an end by itself,
+/// and logs leftovers on the server. The main run logs leftovers of other runs.
 struct BesideObserver {
     at_work: Mutex<Option<SyncSender<()>>>,
     ending: Arc<LoadEnding>,

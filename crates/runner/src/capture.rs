@@ -1,4 +1,4 @@
-//! The packets of a run, in a file.
+//! Packets of a run, recorded to a file.
 
 use std::fs;
 use std::net::IpAddr;
@@ -17,14 +17,14 @@ use crate::error::RunnerError;
 use crate::run::{Companion, EndedRun, had_no_response};
 use crate::words::number_of;
 
-/// The longest file of a run.
+/// Largest file of a run.
 const LONGEST_OF_RUN: u64 = 1 << 30;
 
-/// Refuses a file that is there already.
+/// Refuses a file that exists.
 ///
 /// # Errors
 ///
-/// It is.
+/// The file exists.
 pub fn check_absent(file: &Path) -> Result<(), RunnerError> {
     if file.symlink_metadata().is_ok() {
         return Err(RunnerError::Usage(format!(
@@ -35,7 +35,7 @@ pub fn check_absent(file: &Path) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// Why packets cannot be recorded.
+/// The error of packets that cannot be recorded.
 pub fn failed(error: CaptureError) -> RunnerError {
     match error {
         CaptureError::NoInterface { .. } | CaptureError::Filter { .. } => {
@@ -45,7 +45,7 @@ pub fn failed(error: CaptureError) -> RunnerError {
     }
 }
 
-/// What is in a file, and why it ended.
+/// The content of a file, and the reason why the recording ended.
 pub fn described(summary: &RecordingSummary, file: &Path) -> String {
     let packets = usize::try_from(summary.packets).unwrap_or(usize::MAX);
     let end = match summary.end {
@@ -62,7 +62,7 @@ pub fn described(summary: &RecordingSummary, file: &Path) -> String {
     )
 }
 
-/// Warns if packets are not in the file.
+/// Warns of packets that are missing in the file.
 pub fn warn_of_lost(summary: &RecordingSummary) {
     let dropped = summary.counters.dropped;
     if dropped > 0 {
@@ -81,8 +81,8 @@ pub struct RunCapture {
 }
 
 impl RunCapture {
-    /// Begins to record them; of each packet what is planned, or all. Where it `is_quiet`, nothing is told of what
-    /// there is, but that packets were lost or the file was full.
+    /// Begins to record packets: of each as much as is planned, or all of it. With `is_quiet`, only
+    /// lost packets and a full file are logged.
     pub fn start(
         file: &Path,
         planned: Option<CapturePlan>,
@@ -131,8 +131,8 @@ impl RunCapture {
         })
     }
 
-    /// Ends it, and tells what there is; nothing is left of a recording without packets, or of a server that refuses connections,
-    /// where nothing was measured.
+    /// Ends the recording, and logs its content. A recording without packets, or of a server that
+    /// refused connections so that nothing was measured, is removed.
     fn stop(self, is_of_nothing: bool, place: &RunPlace) -> Result<(), RunnerError> {
         let RunCapture {
             recording,
@@ -144,7 +144,7 @@ impl RunCapture {
             .map_err(|error| RunnerError::Local(format!("--capture: {error}")))?;
         let is_empty = || summary.packets == 0 || engine::refusal(place, Duration::ZERO).is_some();
         if is_of_nothing && is_empty() {
-            // That it is still there is no second reason.
+            // A file that cannot be removed is no second reason.
             let _ = fs::remove_file(&file);
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Companion for RunCapture {
     }
 
     fn discard(self: Box<Self>) {
-        // How it ended is of no interest any more.
+        // The result of a recording that is removed is of no interest.
         let _ = self.recording.stop();
         let _ = fs::remove_file(&self.file);
     }

@@ -1,4 +1,4 @@
-//! What shows runs while they are made. The library prints nothing itself.
+//! Display of runs while they are made. The library itself prints nothing.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -10,30 +10,30 @@ use suite::Plan;
 use crate::RunnerError;
 use crate::live::LiveStatistics;
 
-/// Something that ends when it goes.
+/// A task that ends when this is dropped.
 pub type Guard = Box<dyn Any + Send>;
 
-/// What is made on servers, in words, once that is known.
+/// Description of what is made on servers, once known.
 pub type MadeOnServers = Arc<OnceLock<String>>;
 
-/// Shows how far a series is, and tells what is to be told.
+/// Displays the progress of a series.
 pub trait SeriesConsole: Send + Sync {
-    /// Shows a run that is about to begin.
+    /// Displays a run that is about to begin.
     fn show(&self, run: ShownRun<'_>) -> RunDisplay;
 
-    /// A step begins, which is called so.
+    /// Announces a step with this title.
     fn begin_step(&self, title: Option<&str>);
 
-    /// Says what a step came to.
+    /// Displays the result of a step.
     fn remark(&self, line: &str);
 
-    /// Whether runs left something at that URL which is not told yet.
+    /// True if runs left something at that URL that was not reported yet.
     fn has_left_behind(&self, server: &str) -> bool;
 
-    /// Names what runs left on servers, but for those servers that are gone.
+    /// Reports what runs left on servers, except on servers in `gone`.
     fn tell_left_behind(&self, gone: &[String]);
 
-    /// From now on, as long as the guard is there, Ctrl-C cancels what is measured; a second one names what is then still
+    /// While the guard exists, Ctrl-C cancels the measurement; a second one reports what is still
     /// on servers.
     ///
     /// # Errors
@@ -41,32 +41,32 @@ pub trait SeriesConsole: Send + Sync {
     /// Signals cannot be waited for.
     fn on_interrupt(&self, cancel: &Cancel, made: &MadeOnServers) -> Result<Guard, RunnerError>;
 
-    /// Whether nothing is said but what matters.
+    /// Only warnings, errors and results are displayed.
     fn is_quiet(&self) -> bool;
 }
 
 /// A run that is about to begin.
 pub struct ShownRun<'r> {
-    /// Runs that are alike have the same number.
+    /// Number of the group of runs that are alike.
     pub group: usize,
-    /// What it does.
+    /// Its plan.
     pub plan: &'r Plan,
-    /// What its record says of it.
+    /// The plan as recorded.
     pub record: &'r PlanRecord,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// How they are driven.
+    /// Driver of the users.
     pub drive: &'r Drive,
-    /// How far it is.
+    /// Its progress.
     pub progress: &'r Arc<Progress>,
-    /// What the last seconds were like.
+    /// Figures of the last seconds.
     pub live: &'r Arc<LiveStatistics>,
 }
 
-/// What shows a run.
+/// Displays one run.
 pub struct RunDisplay {
-    /// Is told of its events.
+    /// Receives its events.
     pub observer: Arc<dyn Observer>,
-    /// Draws until this goes.
+    /// Draws until this is dropped.
     pub following: Option<Guard>,
 }

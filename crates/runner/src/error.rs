@@ -1,10 +1,11 @@
-//! Why a request could not be met.
+//! Errors of requests that failed.
 
 use std::fmt;
 use std::io;
 use std::thread::{self, JoinHandle};
 
-/// Why a request could not be met. The variant is the kind of the failure, and its text is the whole message.
+/// The error of a request that failed. The variant is the kind of the failure, and its text is the
+/// whole message.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// The request is invalid, or a file that it names is.
@@ -22,16 +23,16 @@ pub enum RunnerError {
     /// The record of a run could not be written.
     #[error("{0}")]
     NotSaved(String),
-    /// This machine has not enough threads, open files or memory for such a load.
+    /// This machine has too few threads or open files, or too little memory, for the load.
     #[error("{0}")]
     Resources(String),
     /// A signal ended the work.
     #[error("{0}")]
     Interrupted(String),
-    /// The file of a program was not found.
+    /// The file of a program does not exist.
     #[error("{0}")]
     ProgramNotFound(String),
-    /// A program was found and could not be started.
+    /// A program could not be started.
     #[error("{0}")]
     ProgramNotStarted(String),
 }
@@ -47,7 +48,7 @@ impl RunnerError {
         RunnerError::Resources(engine::no_thread(error))
     }
 
-    /// The same failure, with more behind its message.
+    /// The same failure, with `more` after its message.
     #[must_use]
     pub fn followed_by(mut self, more: &str) -> RunnerError {
         self.message_mut().push_str(more);
@@ -71,7 +72,7 @@ impl RunnerError {
 
 impl From<engine::RunError> for RunnerError {
     fn from(error: engine::RunError) -> RunnerError {
-        // It may quote a server, whose control characters must not reach a terminal.
+        // The text may quote a server, whose control characters must not reach a terminal.
         let message = report::clean(&error.to_string());
         match error {
             engine::RunError::Interrupted => RunnerError::Interrupted(message),
@@ -103,7 +104,7 @@ impl From<lab::LabError> for RunnerError {
 ///
 /// # Errors
 ///
-/// The system has no room for another one.
+/// The system has no resources for another thread.
 pub fn start_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, RunnerError> {

@@ -1,35 +1,35 @@
-//! A load that fails is ended early.
+//! Ends a load early if it fails.
 
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use record::{Nanos, Sample};
 
-/// Operations, all of which fail, after which a load is ended.
+/// Operations after which a load ends if all of them failed.
 const FIRST: u64 = 1_000;
-/// The same in nanoseconds.
+/// Time after which a load ends if all operations failed.
 const FIRST_TIME: Nanos = 5_000_000_000;
-/// Operations from which on a share of them is judged.
+/// Least number of operations for a share of failures to be judged.
 const JUDGED_FROM: u64 = 100;
 
-/// How much of a load may fail before it is ended.
+/// Failures of a load after which it ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum MaxFailures {
-    /// All of it, for a while.
+    /// All operations, for a while.
     #[default]
     All,
-    /// So many operations.
+    /// This number of operations.
     Number(u64),
-    /// So many of a hundred operations.
+    /// This percentage of operations.
     Percent(f64),
-    /// All of it, for ever.
+    /// A load never ends because of failures.
     Unlimited,
 }
 
 impl FromStr for MaxFailures {
     type Err = String;
 
-    /// Reads `100`, `5%` or `none`.
+    /// Parses `100`, `5%` or `none`.
     fn from_str(text: &str) -> Result<MaxFailures, String> {
         if text == "none" {
             return Ok(MaxFailures::Unlimited);
@@ -87,7 +87,7 @@ impl FailureLimit {
         }
     }
 
-    /// Why the load was ended.
+    /// The reason why the load was ended.
     pub(crate) fn reached(&self) -> Option<&str> {
         self.reached.as_deref()
     }
@@ -124,7 +124,8 @@ mod tests {
 
     use super::*;
 
-    /// So many operations of a millisecond each, one after the other, of which those fail.
+    /// The number of operations of a millisecond each, one after the other, after which the load
+    /// ends.
     fn ended_after(limit: MaxFailures, ms: u64, fails: impl Fn(u64) -> bool) -> Option<u64> {
         let mut limited = FailureLimit::new(limit);
         let sample = |number: u64| {

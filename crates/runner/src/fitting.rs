@@ -1,5 +1,5 @@
-//! Whether a run fits its plan, and what follows from the plan: how many users there are, where its targets
-//! are, and the constraints of the command line.
+//! Checks that a run fits its plan, and completes it from the plan: number of users, targets, and
+//! constraints of the command line.
 
 use constraint::Constraint;
 use engine::{Drive, Endpoint, Pacing, RunPlace, RunSpec};
@@ -8,7 +8,7 @@ use suite::{AdaptPlan, Plan};
 
 use crate::error::RunnerError;
 
-/// As many users as a load that changes may need.
+/// The most users that a load with a changing number of users may need.
 fn adapting(
     adapt: &AdaptPlan,
     spec: &RunSpec,
@@ -39,8 +39,8 @@ fn adapting(
     }
 }
 
-/// Gives a run as many users as its plan needs, by its roles or because their number changes, and its
-/// targets in its order.
+/// Sets the number of users that the plan needs, by its roles or because their number changes, and
+/// brings targets into the order of the plan.
 pub(crate) fn fit(spec: &mut RunSpec, place: &mut RunPlace) -> Result<(), RunnerError> {
     let plan = &spec.plan;
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
@@ -64,7 +64,7 @@ pub(crate) fn fit(spec: &mut RunSpec, place: &mut RunPlace) -> Result<(), Runner
     Ok(())
 }
 
-/// As many users as the roles of a run need.
+/// The number of users that the roles of a run need.
 fn with_roles(
     RunSpec {
         plan, drive, users, ..
@@ -152,7 +152,7 @@ pub fn constraint_for(
     suite::constraint_for(option, constraint, sense, plan).map_err(RunnerError::Usage)
 }
 
-/// Refuses constraints and conditions about background traffic that the run does not have.
+/// Refuses constraints and conditions about background traffic if the run has none.
 pub fn check_background(
     plan: &Plan,
     background: Option<&BackgroundRecord>,
@@ -163,7 +163,7 @@ pub fn check_background(
     let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
     let conditions = plan.conditions.iter().map(|own| ("when", own.as_str()));
     for (name, expression) in constraints.chain(conditions) {
-        // Others have been checked when the suite was read.
+        // Invalid expressions were refused when the suite was read.
         let Ok(parsed) = Constraint::parse(expression) else {
             continue;
         };

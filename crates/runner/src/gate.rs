@@ -1,4 +1,4 @@
-//! `--fail-if`: which rows fail its condition, and which are undecided.
+//! `--fail-if`: rows that fail its condition, and rows that are undecided.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use suite::Plan;
 
 use crate::RunnerError;
 
-/// What a comparison fails by.
+/// The condition of `--fail-if`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
-    /// It fails if this is true of a test.
+    /// The comparison fails if this is true of a test.
     pub condition: Constraint,
-    /// A test of which this is not known fails, too.
+    /// Undecided tests fail, too.
     pub undecided: bool,
 }
 
-/// Why a gate is refused where there is one run of each.
+/// The message for a gate where there is one run of each server.
 const ONE_RUN: &str = "--fail-if needs several runs of each server, because one run of each does not \
                        show how much runs of one server differ";
 
-/// Refuses a gate where there is one run of each; `remedy` says how to get more.
+/// The error of a gate with one run of each server; `remedy` is the way to more runs.
 pub fn refuse(remedy: &str) -> RunnerError {
     RunnerError::Usage(format!("{ONE_RUN}: {remedy}"))
 }
@@ -47,7 +47,7 @@ pub fn check(
     refuse_finer(&condition, gate, by.same_within)
 }
 
-/// Refuses what is known only of servers that were looked into; `remedy` says how to get it.
+/// Refuses quantities that are known only with `--inside`; `remedy` is the way to get them.
 fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), RunnerError> {
     let mut named = condition.characteristics();
     match named.find(|of| of.statistic.is_inside()) {
@@ -74,14 +74,14 @@ fn checked(
         parameters: numbers.collect(),
         constraints: BTreeMap::new(),
     };
-    // The place is that in the text which the message shows.
+    // Positions refer to the text in the message.
     let text = gate.condition.to_string();
     let parsed = Constraint::parse(&text);
     let checked = parsed.and_then(|parsed| parsed.check(&scope));
     checked.map_err(|why| RunnerError::Usage(format!("--fail-if: {}", why.marked(&text))))
 }
 
-/// Refuses to tell differences from each other that count as the same.
+/// Refuses a condition on differences that are too small to be told from zero.
 fn refuse_finer(
     condition: &CheckedConstraint,
     gate: &Gate,
@@ -118,7 +118,7 @@ pub fn for_rows<'a>(
     Ok((gate, condition))
 }
 
-/// Judges all rows of all comparisons: whether they fail. Which ones is logged.
+/// Judges all rows of all comparisons: true if they fail. The rows are logged.
 pub fn judge(
     comparisons: &Comparisons,
     gate: Option<&CheckedGate<'_>>,
@@ -165,7 +165,7 @@ pub fn judge(
     }
 }
 
-/// What becomes of each row of each comparison as a test case. Without a gate, none fails.
+/// The end of each row of each comparison as a test case. Without a gate, none fails.
 pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> Vec<Vec<CaseEnd>> {
     let of_server = |versus: &Versus| -> Vec<CaseEnd> {
         let comparison = &versus.comparison;
@@ -198,7 +198,7 @@ pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> V
     comparisons.versus.iter().map(of_server).collect()
 }
 
-/// Why numbers of calls are not known, or are known of a few runs alone.
+/// The reason why numbers of calls are unknown, or known of a few runs only.
 fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
     if !condition
         .characteristics()
@@ -223,8 +223,8 @@ fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> St
     String::new()
 }
 
-/// Whether a row is a reason for what the condition is: one that it names, or one that is worse. Another row only
-/// shares what it says of those.
+/// True if a row is a reason for the condition: it is named there, or is worse. Other rows only
+/// share a condition about named rows.
 fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &RowTruth) -> bool {
     let named: Vec<&str> = condition
         .characteristics()
@@ -243,7 +243,8 @@ fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &Ro
     named.contains(&name.as_str()) || is_worse || judged.truth.is_none()
 }
 
-/// A row with what the condition asks of it; the condition itself where it names its rows.
+/// A row with the differences that the condition is about; the condition itself where it names its
+/// rows.
 fn shown(
     (gate, condition): (&Gate, &CheckedConstraint),
     comparison: &Comparison,
@@ -259,7 +260,7 @@ fn shown(
     }
 }
 
-/// What differs in a row, as far as the condition asks for it: `slower`, `cpu more`, `fsync 0 -> 1`.
+/// Differences of a row that the condition is about: `slower`, `cpu more`, `fsync 0 -> 1`.
 fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
     let mut reasons = Vec::new();
     for of in condition.characteristics() {
@@ -297,7 +298,7 @@ fn difference(cost: &ComparedCost) -> Option<String> {
     }
 }
 
-/// Rows whose times have no verdict, because the load generator may have changed them.
+/// An error about rows without a verdict, because the load generator may have changed their times.
 fn disqualified(comparisons: &Comparisons) -> Option<RunnerError> {
     let of_server = |versus: &Versus| -> Vec<String> {
         let rows = versus.comparison.rows.iter();
@@ -321,7 +322,7 @@ pub fn rows(comparisons: &Comparisons) -> impl Iterator<Item = &Compared> {
     versus.flat_map(|versus| &versus.comparison.rows)
 }
 
-/// The name of a row, with that of the server where several are compared with A.
+/// The name of a row, with the name of the server where several are compared with A.
 fn of(comparisons: &Comparisons, versus: &Versus, name: String) -> String {
     match &comparisons.versus[..] {
         [_] => name,

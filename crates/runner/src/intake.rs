@@ -1,14 +1,14 @@
-//! Where samples go while a run goes on.
+//! The destination of samples while a run goes on.
 //!
 //! ```text
 //! samples --+--> file       segments of the run directory, or a temporary file
 //!           +--> sums       load: added up in bounded memory; suite: held, up to HELD
-//!           +--> live       what the last second was like
+//!           +--> live       figures of the last second
 //!           '--> goal       --until: is the interval narrow enough?
 //! ```
 //!
-//! A full disk does not end a run: a load run is added up all the same, and the samples of a suite
-//! fit into memory as a rule. What was written until then stays readable.
+//! A full disk does not end a run: a load is added up in memory anyway, and the samples of a suite
+//! usually fit into memory. What was written before stays readable.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -29,9 +29,9 @@ use crate::failing::{FailureLimit, MaxFailures};
 use crate::live::LiveStatistics;
 use crate::steering::{AdaptingLoad, BackgroundFeed, Steering};
 
-/// Samples of a suite that are held: 100 MB. What is more is read again from the file.
+/// Most samples of a suite held in memory: 100 MB. Beyond that they are read again from the file.
 const HELD: usize = 500_000;
-/// How often it is looked whether an interval is narrow enough.
+/// Interval between two checks of the goal.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Takes the samples of a run.
@@ -39,12 +39,12 @@ pub struct Intake {
     plan: PlanRecord,
     file: SampleFile,
     sums: RunningSummary,
-    /// Samples of a suite that may be held.
+    /// Most samples of a suite held in memory.
     most: usize,
     goal: Option<ConvergenceGoal>,
-    /// How much may fail.
+    /// Failures that end the run.
     limit: Option<FailureLimit>,
-    /// Somebody else says when enough is known.
+    /// Set from outside when the run has lasted long enough.
     enough: Option<Arc<AtomicBool>>,
     live: Arc<LiveStatistics>,
     steering: Option<Steering>,
@@ -52,43 +52,43 @@ pub struct Intake {
 
 /// The file of samples.
 enum SampleFile {
-    /// None is wanted.
+    /// Not wanted.
     None,
     Open(Box<SamplesWriter>),
-    /// It could not be written, for this reason.
+    /// Could not be written, for this reason.
     Broken(String),
 }
 
 enum RunningSummary {
-    /// A load run: every sample is added when it comes.
+    /// A load: every sample is added when it arrives.
     Load(Box<Summariser>),
-    /// A suite, whose windows are known only at the end.
+    /// A suite: its windows are known only at the end.
     Suite(HeldSamples),
 }
 
-/// The samples of a suite, as far as they are in memory.
+/// The samples of a suite, if they are in memory.
 enum HeldSamples {
     All(Vec<Sample>),
-    /// They were too many, and are in the file.
+    /// Too many; they are in the file.
     OnDisk,
-    /// They were too many, and the file is broken.
+    /// Too many, and the file is broken.
     Lost,
 }
 
-/// What came of the samples.
+/// Results of the samples of a run.
 pub struct Concluded {
-    /// Whether all samples are where they were to be written, or why not.
+    /// An error if samples are missing in the file.
     pub written: Result<(), String>,
-    /// What they say; the error is why that is not known.
+    /// Summary of the samples; the error is the reason why there is none.
     pub summary: Result<Summary, String>,
-    /// The file, where there is one.
+    /// The file, if there is one.
     pub samples: Option<Samples>,
-    /// Which of them count, for each measure; empty where that is not known.
+    /// Measurement window of each measure; empty if unknown.
     pub windows: Vec<MeasurementWindow>,
 }
 
 impl Intake {
-    /// For a run of that plan, which is kept in `kept`.
+    /// For a run of that plan, kept in `kept`.
     pub fn new(
         plan: &PlanRecord,
         kept: Option<&RunDir>,
@@ -133,12 +133,12 @@ impl Intake {
         }
     }
 
-    /// Whether conditions are looked at while it runs.
+    /// Conditions are checked while the run goes on.
     pub(crate) fn is_steered(&self) -> bool {
         self.steering.is_some()
     }
 
-    /// For a run that ends when too much of it fails.
+    /// For a run that ends when too many operations fail.
     pub fn limited(self, limit: MaxFailures) -> Intake {
         Intake {
             limit: Some(FailureLimit::new(limit)),
@@ -146,12 +146,12 @@ impl Intake {
         }
     }
 
-    /// Why the run was ended before its end, if too much of it has failed.
+    /// The reason why the run ended early, if too many operations failed.
     pub(crate) fn failed_too_often(&self) -> Option<&str> {
         self.limit.as_ref()?.reached()
     }
 
-    /// For a run that goes on until it is told that that is enough.
+    /// For a run that goes on until `enough` is set.
     pub(crate) fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
         Intake {
             enough: Some(enough),
@@ -159,7 +159,7 @@ impl Intake {
         }
     }
 
-    /// Has all samples in a file, also where nothing is to be kept: for figures.
+    /// Writes all samples to a file even if nothing is kept: for figures.
     pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
         if let SampleFile::None = self.file {
             self.file = SampleFile::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
@@ -171,7 +171,7 @@ impl Intake {
         self.on_file(|writer| writer.write(samples));
     }
 
-    /// Does something with the file, which is given up where that fails.
+    /// Applies `work` to the file, which is abandoned if that fails.
     fn on_file(&mut self, work: impl FnOnce(&mut SamplesWriter) -> Result<(), RunDirError>) {
         if let SampleFile::Open(writer) = &mut self.file
             && let Err(error) = work(writer)
@@ -180,7 +180,7 @@ impl Intake {
         }
     }
 
-    /// Holds samples of a suite, or no longer.
+    /// Holds samples of a suite, up to the limit.
     fn hold(&mut self, samples: &[Sample]) {
         let RunningSummary::Suite(HeldSamples::All(held)) = &mut self.sums else {
             return;
@@ -190,7 +190,7 @@ impl Intake {
             return;
         }
         let held = std::mem::take(held);
-        // What is to be kept is in the file already; else it needs one now.
+        // Samples of a kept run are in the file already; otherwise they need one now.
         if matches!(self.file, SampleFile::None) {
             self.file = match SamplesWriter::temporary(&self.plan) {
                 Ok(writer) => SampleFile::Open(Box::new(writer)),
@@ -205,7 +205,7 @@ impl Intake {
         });
     }
 
-    /// How near the run came to its goal, and what is to be said of one that was not reached.
+    /// Distance of the run from its goal, and a message if it was not reached.
     pub fn goal(&self) -> Option<(record::Goal, Option<String>)> {
         self.goal.as_ref().map(ConvergenceGoal::outcome)
     }
@@ -225,7 +225,7 @@ impl Intake {
         } = finished;
         let summarised = match sums {
             RunningSummary::Load(sums) => {
-                // Events alone tell of the windows of a load.
+                // The windows of a load are known from events alone.
                 let nothing = || Ok::<[Result<&[Sample], String>; 0], String>([]);
                 let windows = stats::counting_windows(plan, events, nothing);
                 windows.map(|windows| (sums.finish(events, env), windows))
@@ -241,7 +241,7 @@ impl Intake {
                 Err(why) => Err(lost(why)),
             },
         };
-        // Where samples cannot be read, there are no windows either.
+        // If samples cannot be read, there are no windows either.
         let (summary, windows) = match summarised {
             Ok((summary, windows)) => (Ok(summary), windows),
             Err(why) => (Err(why), Vec::new()),
@@ -267,7 +267,7 @@ fn lost(why: &str) -> String {
     )
 }
 
-/// What a run says whose samples are on disk, and which of them count.
+/// Summary and windows of a run whose samples are on disk.
 fn summarised(
     plan: &PlanRecord,
     events: &[Event],
@@ -277,8 +277,7 @@ fn summarised(
     stats::summarise_from(plan, events, env, || samples.pieces()).map_err(|error| error.to_string())
 }
 
-/// What runs of one server say together, and what their operations look like on a page that shows so many
-/// rows.
+/// Pools runs of one server, with the details for figures of a page that shows `rows` rows.
 pub fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
     let summary = all.summary().clone();
@@ -297,7 +296,7 @@ pub fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     })
 }
 
-/// These runs, at least one, put together.
+/// Pools at least one run.
 pub fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Pooled, String> {
     let runs = runs.iter().map(|run| PoolRun {
         plan: &run.plan,
@@ -309,20 +308,20 @@ pub fn pooled(runs: &[Recorded], resolution: Option<Resolution>) -> Result<Poole
     stats::pool(&runs, resolution).map_err(|error| error.to_string())
 }
 
-/// What a page shows of runs of one server.
+/// Data of a page about runs of one server.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The estimates of all runs together.
+    /// Estimates of all runs together.
     pub summary: Summary,
-    /// Of each row.
+    /// Details of each row.
     pub details: Vec<Details>,
-    /// The findings, and the runs that they are about.
+    /// Findings, and the runs that they are about.
     pub diagnosed: Diagnosed,
-    /// The run whose rows these are, by its place.
+    /// Index of the run whose rows these are.
     pub base: usize,
 }
 
-/// What a recorded run says. It is read piece by piece: a long run is larger than the memory.
+/// Summary of a recorded run, read in pieces: a long run is larger than the memory.
 pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     let Recorded {
         plan,
@@ -362,7 +361,7 @@ impl Sink for Intake {
     }
 }
 
-/// The samples that are requests: stop-watches are not.
+/// Samples that are requests: stop-watches are not.
 fn requests<'s>(plan: &PlanRecord, samples: &'s [Sample]) -> Cow<'s, [Sample]> {
     let is_request = |sample: &&Sample| {
         let measure = plan.measures.get(usize::from(sample.measure.0));
@@ -375,19 +374,19 @@ fn requests<'s>(plan: &PlanRecord, samples: &'s [Sample]) -> Cow<'s, [Sample]> {
     }
 }
 
-/// Which operations of a load run count, of those that come now.
+/// The current measurement window of a load.
 fn counting(load: &Load, window: engine::KnownWindow) -> MeasurementWindow {
     let end = window.ended.unwrap_or(u64::MAX);
     match (&load.pace, window.begun) {
         (Pace::Open { .. } | Pace::Rounds, _) => MeasurementWindow::Everything,
-        // They were over before it began.
+        // The operations ended before the window began.
         (_, None) => MeasurementWindow::Nothing,
         (_, Some(start)) if load.requests.is_some() => MeasurementWindow::Asked { start, end },
         (_, Some(start)) => MeasurementWindow::Between { start, end },
     }
 }
 
-/// What a run goes on for.
+/// The goal of `--until`.
 struct ConvergenceGoal {
     until: Until,
     convergence: Convergence,
@@ -457,7 +456,7 @@ mod tests {
 
     const ROWS: [(&str, &str); 1] = [("Get", "GET")];
 
-    /// A run of two users, as it is recorded.
+    /// A recorded run of two users.
     fn run(pace: Pace) -> Run {
         let builder = RunBuilder::new(2).with(|run| run.plan.load.pace = pace);
         let builder = builder
@@ -487,7 +486,7 @@ mod tests {
         }
     }
 
-    /// Takes a run in, piece by piece, and holds so many samples of it.
+    /// Takes in a run in pieces, holding at most `most` samples.
     fn concluded(run: &Run, most: usize, file: SampleFile) -> Concluded {
         let mut intake = Intake::new(&run.plan, None, None, Arc::default());
         intake.most = most;
@@ -523,7 +522,7 @@ mod tests {
             assert!(concluded.written.unwrap_err().contains("no space"));
             assert_eq!(concluded.summary.unwrap(), stats::summarise(&run));
         }
-        // Unless there was too much to hold, and then it is said.
+        // An error only if there was too much to hold.
         let error = concluded(&run(Pace::Rounds), 30, full())
             .summary
             .unwrap_err();

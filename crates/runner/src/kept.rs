@@ -1,4 +1,4 @@
-//! A run that is kept: its record without the samples, and what they say.
+//! A kept run: its record without the samples, and their summary.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use stats::{Details, Material, Side, Summary};
 
 /// A kept run, or several of one server, pooled.
 pub struct KeptRun {
-    /// The record; of several runs that of the first with the most rows.
+    /// The record; of several runs, that of the first with the most rows.
     pub run: Run,
-    /// What it came to.
+    /// Its summary.
     pub summary: Summary,
-    /// What figures need, where they are wanted.
+    /// Details for figures, where requested.
     pub details: Option<Vec<Details>>,
-    /// What is conspicuous, where that is shown.
+    /// Findings, where shown.
     pub diagnosed: Option<Diagnosed>,
-    /// What a diagnosis needs, where its series is diagnosed.
+    /// Material of a diagnosis, where its series is diagnosed.
     pub material: Option<Material>,
-    /// Where `run` is kept.
+    /// Directory of `run`.
     pub path: String,
 }
 
 impl KeptRun {
-    /// A run that was just made.
+    /// A run that has just ended.
     pub fn new(run: Run, summary: Summary, path: String) -> KeptRun {
         KeptRun {
             run,
@@ -45,12 +45,12 @@ impl KeptRun {
     ///
     /// # Errors
     ///
-    /// It is none, or cannot be read.
+    /// The directory is not a run, or cannot be read.
     pub fn read(path: &Path, reading: RecordReading<'_>) -> Result<KeptRun, RunnerError> {
         KeptRun::of(RunFolder::open(path), reading)
     }
 
-    /// A load of this name that went on beside another run, as a report shows it.
+    /// A load of this name beside another run, for a report.
     pub fn beside((name, load): &(String, KeptRun)) -> BesideResult<'_> {
         BesideResult {
             name,
@@ -71,7 +71,8 @@ impl KeptRun {
         Ok(KeptRun::new(recorded.into_run(), summary, path))
     }
 
-    /// Reads and pools runs of one server, at least one, with the details for figures of so many servers.
+    /// Reads and pools at least one run of one server, with details for figures of `servers`
+    /// servers.
     pub fn pooled(
         paths: &[PathBuf],
         servers: usize,
@@ -103,7 +104,7 @@ impl KeptRun {
         }
     }
 
-    /// The run as a page shows it, called so.
+    /// The run for a page, under this name.
     pub fn page_run(&self, name: Option<String>) -> PageRun<'_> {
         PageRun {
             name,
@@ -113,7 +114,7 @@ impl KeptRun {
         }
     }
 
-    /// How long each test took, with its preparation and its clean-up.
+    /// Duration of each test, with its preparation and clean-up.
     pub(crate) fn time_of_tests(&self) -> BTreeMap<String, Duration> {
         let mut started = BTreeMap::new();
         let mut times = BTreeMap::new();
@@ -135,12 +136,12 @@ impl KeptRun {
     }
 }
 
-/// What is read differently from what a record has.
+/// Replacements for parts of a record.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RecordReading<'a> {
-    /// By these constraints it is judged, in place of its own.
+    /// Constraints in place of its own.
     pub constraints: Option<&'a [ConstraintRecord]>,
-    /// What reports call the server, in place of its own label.
+    /// Name of the server in reports, in place of its label.
     pub label: Option<&'a str>,
 }
 
@@ -170,12 +171,12 @@ impl RecordReading<'_> {
 ///
 /// # Errors
 ///
-/// There is none, or it cannot be read.
+/// It does not exist, or cannot be read.
 pub fn open(path: &Path) -> Result<Recorded, RunnerError> {
     RecordReading::default().open(path)
 }
 
-/// What reports say of caches and addresses that responded in these runs.
+/// Notes about caches and addresses that responded in these runs.
 pub fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
     let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
     warnings.iter().map(report::warning).collect()

@@ -1,6 +1,7 @@
-//! What every command does between its arguments and its report.
+//! Everything that commands do between their arguments and their report.
 //!
-//! This library knows no command line and prints nothing: it is given requests, and it returns values and errors.
+//! This library has no command line and prints nothing: it takes requests, and returns values and
+//! errors.
 
 pub mod access;
 pub mod analysis;

@@ -1,4 +1,4 @@
-//! The kept runs, as a list shows them.
+//! The list of kept runs.
 
 use std::fs;
 use std::path::Path;
@@ -12,26 +12,27 @@ use stats::Completeness;
 use crate::RunnerError;
 use crate::state;
 
-/// Which runs are kept when others are removed.
+/// Limits of the runs that are kept when others are removed.
 #[derive(Debug, Clone, Default)]
 pub struct KeepLimits {
-    /// Those that are not older.
+    /// Keep runs that are not older.
     pub older_than: Option<Duration>,
-    /// The latest whose files together have at most so many bytes.
+    /// Keep the latest runs whose files have at most this many bytes together.
     pub keep_size: Option<u64>,
-    /// So many of the latest.
+    /// Keep this many of the latest runs.
     pub keep: Option<u32>,
-    /// Whether runs that were given a name are counted and removed, too.
+    /// Count and remove runs with a name given by the user, too.
     pub named: bool,
 }
 
-/// All kept runs, the latest first.
+/// All kept runs, latest first.
 pub fn all() -> Result<Vec<ListedRun>, RunnerError> {
     let runs = state::all_runs()?;
     Ok(runs.iter().map(|path| listed(path)).collect())
 }
 
-/// The run of that name, beginning of a name, or directory; or the series of that name or beginning.
+/// The run with that name, beginning of a name, or directory; or the series with that name or
+/// beginning.
 pub fn found(run: &Path) -> Result<ListedGroup, RunnerError> {
     state::find_run(Some(run)).map_or_else(
         |why| series(&run.to_string_lossy())?.ok_or(why),
@@ -39,7 +40,7 @@ pub fn found(run: &Path) -> Result<ListedGroup, RunnerError> {
     )
 }
 
-/// The run or series of this name, or the only one whose name begins so.
+/// The run or series with this name, or the only one whose name begins with it.
 pub fn series(wanted: &str) -> Result<Option<ListedGroup>, RunnerError> {
     let mut groups = ListedGroup::by_series(all()?);
     if let Some(place) = groups.iter().position(|group| group.name == wanted) {
@@ -53,7 +54,7 @@ fn goes_on(path: &Path) -> bool {
     RunFolder::open(path).is_ok_and(|folder| folder.goes_on())
 }
 
-/// What is known of a run without its samples.
+/// Description of a run without its samples.
 fn listed(path: &Path) -> ListedRun {
     let folder = RunFolder::open(path);
     let folder = folder.as_ref().ok();
@@ -101,7 +102,7 @@ fn concluded(conclusion: Option<&str>) -> ListedState {
     }
 }
 
-/// Gives a run another name: what it was called before.
+/// Renames a run, and returns its former name.
 pub fn rename(path: &Path, new: &str) -> Result<String, RunnerError> {
     let old = state::name_of(path);
     let place = path.with_file_name(new);
@@ -125,7 +126,7 @@ pub fn rename(path: &Path, new: &str) -> Result<String, RunnerError> {
     Ok(old)
 }
 
-/// Runs and series that are beyond a limit. Those that go on are none of them.
+/// Runs and series beyond a limit, except running ones.
 pub fn beyond(all: Vec<ListedGroup>, limits: &KeepLimits) -> Vec<ListedGroup> {
     let now = SystemTime::now();
     let age = |run: &ListedRun| {

@@ -1,4 +1,4 @@
-//! What a load run is like while it goes on: figures of the last second.
+//! Figures of the last second of a load while it goes on.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,42 +6,43 @@ use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Sample, Timing};
 use stats::{Lately, Outcomes, Until};
 
-/// What has come since somebody looked, written by whoever takes samples in.
+/// Counts since the last look, written where samples are taken in.
 #[derive(Debug, Default)]
 pub struct LiveStatistics(Mutex<LiveCounts>);
 
 #[derive(Debug, Default)]
 struct LiveCounts {
-    /// Of the whole run.
+    /// Outcomes of the whole run.
     outcomes: Outcomes,
-    /// What ended before has no part in figures of an interval.
+    /// Start of the measurement: operations that ended before have no part in figures of an
+    /// interval.
     begun: Nanos,
-    /// Of the last interval.
+    /// Counts of the last interval.
     lately: Lately,
     times: Option<Histogram<u64>>,
     bias: Option<Histogram<u64>>,
-    /// What the run goes on for, and how near it is.
+    /// Goal of the run, and its distance from it.
     goal: Option<String>,
 }
 
-/// An interval of a run, for people.
+/// Figures of an interval for display.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveFigures {
-    /// Operations a second.
+    /// Operations per second.
     pub rate: f64,
-    /// Median and 99th percentile of response times in nanoseconds; in an open loop from the
-    /// planned moments on. `None` without any.
+    /// Median and 99th percentile of response times in nanoseconds; in an open loop, latencies from
+    /// schedule. `None` without operations.
     pub times: Option<(u64, u64)>,
-    /// Of the whole run until now.
+    /// Outcomes of the whole run until now.
     pub outcomes: Outcomes,
-    /// For doubts.
+    /// Counts for warnings.
     pub lately: Lately,
-    /// What the run goes on for, and how near it is.
+    /// Goal of the run, and its distance from it.
     pub goal: Option<String>,
 }
 
 impl LiveStatistics {
-    /// The measurement window begins at that moment: the first interval does.
+    /// Begins the measurement window, and with it the first interval, at that moment.
     pub fn begin(&self, at: Nanos) {
         let mut counts = self.lock();
         *counts = LiveCounts {
@@ -74,13 +75,13 @@ impl LiveStatistics {
             };
             if let Some(time) = time {
                 let times = counts.times.get_or_insert_with(times);
-                // It grows by itself, so that nothing is out of range.
+                // The histogram grows automatically, so nothing is out of range.
                 times.record(time).unwrap_or_default();
             }
         }
     }
 
-    /// How near the run is to what it goes on for: half the interval, as a share.
+    /// Sets the distance from the goal: half the width of the interval, relative to the estimate.
     pub(crate) fn set_goal(&self, until: &Until, half_width: Option<f64>) {
         let now = match half_width {
             Some(width) => format!("±{:.1}% now", width * 100.0),
@@ -94,7 +95,7 @@ impl LiveStatistics {
         self.lock().outcomes.total()
     }
 
-    /// The figures since the last time, of that many seconds.
+    /// Figures since the last call, `seconds` ago.
     pub fn take(&self, seconds: f64) -> LiveFigures {
         let mut counts = self.lock();
         let mut lately = std::mem::take(&mut counts.lately);
@@ -123,7 +124,7 @@ impl LiveStatistics {
     }
 
     fn lock(&self) -> MutexGuard<'_, LiveCounts> {
-        // Counts of a thread that panicked are still counts.
+        // Counts of a thread that panicked are still valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,7 +149,7 @@ impl LiveCounts {
     }
 }
 
-/// An empty histogram that grows by itself.
+/// An empty histogram that grows automatically.
 fn times() -> Histogram<u64> {
     Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are possible"))
 }
@@ -186,7 +187,7 @@ mod tests {
             sample.moments.done = Some(done);
             vec![sample; n]
         };
-        // Some of the run-in come late.
+        // Some operations of the run-in arrive late.
         live.add(&operations(900, 20));
         live.begin(1_000);
         live.add(&operations(999, 7));

@@ -1,4 +1,4 @@
-//! What a load sends: one request or a mix, where to, how often and how fast.
+//! Workloads of a load: one request or a mix, their targets, numbers and rates.
 
 pub mod guard;
 pub mod pace;

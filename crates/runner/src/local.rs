@@ -4,7 +4,7 @@
 //! step    start servers anew -> plan the runs -> make them, in turns where they are several -> which server ended?
 //! ```
 //!
-//! The runs of a step are whole runs, each on a thread of its own with its own record.
+//! Each run of a step is a whole run, on a thread of its own, with its own record.
 
 mod step;
 
@@ -35,19 +35,19 @@ use step::{first_reason, ran};
 
 pub use step::{RunStep, RunTask, ServerStart, StepRun, StepRuns, whole};
 
-/// Where runs are kept.
+/// Storage of runs.
 #[derive(Debug, Clone)]
 pub enum RunStorage {
-    /// Nowhere: it is a single run.
+    /// None: a single run that is not kept.
     Nowhere,
-    /// A single run in this directory; `None`: where all runs are kept.
+    /// A single run in this directory; `None`: in the default directory.
     Single(Option<PathBuf>),
-    /// Runs of a series below this directory; `None`: where all runs are kept.
+    /// Runs of a series below this directory; `None`: in the default directory.
     Series(Option<PathBuf>),
 }
 
 impl RunStorage {
-    /// The directory that the user named.
+    /// The directory given by the user.
     fn save(&self) -> Option<&Path> {
         match self {
             RunStorage::Nowhere => None,
@@ -56,32 +56,32 @@ impl RunStorage {
     }
 }
 
-/// What a series on this machine is made with.
+/// Settings of a series on this machine.
 pub struct LocalSeries<'a> {
-    /// How its servers are reached.
+    /// Access to its servers.
     pub ways: RunWays,
-    /// Which servers are looked into.
+    /// Servers to look into.
     pub inside: InsideRequest,
-    /// Whether stacks of servers are sampled.
+    /// Stacks of servers are sampled.
     pub flames: bool,
-    /// Where its runs are kept.
+    /// Storage of its runs.
     pub storage: RunStorage,
-    /// What the record of a run calls its server, where servers are compared.
+    /// Names of servers in records, where servers are compared.
     pub sides: Option<Vec<String>>,
     /// The file for the packets of its runs.
     pub capture: Option<PathBuf>,
-    /// When its runs end before their time.
+    /// Conditions that end its runs early.
     pub ends: RunEnds,
-    /// Samples are needed after the runs, also where these are not kept.
+    /// Samples are needed after the runs even if these are not kept.
     pub needs_samples: bool,
-    /// Its history has what a diagnosis needs of its runs.
+    /// The history keeps the material of a diagnosis.
     pub is_diagnosed: bool,
-    /// What shows it.
+    /// Displays the series.
     pub console: &'a dyn SeriesConsole,
 }
 
 impl<'a> LocalSeries<'a> {
-    /// A series kept here, with nothing special.
+    /// A series kept in `storage`, with defaults for everything else.
     pub fn new(
         ways: RunWays,
         storage: RunStorage,
@@ -106,26 +106,26 @@ impl<'a> LocalSeries<'a> {
     }
 }
 
-/// Makes the runs of a series. The servers that were started for it are stopped when this goes.
+/// Makes the runs of a series. Dropping it stops the servers that were started for it.
 pub struct LocalRunner<'a> {
-    /// The names of its runs begin with it.
+    /// Prefix of the names of its runs.
     name: String,
     servers: Vec<TestedServer>,
     with: LocalSeries<'a>,
-    /// Those that the servers which run now, and what measures them, are kept to.
+    /// Processors of the running servers and of the load generator.
     processors: Option<Processors>,
-    /// What Ctrl-C ends.
+    /// Cancelled by Ctrl-C.
     cancel: Cancel,
     begun: Instant,
-    /// The directories of the runs that are kept.
+    /// Directories of kept runs.
     kept: Vec<String>,
     _unused: UnusedDirectories,
     _interruptible: Option<Guard>,
 }
 
 impl<'a> LocalRunner<'a> {
-    /// For these servers, of which those that run already are looked up. Ctrl-C is looked after from now on; it may find
-    /// what these tasks make on servers.
+    /// For these servers; looks up the ones that run already. Handles Ctrl-C from now on; `tasks`
+    /// are what the runs may make on servers.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl<'a> LocalRunner<'a> {
         let unused = UnusedDirectories::of(with.storage.save());
         let cancel = Cancel::default();
         let interruptible = if with.is_single() {
-            // [`LocalRunner::make_single`] does that.
+            // [`LocalRunner::make_single`] handles Ctrl-C itself.
             None
         } else {
             refuse_captures(with.capture.as_deref())?;
@@ -169,11 +169,11 @@ impl<'a> LocalRunner<'a> {
         })
     }
 
-    /// Makes a run that stands for itself. The error beside it is why its server ended.
+    /// Makes a single run. The error beside it is the reason why its server ended.
     ///
     /// # Errors
     ///
-    /// It could not begin.
+    /// The run could not begin.
     pub fn single(
         &mut self,
         step: &RunStep,
@@ -191,8 +191,8 @@ impl<'a> LocalRunner<'a> {
         let console = self.with.console;
         let (cancel, made) = (self.cancel.clone(), MadeOnServers::default());
         let on_interrupt = || console.on_interrupt(&cancel, &made);
-        // A server that is started has to be stopped. Otherwise there is nothing to clean up before the run begins, and a
-        // signal ends the program.
+        // A started server has to be stopped. Otherwise there is nothing to clean up before the run
+        // begins, and a signal ends the program.
         let starts = self.servers.iter().any(TestedServer::is_own);
         let interruptible = starts.then(on_interrupt).transpose()?;
         let planned = self.begin(step)?;
@@ -204,12 +204,12 @@ impl<'a> LocalRunner<'a> {
         run.make(&cancel, (console, 0), None)
     }
 
-    /// How its servers are known, for what reports say of them.
+    /// Names of its servers, to be replaced by labels in reports.
     pub fn anonymous(&self) -> AnonymousServers {
         AnonymousServers::of(&self.servers)
     }
 
-    /// What reports call its servers.
+    /// Names of its servers in reports.
     pub fn reported_names(&self) -> Vec<String> {
         let names = self.servers.iter().map(TestedServer::reported_name);
         names.cloned().collect()
@@ -245,7 +245,8 @@ impl<'a> LocalRunner<'a> {
         ))
     }
 
-    /// Starts servers, and plans the runs of a step. Where one of them cannot be, nothing is kept of the others.
+    /// Starts servers, and plans the runs of a step. If one cannot be planned, the others are
+    /// discarded.
     fn begin(&mut self, step: &RunStep) -> Result<PlannedStep, RunnerError> {
         self.with.console.begin_step(step.title.as_deref());
         if let Some(start) = &step.start {
@@ -297,7 +298,8 @@ impl<'a> LocalRunner<'a> {
         Ok(())
     }
 
-    /// Starts what goes on beside the runs of a step. Where that fails, nothing is kept of them.
+    /// Starts the companions of the runs of a step. If one cannot be started, the runs are
+    /// discarded.
     fn attend(
         &self,
         step: &RunStep,
@@ -325,7 +327,7 @@ impl<'a> LocalRunner<'a> {
             .try_for_each(|run| run.start_loads(&self.cancel))
     }
 
-    /// The file for the packets of a run: one of a series has its name before the ending.
+    /// Capture file of a run: in a series, its name stands before the extension.
     fn capture(&self, run: &StepRun) -> Option<PathBuf> {
         let file = self.with.capture.as_ref()?;
         let Some(name) = &run.name else {
@@ -338,7 +340,7 @@ impl<'a> LocalRunner<'a> {
         Some(file.with_file_name(format!("{stem}-{name}{ending}")))
     }
 
-    /// Whether nothing is said of what goes on beside a run.
+    /// Nothing is logged about companions of a run.
     fn is_quiet(&self) -> bool {
         !self.with.is_single() || self.with.console.is_quiet()
     }
@@ -367,7 +369,7 @@ impl<'a> LocalRunner<'a> {
         }
     }
 
-    /// What is watched of a server for a run.
+    /// The processes of a server to watch during a run.
     fn watched(
         &self,
         server: &TestedServer,
@@ -395,8 +397,8 @@ impl<'a> LocalRunner<'a> {
         )
     }
 
-    /// Why nothing can follow: a server has ended by itself, whose run was `seen` so. Of the others, what runs could not remove
-    /// there is named.
+    /// The reason why nothing can follow: a server has ended by itself, according to what its run
+    /// has `seen`. Logs leftovers on the other servers.
     fn ended_server<'r>(
         &mut self,
         during: &str,
@@ -415,23 +417,24 @@ impl<'a> LocalRunner<'a> {
     }
 }
 
-/// The runs of a step, which are about to be made.
+/// The runs of a step, ready to begin.
 #[derive(Default)]
 struct PlannedStep {
     runs: Vec<PlannedRun>,
-    /// What is to be started beside all of them.
+    /// Background traffic beside all of them.
     traffic: Option<BackgroundTask>,
 }
 
 impl PlannedStep {
-    /// Keeps nothing of the runs, which are not made for this reason.
+    /// Discards the runs, and returns the reason.
     fn discarded(self, why: RunnerError) -> RunnerError {
         self.runs.into_iter().for_each(PlannedRun::discard);
         why
     }
 }
 
-/// Where a run could not be saved, how to see what these runs of its series have measured.
+/// Adds the other runs of a series, and the command that prints them, to the error of a run that
+/// could not be saved.
 fn with_kept(why: RunnerError, kept: &[String]) -> RunnerError {
     match (&why, kept) {
         (RunnerError::NotSaved(_), [run]) => why.followed_by(&format!(
@@ -445,7 +448,7 @@ fn with_kept(why: RunnerError, kept: &[String]) -> RunnerError {
     }
 }
 
-/// Refuses a file for the packets of a series where files of another series are.
+/// Refuses a capture file of a series where files of another series are.
 fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
     let Some((file, stem)) = file.and_then(|file| Some((file, file.file_stem()?))) else {
         return Ok(());
@@ -473,7 +476,7 @@ fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
     }
 }
 
-/// Where a server comes, from 1, among those that are started for the runs of a step side by side.
+/// The rank of a server, from 1, among those that are started for the runs of a step side by side.
 fn start_place(step: &RunStep, server: usize) -> Option<u32> {
     let ServerStart { order, .. } = step.start.as_ref().filter(|_| step.runs.len() > 1)?;
     let place = order.iter().position(|place| *place == server)?;
@@ -529,7 +532,7 @@ fn side_by_side(
                     .map_err(IncompleteRun::from)
                     .and_then(|completed| completed.keep(is_diagnosed));
                 if ran.is_err() && !is_alone {
-                    // Nothing more of this step can be compared.
+                    // The rest of this step cannot be compared.
                     cancel.cancel_because(PARTNER_ENDED);
                 }
                 ran

@@ -1,4 +1,4 @@
-//! The files of pages: on disk, or for a run to put on its server.
+//! Files of pages: on disk, or put on a server by a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,13 +12,13 @@ use webstone::{FileList, content, pieces};
 
 use crate::RunnerError;
 
-/// Seed of the files, unless something else is said: the same everywhere.
+/// Default seed of the files: the same everywhere.
 const USUAL_SEED: u64 = 0;
-/// Largest file that is put on a server and read again: so much of an answer is kept.
+/// Largest file that is put on a server and read again: the most of a response that is kept.
 const LARGEST: u64 = 64 << 20;
 
-/// Writes the files of a list below a directory: how many there are, and how many bytes. What is there already stays as
-/// it is, and must be the same.
+/// Writes the files of a list below a directory, and returns their number and bytes. Existing files
+/// must have the same content, and are not replaced.
 pub fn generate(
     list: &FileList,
     directory: &Path,
@@ -40,11 +40,11 @@ pub fn generate(
     Ok((files.len(), bytes))
 }
 
-/// A disk that would be full in the end is not filled.
+/// Refuses to fill a disk that is too small.
 fn there_is_room(directory: &Path, bytes: u64) -> Result<(), RunnerError> {
     let free = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
-        // Writing will tell.
+        // Writing will fail if there is no space.
         Err(_) => return Ok(()),
     };
     if bytes > free {
@@ -65,7 +65,7 @@ fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I)
         Ok(mut file) => {
             let written = content().try_for_each(|piece| file.write_all(&piece));
             written.inspect_err(|_| {
-                // A part of a file would be taken for somebody else's the next time.
+                // Part of a file would be refused as a different file the next time.
                 let _ = fs::remove_file(place);
             })
         }
@@ -80,7 +80,7 @@ fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I)
     }
 }
 
-/// Whether a file holds just that.
+/// True if a file has exactly that content.
 fn holds(place: &Path, mut content: impl Iterator<Item = Vec<u8>>) -> io::Result<bool> {
     let mut file = File::open(place)?;
     let mut read = Vec::new();
@@ -139,7 +139,7 @@ pub fn to_be_put(
     Ok(files.collect())
 }
 
-/// All files of a list with their sizes, as far as they can be files on a disk.
+/// All files of a list with their sizes, if they can be files on a disk.
 fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, RunnerError> {
     let paths: BTreeSet<&str> = list.files().map(|(path, _)| path).collect();
     for path in &paths {

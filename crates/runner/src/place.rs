@@ -1,4 +1,4 @@
-//! The laboratory around this program, and where servers are started in it.
+//! The laboratory around this program, and hosts for servers in it.
 
 use std::env;
 
@@ -7,11 +7,11 @@ use testbed::real::ServerPlace;
 
 use crate::error::RunnerError;
 
-/// Where a server is started: in a host of the laboratory around this program, if there is one.
+/// Host for servers in the laboratory around this program, if there is one.
 ///
 /// # Errors
 ///
-/// What the environment says of the laboratory is invalid.
+/// Environment variables of the laboratory are invalid.
 pub(crate) fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
     Ok(ServerPlace::around(surroundings()?.as_ref())?)
 }
@@ -20,7 +20,7 @@ pub(crate) fn server_place() -> Result<Option<ServerPlace>, RunnerError> {
 ///
 /// # Errors
 ///
-/// What the environment says of it is invalid.
+/// Its environment variables are invalid.
 pub fn surroundings() -> Result<Option<Surroundings>, RunnerError> {
     Ok(Surroundings::read(|name| env::var(name).ok())?)
 }

@@ -1,4 +1,4 @@
-//! What a series measures next. Policies are pure: they see what was made, and nothing else.
+//! Policies: what a series measures next. They are pure: their only input is the history.
 
 mod blocks;
 mod budget;

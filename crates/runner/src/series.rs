@@ -1,4 +1,5 @@
-//! The loop of every series of runs: a policy says what is next, a runner makes it, a history keeps what came of it.
+//! The loop of every series of runs: a policy chooses the next step, a runner makes it, and a
+//! history keeps the outcomes.
 //!
 //! ```text
 //! policy --step--> runner --outcome--> history
@@ -6,34 +7,35 @@
 //!   '----------- all that was made -------'
 //! ```
 //!
-//! A policy sees the history and nothing else, and a runner sees one step. So a policy is tested with a runner that makes
-//! up its outcomes, and every series ends early in the same way: its reason stands beside what was made until then.
+//! The only input of a policy is the history, and that of a runner is one step. So policies are
+//! tested with a runner that makes up its outcomes, and every series ends early in the same way:
+//! with the reason beside the history.
 
 use std::time::Duration;
 
 use crate::RunnerError;
 
-/// What the next step of a series is.
+/// Chooses the next step of a series.
 pub trait Policy {
-    /// What is made at once.
+    /// Input of the runner.
     type Step;
-    /// What comes of it.
+    /// Result of a step.
     type Outcome;
 
-    /// What is done after all this, and what is to be said of the last step.
+    /// The next step after this history, and a remark about the last one.
     ///
     /// # Errors
     ///
-    /// Nothing can come of the series any more.
+    /// The series cannot succeed any more.
     fn next(
         &mut self,
         history: &SeriesHistory<Self::Step, Self::Outcome>,
     ) -> Result<NextStep<Self::Step>, RunnerError>;
 }
 
-/// What a policy decided.
+/// The decision of a policy.
 pub struct NextStep<S> {
-    /// What is said of the last step.
+    /// Remark about the last step.
     pub remark: Option<String>,
     /// The step; `None` when the series is complete.
     pub step: Option<S>,
@@ -45,11 +47,11 @@ impl<S> From<Option<S>> for NextStep<S> {
     }
 }
 
-/// What makes a step of a series.
+/// Makes the steps of a series.
 pub trait Runner {
-    /// What is made at once.
+    /// Input of the runner.
     type Step;
-    /// What comes of it.
+    /// Result of a step.
     type Outcome;
 
     /// Makes the step of this number, from 1.
@@ -58,15 +60,15 @@ pub trait Runner {
     /// Time since the series began.
     fn elapsed(&self) -> Duration;
 
-    /// Says something to the user.
+    /// Displays a remark.
     fn say(&self, remark: &str);
 }
 
-/// What came of a step.
+/// The result of a step.
 pub struct MadeStep<O> {
-    /// What is to be kept of it.
+    /// Outcome for the history.
     pub outcome: Option<O>,
-    /// Why nothing can follow it.
+    /// The reason why the series ends here.
     pub ended: Option<StepFailure>,
 }
 
@@ -84,18 +86,18 @@ impl<O> From<Result<O, RunnerError>> for MadeStep<O> {
     }
 }
 
-/// Why a step did not go through.
+/// The failure of a step.
 #[derive(Debug)]
 pub struct StepFailure {
     /// The reason.
     pub why: RunnerError,
-    /// Something was measured, or was about to be: what failed is not the preparation.
+    /// True if something was measured or about to be; false if the preparation failed.
     pub has_begun: bool,
 }
 
 /// All steps that were made, in their order.
 pub struct SeriesHistory<S, O> {
-    /// The steps.
+    /// Steps in order.
     pub steps: Vec<PastStep<S, O>>,
     /// Time since the series began.
     pub elapsed: Duration,
@@ -103,11 +105,11 @@ pub struct SeriesHistory<S, O> {
 
 /// A step that was made.
 pub struct PastStep<S, O> {
-    /// What was to be made.
+    /// The step.
     pub step: S,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: O,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }
 
@@ -118,11 +120,11 @@ impl<S, O> SeriesHistory<S, O> {
     }
 }
 
-/// A series that is over.
+/// A series that has ended.
 pub struct CompletedSeries<S, O> {
-    /// What was made.
+    /// Its steps.
     pub history: SeriesHistory<S, O>,
-    /// Why it is not complete.
+    /// The reason, if it is not complete.
     pub ended: Option<SeriesEnd>,
 }
 
@@ -131,13 +133,13 @@ pub struct CompletedSeries<S, O> {
 pub struct SeriesEnd {
     /// The reason.
     pub why: RunnerError,
-    /// The number of the step that did not go through, from 1; `None` where the policy gave up.
+    /// Number of the failed step, from 1; `None` if the policy gave up.
     pub step: Option<usize>,
-    /// Whether that had begun.
+    /// The failed step had begun.
     pub has_begun: bool,
 }
 
-/// Makes steps until the policy has no more of them, or one does not go through.
+/// Makes steps until the policy has no more, or one fails.
 pub fn perform<S, O>(
     policy: &mut impl Policy<Step = S, Outcome = O>,
     runner: &mut impl Runner<Step = S, Outcome = O>,

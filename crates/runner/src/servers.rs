@@ -1,4 +1,4 @@
-//! Servers that are measured: those that run already, and those that are started here.
+//! Servers under test: running ones, and those that are started here.
 
 use std::slice;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use crate::place::server_place;
 use crate::state;
 use crate::words::number_of;
 
-/// How servers are reached, and what all runs of a series have in common.
+/// Access to servers, and options that all runs of a series share.
 pub struct RunWays {
-    /// How servers are reached.
+    /// Access to servers.
     pub access: AccessRequest,
-    /// What holds for each run.
+    /// Options of each run.
     pub run: RunRequest,
 }
 
-/// Servers at these URLs, and those of these recipes.
+/// Servers at these URLs, and of these recipes.
 pub fn tested_servers(
     urls: &[String],
     recipes: &[String],
@@ -38,7 +38,7 @@ pub fn tested_servers(
     running.chain(recipes.iter().map(own)).collect()
 }
 
-/// The same servers, called so in reports: all of them, or none.
+/// Adds names for reports: to all servers, or to none.
 pub fn labelled(
     mut servers: Vec<TestedServer>,
     labels: &[String],
@@ -50,7 +50,7 @@ pub fn labelled(
     Ok(servers)
 }
 
-/// The same server, called so in reports, where that is said.
+/// Adds a name for reports, if there is one.
 pub fn one_labelled(
     mut server: TestedServer,
     labels: &[String],
@@ -59,7 +59,7 @@ pub fn one_labelled(
     Ok(server)
 }
 
-/// The same servers; those that run already have these processes: all of them, or none.
+/// Adds the processes of running servers: of all, or of none.
 pub fn with_pids(
     mut servers: Vec<TestedServer>,
     pids: &[u32],
@@ -82,7 +82,7 @@ pub fn with_pids(
     Ok(servers)
 }
 
-/// The labels of the servers of a series, each with the names and URLs of its server.
+/// Labels of the servers of a series, each with the names and URLs that it replaces.
 pub struct AnonymousServers(Vec<(Option<String>, Vec<String>)>);
 
 impl AnonymousServers {
@@ -91,7 +91,7 @@ impl AnonymousServers {
         AnonymousServers(servers.iter().map(known).collect())
     }
 
-    /// Why a series of their runs ended early, as reports may show it.
+    /// The reason why a series ended early, for reports.
     pub fn incomplete(&self, series: &'static str, why: &RunnerError) -> Incomplete {
         Incomplete {
             series,
@@ -104,7 +104,7 @@ impl AnonymousServers {
         }
     }
 
-    /// A message as reports may show it. It may be about any of the servers, whichever was measured when it arose.
+    /// A message for reports. It may name any of the servers, whichever was measured.
     pub fn shown(&self, text: &str) -> String {
         let labels = self.0.iter().flat_map(|(label, known_as)| {
             let names = known_as.iter().map(slice::from_ref);
@@ -114,53 +114,55 @@ impl AnonymousServers {
     }
 }
 
-/// Before the end of the logs of a server.
+/// Start of the logs of a server in a message.
 const LOG_FOLLOWS: &str = "; its logs end with\n";
 
-/// The first line of a failure, for a report: that of a server that ended has the end of its logs as well.
+/// The first line of a failure, for a report: that of a server that ended also has the end of its
+/// logs.
 fn without_logs(why: &RunnerError) -> String {
     let why = why.to_string();
     why.split(LOG_FOLLOWS).next().unwrap_or_default().to_owned()
 }
 
-/// The failure of a server that was started here and ended by itself meanwhile.
+/// The failure of a server that was started here and ended by itself.
 fn server_ended(name: &str, during: &str, ended: &EndedServer) -> RunnerError {
     let EndedServer { status, log } = ended;
-    // What it wrote must not pass for a line of ours: each of its lines begins with the name of its file.
+    // Output of the server must not look like ours: each of its lines begins with the name of its
+    // file.
     RunnerError::Target(format!(
         "{name} ended during {during} ({status}){LOG_FOLLOWS}{log}"
     ))
 }
 
-/// Longest end that the name of a run gets behind that of its series: `-z1000-traced`, `-999999`.
+/// Longest suffix to the name of a series in the name of a run: `-z1000-traced`, `-999999`.
 const LONGEST_END: usize = 14;
 
-/// What the run of a server was like, for whether it is there still.
+/// State of a server according to its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunsOfServer<'a> {
-    /// All of it went as it should.
+    /// No failures.
     Well,
-    /// Something in it failed; where it is kept, if the reason of a failure is to name that.
+    /// A failure; the directory of the run, if an error shall name it.
     Failed(Option<&'a str>),
-    /// It did not begin, or was interrupted: what is to be said of it is known.
+    /// The run did not begin, or was interrupted: its error is known.
     NotBegun,
 }
 
-/// Time in which a server that somebody starts again accepts connections.
+/// Time in which a server that a supervisor restarts accepts connections.
 const IS_BACK_WITHIN: Duration = Duration::from_secs(1);
 
-/// The end of a server before that of its series.
+/// The early end of a server.
 pub(crate) struct ServerEnd {
-    /// Why no more can be measured there.
+    /// The reason why no more can be measured there.
     pub(crate) why: RunnerError,
-    /// Where it was, if what runs left there has gone with it.
+    /// Its URL, if leftovers of runs have gone with it.
     pub(crate) url: Option<String>,
 }
 
-/// Time from the last connection that a server accepts to its end.
+/// Time from the last accepted connection of a server to its end.
 const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
-/// The name of a series: the one that was asked for, or a new one.
+/// The name of a series: the requested one, or a new one.
 pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
     match run_id {
         Some(name) if name.len() + LONGEST_END > LONGEST_RUN_ID => {
@@ -179,7 +181,7 @@ pub(crate) fn name_of(run_id: Option<&str>) -> Result<String, RunnerError> {
     }
 }
 
-/// What the runs of a series make on servers that are not ours.
+/// Description of what the runs of a series make on running servers.
 pub(crate) fn collections(servers: &[TestedServer], name: &str) -> Option<String> {
     let targets = servers.iter().flat_map(|server| match &server.origin {
         ServerOrigin::Running(targets) => &targets[..],
@@ -193,38 +195,38 @@ pub(crate) fn collections(servers: &[TestedServer], name: &str) -> Option<String
     (!names.is_empty()).then(|| format!("what `prestan clean` finds of {}", names.join(" and ")))
 }
 
-/// A server that is to be measured. It is stopped when this goes, if it was started here.
+/// A server under test. Dropping it stops the server if it was started here.
 pub struct TestedServer {
     /// Its URL, without a password, its recipe, or the command that starts it.
     pub name: String,
-    /// What reports call it instead.
+    /// Name in reports.
     pub label: Option<String>,
-    /// Its first processes, where one that runs already is to be looked into.
+    /// First processes of a running server that is looked into.
     pids: Vec<u32>,
     origin: ServerOrigin,
-    /// Where its runs are done, but for what differs between them; `None` until it is known where it listens.
+    /// Place of its runs, except for their differences; `None` until its address is known.
     place: Option<RunPlace>,
 }
 
-/// How it is reached.
+/// Origin of a server.
 enum ServerOrigin {
-    /// One that runs, maybe with a password, and further ways to it.
+    /// A running one, possibly with a password, and further URLs of it.
     Running(Vec<Target>),
     Own {
         recipe: Box<Recipe>,
         running: Option<Box<RealServer>>,
-        /// A resource on it, below its collection; `None`: the collection.
+        /// A resource below its collection; `None`: the collection.
         path: Option<String>,
     },
 }
 
 impl TestedServer {
-    /// One that runs, by its URL.
+    /// A running server at this URL.
     fn at(url: &str) -> Result<TestedServer, RunnerError> {
         Ok(TestedServer::running(vec![read_target(url)?]))
     }
 
-    /// One that runs, by its resource, at least one, or by several over which users are spread.
+    /// A running server at the URLs of its resources, at least one, over which users are spread.
     pub fn running(targets: Vec<Target>) -> TestedServer {
         TestedServer {
             name: targets[0].url(),
@@ -235,7 +237,7 @@ impl TestedServer {
         }
     }
 
-    /// One that is started here.
+    /// A server that is started here.
     pub fn of_recipe(recipe: Recipe) -> TestedServer {
         TestedServer {
             name: recipe.name.clone(),
@@ -250,7 +252,7 @@ impl TestedServer {
         }
     }
 
-    /// The same, of which this resource is measured, where it is started here: `/index.html`.
+    /// Sets the resource that is measured on a server that is started here: `/index.html`.
     pub fn at_path(mut self, of_it: &str) -> TestedServer {
         if let ServerOrigin::Own { path, .. } = &mut self.origin {
             *path = Some(of_it.trim_start_matches('/').to_owned());
@@ -258,7 +260,7 @@ impl TestedServer {
         self
     }
 
-    /// The same, which is looked into by these first processes of it.
+    /// Sets the first processes of a server that is looked into.
     pub fn looked_into(self, pids: &[u32]) -> TestedServer {
         TestedServer {
             pids: pids.to_vec(),
@@ -266,7 +268,7 @@ impl TestedServer {
         }
     }
 
-    /// The version of HTTP of one that a recipe starts.
+    /// HTTP version of a server that a recipe starts.
     pub fn version(&self) -> Option<HttpVersion> {
         match &self.origin {
             ServerOrigin::Own { recipe, .. } => Some(version_of(recipe)),
@@ -274,25 +276,25 @@ impl TestedServer {
         }
     }
 
-    /// Whether it is started here.
+    /// The server is started here.
     pub fn is_own(&self) -> bool {
         matches!(self.origin, ServerOrigin::Own { .. })
     }
 
-    /// Stops it, if it was started here.
+    /// Stops the server if it was started here.
     pub(crate) fn stop(&mut self) {
         if let ServerOrigin::Own { running, .. } = &mut self.origin {
             drop(running.take());
         }
     }
 
-    /// Starts it, if it is to be started here; one that runs already is stopped first.
+    /// Starts the server if it is to be started here, after stopping a running one.
     pub(crate) fn start(
         &mut self,
         processors: Option<&Processors>,
         cancel: &Cancel,
     ) -> Result<(), RunnerError> {
-        // Before the next one starts, which may want the same port.
+        // Before the next one starts, which may need the same port.
         self.stop();
         if let ServerOrigin::Own {
             recipe, running, ..
@@ -307,8 +309,8 @@ impl TestedServer {
         Ok(())
     }
 
-    /// Why no more can be measured there: it was started here and has ended by itself, or it refuses connections. With the end of
-    /// one that was started here goes what runs left there, at that URL.
+    /// The reason why no more can be measured there: it was started here and has ended by itself,
+    /// or it refuses connections. Leftovers of runs go with a server that was started here.
     pub(crate) fn ended(
         &mut self,
         during: &str,
@@ -325,7 +327,7 @@ impl TestedServer {
         {
             let is_doubtful = seen != RunsOfServer::Well || url.as_deref().is_some_and(are_told);
             let refuses = |place| engine::refusal(place, Duration::ZERO).is_some();
-            // It refuses connections a little before the system has its exit status.
+            // A dying server refuses connections shortly before the system has its exit status.
             let within = if is_doubtful && place.is_none_or(refuses) {
                 ENDS_WITHIN
             } else {
@@ -339,7 +341,7 @@ impl TestedServer {
             }
         }
         let RunsOfServer::Failed(kept) = seen else {
-            // A run that did not begin has said so itself.
+            // A run that did not begin has its own error.
             return None;
         };
         let RefusedTarget { url, why } = engine::refusal(place?, IS_BACK_WITHIN)?;
@@ -353,8 +355,8 @@ impl TestedServer {
         })
     }
 
-    /// Finds the way to it, or to the process that runs now. Only the first time, warnings are printed and a password is
-    /// read; all runs go to the same address.
+    /// Finds the route to the server, or to its current process. Only the first time, warnings are
+    /// logged and a password is read; all runs use the same address.
     pub(crate) fn find(&mut self, ways: &RunWays) -> Result<(), RunnerError> {
         self.place = Some(match self.place.take() {
             None => ways.run.place(self.reached(&ways.access)?)?,
@@ -363,7 +365,7 @@ impl TestedServer {
         Ok(())
     }
 
-    /// The way to it, as it is found now.
+    /// Route and credentials, as resolved now.
     fn reached(&self, access: &AccessRequest) -> Result<RunPlace, RunnerError> {
         match &self.origin {
             ServerOrigin::Own { path, .. } => self.own_access(path.as_deref(), access),
@@ -371,13 +373,13 @@ impl TestedServer {
         }
     }
 
-    /// Where its runs are done, but for what differs between them.
+    /// Place of its runs, except for their differences.
     pub(crate) fn place(&self) -> Result<&RunPlace, RunnerError> {
         let place = self.place.as_ref();
         place.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 
-    /// What messages call it: its name, its URLs.
+    /// Its names in messages: name and URLs.
     fn known_as(&self) -> Vec<String> {
         let own = self.own_server().map(|server| own_target(server, None));
         let own = own.into_iter().flatten().map(|own| own.url());
@@ -387,12 +389,12 @@ impl TestedServer {
         names.chain(others).collect()
     }
 
-    /// What reports call it.
+    /// Its name in reports.
     pub(crate) fn reported_name(&self) -> &String {
         self.label.as_ref().unwrap_or(&self.name)
     }
 
-    /// Its processes, where they are to be looked into.
+    /// Its processes, if they are to be looked into.
     pub(crate) fn watched(
         &self,
         asked: InsideRequest,
@@ -400,7 +402,8 @@ impl TestedServer {
         WatchedServer::of(asked, &self.pids, self.own_server())
     }
 
-    /// The same, and its access log is read where that has the times of requests. It must have been started for this run.
+    /// Adds its access log, if it has the times of requests. The server must have been started for
+    /// this run.
     pub(crate) fn with_log(&self, watched: WatchedServer) -> WatchedServer {
         match self.own_server() {
             Some(server) => watched.with_log(server),
@@ -408,7 +411,7 @@ impl TestedServer {
         }
     }
 
-    /// The place of an earlier start, at the process that runs now.
+    /// The place of an earlier start, for the current process.
     fn followed(
         &self,
         access: &AccessRequest,
@@ -428,7 +431,7 @@ impl TestedServer {
         Ok(place)
     }
 
-    /// One of a recipe is reached as that says, and one of a command as the options do.
+    /// Access according to the recipe, or to the options for a server started by a command.
     fn own_access(
         &self,
         path: Option<&str>,
@@ -442,7 +445,7 @@ impl TestedServer {
         to_own_server(target, credentials_of(server), version_of(server.recipe()))
     }
 
-    /// The server, where it was started here and runs.
+    /// The server, if it was started here and runs.
     fn own_server(&self) -> Option<&RealServer> {
         match &self.origin {
             ServerOrigin::Own { running, .. } => running.as_deref(),
@@ -464,7 +467,7 @@ fn not_started(error: &StartError) -> RunnerError {
     }
 }
 
-/// The way to the first of these, and to the others.
+/// A place with routes to all of these.
 fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<RunPlace, RunnerError> {
     let mut ways = targets.iter().map(|target| access.at(target.clone()));
     let first = ways
@@ -479,7 +482,7 @@ fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<RunPlace
     })
 }
 
-/// Where a server that was started here listens.
+/// URL of a server that was started here.
 fn own_target(server: &RealServer, path: Option<&str>) -> Result<Target, RunnerError> {
     let target = match path {
         Some(path) => Target::resource(&format!("{}{path}", server.url())),
@@ -488,7 +491,7 @@ fn own_target(server: &RealServer, path: Option<&str>) -> Result<Target, RunnerE
     target.map_err(|error| RunnerError::Local(error.to_string()))
 }
 
-/// Who may use a server of our own.
+/// Credentials of a server that was started here.
 fn credentials_of(server: &RealServer) -> Option<Credentials> {
     let (user, password) = server.credentials()?;
     Some(Credentials::Password {
@@ -497,7 +500,7 @@ fn credentials_of(server: &RealServer) -> Option<Credentials> {
     })
 }
 
-/// The version of HTTP that a server of our own is for.
+/// HTTP version of a server that was started here.
 fn version_of(recipe: &Recipe) -> HttpVersion {
     if recipe.is_http2 {
         HttpVersion::Http2
@@ -510,7 +513,7 @@ fn version_of(recipe: &Recipe) -> HttpVersion {
 ///
 /// # Errors
 ///
-/// There is none, or it has no such parameter.
+/// There is no such recipe, or it has no such parameter.
 pub fn recipe(text: &str) -> Result<Recipe, RunnerError> {
     let recipe = Recipe::with_parameters(text);
     recipe.map_err(|error| RunnerError::Usage(format!("--server {text}: {error}")))

@@ -1,4 +1,4 @@
-//! How what is measured steers a run: the conditions of its steps, the number of its users, and the constraints
+//! Steering of a run by its measurements: conditions of its steps, number of users, and constraints
 //! that end it.
 
 use std::ops::ControlFlow;
@@ -10,9 +10,10 @@ use record::{Event, Nanos, Sample};
 use stats::{Adaptation, LiveJudge, LoadWish, MeasurementWindow};
 use suite::{AdaptPlan, AdaptRule};
 
-/// How often it is looked at what was measured, at the most.
+/// Shortest interval between two evaluations.
 const LOOK: Duration = Duration::from_millis(200);
-/// A look is followed by so many times what it took: the collector has other work, too.
+/// Shortest pause after an evaluation, in multiples of its duration: the collector has other work,
+/// too.
 const REST: u32 = 20;
 
 /// Readings of background traffic on their way to conditions.
@@ -23,12 +24,12 @@ fn taken(feed: &BackgroundFeed) -> Vec<Event> {
     std::mem::take(&mut *feed)
 }
 
-/// Looks at the operations of a run now and then.
+/// Evaluates the operations of a run at intervals.
 pub(crate) struct Steering {
     judge: Option<LiveJudge>,
     load: Option<AdaptingLoad>,
     conditions: Arc<Conditions>,
-    /// Readings of background traffic that are not yet looked at.
+    /// Readings of background traffic that are not yet evaluated.
     background: BackgroundFeed,
     next: Instant,
 }
@@ -37,14 +38,14 @@ pub(crate) struct Steering {
 pub(crate) struct AdaptingLoad {
     adaptation: Adaptation,
     every: Duration,
-    /// Places of the conditions for more and for fewer users.
+    /// Indices of the conditions for more and for fewer users.
     wishes: Option<(usize, usize)>,
-    /// When the present number of users began; `None` before measuring begins.
+    /// Start of the present number of users; `None` before measuring.
     since: Option<Instant>,
 }
 
 impl AdaptingLoad {
-    /// `None` where steps of the suite change the number of users.
+    /// `None` if steps of the suite change the number of users.
     pub(crate) fn new(plan: &AdaptPlan) -> Option<AdaptingLoad> {
         let (adaptation, wishes) = match &plan.rule {
             AdaptRule::Ladder(rungs) => (Adaptation::ladder(rungs), None),
@@ -62,12 +63,12 @@ impl AdaptingLoad {
         })
     }
 
-    /// Users at work now.
+    /// Present number of users.
     pub(crate) fn users(&self) -> u32 {
         self.adaptation.users()
     }
 
-    /// Users from now on, where the present number was kept long enough.
+    /// The next number of users, if the present one was kept long enough.
     fn next(&mut self, truths: &[bool]) -> Option<u32> {
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() < self.every {
@@ -88,7 +89,7 @@ impl AdaptingLoad {
 }
 
 impl Steering {
-    /// `None` where nothing is to be steered.
+    /// `None` if nothing is steered.
     pub(crate) fn new(
         judge: Option<LiveJudge>,
         load: Option<AdaptingLoad>,
@@ -104,7 +105,7 @@ impl Steering {
         })
     }
 
-    /// Adds operations, in a window that began then; breaks where a constraint ends the run.
+    /// Adds operations, in a window that began at `begun`; breaks if a constraint ends the run.
     pub(crate) fn take(
         &mut self,
         samples: &[Sample],

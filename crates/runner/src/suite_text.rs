@@ -1,4 +1,4 @@
-//! Suites: built in, or files that a user wrote.
+//! Suites: built in, or files.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::text_file;
 pub struct SuiteText {
     /// Name of the file, for messages.
     pub name: String,
-    /// As it was written.
+    /// Text of the file.
     pub text: String,
 }
 
@@ -43,7 +43,7 @@ impl SuiteText {
         })
     }
 
-    /// What it says, for several plans.
+    /// Parses the suite, for several plans.
     pub fn parsed(&self) -> Result<ParsedSuite<'_>, RunnerError> {
         let spec = suite::parse(&self.name, &self.text).map_err(usage)?;
         Ok(ParsedSuite {
@@ -58,7 +58,7 @@ impl SuiteText {
     }
 }
 
-/// A suite that was read.
+/// A parsed suite.
 pub struct ParsedSuite<'a> {
     written: &'a SuiteText,
     spec: SuiteSpec,

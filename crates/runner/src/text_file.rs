@@ -1,4 +1,4 @@
-//! Files that a user wrote: suites, traffic, laboratories and experiments.
+//! Files of users: suites, traffic, laboratories and experiments.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -16,7 +16,7 @@ const LARGEST: u64 = 64 << 20;
 ///
 /// # Errors
 ///
-/// It cannot be read, is neither, or is larger than 64 MiB.
+/// The file cannot be read, is neither, or is larger than 64 MiB.
 pub fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     let read = File::open(path)?
@@ -29,12 +29,12 @@ pub fn read(path: &Path) -> io::Result<String> {
     decoded(bytes).map_err(|message| io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
-/// The text of what is built in under a name, or else of a file. `kind` is what it is, with the command of
-/// `prestan lab` that lists those that are built in.
+/// The text of a built-in object or else of a file. `kind` is its kind, with the sub-command of
+/// `prestan lab` that lists the built-in ones.
 ///
 /// # Errors
 ///
-/// Nothing is called so, or the file cannot be read.
+/// There is no such name, or the file cannot be read.
 pub fn builtin_or_read(
     name: &str,
     builtin: &'static [BuiltinFile],
@@ -83,7 +83,7 @@ fn decoded(bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-/// A defect of a file. Places within its YAML begin with its name already, and keys do not.
+/// The error of a defective file. Positions in its YAML begin with its name, keys do not.
 pub fn defect(name: &str, error: &impl ToString) -> RunnerError {
     let error = error.to_string();
     let is_named = error

@@ -2,8 +2,8 @@
 
 use record::LeftBehind;
 
-/// Whether a text can be a URL: `localhost`, or with a dot, a slash or a colon in it; a path that
-/// begins with a dot or a slash cannot.
+/// True if a text can be a URL: `localhost`, or with a dot, a slash or a colon; a path that begins
+/// with a dot or a slash cannot.
 pub fn may_be_url(text: &str) -> bool {
     let is_path = text.starts_with(['.', '/']);
     let has_parts = text.contains(['.', '/', ':']);
@@ -16,7 +16,7 @@ pub fn number_of(count: usize, unit: &str) -> String {
     format!("{count} {unit}{plural}")
 }
 
-/// A time that is an estimate: `40 s`, `12 min`, `2.5 h`.
+/// An estimated time: `40 s`, `12 min`, `2.5 h`.
 pub fn roughly(seconds: f64) -> String {
     match seconds {
         s if s < 9.5 => format!("{:.0} s", s.max(1.0)),
@@ -26,7 +26,7 @@ pub fn roughly(seconds: f64) -> String {
     }
 }
 
-/// What a run could not remove.
+/// Description of a leftover.
 pub fn still_there(left: &LeftBehind) -> String {
     format!("still on the server: {} ({})", left.url, left.reason)
 }

@@ -1,4 +1,4 @@
-//! Who we are: where user, password and token come from, without showing them to anybody.
+//! Credentials: where user, password and token come from, kept out of all messages.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,16 +12,16 @@ use crate::error::RunnerError;
 
 const PASSWORD: &str = "PRESTAN_PASSWORD";
 
-/// Where the password or the token came from, when others on this machine can read it.
+/// How other users of this machine could read the password or token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exposure {
-    /// Nowhere they can see.
+    /// They cannot.
     None,
-    /// On the command line, so in the process list.
+    /// In the process list, because it stands on the command line.
     ProcessList,
 }
 
-/// Where user, password and token are to be found.
+/// Sources of user, password and token.
 #[derive(Clone, Default)]
 pub struct CredentialRequest {
     /// User and password, as they stand on the command line.
@@ -32,9 +32,10 @@ pub struct CredentialRequest {
     pub password_file: Option<PathBuf>,
     /// A file with a Bearer token in its first line; `-` is standard input.
     pub token_file: Option<PathBuf>,
-    /// They are in a netrc file.
+    /// Credentials are in a netrc file.
     pub netrc: bool,
-    /// Nobody: the server is one of our own, which nothing that is said of others concerns.
+    /// No credentials at all: the server was started by Prestan, and options about other servers do
+    /// not apply.
     pub is_nobody: bool,
 }
 
@@ -77,7 +78,7 @@ pub(super) fn find(
     from_environment(request)
 }
 
-/// What stands in the environment comes last: it was not said for this server in particular.
+/// The environment comes last: it is not about this server in particular.
 fn from_environment(
     request: &CredentialRequest,
 ) -> Result<(Option<Credentials>, Exposure), RunnerError> {
@@ -108,13 +109,13 @@ fn from_environment(
     ))
 }
 
-/// A variable of the environment, if it is set; its value is in no message.
+/// A variable of the environment, if set; its value is in no message.
 fn variable(name: &str) -> Result<Option<String>, RunnerError> {
     let text = env::var_os(name).map(OsString::into_string).transpose();
     text.map_err(|_| RunnerError::Usage(format!("{name} is set to bytes that are no UTF-8")))
 }
 
-/// A user, or USER:PASSWORD, which is as exposed as the place where it stood.
+/// A user, or USER:PASSWORD, with the exposure of its source.
 fn named(
     user: &str,
     request: &CredentialRequest,
@@ -148,7 +149,7 @@ fn password(request: &CredentialRequest) -> Result<String, RunnerError> {
 
 fn first_line(file: &Path) -> Result<String, RunnerError> {
     if file.as_os_str() == "-" {
-        // Every server needs it, and it can be read once.
+        // Every server needs it, and it can be read only once.
         static STANDARD_INPUT: OnceLock<Result<String, String>> = OnceLock::new();
         let line = STANDARD_INPUT.get_or_init(|| secret_in(io::stdin()));
         return line

@@ -1,10 +1,10 @@
 //! Headers that are sent with every request.
 
-/// Headers that make another request of a request; sent with every one, they could lead a run out
-/// of its collection. Those that a suite writes, or must not write, are refused as well.
+/// Headers that change the meaning of a request. Sent with every one, they could lead a run out of
+/// its collection. Headers that a suite writes, or must not write, are refused as well.
 const CHANGING_HEADERS: &[&str] = &["if", "lock-token"];
 
-/// Whether a header is written for each request, or would change what it does.
+/// True for a header that is written for each request, or that would change its meaning.
 fn is_reserved(name: &str) -> bool {
     let keyed = suite::KEYED_HEADERS.iter().map(|(header, _)| header);
     suite::OWN_HEADERS
@@ -15,11 +15,12 @@ fn is_reserved(name: &str) -> bool {
         .any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
-/// Reads a header that is sent with every request, `Name: value`. No message has the value, which may be a secret.
+/// Parses a header that is sent with every request, `Name: value`. No message has the value, which
+/// may be a secret.
 ///
 /// # Errors
 ///
-/// It is none, or would change what a request does.
+/// The text is not a header, or the header would change the meaning of a request.
 pub fn read_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);

@@ -6,7 +6,7 @@ use stats::testing::{self, RunBuilder};
 use super::*;
 use crate::kept::KeptRun;
 
-/// A run whose operations took so many microseconds, and so many of which failed.
+/// A run whose operations took `us` microseconds; `failed` of them failed.
 fn run(name: &str, us: u64, failed: u64) -> RunBuilder {
     let builder = RunBuilder::new(1).with(|run| run.plan.run_id = name.to_owned());
     let builder = builder.test("Fetch", &[("Get", "GET")]);
@@ -14,7 +14,7 @@ fn run(name: &str, us: u64, failed: u64) -> RunBuilder {
     builder.ops("Get", failed, Outcome::WrongStatus, |_| us)
 }
 
-/// Nothing is known of the times of its row.
+/// Makes the times of its row unusable.
 fn disqualified(builder: RunBuilder) -> RunBuilder {
     builder.event("Get", |test, _| {
         let mut generator = testing::generator(test);
@@ -51,7 +51,7 @@ fn comparisons(pairs: Vec<(RunBuilder, RunBuilder)>) -> Comparisons {
     }
 }
 
-/// So many pairs, the B of each with so many microseconds and failures.
+/// Pairs of runs, the B of each with these microseconds and failures.
 fn pairs(b: impl IntoIterator<Item = (u64, u64)>) -> Vec<(RunBuilder, RunBuilder)> {
     let pair = |(place, (us, failed)): (usize, (u64, u64))| {
         let a = run(&format!("a{place}"), 100 + place as u64 % 3, 0);
@@ -67,7 +67,7 @@ fn gate(condition: &str, undecided: bool) -> Gate {
     }
 }
 
-/// Whether the comparison fails, and what becomes of its row as a test case.
+/// The result of the comparison, and the end of its row as a test case.
 fn judged(comparisons: &Comparisons, gate: &Gate) -> (Result<bool, RunnerError>, CaseEnd) {
     let checked = for_rows(gate, comparisons, &BTreeMap::new()).unwrap();
     let mut ends = case_ends(comparisons, Some(&checked)).remove(0);
@@ -83,7 +83,7 @@ fn a_slower_row_fails_although_one_of_its_operations_failed() {
     assert!(fails.unwrap());
     assert!(matches!(end, CaseEnd::Failed(says) if says.contains("slower")));
     let (fails, end) = judged(&all, &gate("slower >= 500 %", false));
-    // Whether that one operation is a difference is not known.
+    // One operation is too few to know.
     assert!(!fails.unwrap());
     assert!(matches!(end, CaseEnd::Skipped(says) if says.starts_with("undecided: ")));
 }

@@ -1,4 +1,4 @@
-//! What a step on this machine is, and what comes of it.
+//! Steps on this machine, and their outcomes.
 
 use std::sync::Arc;
 
@@ -17,16 +17,17 @@ use crate::servers::RunsOfServer;
 
 /// Runs that are made at the same time.
 pub struct RunStep {
-    /// How the servers that are started here are started for it; `None` leaves them as they are.
+    /// Start of servers before the step; `None`: they keep running.
     pub start: Option<ServerStart>,
-    /// In turns, where there are several.
+    /// Runs that take turns.
     pub runs: Vec<StepRun>,
-    /// What a bar says of it.
+    /// Title in the progress bar.
     pub title: Option<String>,
 }
 
 impl RunStep {
-    /// The run at this place of a series, from 0, which starts so many servers before the first one, and keeps them.
+    /// The run at this index of a series. Before the first one, `servers` servers are started,
+    /// which then keep running.
     pub fn of_one(place: usize, servers: usize, run: StepRun) -> RunStep {
         RunStep {
             start: (place == 0).then(|| ServerStart::in_order(servers)),
@@ -38,15 +39,15 @@ impl RunStep {
 
 /// A start of all servers.
 pub struct ServerStart {
-    /// Their places, in the order in which they are started.
+    /// Indices of servers, in the order of their starts.
     pub order: Vec<usize>,
-    /// How the processors are divided between them and what measures them, by the number of the step; `None` leaves
-    /// that to the system.
+    /// Number by which processors are divided between servers and load generator; `None`: the
+    /// system divides them.
     pub division: Option<u32>,
 }
 
 impl ServerStart {
-    /// Of so many servers, in their order.
+    /// A start of `servers` servers in their order.
     pub fn in_order(servers: usize) -> ServerStart {
         ServerStart {
             order: (0..servers).collect(),
@@ -55,45 +56,45 @@ impl ServerStart {
     }
 }
 
-/// A run that is to be made.
+/// A run to make.
 #[derive(Clone)]
 pub struct StepRun {
-    /// The place of its server.
+    /// Index of its server.
     pub server: usize,
-    /// Runs that are alike have the same number, by which it is known how long the others take.
+    /// Runs that are alike have the same number; their durations estimate each other.
     pub group: usize,
-    /// What follows the name of the series in its own: `3`, `a12`; nothing for a run that stands for itself.
+    /// Suffix to the name of the series: `3`, `a12`; `None` for a single run.
     pub name: Option<String>,
-    /// What it does.
+    /// Its task.
     pub task: Arc<RunTask>,
-    /// Users at work at the same time.
+    /// Concurrent users.
     pub users: u32,
-    /// How they are driven.
+    /// Driver of the users.
     pub drive: Drive,
     /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What a run does.
+/// Plan of a run, and its companions.
 pub struct RunTask {
     /// Its plan.
     pub plan: Plan,
     /// The text of its suite, for the record.
     pub suite_text: String,
-    /// What is sent beside it.
+    /// Background traffic.
     pub background: Option<Arc<AskedBackground>>,
-    /// Loads that go on beside it.
+    /// Loads beside it.
     pub beside: Vec<BesideTask>,
-    /// What may be done to its target, where a load may change it, and whether that was allowed.
+    /// Permission to change its target, and whether it was given.
     pub permission: Option<(Permission, bool)>,
 }
 
 impl RunTask {
-    /// With this background traffic, or else that of its suite, and nothing else beside it.
+    /// A task with this background traffic, or else that of its suite, and no other companions.
     ///
     /// # Errors
     ///
-    /// The traffic makes no sense, or cannot be read.
+    /// The traffic is invalid, or cannot be read.
     pub fn new(
         plan: Plan,
         suite_text: String,
@@ -108,7 +109,7 @@ impl RunTask {
         })
     }
 
-    /// The same beside the same traffic, for a part of its plan.
+    /// The same task for a part of its plan.
     pub fn part(&self, plan: Plan) -> RunTask {
         RunTask {
             plan,
@@ -122,14 +123,14 @@ impl RunTask {
 
 /// The runs of a step.
 pub struct StepRuns {
-    /// As many as there were to be.
+    /// One for each run of the step.
     pub runs: Vec<KeptRun>,
-    /// Whether all of them went through to their end.
+    /// All of them ended normally.
     pub is_whole: bool,
 }
 
 impl StepRuns {
-    /// What came of a step: how its runs ended, or why there are none; and why one of its servers ended by itself.
+    /// The outcome of a step: its runs or the error, and the reason why a server ended by itself.
     pub(crate) fn made(
         runs: Result<Vec<Result<KeptRun, IncompleteRun>>, StepFailure>,
         gone: Option<RunnerError>,
@@ -163,7 +164,7 @@ impl StepRuns {
     }
 }
 
-/// What the run of a server was like; `None` of one that was not made.
+/// State of the server according to its run; `None` if the run was not made.
 pub(super) fn ran(run: Option<&Result<KeptRun, IncompleteRun>>) -> RunsOfServer<'_> {
     match run {
         Some(Ok(whole)) if is_well(&whole.summary, &whole.run.events) => RunsOfServer::Well,
@@ -178,8 +179,8 @@ pub(super) fn ran(run: Option<&Result<KeptRun, IncompleteRun>>) -> RunsOfServer<
     }
 }
 
-/// What there is of runs side by side, and why one of them did not go through: its own reason goes before what that did
-/// to the others.
+/// Runs side by side as far as they went, and the first reason why one of them failed: its own,
+/// before its consequences for the others.
 fn together(runs: Vec<Result<KeptRun, IncompleteRun>>) -> (Vec<KeptRun>, Option<RunnerError>) {
     let mut ran = Vec::new();
     let mut reasons = Vec::new();
@@ -202,7 +203,7 @@ fn together(runs: Vec<Result<KeptRun, IncompleteRun>>) -> (Vec<KeptRun>, Option<
     (ran, reasons.into_iter().next().map(|(_, why)| why))
 }
 
-/// Which reason goes first: an interruption, a server that ended, what else failed.
+/// The more important reason: an interruption, then a server that ended, then any other failure.
 pub(super) fn first_reason(failed: RunnerError, gone: Option<RunnerError>) -> RunnerError {
     match (failed, gone) {
         (failed @ RunnerError::Interrupted(_), _) | (failed, None) => failed,
@@ -210,7 +211,7 @@ pub(super) fn first_reason(failed: RunnerError, gone: Option<RunnerError>) -> Ru
     }
 }
 
-/// The runs of a series that went through to their end.
+/// The runs of a series that ended normally.
 pub fn whole(history: &SeriesHistory<RunStep, StepRuns>) -> impl Iterator<Item = &KeptRun> {
     let whole = history.outcomes().filter(|made| made.is_whole);
     whole.flat_map(|made| &made.runs)

@@ -1,4 +1,4 @@
-//! What goes on beside a run, what records it, and a run that the engine has ended and that is not concluded yet.
+//! Companions of a run, the recorder of its events, and a run between its end and its conclusion.
 
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,33 +12,34 @@ use crate::RunnerError;
 use crate::kept::KeptRun;
 use crate::steering::BackgroundFeed;
 
-/// What goes on beside a run, or looks at what it does. It has begun before the run does, and ends after it.
+/// A task beside a run, such as background traffic or a capture. It begins before the run and ends
+/// after it.
 pub(crate) trait Companion: Send {
-    /// The run begins, and has this recorder.
+    /// The run begins, with this recorder.
     fn run_begins(&self, _recorder: &Arc<RunRecorder>) {}
 
-    /// The run has ended: says in its record what was seen.
+    /// The run has ended: adds observations to its record.
     fn end(self: Box<Self>, run: &mut EndedRun<'_>);
 
-    /// The run does not begin: nothing is kept of this.
+    /// The run does not begin: discards everything.
     fn discard(self: Box<Self>) {}
 }
 
-/// What is known of a run when the engine has ended it.
+/// A run that the engine has ended.
 pub(crate) struct EndedRun<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) place: &'a RunPlace,
     pub(crate) cancel: &'a Cancel,
     pub(crate) recorder: &'a RunRecorder,
     pub(crate) finished: Finished,
-    /// Whether all is kept that was to be.
+    /// An error if something could not be saved.
     pub(crate) saved: Result<(), RunnerError>,
-    /// The loads that went on beside it, by their names.
+    /// Loads beside it, by name.
     pub(crate) beside: Vec<(String, Result<KeptRun, IncompleteRun>)>,
 }
 
 impl EndedRun<'_> {
-    /// Whether nothing ended it before its time.
+    /// True if nothing ended it early.
     pub(crate) fn went_through(&self) -> bool {
         let cut_off = |event: &Event| {
             let kind = &event.kind;
@@ -47,7 +48,7 @@ impl EndedRun<'_> {
         self.finished.error.is_none() && !self.finished.events.iter().any(cut_off)
     }
 
-    /// Something to be known of it.
+    /// Adds an event.
     pub(crate) fn add(&mut self, kind: EventKind) {
         let events = &mut self.finished.events;
         let at = events.last().map_or(0, |event| event.at);
@@ -57,37 +58,37 @@ impl EndedRun<'_> {
     }
 }
 
-/// Whether a run ended before its server had answered: then there is nothing to be kept of it.
+/// True if the server had not responded when the run ended: nothing is kept of such a run.
 pub(crate) fn had_no_response(finished: &Finished) -> bool {
     let error = finished.error.as_ref();
     let before = error.is_some_and(|error| match error {
         RunError::Unreachable(_) | RunError::Interrupted | RunError::Local(_) => true,
-        // These are about what it answered.
+        // These errors are about a response.
         RunError::NotWebdav(_) | RunError::Unauthorized(_) | RunError::NoWorkspace(_) => false,
     });
     before && finished.env.server.is_none()
 }
 
-/// Writes the events of a run to its directory, and passes everything on to what displays it.
+/// Writes the events of a run to its directory, and passes them to the display.
 pub(crate) struct RunRecorder {
     pub(super) display: Arc<dyn Observer>,
     pub(super) directory: Option<RunDir>,
-    /// What is cancelled when the run is aborted: the runs that take turns with it.
+    /// Cancelled when the run is aborted: ends the runs that take turns with it.
     pub(super) cancel: Option<Cancel>,
-    /// When the run began.
+    /// Start of the run.
     pub(super) begun: OnceLock<Instant>,
-    /// Where readings of background traffic go for conditions.
+    /// Receives readings of background traffic for conditions.
     pub(super) feed: Option<BackgroundFeed>,
 }
 
 impl RunRecorder {
-    /// Nanoseconds since the run began; `None` where it has not begun.
+    /// Nanoseconds since the run began; `None` before.
     pub(crate) fn now(&self) -> Option<Nanos> {
         let begun = self.begun.get()?;
         Nanos::try_from(begun.elapsed().as_nanos()).ok()
     }
 
-    /// Records what was seen of background traffic.
+    /// Records a reading of background traffic.
     pub(crate) fn record(&self, event: &Event) {
         self.pass(event);
         if let Some(feed) = &self.feed {

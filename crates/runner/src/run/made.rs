@@ -1,4 +1,4 @@
-//! What a run makes on the server, and removes at the end.
+//! Resources that a run makes on the server and removes at the end.
 
 use engine::{RunError, RunPlace, RunSpec};
 use record::{EventKind, LeftBehind};
@@ -6,7 +6,7 @@ use record::{EventKind, LeftBehind};
 use super::ended::EndedRun;
 use crate::load::guard;
 
-/// URLs of what the run makes on the server and removes at the end.
+/// URLs of resources that the run makes on the server and removes at the end.
 pub(super) fn created_urls(spec: &RunSpec, place: &RunPlace, makes_target: bool) -> Option<String> {
     let url = place.endpoint.target.url();
     match spec.plan.workspace {
@@ -20,13 +20,13 @@ pub(super) fn created_urls(spec: &RunSpec, place: &RunPlace, makes_target: bool)
     }
 }
 
-/// Whether a run that ended so can have changed the server.
+/// True if a run that ended so may have changed the server.
 fn may_have_sent(error: &RunError) -> bool {
     matches!(error, RunError::Interrupted | RunError::Local(_))
 }
 
-/// Notes the target, which the run makes, for `prestan clean`, should the run be killed; says why
-/// where that is not possible. Whether it is noted.
+/// Notes the target, which the run makes, for `prestan clean`, in case the run is killed; warns if
+/// that is not possible. True if it is noted.
 pub(super) fn note_target(spec: &RunSpec, place: &RunPlace) -> bool {
     let noted = engine::note_target(&spec.run_id, place, guard::length_of_made(&spec.plan));
     if let Err(why) = &noted {
@@ -39,7 +39,7 @@ pub(super) fn note_target(spec: &RunSpec, place: &RunPlace) -> bool {
     noted.is_ok()
 }
 
-/// Removes the target, which the run made, and its note; what cannot be removed is written down.
+/// Removes the target that the run made, and its note; a failure is recorded.
 pub(super) fn remove_target(run: &mut EndedRun<'_>, is_noted: bool) {
     let was_sent = run.finished.error.as_ref().is_none_or(may_have_sent);
     let removed = if was_sent {
@@ -66,7 +66,7 @@ pub(super) fn remove_target(run: &mut EndedRun<'_>, is_noted: bool) {
     run.add(EventKind::LeftBehind(left));
 }
 
-/// The URL of the collection that a resource is in.
+/// The URL of the collection of a resource.
 fn collection_above(url: &str) -> &str {
     let path = url.split('?').next().unwrap_or(url);
     path.rfind('/').map_or(path, |slash| &path[..=slash])
