@@ -1,4 +1,4 @@
-//! What a campaign is to measure: an experiment with what the request changes of it.
+//! Resolves a request: an experiment with the changes of the request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::forecast::CampaignForecast;
 use crate::request::{CampaignRequest, SuiteRequest};
 use crate::{bottleneck, facts};
 
-/// What a campaign is to measure. All its trials were checked.
+/// A campaign ready to measure. All its trials were checked.
 #[derive(Debug)]
 pub struct AskedCampaign {
     pub(crate) request: CampaignRequest,
@@ -33,7 +33,8 @@ impl AskedCampaign {
     ///
     /// # Errors
     ///
-    /// The experiment, the suite or a server is not known or not valid, or nothing is left to measure.
+    /// The experiment, the suite or a server is not known or not valid, or nothing is left to
+    /// measure.
     pub fn of(request: CampaignRequest) -> Result<AskedCampaign, RunnerError> {
         let usage = |error: FileError| usage(&error);
         let mut experiment = find_experiment(&request.experiment)?;
@@ -63,7 +64,7 @@ impl AskedCampaign {
         &self.experiment.title
     }
 
-    /// Its cells in words.
+    /// Names of its cells.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = String> {
         self.cells.iter().map(|cell| self.name_of(cell))
     }
@@ -73,25 +74,25 @@ impl AskedCampaign {
         self.repetitions as usize
     }
 
-    /// Whether it measures suites, whose time is not known before.
+    /// It measures suites, whose duration is unknown.
     pub fn measures_suites(&self) -> bool {
         let mut setups = self.setups.iter();
         setups.any(|setup| setup.trial.measured.values().any(|own| own.suite.is_some()))
     }
 
-    /// How long all its trials take, of which so many are done.
+    /// Forecast of the duration of all its trials, `done` of which have ended.
     pub fn forecast(&self, done: usize) -> CampaignForecast {
         let settle = self.mean(|trial| trial.settle.nanos());
         CampaignForecast::new(self.trials(), done, settle)
     }
 
-    /// Time that all trials take if nothing that is measured ends by itself, in seconds.
+    /// Duration in seconds of all trials if no measurement ends by itself.
     pub fn longest(&self) -> f64 {
         let each = self.mean(|trial| trial.settle.nanos() + trial.longest.nanos());
         CampaignForecast::new(self.trials(), 0, each).left(0.0)
     }
 
-    /// How many trials it has.
+    /// Number of its trials.
     pub fn trials(&self) -> usize {
         self.cells.len() * self.repetitions()
     }
@@ -102,7 +103,7 @@ impl AskedCampaign {
         all.sum::<u64>() as f64 / 1e9 / self.setups.len().max(1) as f64
     }
 
-    /// A cell in words: its levels in the order of the factors.
+    /// The name of a cell: its levels in the order of the factors.
     pub(crate) fn name_of(&self, cell: &LevelCombination) -> String {
         let factors = self.experiment.factors.iter();
         let levels: Vec<String> = factors
@@ -111,7 +112,7 @@ impl AskedCampaign {
         levels.join(", ")
     }
 
-    /// What stands in the record of the campaign.
+    /// The record of the campaign.
     fn record(&self) -> Result<CampaignRecord, RunnerError> {
         let seed = self.request.seed.unwrap_or_else(state::new_seed);
         Ok(CampaignRecord {
@@ -128,7 +129,7 @@ impl AskedCampaign {
         })
     }
 
-    /// Resumes a campaign, or begins one, behind a check of the laboratory's links.
+    /// Resumes a campaign, or begins one after checking the links of the laboratory.
     pub(crate) fn open(&self, cancel: &Cancel) -> Result<OpenCampaign, RunnerError> {
         let mut record = self.record()?;
         if let Some(kept) = self.kept(&record)? {
@@ -137,7 +138,7 @@ impl AskedCampaign {
                 "going on with the campaign in {}: {done} of {all} trials are measured (--new begins another)",
                 kept.directory.display()
             );
-            // Two at once would measure each other.
+            // Two at the same time would disturb each other.
             let campaign = OpenCampaign::open(kept)?;
             self.verify(cancel)?;
             return Ok(campaign);
@@ -180,7 +181,7 @@ impl AskedCampaign {
         )))
     }
 
-    /// Checks the links of all its laboratories. Returns what was found, as facts.
+    /// Checks the links of all its laboratories. Returns the results as facts.
     fn verify(&self, cancel: &Cancel) -> Result<BTreeMap<String, String>, RunnerError> {
         let mut facts = BTreeMap::new();
         let mut verified: Vec<LabSpec> = Vec::new();
@@ -198,7 +199,7 @@ impl AskedCampaign {
         Ok(facts)
     }
 
-    /// What a trial of this cell is like.
+    /// Setup of the trials of this cell.
     pub(crate) fn setup(&self, cell: &LevelCombination) -> &TrialSetup {
         let place = self.cells.iter().position(|own| own == cell);
         &self.setups[place.expect("a trial is planned for a cell of the campaign")]
@@ -209,14 +210,14 @@ impl AskedCampaign {
 ///
 /// # Errors
 ///
-/// There is none, or it is not valid.
+/// It does not exist, or is invalid.
 pub fn find_experiment(name: &str) -> Result<ExperimentSpec, RunnerError> {
     let kind = ("experiment", "experiments");
     let text = text_file::builtin_or_read(name, builtin::EXPERIMENTS, kind)?;
     ExperimentSpec::read(name, &text).map_err(|error| text_file::defect(name, &error))
 }
 
-/// The experiment with a suite in place of what it measures.
+/// The experiment with a suite in place of its own measurements.
 fn with_suite(
     experiment: &ExperimentSpec,
     suite: &SuiteRequest,

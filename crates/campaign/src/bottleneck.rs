@@ -1,4 +1,4 @@
-//! Before the first trial: whether the links that do something to frames are as described.
+//! Checks that links that change frames are as described, before the first trial.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use runner::RunnerError;
 use runner::laboratory;
 use topology::{JudgedWire, LabNetwork, measured_table};
 
-/// Beginning of the facts about links.
+/// Prefix of the facts about links.
 pub(crate) const FACT: &str = "link ";
 
-/// How often a link that is not as described is measured again: other programs may have used the processors.
+/// Measurements of a link that is not as described: other programs may have used the processors.
 const ATTEMPTS: usize = 3;
 
-/// Builds the network, and measures its links. Returns what was found, as facts.
+/// Builds the network, and measures its links. Returns the results as facts.
 pub(crate) fn verify(
     network: &LabNetwork,
     cancel: &Cancel,
@@ -30,7 +30,7 @@ pub(crate) fn verify(
                 let why = "interrupted before anything was measured";
                 return Err(RunnerError::Interrupted(why.to_owned()));
             }
-            // What a hub sends on is measured from its stations.
+            // Frames that a hub sends on are measured from its stations.
             if link.ends[from].interface.is_some() {
                 let rate = wire(&lab, number, from)?;
                 let name = network.ends(link, from).join(" -> ");
@@ -71,7 +71,7 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, RunnerErro
     }
 }
 
-/// Why nothing should be measured in a laboratory: wires that are not as described, with their names.
+/// The reason to measure nothing in a laboratory: the names of wires that are not as described.
 pub fn refusal(network: &LabNetwork, wires: &[JudgedWire]) -> Option<String> {
     let wrong = wires.iter().filter(|own| !own.verdict.is_as_described());
     let names = wrong.map(|own| own.ends(network).join(" -> "));

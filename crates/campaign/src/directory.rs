@@ -1,7 +1,7 @@
 //! The directory of a campaign: `campaign.json`, `trials.jsonl`, captures and the page.
 //!
-//! A trial is a line that is appended when it ends. Of a trial that was measured again after it had failed, the last line
-//! counts. While trials are measured, the file of trials is locked.
+//! A trial is a line that is appended when it ends. If a failed trial was measured again, the last
+//! line counts. While trials are measured, the file of trials is locked.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
@@ -13,24 +13,24 @@ use runner::{RunnerError, state};
 /// Version of the format of `campaign.json`.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a campaign is to be.
+/// Description of a campaign.
 const CAMPAIGN: &str = "campaign.json";
 /// Trials that have ended.
 const TRIALS: &str = "trials.jsonl";
-/// Where captures are kept.
+/// Directory of captures.
 const CAPTURES: &str = "captures";
 /// The page.
 const PAGE: &str = "report.html";
 
-/// The longest file that is read, in bytes: more than a campaign of a year has.
+/// Largest file in bytes: more than a campaign of a year has.
 const LONGEST: u64 = 1 << 30;
 
-/// A campaign that was read.
+/// A recorded campaign.
 #[derive(Debug, Clone)]
 pub struct KeptCampaign {
     /// Its directory.
     pub directory: PathBuf,
-    /// What it is to measure.
+    /// Its description.
     pub record: CampaignRecord,
     /// Each trial that has ended, once.
     pub trials: Vec<TrialRecord>,
@@ -44,11 +44,11 @@ pub(crate) struct OpenCampaign {
 }
 
 impl KeptCampaign {
-    /// Reads it.
+    /// Reads the campaign in a directory.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is none.
+    /// The directory cannot be read, or has no campaign.
     pub fn read(directory: &Path) -> Result<KeptCampaign, RunnerError> {
         let path = directory.join(CAMPAIGN);
         let record: CampaignRecord = serde_json::from_slice(&read(&path)?)
@@ -76,7 +76,7 @@ impl KeptCampaign {
         })
     }
 
-    /// Trials that are not to be measured again.
+    /// Trials that are not measured again.
     pub fn measured(&self) -> Vec<TrialRecord> {
         let trials = self.trials.iter();
         trials
@@ -85,7 +85,7 @@ impl KeptCampaign {
             .collect()
     }
 
-    /// Trials that were planned.
+    /// Number of planned trials.
     pub fn planned(&self) -> usize {
         self.record.cells.len() * self.record.repetitions as usize
     }
@@ -94,7 +94,7 @@ impl KeptCampaign {
         self.measured().len() >= self.planned()
     }
 
-    /// Whether it measures the same, with the same programs. What links measured is different each time.
+    /// True if it measures the same, with the same programs. Measurements of links always differ.
     pub(crate) fn is_like(&self, other: &CampaignRecord) -> bool {
         let own = &self.record;
         let facts = |record: &CampaignRecord| {
@@ -109,12 +109,12 @@ impl KeptCampaign {
             && facts(own) == facts(other)
     }
 
-    /// Where captures are kept.
+    /// Directory of captures.
     pub(crate) fn captures(&self) -> PathBuf {
         self.directory.join(CAPTURES)
     }
 
-    /// Where the page is.
+    /// File of the page.
     pub fn page(&self) -> PathBuf {
         self.directory.join(PAGE)
     }
@@ -136,7 +136,8 @@ impl OpenCampaign {
             )));
         }
         write_record(directory, &record).inspect_err(|_| {
-            // It would be in the way of the next attempt. What could not be written is the reason that is told.
+            // The file would be in the way of the next attempt. The reported error is the one of
+            // writing.
             let _ = fs::remove_file(directory.join(CAMPAIGN));
             let _ = fs::remove_dir(directory.join(CAPTURES));
             let _ = is_made.then(|| fs::remove_dir(directory));
@@ -148,7 +149,7 @@ impl OpenCampaign {
         })
     }
 
-    /// Goes on with a campaign. A line that was torn when the program was killed is removed.
+    /// Resumes a campaign. A line that is incomplete because the program was killed is removed.
     pub(crate) fn open(mut kept: KeptCampaign) -> Result<OpenCampaign, RunnerError> {
         let path = kept.directory.join(TRIALS);
         let failed = |error: std::io::Error| writing(&path, &error);
@@ -172,7 +173,7 @@ impl OpenCampaign {
         };
         let trials = RecordedTrials::read(&bytes);
         let trials = trials.map_err(|error| self::failed(&path, &error))?;
-        // There may be more than there were when it was not locked yet.
+        // Trials may have been added before the file was locked.
         kept.trials = latest(&trials.trials);
         let whole = trials.whole_bytes as u64;
         file.set_len(whole).map_err(failed)?;
@@ -198,7 +199,7 @@ impl OpenCampaign {
     }
 }
 
-/// Writes what is known of a campaign before its trials.
+/// Writes the description of a campaign before its trials.
 fn write_record(directory: &Path, record: &CampaignRecord) -> Result<(), RunnerError> {
     let captures = fs::create_dir(directory.join(CAPTURES));
     captures.map_err(|error| writing(directory, &error))?;
@@ -214,7 +215,7 @@ fn write_record(directory: &Path, record: &CampaignRecord) -> Result<(), RunnerE
 ///
 /// # Errors
 ///
-/// There is none, or there are several.
+/// It does not exist, or is ambiguous.
 pub fn find_campaign(campaign: &Path) -> Result<PathBuf, RunnerError> {
     if campaign.join(CAMPAIGN).exists() {
         return Ok(campaign.to_owned());
@@ -234,10 +235,11 @@ pub fn find_campaign(campaign: &Path) -> Result<PathBuf, RunnerError> {
     }
 }
 
-/// The latest unfinished campaign that is like this one, and whether there is one that only differs in its facts.
+/// The latest unfinished campaign that is like this one, and whether another one differs only in
+/// its facts.
 pub(crate) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
     for directory in kept()? {
-        // What cannot be read is not gone on with.
+        // A campaign that cannot be read cannot be resumed.
         let Ok(campaign) = KeptCampaign::read(&directory) else {
             continue;
         };
@@ -248,9 +250,9 @@ pub(crate) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>
     Ok(None)
 }
 
-/// The directories of kept campaigns, the latest first.
+/// Directories of kept campaigns, latest first.
 fn kept() -> Result<Vec<PathBuf>, RunnerError> {
-    // Without the directory, there is none.
+    // Without the directory, there are no campaigns.
     let entries = fs::read_dir(state::campaigns_directory()?).into_iter();
     let mut found: Vec<PathBuf> = entries
         .flatten()
@@ -263,7 +265,7 @@ fn kept() -> Result<Vec<PathBuf>, RunnerError> {
     Ok(found)
 }
 
-/// Of trials that were measured again, the last.
+/// The last of each trial that was measured again.
 fn latest(trials: &[TrialRecord]) -> Vec<TrialRecord> {
     last_of_each(trials).into_values().cloned().collect()
 }

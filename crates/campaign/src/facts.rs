@@ -9,7 +9,7 @@ use testbed::real::Recipe;
 /// The machine, the servers of these trials, and the congestion controls of their hosts.
 ///
 /// # Errors
-/// A server is not known, or not installed.
+/// A server is unknown, or not installed.
 pub(crate) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, RunnerError> {
     let machine = engine::machine();
     let mut facts = BTreeMap::from([
@@ -46,7 +46,7 @@ pub(crate) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, R
 /// The servers of these trials that are no bare hosts, by the text that names them.
 ///
 /// # Errors
-/// A server is not known.
+/// A server is unknown.
 pub(crate) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, RunnerError> {
     let servers = setups.iter().flat_map(|own| own.trial.servers.values());
     let names: BTreeSet<&str> = servers.map(|server| server.recipe.as_str()).collect();
@@ -60,7 +60,7 @@ pub(crate) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, R
     recipes.collect()
 }
 
-/// Those of hosts with a server or a flow's source, in all trials.
+/// Congestion controls of hosts with a server or a flow's source, in all trials.
 fn congestion_controls(setups: &[TrialSetup]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for setup in setups {

@@ -1,23 +1,23 @@
-//! How long a campaign still takes: its trials last as long as those before.
+//! Forecast of a campaign: its trials take as long as those before.
 
-/// What a trial takes beside the time in which background settles, before one has ended, in seconds.
+/// Time of a trial in seconds without the settling of background, before one has ended.
 const USUAL_OVERHEAD: f64 = 4.0;
 
-/// How long the trials of a campaign take.
+/// Forecast of the trials of a campaign.
 #[derive(Debug, Clone)]
 pub struct CampaignForecast {
-    /// Trials of the campaign.
+    /// Number of trials of the campaign.
     pub planned: usize,
-    /// Those that are measured, or were made since the program started.
+    /// Number of trials that are measured, or were made since the program started.
     pub done: usize,
-    /// Of trials that ended since the program started, in seconds.
+    /// Durations in seconds of trials that ended since the program started.
     took: Vec<f64>,
-    /// Before one has ended.
+    /// Expected duration before one has ended.
     expected: f64,
 }
 
 impl CampaignForecast {
-    /// `settle`: mean time in seconds for which background lasts before anything is measured.
+    /// `settle`: mean time in seconds in which background settles before the measurement.
     pub(crate) fn new(planned: usize, done: usize, settle: f64) -> CampaignForecast {
         CampaignForecast {
             planned,
@@ -27,7 +27,7 @@ impl CampaignForecast {
         }
     }
 
-    /// A trial has ended.
+    /// Adds a trial that has ended.
     pub fn add(&mut self, seconds: f64) {
         self.done += 1;
         self.took.push(seconds);
@@ -41,7 +41,7 @@ impl CampaignForecast {
         }
     }
 
-    /// Time that is left in seconds, if the trial under way has taken some time already.
+    /// Remaining time in seconds, if the current trial has taken `under_way` already.
     pub fn left(&self, under_way: f64) -> f64 {
         let left = self.planned.saturating_sub(self.done);
         let each = self.each();
@@ -51,7 +51,7 @@ impl CampaignForecast {
         each * (left - 1) as f64 + (each - under_way).max(0.0)
     }
 
-    /// Share that is done, of the time of all.
+    /// Share of the time of all trials that has passed.
     pub fn share(&self, under_way: f64) -> f64 {
         let all = self.each() * self.planned.max(1) as f64;
         (1.0 - self.left(under_way) / all).clamp(0.0, 1.0)

@@ -13,13 +13,13 @@ use crate::directory::OpenCampaign;
 use crate::trial::{TrialFailure, TrialOutcome, TrialTask};
 use runner::series::{MadeStep, Runner};
 
-/// Makes each trial in a laboratory of its own, and keeps what came of it.
+/// Makes each trial in a laboratory of its own, and keeps its record.
 pub(crate) struct LaboratoryRunner<'a> {
     pub(crate) asked: &'a AskedCampaign,
     pub(crate) campaign: &'a mut OpenCampaign,
     /// All trials of the campaign.
     pub(crate) all: Vec<PlannedTrial>,
-    /// Where captures are kept.
+    /// Directory of captures.
     pub(crate) captures: PathBuf,
     pub(crate) observer: &'a mut dyn CampaignObserver,
     pub(crate) cancel: &'a Cancel,
@@ -71,7 +71,8 @@ impl LaboratoryRunner<'_> {
         TrialTask {
             spec: &setup.trial,
             network: &setup.network,
-            // Trials differ in everything random, and each is the same in every campaign of this seed.
+            // Random choices differ between trials, and are the same in every campaign with this
+            // seed.
             seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
             cancel: self.cancel,
             kept_captures: is_kept.then(|| (&*self.captures, file_name(planned))),
@@ -101,14 +102,14 @@ fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Result<TrialRecord
     })
 }
 
-/// What is to be said of a trial that has ended.
+/// Warnings and failure of a trial that has ended.
 fn remarks(trial: &TrialRecord) -> String {
     let warnings = trial.warnings.iter().map(|own| format!("; warning: {own}"));
     let failed = trial.failed.iter().map(|why| format!("; failed: {why}"));
     warnings.chain(failed).collect()
 }
 
-/// The beginning of the names of a trial's files.
+/// Prefix of the names of a trial's files.
 fn file_name(trial: &PlannedTrial) -> String {
     let levels = trial.cell.0.values();
     let levels: Vec<String> = levels

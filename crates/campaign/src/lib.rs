@@ -6,8 +6,8 @@
 //!                       '------------- trials that were made ------'
 //! ```
 //!
-//! This library knows no command line and prints nothing: it is given a request, and tells an observer how far it is. What
-//! else is to be told is logged.
+//! This library has no command line and prints nothing: it takes a request, reports its progress to
+//! an observer, and logs everything else.
 
 mod asked;
 mod bottleneck;
@@ -33,7 +33,7 @@ pub use directory::{KeptCampaign, find_campaign};
 pub use forecast::CampaignForecast;
 pub use request::{CampaignRequest, SuiteRequest};
 
-/// Is told how far a campaign is.
+/// Receives the progress of a campaign.
 pub trait CampaignObserver {
     /// The first trial is about to begin.
     fn begins(&mut self, forecast: CampaignForecast);
@@ -41,20 +41,20 @@ pub trait CampaignObserver {
     /// A trial begins.
     fn trial_begins(&mut self, trial: &str);
 
-    /// The trial has ended, with its warnings and why it failed.
+    /// The trial has ended, with its warnings and its failure.
     fn trial_ended(&mut self, took: Duration, remarks: &str);
 }
 
-/// A campaign that is over, or ended early.
+/// A campaign that has ended.
 #[derive(Debug)]
 pub struct MeasuredCampaign {
-    /// What is kept of it.
+    /// Its record.
     pub kept: KeptCampaign,
-    /// Why it is not complete, where it is not.
+    /// The reason, if it is not complete.
     pub ended: Result<(), RunnerError>,
 }
 
-/// Resumes a campaign or begins one, and makes the trials that are not measured.
+/// Resumes or begins a campaign, and makes the trials that are not measured.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ impl MeasuredCampaign {
         MeasuredCampaign { kept, ended }
     }
 
-    /// Whether there is something to report.
+    /// True if there are results to report.
     pub fn is_reported(&self) -> bool {
         let kept = &self.kept;
         let is_interrupted = matches!(self.ended, Err(RunnerError::Interrupted(_)));

@@ -1,8 +1,8 @@
-//! What is asked of a campaign.
+//! Requests of campaigns.
 
 use std::path::PathBuf;
 
-/// What is asked of a campaign.
+/// Options of a campaign.
 #[derive(Debug, Clone, Default)]
 pub struct CampaignRequest {
     /// Name of a built-in experiment, or an experiment file.
@@ -11,28 +11,28 @@ pub struct CampaignRequest {
     pub scenarios: Vec<String>,
     /// Servers in place of those of the experiment.
     pub servers: Vec<String>,
-    /// Measured in place of what the experiment measures.
+    /// Suite in place of the measurements of the experiment.
     pub suite: Option<SuiteRequest>,
-    /// Repetitions of each cell, where they are not those of the experiment.
+    /// Repetitions of each cell; `None`: as in the experiment.
     pub repeat: Option<u32>,
     /// All cells, not only those of the short version.
     pub full: bool,
-    /// A campaign that is not finished is not resumed.
+    /// Begins a new campaign even if an unfinished one could be resumed.
     pub new: bool,
     /// Seed of the order of trials, and of everything random in them.
     pub seed: Option<u64>,
-    /// Where the campaign is kept, if not where all are.
+    /// Directory of the campaign; `None`: the default directory.
     pub save: Option<PathBuf>,
-    /// The captures of all trials are kept, not those of the last repetitions only.
+    /// Keeps the captures of all trials, not only of the last repetitions.
     pub keep_captures: bool,
 }
 
-/// A suite that is measured.
+/// A suite to measure.
 #[derive(Debug, Clone)]
 pub struct SuiteRequest {
     /// Name of a built-in suite, or a suite file.
     pub name: String,
-    /// Only these tests, by name or pattern; all, if there are none.
+    /// Only these tests, by name or pattern; empty: all.
     pub only: Vec<String>,
     /// Requests of each test.
     pub requests: u32,

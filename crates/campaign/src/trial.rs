@@ -1,5 +1,5 @@
-//! One trial: a laboratory is built for it alone, servers start, background begins, and after it has settled everything
-//! that is measured begins at the same time.
+//! One trial: a laboratory is built for it alone, servers start, background begins, and after it
+//! has settled, all measurements begin at the same time.
 //!
 //! ```text
 //! build - probe paths - servers - captures - background . . . settle . . . measured ------- end - figures
@@ -35,26 +35,26 @@ use traffic::TrialTraffic;
 
 use runner::laboratory;
 
-/// How often it is looked whether something has ended.
+/// Interval between two checks for ended programs.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long a program may take to end when it is asked to.
+/// Time limit for a program to end after a signal.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// How far from its rate background may be where nothing is congested.
+/// Largest deviation of background from its rate where no link is congested.
 const TOLERANCE: f64 = 0.02;
 
-/// What a trial needs to know.
+/// Input of a trial.
 pub(crate) struct TrialTask<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) network: &'a LabNetwork,
     pub(crate) seed: u64,
     pub(crate) cancel: &'a Cancel,
-    /// Directory and beginning of the names of its captures, where they are kept.
+    /// Directory, and prefix of the names, of its captures, if they are kept.
     pub(crate) kept_captures: Option<(&'a Path, String)>,
 }
 
-/// What came out of a trial.
+/// Result of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct TrialOutcome {
     pub(crate) figures: BTreeMap<String, f64>,
@@ -62,7 +62,7 @@ pub(crate) struct TrialOutcome {
     pub(crate) facts: BTreeMap<String, String>,
 }
 
-/// Why a trial has no result.
+/// Failure of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrialFailure {
     Interrupted,
@@ -109,7 +109,7 @@ impl TrialOutcome {
     }
 }
 
-/// What is being measured. It is dropped in this order: programs end before the laboratory.
+/// A running trial. Fields are dropped in this order: programs end before the laboratory.
 struct RunningTrial<'a> {
     measured: Vec<RunningMeasurement<'a>>,
     requests: Vec<BackgroundRequests<'a>>,
@@ -120,14 +120,14 @@ struct RunningTrial<'a> {
     lab: BuiltLab,
 }
 
-/// A program that measures.
+/// A measuring program.
 struct RunningMeasurement<'a> {
     name: &'a str,
     spec: &'a MeasuredSpec,
     program: LabProgram,
-    /// Where it writes what it has measured.
+    /// Directory of its results.
     output: PathBuf,
-    /// Whether it had to be ended.
+    /// The program had to be ended.
     is_unfinished: bool,
 }
 
@@ -173,7 +173,7 @@ impl TrialTask<'_> {
         Ok(())
     }
 
-    /// Waits until a moment, or until something is over before.
+    /// Waits for a moment, or for everything to end before it.
     fn wait(
         &self,
         until: Instant,
@@ -194,7 +194,7 @@ impl TrialTask<'_> {
         }
     }
 
-    /// Begins everything that is measured, and waits for its end.
+    /// Begins all measurements, and waits for their end.
     fn measure<'a>(&'a self, trial: &mut RunningTrial<'a>) -> Result<(), TrialFailure> {
         let longest = Duration::from_nanos(self.spec.longest.nanos());
         for (name, spec) in &self.spec.measured {
@@ -225,9 +225,9 @@ impl TrialTask<'_> {
             own.is_unfinished = own.program.status().is_none();
             match (own.is_unfinished, &own.spec.suite) {
                 (false, _) => {}
-                // It reports what it has.
+                // The program reports its results so far.
                 (true, Some(_)) => own.program.interrupt(),
-                // What there is of a single request is in the captures.
+                // Figures of a single request are in the captures.
                 (true, None) => own.program.kill(),
             }
         }
@@ -279,7 +279,7 @@ impl TrialTask<'_> {
 }
 
 impl RunningTrial<'_> {
-    /// What ends by itself before it should is a failure of the trial.
+    /// An early end is a failure of the trial.
     fn check_background(&mut self) -> Result<(), TrialFailure> {
         for requests in &mut self.requests {
             if requests.program.status().is_some() {

@@ -1,4 +1,4 @@
-//! A bar on standard error, where that is a terminal whose lines can be drawn anew.
+//! Progress bar on standard error, if that is a terminal whose lines can be redrawn.
 
 use std::borrow::Cow;
 
@@ -6,25 +6,25 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::screen::Screen;
 
-/// Columns that a bar needs beside its words.
+/// Columns of a bar beside its text.
 const WIDE: usize = 90;
 
-/// Columns of a terminal that does not tell.
+/// Columns of a terminal of unknown width.
 const USUAL: usize = 80;
 
-/// What a bar is of.
+/// Kind of a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarOf {
-    /// A suite: what it is at, and how far it is.
+    /// A suite, with the current test and the progress.
     Suite,
-    /// A load run: how far it is, and how the last seconds were.
+    /// A load, with the progress and figures of the last seconds.
     Load,
-    /// A trial, which takes as long as it takes.
+    /// A trial of unknown duration.
     Trial,
 }
 
 impl BarOf {
-    /// With words above each other where there is no room for them beside the bar.
+    /// Texts are above each other if there is no space for them beside the bar.
     fn template(self, is_wide: bool) -> &'static str {
         match (self, is_wide) {
             (BarOf::Suite, true) => "{msg:20} {wide_bar} {percent:>3} %  {prefix}",
@@ -35,7 +35,7 @@ impl BarOf {
         }
     }
 
-    /// Columns in front of the words of its first line.
+    /// Columns before the text of its first line.
     fn before(self, is_wide: bool) -> usize {
         match (self, is_wide) {
             (BarOf::Suite, true) | (BarOf::Load, false) => 0,
@@ -46,7 +46,7 @@ impl BarOf {
     }
 }
 
-/// A bar. Copies of it are the same one.
+/// A bar. Copies refer to the same one.
 #[derive(Debug, Clone)]
 pub struct TerminalBar {
     bar: ProgressBar,
@@ -54,7 +54,7 @@ pub struct TerminalBar {
 }
 
 impl TerminalBar {
-    /// `None` where none can be drawn.
+    /// `None` if bars cannot be drawn.
     pub fn begin(of: BarOf) -> Option<TerminalBar> {
         if !Screen::Messages.has_bars() {
             return None;
@@ -73,12 +73,12 @@ impl TerminalBar {
         Some(TerminalBar { bar, room })
     }
 
-    /// Words in front of its figures, cut to fit.
+    /// Sets the text before its figures, cut to fit.
     pub fn set_prefix(&self, words: &str) {
         self.bar.set_prefix(self.fitted(words));
     }
 
-    /// What it is at, cut to fit.
+    /// Sets the current activity, cut to fit.
     pub fn set_message(&self, words: &str) {
         self.bar.set_message(self.fitted(words));
     }
@@ -88,7 +88,7 @@ impl TerminalBar {
         Cow::Owned(report::fold(self.room, &words))
     }
 
-    /// So many thousandths are done.
+    /// Sets the share that is done.
     pub fn set_position(&self, share: f64) {
         self.bar.set_position((share * 1000.0) as u64);
     }
@@ -98,12 +98,12 @@ impl TerminalBar {
         self.bar.tick();
     }
 
-    /// Takes it away while something else is written.
+    /// Hides it while `write` writes.
     pub fn suspend(&self, write: impl FnOnce()) {
         self.bar.suspend(write);
     }
 
-    /// Takes it away.
+    /// Removes it.
     pub(crate) fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
     }

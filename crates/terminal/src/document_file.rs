@@ -1,9 +1,10 @@
-//! Files that others read: documents, pages, figures and logs.
+//! Files for other programs and people: documents, pages, figures and logs.
 //!
-//! A file is written beside its place, under another name, and renamed when it is complete: on a full disk, what was there
-//! before stays as it was. A symbolic link, a pipe, a device or a file with several names is written through and never
-//! replaced, and so is a file that cannot be replaced by one of the same owner, permissions and extended attributes,
-//! unless that is because the disk is full.
+//! A file is written beside its final path, under another name, and renamed when it is complete: on
+//! a full disk, an existing file stays as it is. A symbolic link, a pipe, a device or a file with
+//! several names is written through and never replaced, and so is a file that cannot be replaced by
+//! one of the same owner, permissions and extended attributes, unless that is because the disk is
+//! full.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
@@ -19,17 +20,17 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use rustix::io::Errno;
 
-/// Files that a message names at most.
+/// Most files named in a message.
 const NAMED: usize = 4;
 /// Largest value of an extended attribute, and largest list of their names (xattr(7)).
 const LARGEST_ATTRIBUTE: usize = 64 * 1024;
-/// Extended attributes that the kernel computes from what is in a file.
+/// Extended attributes that the kernel computes from the content of a file.
 const COMPUTED_ATTRIBUTES: [&[u8]; 2] = [b"security.evm", b"security.ima"];
 
-/// Files that are to be written and have something in them that is not of this run.
+/// Files to be written that have older content.
 static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Remembers that a file is to be written, so that [`untouched`] names it where that does not happen.
+/// Registers a file that is to be written; [`untouched`] names it if that does not happen.
 pub fn announce(place: &Path) {
     let there = fs::metadata(place);
     if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
@@ -37,7 +38,7 @@ pub fn announce(place: &Path) {
     }
 }
 
-/// The same of files with this ending in a directory where such files are to be written.
+/// Registers files with this ending in a directory to which such files are to be written.
 pub fn announce_all(directory: &Path, ending: &str) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let places = entries.map(|entry| entry.path());
@@ -45,7 +46,7 @@ pub fn announce_all(directory: &Path, ending: &str) {
     alike.for_each(|place| announce(&place));
 }
 
-/// All files with this ending that were to be written into a directory are there: others are not about this run.
+/// All files with this ending were written into a directory: others are not about this run.
 pub fn all_written(directory: &Path, ending: &str) {
     let is_one = |place: &PathBuf| place.parent() == Some(directory) && is_with(place, ending);
     older(|all| all.retain(|place| !is_one(place)));
@@ -55,7 +56,7 @@ fn is_with(place: &Path, ending: &str) -> bool {
     place.extension().is_some_and(|own| own == ending)
 }
 
-/// The files that were announced, and still have what they had before.
+/// Registered files that still have their older content.
 pub fn untouched() -> Option<String> {
     let names = older(|all| {
         let names = all.iter().map(|place| place.display().to_string());
@@ -81,15 +82,16 @@ pub fn untouched() -> Option<String> {
 }
 
 fn older<T>(look: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
-    // A set is one at any moment, whatever panicked.
+    // A set is valid at any moment, even after a panic.
     look(&mut OLDER.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Has a file that grows beyond its limit (setrlimit(2)) be an error of who writes it, and no end of the program.
+/// Makes a file that grows beyond its limit (setrlimit(2)) an error of the write, instead of ending
+/// the program.
 pub fn outlive_size_limits() {
     extern "C" fn go_on(_: libc::c_int) {}
     let go_on = go_on as extern "C" fn(libc::c_int);
-    // SAFETY: the handler does nothing, and a signal that is ignored already stays so.
+    // SAFETY: the handler does nothing, and an ignored signal stays ignored.
     unsafe {
         if libc::signal(libc::SIGXFSZ, go_on as libc::sighandler_t) == libc::SIG_IGN {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
@@ -102,7 +104,7 @@ pub fn write(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_with(place, |file| file.write_all(bytes))
 }
 
-/// Writes a file that is filled piece by piece.
+/// Writes a file that `fill` fills in pieces.
 pub fn write_with(
     place: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -113,7 +115,8 @@ pub fn write_with(
     })
 }
 
-/// Writes one of many small files that can be made again from a record or by this program: none waits for the disk.
+/// Writes one of many small files that can be made again from a record or by this program: none
+/// waits for the disk.
 pub fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
     write_document(place, |document| document.file.write_all(bytes))
 }
@@ -130,11 +133,11 @@ fn write_document(
         .map_err(|error| RunnerError::Local(format!("writing {} failed: {error}", place.display())))
 }
 
-/// A file that is not complete yet. Where it is never completed, it is removed.
+/// A file that is not complete yet. Dropping it before completion removes it.
 struct DocumentFile {
     place: PathBuf,
     file: File,
-    /// The name that it has until then; `None` of a file that is written through.
+    /// Its temporary name; `None` for a file that is written through.
     part: Option<PathBuf>,
 }
 
@@ -148,8 +151,8 @@ impl DocumentFile {
         let is_replaceable = |there: &Metadata| there.is_file() && there.nlink() == 1;
         if there.as_ref().is_none_or(is_replaceable) {
             match DocumentFile::beside(place, there.as_ref()) {
-                // Who may not write to its directory, or cannot give a new file its owner or its attributes, may
-                // still write to the file.
+                // A user who may not write to its directory, or cannot give a new file its owner or
+                // its attributes, may still write to the file.
                 Err(error) if there.is_some() && !is_of_a_full_disk(&error) => {}
                 created => return created,
             }
@@ -163,11 +166,11 @@ impl DocumentFile {
         })
     }
 
-    /// One that has the owner, the permissions and the extended attributes of the file that it is to replace, if there is
-    /// one.
+    /// A temporary file with the owner, permissions and extended attributes of the file that it
+    /// will replace, if there is one.
     fn beside(place: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        // The number of a process may be that of one in another container, or of one that was killed.
+        // Another container, or a process that was killed, may have used the same process number.
         let (part, file) = loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let part = place.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
@@ -189,12 +192,12 @@ impl DocumentFile {
         Ok(document)
     }
 
-    /// Waits until the disk has what is to replace another file: some file systems say only then that they are full.
+    /// Waits until the data is on the disk: some file systems report only then that they are full.
     fn sync(&self) -> io::Result<()> {
         self.part.as_ref().map_or(Ok(()), |_| self.file.sync_data())
     }
 
-    /// Gives it its name, in the place of what has had it.
+    /// Renames it to its final path.
     fn complete(mut self) -> io::Result<()> {
         let Some(part) = &self.part else {
             return Ok(());
@@ -228,7 +231,8 @@ fn is_of_a_full_disk(error: &io::Error) -> bool {
     )
 }
 
-/// Gives a file the extended attributes of another one, access control lists among them, and no others.
+/// Replaces the extended attributes of a file, including access control lists, by those of another
+/// one.
 fn keep_attributes(from: &Path, to: &Path) -> io::Result<()> {
     let (kept, own) = (attributes(from)?, attributes(to)?);
     for name in own.keys().filter(|name| !kept.contains_key(*name)) {
@@ -255,7 +259,7 @@ fn attributes(place: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     for name in names.split(|byte| *byte == 0).filter(is_kept) {
         let mut value = Vec::with_capacity(LARGEST_ATTRIBUTE);
         match getxattr(place, name, spare_capacity(&mut value)) {
-            // It was removed meanwhile.
+            // It was removed in the meantime.
             Err(Errno::NODATA) => {}
             read => {
                 read?;
@@ -311,7 +315,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o640);
         assert_eq!(names(home.path()), ["out.json"]);
 
-        // Figures are told until all are written, and another document is told still then.
+        // Figures are listed until all are written; another document is still listed then.
         announce(&place);
         let figure = |number: u32| home.path().join(format!("{number}.svg"));
         (0..9).for_each(|number| fs::write(figure(number), "old").unwrap());
@@ -329,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_file_beside_which_none_can_be_made_is_written_through() {
-        /// Bytes of a path (PATH_MAX), with the zero at its end.
+        /// Longest path in bytes (PATH_MAX), with its final zero.
         const LONGEST: usize = 4096;
         const NAME: &str = "o.js";
         let home = tempfile::tempdir().unwrap();
@@ -364,7 +368,7 @@ mod tests {
             ("user.origin", &b"ours"[..]),
             ("system.posix_acl_access", &LIST[..]),
         ] {
-            // Not every file system has them.
+            // Some file systems have none.
             if setxattr(&place, name, value, XattrFlags::empty()).is_ok() {
                 expected.insert(name.as_bytes().to_owned(), value.to_owned());
             }

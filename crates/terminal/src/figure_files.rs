@@ -1,4 +1,4 @@
-//! Where pages and figures go, and how figures are drawn in files.
+//! Destinations of pages and figures, and the drawing of figures in files.
 
 mod picture;
 
@@ -15,12 +15,12 @@ use runner::RunnerError;
 use crate::document_file;
 use crate::output::tell;
 
-/// Where a page is to be written.
+/// Destination of a page.
 #[derive(Debug, Clone)]
 pub enum PagePlace {
-    /// As one file.
+    /// One file.
     File(PathBuf),
-    /// With its style and its script into a directory: where each of them goes, in the order of
+    /// A directory for page, style and script: one file each, in the order of
     /// [`PageDocument::files`].
     Directory {
         /// The directory.
@@ -42,7 +42,7 @@ impl From<OsString> for PagePlace {
 }
 
 impl PagePlace {
-    /// All files that are written.
+    /// Files to write.
     pub fn files(&self) -> &[PathBuf] {
         match self {
             PagePlace::File(file) => std::slice::from_ref(file),
@@ -50,7 +50,7 @@ impl PagePlace {
         }
     }
 
-    /// What is written to each of them.
+    /// Content of each file.
     pub fn documents(&self, page: &PageDocument) -> Vec<(&Path, String)> {
         match self {
             PagePlace::File(file) => vec![(file.as_path(), page.whole())],
@@ -63,7 +63,7 @@ impl PagePlace {
     }
 }
 
-/// Pages and figures that are wanted.
+/// Requested pages and figures.
 #[derive(Debug, Clone, Default)]
 pub struct FigureRequest {
     /// The page.
@@ -74,26 +74,26 @@ pub struct FigureRequest {
     pub png: Option<PathBuf>,
     /// Names of figures, or beginnings of their names; all without any.
     pub names: Vec<String>,
-    /// Their width.
+    /// Width.
     pub width: Option<FigureWidth>,
-    /// Their font.
+    /// Font.
     pub font: Option<String>,
 }
 
 impl FigureRequest {
-    /// Something is to be drawn.
+    /// A page or figures are requested.
     pub fn any(&self) -> bool {
         self.html.is_some() || self.svg.is_some() || self.png.is_some()
     }
 
-    /// Something is said of figures in files, and there are none.
+    /// Options about figures in files are given, and no files are requested.
     fn is_without_files(&self) -> bool {
         let is_styled = !self.names.is_empty() || self.width.is_some() || self.font.is_some();
         is_styled && self.svg.is_none() && self.png.is_none()
     }
 }
 
-/// Refuses a name that no figure of any command has, before anything is measured for it.
+/// Refuses a name that no figure of any command has, before anything is measured.
 pub fn figure_name(text: &str) -> Result<String, String> {
     let (kind, rest) = text
         .split_once('-')
@@ -110,19 +110,19 @@ pub fn figure_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// How wide figures are.
+/// Width of figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureWidth {
-    /// Of 1/96 inch.
+    /// In units of 1/96 inch.
     pub pixels: u32,
-    /// As it was written.
+    /// Text of the option.
     pub written: String,
 }
 
-/// Narrower or wider than this, a figure cannot be read or drawn.
+/// A figure outside of this range cannot be read or drawn.
 const WIDTHS: RangeInclusive<f64> = 200.0..=4000.0;
 
-/// Reads `85mm`, `3.3in`, `600px` or `600`.
+/// Parses `85mm`, `3.3in`, `600px` or `600`.
 pub fn figure_width(text: &str) -> Result<FigureWidth, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -143,7 +143,7 @@ pub fn figure_width(text: &str) -> Result<FigureWidth, String> {
     })
 }
 
-/// The name of a font ends no attribute of an SVG.
+/// Parses the name of a font, which must not end an attribute of an SVG.
 pub fn font(text: &str) -> Result<String, String> {
     let is_name = |c: char| c.is_alphanumeric() || " -_,'".contains(c);
     if !text.is_empty() && text.chars().all(is_name) {
@@ -153,7 +153,7 @@ pub fn font(text: &str) -> Result<String, String> {
     }
 }
 
-/// The page, where one is wanted: its files, and what is in each.
+/// The files of the page, if requested, with their contents.
 pub fn documents<'a>(page: &ReportPage<'_>, options: &'a FigureRequest) -> Vec<(&'a Path, String)> {
     let place = options.html.as_ref();
     place.map_or(Vec::new(), |place| {
@@ -161,7 +161,7 @@ pub fn documents<'a>(page: &ReportPage<'_>, options: &'a FigureRequest) -> Vec<(
     })
 }
 
-/// Makes the directories that are wanted, and refuses options for files where there are none.
+/// Makes the requested directories, and refuses options for files if there are none.
 pub(crate) fn make_directories(options: &FigureRequest) -> Result<(), RunnerError> {
     if options.is_without_files() {
         return Err(RunnerError::Usage(
@@ -182,15 +182,15 @@ pub(crate) fn make_directories(options: &FigureRequest) -> Result<(), RunnerErro
     Ok(())
 }
 
-/// Makes a directory, with those above it.
+/// Makes a directory and its parents.
 pub fn make_directory(directory: &Path) -> Result<(), RunnerError> {
     fs::create_dir_all(directory).map_err(|error| {
         RunnerError::Local(format!("making {} failed: {error}", directory.display()))
     })
 }
 
-/// Writes the figures into the directories that are wanted. One that there is not is no failure: a run has no
-/// distribution of times where nothing was measured, and says why.
+/// Writes the figures into the requested directories. A figure that does not exist is no failure: a
+/// run has no distribution of times if nothing was measured, and reports the reason.
 pub fn write(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), RunnerError> {
     let (svg, png) = (options.svg.as_deref(), options.png.as_deref());
     if svg.is_none() && png.is_none() {
@@ -253,8 +253,8 @@ pub fn write(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runne
     Ok(())
 }
 
-/// Whether a figure is asked for: by its name, by some of its words (`bars-single` of `bars-single-log`), or by the
-/// beginning of the first (`hist`).
+/// True if a figure is requested: by its name, by some of its words (`bars-single` for
+/// `bars-single-log`), or by the beginning of the first (`hist`).
 fn is_called(name: &str, wanted: &str) -> bool {
     let rest = name.strip_prefix(wanted);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-') || !wanted.contains('-'))

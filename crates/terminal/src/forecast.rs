@@ -1,13 +1,13 @@
-//! How long runs still take: the requests that are planned, at the pace of those that were sent.
+//! Remaining time of runs: the rest of the planned requests, at the pace of those that were sent.
 //!
 //! ```text
 //! left of a kind = requests left * seconds a request + time that is known before
 //! left           = sum over all kinds * (time elapsed / time that tests took)
 //! ```
 //!
-//! A *kind* is a test on a server, at a point of a sweep: what takes about the same time in each run. A kind
-//! without a pace of its own gets the mean pace of all. The last factor is more than one where time passes
-//! between tests, and less where several runs go on at once.
+//! A *kind* is a test on a server, at a point of a sweep: its duration is about the same in each
+//! run. A kind without a pace of its own gets the mean pace of all. The last factor is more than
+//! one if time passes between tests, and less if several runs go on at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +17,18 @@ use engine::{Drive, LoadDrive, Pacing, Progress};
 use record::{Event, EventKind};
 use suite::{Limit, Plan, TestPlan, UserWork};
 
-/// Which tests take about the same time: a group of runs, and the name of a test.
+/// Tests of about the same duration: a group of runs, and the name of a test.
 pub(crate) type Kind = (usize, String);
 
-/// The share of all requests that an estimate needs: the first ones are cold, and few tests may be unlike the rest.
+/// The share of all requests that an estimate needs: the first ones are cold, and few tests may be
+/// atypical.
 const EARLY: f64 = 0.03;
 
-/// What is planned and what is done, by kind.
+/// Planned and completed work, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Forecast {
     kinds: BTreeMap<Kind, KindProgress>,
-    /// Something goes on for a time, with as many requests as fit into it: a test, or its warm-up.
+    /// A test or its warm-up lasts for a given time, with as many requests as fit into it.
     is_open_ended: bool,
 }
 
@@ -38,28 +39,28 @@ struct KindProgress {
     took: Duration,
 }
 
-/// A test that is under way.
+/// A running test.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct TestUnderWay {
-    /// All that is planned of it.
+    /// Its planned work.
     pub(crate) planned: UserWork,
-    /// Requests that were sent.
+    /// Requests sent.
     pub(crate) sent: u64,
-    /// How long it has been under way.
+    /// Time since its start.
     pub(crate) elapsed: Duration,
 }
 
-/// How far runs are.
+/// Progress of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// The share of all time that is over.
+    /// Share of the whole time that has passed.
     pub share: f64,
-    /// `None` as long as there is nothing to estimate it from.
+    /// `None` as long as it cannot be estimated.
     pub left: Option<Duration>,
 }
 
 impl Forecast {
-    /// Adds the tests of a run, of a group of runs alike, to what is planned.
+    /// Adds the tests of a run, in a group of runs that are alike, to the planned work.
     pub(crate) fn plan(&mut self, group: usize, plan: &Plan, (users, drive): (u32, &Drive)) {
         let goes_by_time = |test: &TestPlan| matches!(test.limit, Limit::Duration(_));
         self.is_open_ended |= match drive {
@@ -74,21 +75,21 @@ impl Forecast {
         }
     }
 
-    /// A test is over, for whatever reason.
+    /// Adds a test that has ended, for whatever reason.
     pub(crate) fn add(&mut self, kind: &Kind, planned: UserWork, took: Duration) {
         let course = self.kinds.entry(kind.clone()).or_default();
         course.done = course.done + planned;
         course.took += took;
     }
 
-    /// Requests that are planned; `None` where that is not known.
+    /// Planned requests; `None` if unknown.
     pub(crate) fn requests(&self) -> Option<u64> {
         let courses = self.kinds.values();
         let requests: f64 = courses.map(|course| course.planned.requests).sum();
         (!self.is_open_ended && requests > 0.0).then_some(requests.round() as u64)
     }
 
-    /// How far the runs are, `elapsed` after they began, with these tests under way.
+    /// Progress of the runs, `elapsed` after their start, with these running tests.
     pub(crate) fn outlook(&self, elapsed: Duration, under_way: &[(Kind, TestUnderWay)]) -> Outlook {
         let mut courses = self.kinds.clone();
         for (kind, test) in under_way {
@@ -107,7 +108,7 @@ impl Forecast {
             let requests = (course.planned.requests - course.done.requests).max(0.0);
             let time = course.planned.time.saturating_sub(course.done.time);
             let pace = course.pace().or_else(|| all.pace());
-            // Beside a time that is known, requests without a pace are the small part.
+            // Beside a known time, requests without a pace are the smaller part.
             let unknown = requests > 0.0 && pace.is_none() && time.is_zero();
             let of_requests = requests * pace.unwrap_or(0.0);
             if unknown {
@@ -140,7 +141,7 @@ impl Forecast {
 }
 
 impl KindProgress {
-    /// Seconds a request, beside the time that was known before; `None` before the first.
+    /// Seconds per request, beside the time that was known before; `None` before the first.
     fn pace(&self) -> Option<f64> {
         let took = self.took.saturating_sub(self.done.time).as_secs_f64();
         (self.done.requests > 0.0 && took > 0.0).then(|| took / self.done.requests)
@@ -148,10 +149,11 @@ impl KindProgress {
 }
 
 impl TestUnderWay {
-    /// What is done of it: users go on until the slowest is through, so that more may be sent than planned.
+    /// Completed work: users go on until the slowest has finished, so more may be sent than
+    /// planned.
     fn done(&self) -> UserWork {
         let requests = (self.sent as f64).min(self.planned.requests);
-        // Which requests were sent beside the pauses is not known: both go on in step.
+        // Requests sent between the pauses are not counted separately: both progress together.
         let share = if self.planned.requests > 0.0 {
             requests / self.planned.requests
         } else {
@@ -169,7 +171,7 @@ impl TestUnderWay {
     }
 }
 
-/// Follows the tests of runs on the clock of this machine.
+/// Measures the progress of tests on the clock of this machine.
 #[derive(Debug)]
 pub struct Meter {
     begun: Instant,
@@ -179,13 +181,13 @@ pub struct Meter {
 #[derive(Debug, Default)]
 struct MeterState {
     forecast: Forecast,
-    /// By the address of their counts: a run does one test at a time.
+    /// By the address of their counts: a run executes one test at a time.
     running: Vec<Running>,
-    /// Requests of runs that are over.
+    /// Requests of runs that have ended.
     sent: u64,
 }
 
-/// A run, and its test under way.
+/// A run, and its current test.
 #[derive(Debug)]
 struct Running {
     progress: Arc<Progress>,
@@ -211,12 +213,12 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Adds the tests of a run to what is planned.
+    /// Adds the tests of a run to the planned work.
     pub fn plan(&self, group: usize, plan: &Plan, force: (u32, &Drive)) {
         self.state().forecast.plan(group, plan, force);
     }
 
-    /// A test of the run with these counts begins.
+    /// Starts a test of the run with these counts.
     pub(crate) fn begin(&self, progress: &Arc<Progress>, kind: Kind, planned: UserWork) {
         let test = RunningTest {
             kind,
@@ -234,7 +236,7 @@ impl Meter {
         }
     }
 
-    /// The test of that run is over.
+    /// Ends the test of that run.
     pub(crate) fn end(&self, progress: &Arc<Progress>) {
         let mut state = self.state();
         let test = state.running(progress).and_then(|run| run.test.take());
@@ -244,7 +246,7 @@ impl Meter {
         }
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(crate) fn end_run(&self, progress: &Arc<Progress>) {
         self.end(progress);
         let mut state = self.state();
@@ -254,12 +256,12 @@ impl Meter {
             .retain(|run| !Arc::ptr_eq(&run.progress, progress));
     }
 
-    /// How long the runs have been going on.
+    /// Time since the start of the runs.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// How far they are.
+    /// Progress of the runs.
     pub fn outlook(&self) -> Outlook {
         let state = self.state();
         let tests = state.running.iter().filter_map(|run| {
@@ -275,7 +277,7 @@ impl Meter {
         state.forecast.outlook(self.begun.elapsed(), &tests)
     }
 
-    /// Requests sent, and those that are planned where their number is known.
+    /// Requests sent, and requests planned if their number is known.
     pub fn requests(&self) -> (u64, Option<u64>) {
         let state = self.state();
         let running = state.running.iter().map(|run| run.progress.requests());
@@ -284,7 +286,7 @@ impl Meter {
     }
 
     fn state(&self) -> MutexGuard<'_, MeterState> {
-        // Estimates of a thread that panicked are still estimates.
+        // Estimates of a thread that panicked are still valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -296,7 +298,7 @@ impl MeterState {
     }
 }
 
-/// Tells a meter of the tests of one run.
+/// Passes the tests of one run to a meter.
 #[derive(Debug)]
 pub struct RunMeter {
     pub(crate) meter: Arc<Meter>,
@@ -304,12 +306,12 @@ pub struct RunMeter {
     progress: Arc<Progress>,
     /// By [`record::TestId`].
     tests: Vec<(String, UserWork)>,
-    /// It does all its tests at once, from its beginning to its end.
+    /// All tests run at the same time, from beginning to end.
     is_load: bool,
 }
 
 impl RunMeter {
-    /// Of a run of this plan, of a group of runs alike, which raises these counts.
+    /// For a run of this plan, in a group of runs that are alike, with these counts.
     pub fn new(
         meter: &Arc<Meter>,
         group: usize,
@@ -329,7 +331,7 @@ impl RunMeter {
         }
     }
 
-    /// A test begins or ends, or something else happens.
+    /// Handles an event, such as the beginning or end of a test.
     pub fn event(&self, event: &Event) {
         match &event.kind {
             EventKind::TestStarted { test } if !self.is_load => {
@@ -350,7 +352,7 @@ impl Drop for RunMeter {
     }
 }
 
-/// What all users do in each test of a run, who pause at the same time, or in a load.
+/// Work of all users in each test of a run, with simultaneous pauses, or in a load.
 fn workloads(plan: &Plan, users: u32, drive: &Drive) -> Vec<(String, UserWork)> {
     let rounds = match drive {
         Drive::Rounds(rounds) => rounds,
@@ -441,7 +443,7 @@ mod tests {
         let mut forecast = forecast(&[(0, "Get", work(100.0, 0)), (0, "MkCol", work(1100.0, 0))]);
         forecast.add(&kind(0, "Get"), work(100.0, 0), Duration::from_secs(1));
         assert_eq!(left(&forecast, 1, &[]), Some(11.0));
-        // From its first requests on a test has a pace of its own.
+        // From its first requests on, a test has a pace of its own.
         let under_way = TestUnderWay {
             planned: work(1100.0, 0),
             sent: 100,

@@ -1,7 +1,7 @@
-//! What is shown while runs go on, and where reports are written.
+//! Display of running commands, and output of reports.
 //!
-//! Of all libraries only this one writes to standard output and standard error. It knows no command line: it is given
-//! requests, which the program makes of its options.
+//! Of all libraries, only this one writes to standard output and standard error. It has no command
+//! line: it takes requests, which the program makes from its options.
 
 pub mod bar;
 pub mod document_file;

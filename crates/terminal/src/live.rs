@@ -1,4 +1,4 @@
-//! How the figures of a load run look while it goes on.
+//! Figures of a load while it goes on.
 //!
 //! ```text
 //! 43 % =====>------  5.7 s left  10012/s  p50 412 µs  p99 1.20 ms  2 failed (2 wrong status)
@@ -12,7 +12,7 @@ use record::Outcome;
 use runner::live::LiveFigures;
 use stats::Outcomes;
 
-/// Seconds that a sparkline shows.
+/// Seconds in a sparkline.
 const SHOWN: usize = 40;
 /// Its steps.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -34,7 +34,7 @@ pub(crate) fn line_of(figures: &LiveFigures) -> String {
     line
 }
 
-/// A rate with as many digits as it deserves.
+/// A rate rounded to its precision.
 fn rate(rate: f64) -> String {
     let decimals = if rate < 9.95 { 1 } else { 0 };
     format!("{rate:.decimals$}")
@@ -55,12 +55,12 @@ fn failed(outcomes: &Outcomes) -> String {
     }
 }
 
-/// The last seconds of a run.
+/// Figures of the last seconds of a run.
 #[derive(Debug, Default)]
 pub(crate) struct History(VecDeque<Option<u64>>);
 
 impl History {
-    /// Another second.
+    /// Adds a second.
     pub(crate) fn push(&mut self, figures: &LiveFigures) {
         if self.0.len() == SHOWN {
             self.0.pop_front();
@@ -68,7 +68,7 @@ impl History {
         self.0.push_back(figures.times.map(|(_, p99)| p99));
     }
 
-    /// `p99 of each second ▁▁▂█▁ 0.98 .. 9.71 ms`; nothing before there are two of them.
+    /// `p99 of each second ▁▁▂█▁ 0.98 .. 9.71 ms`; `None` before the second second.
     pub(crate) fn line(&self) -> Option<String> {
         let times = || self.0.iter().flatten();
         let (least, most) = (times().min()?, times().max()?);
@@ -81,7 +81,7 @@ impl History {
     }
 }
 
-/// A character for each value, in proportion to the greatest; a blank where there is none.
+/// A character for each value, in proportion to the greatest; a blank without a value.
 pub(crate) fn sparkline(values: &[Option<u64>]) -> String {
     let most = values.iter().flatten().max().copied().unwrap_or(0).max(1);
     let step = |value: u64| {
@@ -91,8 +91,8 @@ pub(crate) fn sparkline(values: &[Option<u64>]) -> String {
     values.iter().map(|value| value.map_or(' ', step)).collect()
 }
 
-/// How far a run has come that ends after so many operations or so many seconds, whatever comes
-/// first: its share, and the seconds that are left if it goes on like this.
+/// Progress of a run that ends after a number of operations or seconds, whichever comes first: its
+/// share, and the seconds that are left at this pace.
 pub(crate) fn share_done(
     (done, requests): (u64, Option<u64>),
     (elapsed, duration): (f64, Option<f64>),

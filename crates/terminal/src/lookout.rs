@@ -1,27 +1,26 @@
-//! Warnings about a load run while it goes on, so that nobody waits ten minutes for an inconclusive
-//! result.
+//! Warnings about a load while it goes on, so that an inconclusive result is known early.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use record::{Generator, PlanRecord};
 use stats::{Lately, Warning, WarningKind, warnings_about};
 
-/// Seconds that are judged together: a single one has too many hiccups.
+/// Seconds that are judged together: a single one has too many outliers.
 const TOGETHER: usize = 5;
-/// Seconds before a warning that disqualifies is given again. Any other is given once.
+/// Seconds before a disqualifying warning is repeated. Any other is given once.
 const RESPITE: u64 = 10;
 
-/// What the last seconds were like, and what was said of them.
+/// State of the warnings about the last seconds.
 #[derive(Default)]
 pub(crate) struct Lookout {
     seconds: VecDeque<(Generator, Lately)>,
     second: u64,
-    /// When each kind of warning was given.
+    /// Second of the last warning of each kind.
     told: BTreeMap<WarningKind, u64>,
 }
 
 impl Lookout {
-    /// Looks at another second; says what there is to say.
+    /// Adds a second; returns new warnings.
     pub(crate) fn look(
         &mut self,
         generator: &Generator,
@@ -53,7 +52,7 @@ impl Lookout {
     }
 }
 
-/// Two pieces as one. Lateness is that of the later one, where it has any, and what ran out is
+/// Sums two intervals. Lateness is that of the later one, if it has any; exhausted resources are
 /// counted from the beginning of the run.
 fn both(sum: &Generator, next: &Generator) -> Generator {
     Generator {
@@ -63,7 +62,7 @@ fn both(sum: &Generator, next: &Generator) -> Generator {
     }
 }
 
-/// Two pieces as one. Percentiles are those of the later one, where it has any.
+/// Sums two intervals. Percentiles are those of the later one, if it has any.
 fn plus(sum: &Lately, next: &Lately) -> Lately {
     Lately {
         operations: sum.operations + next.operations,
@@ -89,7 +88,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A second of a generator at its ease, of four users who always have an operation under way.
+    /// A second of an idle generator, with four users who always have an operation in flight.
     fn second() -> (Generator, Lately) {
         let generator = Generator {
             test: TestId(0),

@@ -1,4 +1,4 @@
-//! Messages of the libraries: what they log is told as the program tells its own messages.
+//! Messages of the libraries: their log records are printed like messages of the program.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -9,9 +9,9 @@ const LIBRARIES: [&str; 2] = ["runner", "campaign"];
 
 struct MessageLogger;
 
-/// From now on their messages are told.
+/// From now on, their messages are printed.
 pub fn listen() {
-    // It fails only where there is a logger already.
+    // Fails only if there is a logger already.
     let _ = log::set_logger(&MessageLogger);
     log::set_max_level(LevelFilter::Info);
 }

@@ -1,4 +1,4 @@
-//! Where reports go.
+//! Output of reports.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,20 +14,21 @@ use crate::figure_files::{self, FigureRequest, PagePlace};
 use crate::screen::{self, ColorChoice, Screen};
 use crate::standard_output;
 
-/// Width where there is no terminal to ask.
+/// Width without a terminal.
 const USUAL_WIDTH: usize = 120;
 /// Indentation of the second line of a message.
 const INDENT: &str = "  ";
 
-/// Says something to the user on standard error. Text of a server may stand in it, so control
-/// characters are made visible; and a closed pipe is no reason to fail.
+/// Prints a message on standard error. It may quote a server, so control characters are made
+/// visible; a closed pipe is no error.
 pub fn tell(text: &str) {
     let line = |line| Screen::Messages.line(&report::clean(line), INDENT);
     let lines: Vec<String> = text.split('\n').map(line).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// Tells what another program has formatted, `colored` where it fits and otherwise as [`tell`] does.
+/// Prints a text formatted by another program: `colored` if colours are shown, otherwise `plain` as
+/// [`tell`] does.
 pub fn tell_formatted(plain: &str, colored: &str) {
     let fits = |line: &str| Screen::Messages.line(line, INDENT) == line;
     if plain.lines().all(fits) {
@@ -42,51 +43,51 @@ pub fn tell_formatted(plain: &str, colored: &str) {
     }
 }
 
-/// Shows lines on standard error that are not ours to fold.
+/// Prints lines on standard error without folding them.
 pub fn show(lines: &[String]) {
     let lines: Vec<String> = lines.iter().map(|line| report::clean(line)).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
-/// The answer to a question from several runs: in which formats, and where each goes.
+/// Formats and destinations of a result of several runs.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerRequest {
-    /// Where the text goes, instead of standard output.
+    /// Destination of the text, instead of standard output.
     pub output: Option<PathBuf>,
     /// The JSON document.
     pub json: Option<PathBuf>,
-    /// Where it goes as Markdown.
+    /// Destination of the Markdown.
     pub markdown: Option<PathBuf>,
     /// The page, and figures in files.
     pub figures: FigureRequest,
-    /// When the text has colours.
+    /// Colours of the text.
     pub color: ColorChoice,
 }
 
-/// The report of a run, likewise.
+/// Formats and destinations of the report of a run.
 #[derive(Debug, Clone, Default)]
 pub struct ReportRequest {
-    /// What all answers have.
+    /// Those that all results have.
     pub answer: AnswerRequest,
-    /// Rows as CSV.
+    /// Destination of rows as CSV.
     pub csv: Option<PathBuf>,
-    /// Rows and constraints as test cases.
+    /// Destination of rows and constraints as test cases.
     pub junit: Option<PathBuf>,
-    /// Samples as CSV.
+    /// Destination of samples as CSV.
     pub log: Option<PathBuf>,
     /// Layout of the text.
     pub layout: TextLayout,
 }
 
 impl ReportRequest {
-    /// Whether the samples are on standard output, instead of the text.
+    /// Samples go to standard output, instead of the text.
     fn logs_to_output(&self) -> bool {
         self.log.as_deref().is_some_and(standard_output::is)
     }
 }
 
-/// Refuses two documents of a report in one file, and places where nothing can be written, before anything is measured
-/// for them. Directories for pages and figures are made.
+/// Refuses two documents of a report in one file, and files that cannot be written, before anything
+/// is measured. Makes directories of pages and figures.
 pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
     if report.logs_to_output() && Screen::Output.is_terminal() {
         return Err(RunnerError::Usage(
@@ -96,7 +97,7 @@ pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
     check_answer(&report.answer, &[&report.csv, &report.junit, &report.log])
 }
 
-/// The same as [`check_report`] for an answer, and more documents that go with it.
+/// The same as [`check_report`] for a result of several runs, and further documents.
 pub fn check_answer(answer: &AnswerRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
     let documents = [&[&answer.json, &answer.markdown, &answer.output], more].concat();
     check(&documents, &answer.figures)
@@ -129,7 +130,7 @@ fn check(documents: &[&Option<PathBuf>], figures: &FigureRequest) -> Result<(), 
     figure_files::make_directories(figures)
 }
 
-/// Whether a file can be written there, as far as that can be known without writing it.
+/// Checks that a file can be written, as far as that is possible without writing it.
 pub fn check_place(place: &Path) -> Result<(), RunnerError> {
     let directory = match place.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -169,8 +170,8 @@ fn refuse_twice(places: &[&Path]) -> Result<(), RunnerError> {
     }
 }
 
-/// Prints a run, with what went on beside it, in all formats that were asked for. Each is attempted, so that a full disk for
-/// one does not take the others along.
+/// Prints a run and its loads beside it in all requested formats. Each is attempted, so that a full
+/// disk for one does not prevent the others.
 pub fn print(
     shown: PageRun<'_>,
     diagnosed: Option<Diagnosed>,
@@ -229,7 +230,7 @@ pub fn print(
     })
 }
 
-/// A report as a block of Markdown, which no line of it can end.
+/// A report as a fenced block of Markdown; no line of the report can end it.
 fn in_markdown(text: &impl Fn(bool, usize) -> String) -> String {
     let text = text(false, USUAL_WIDTH);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -244,8 +245,8 @@ pub fn draw(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runner
     written.and(figure_files::write(page, options))
 }
 
-/// Prints an answer: as a text, as JSON and with more documents where they are wanted, and the page
-/// that goes with it with its figures.
+/// Prints a result of several runs: as text, as JSON and with further documents if requested, with
+/// its page and figures.
 pub fn print_answer<'a>(
     page: &ReportPage<'_>,
     answer: &'a AnswerRequest,
@@ -262,8 +263,8 @@ pub fn print_answer<'a>(
     )
 }
 
-/// Prints documents and a text as [`print_all`] does, and the page that goes with them with its
-/// figures, where they are wanted. Each is attempted.
+/// Prints documents and a text as [`print_all`] does, with their page and figures if requested.
+/// Each is attempted.
 fn print_page<'a>(
     page: &ReportPage<'_>,
     answer: &'a AnswerRequest,
@@ -280,8 +281,8 @@ fn print_page<'a>(
     printed.and(figure_files::write(page, &answer.figures))
 }
 
-/// Prints documents and, unless one of them takes standard output, the text that is made for these
-/// colours and this width, if there is one. Each is attempted.
+/// Prints documents and, unless one of them goes to standard output, the text for these colours and
+/// this width, if there is one. Each is attempted.
 pub fn print_all<'a>(
     mut documents: Vec<(&'a Path, String)>,
     output: Option<&'a Path>,
@@ -317,7 +318,7 @@ pub fn print_all<'a>(
     }
 }
 
-/// Prints a list as a JSON document where that is wanted, and unless it takes standard output, as a
+/// Prints a list as a JSON document if requested; unless that goes to standard output, also as a
 /// text of this width.
 pub fn print_documents(
     json: Option<(&Path, String)>,
@@ -337,7 +338,7 @@ fn write(path: &Path, text: &str) -> Result<(), RunnerError> {
     write_with(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// Writes a file, or standard output for `-`, that is filled piece by piece.
+/// Writes a file, or standard output for `-`, that `fill` fills in pieces.
 pub fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -350,7 +351,7 @@ pub fn write_with(
     }
     let mut standard_output = io::stdout().lock();
     match fill(&mut standard_output).and_then(|()| standard_output.flush()) {
-        // Whoever closed the pipe has read enough: `prestan report | head`.
+        // The reader has closed the pipe: `prestan report | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(RunnerError::Local(format!(
             "writing to standard output failed: {error}"
@@ -359,7 +360,7 @@ pub fn write_with(
     }
 }
 
-/// Prints a list; `indent` stands before the second line of an item that takes several.
+/// Prints a list; `indent` precedes the second line of an item of several lines.
 pub fn print_list(
     items: impl IntoIterator<Item = String>,
     indent: &str,
@@ -378,12 +379,12 @@ pub fn print_named(items: &[(&str, String)]) -> Result<(), RunnerError> {
     print_list(lines, &" ".repeat(width + 1))
 }
 
-/// Prints a text for people, which has its own line breaks.
+/// Prints a text that has its own line breaks.
 pub fn print_described(text: &str) -> Result<(), RunnerError> {
     print_text(&Screen::Output.shown(text))
 }
 
-/// Prints a text as it is.
+/// Prints a text unchanged.
 pub fn print_text(text: &str) -> Result<(), RunnerError> {
     write(Path::new(standard_output::NAME), text)
 }

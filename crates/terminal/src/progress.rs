@@ -1,4 +1,4 @@
-//! How far the runs of a series are.
+//! Progress of the runs of a series.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::forecast::{Meter, RunMeter};
 use crate::output::tell;
 use crate::watch::{FRAME, Following, draw_outlook, time_left};
 
-/// Counts a run towards the progress of its series.
+/// Adds a run to the progress of its series.
 struct ProgressOfRun {
     series: Arc<RunsTogether>,
     meter: RunMeter,
@@ -41,14 +41,14 @@ impl Observer for ProgressOfRun {
     }
 }
 
-/// How long a series goes on.
+/// End of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesPace {
-    /// Until all runs are made that are planned with [`SeriesProgress::plan`].
+    /// After all runs planned with [`SeriesProgress::plan`].
     Planned,
-    /// For so long at most.
+    /// After this time at most.
     Within(Duration),
-    /// Until something is known.
+    /// When a result is known.
     Open,
 }
 
@@ -61,30 +61,30 @@ impl SeriesPace {
     }
 }
 
-/// Has Ctrl-C cancel what is measured as long as the guard is there; see [`SeriesConsole::on_interrupt`].
+/// Lets Ctrl-C cancel the measurement while the guard exists; see [`SeriesConsole::on_interrupt`].
 pub type OnInterrupt = fn(Cancel, MadeOnServers) -> Result<Guard, RunnerError>;
 
-/// How far all runs are, on standard error.
+/// Displays the progress of all runs on standard error.
 pub struct SeriesProgress {
     together: Arc<RunsTogether>,
     on_interrupt: OnInterrupt,
 }
 
-/// What all runs of a series count towards.
+/// State shared by all runs of a series.
 struct RunsTogether {
     bar: Option<TerminalBar>,
     following: Mutex<Option<Following>>,
     quiet: bool,
     meter: Arc<Meter>,
     pace: SeriesPace,
-    /// Tenths of all that a line was written for.
+    /// Tenths of the progress that were printed.
     told: AtomicUsize,
-    /// What is on servers, by URL; nothing more where it was told.
+    /// Leftovers on servers, by URL; `None` after they were reported.
     left: Mutex<BTreeMap<String, Option<LeftBehind>>>,
 }
 
 impl SeriesProgress {
-    /// Of a series that has not begun.
+    /// For a series that has not begun.
     pub fn new(pace: SeriesPace, quiet: bool, on_interrupt: OnInterrupt) -> SeriesProgress {
         let meter = Arc::new(Meter::default());
         let bar = if quiet {
@@ -107,7 +107,7 @@ impl SeriesProgress {
         }
     }
 
-    /// Adds steps to what is planned.
+    /// Adds steps to the planned work.
     pub fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
         for run in steps.flat_map(|step| &step.runs) {
             self.together
@@ -116,7 +116,7 @@ impl SeriesProgress {
         }
     }
 
-    /// Shows no longer how far the series is.
+    /// Ends the display.
     pub fn end(&self) {
         let mut following = self
             .together
@@ -147,7 +147,7 @@ impl SeriesConsole for SeriesProgress {
     }
 
     fn begin_step(&self, title: Option<&str>) {
-        // Not before: what is said of servers and passwords would come into the bar.
+        // Not before: messages about servers and passwords would be mixed with the bar.
         self.together.follow();
         match (&self.together.bar, title) {
             (Some(bar), Some(title)) => bar.set_message(title),
@@ -220,7 +220,7 @@ impl RunsTogether {
         }
     }
 
-    /// A line for each tenth is enough for a log.
+    /// Prints a line for each tenth, which is enough for a log.
     fn end_test(&self) {
         if self.quiet || self.bar.is_some() {
             return;
@@ -245,8 +245,8 @@ impl RunsTogether {
         }
     }
 
-    /// What stays on a server, once for all runs; what we left there ourselves also quietly. It is told when it
-    /// is known whether the server still runs.
+    /// Records a leftover on a server, once for all runs; our own also with `--quiet`. It is
+    /// reported when it is known whether the server still runs.
     fn left_behind(&self, left: &LeftBehind) {
         let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if left.own || !self.quiet {

@@ -9,8 +9,8 @@ use stats::MeasurementWindow;
 
 use crate::output;
 
-/// Writes the samples of a run, piece by piece. Where the windows of its measures are not known, the samples are read
-/// for them.
+/// Writes the samples of a run in pieces. If the windows of its measures are unknown, the samples
+/// are read for them first.
 pub fn write(
     path: &Path,
     run: &Recorded,

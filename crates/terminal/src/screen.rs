@@ -1,4 +1,4 @@
-//! What standard output and standard error can show: how many columns, which signs, colours, and whether lines move.
+//! Capabilities of standard output and standard error: columns, signs, colours, and moving lines.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -7,10 +7,10 @@ use std::ops::RangeInclusive;
 /// Narrowest and widest output on a terminal, in columns.
 const WIDTHS: RangeInclusive<usize> = 40..=160;
 
-/// Below this width, lines are folded that are otherwise left as they are: tables, excerpts and examples.
+/// Width below which tables, excerpts and examples are folded, too.
 const NARROW: usize = 60;
 
-/// Signs that this program writes, and what stands for them in ASCII.
+/// Signs of this program and their replacements in ASCII.
 const SIGNS: [(char, &str); 20] = [
     ('µ', "u"),
     ('±', "+-"),
@@ -24,7 +24,7 @@ const SIGNS: [(char, &str); 20] = [
     ('≤', "<="),
     ('²', "^2"),
     ('·', "*"),
-    // Those of a sparkline.
+    // Signs of a sparkline.
     ('▁', "_"),
     ('▂', "."),
     ('▃', "-"),
@@ -35,10 +35,10 @@ const SIGNS: [(char, &str); 20] = [
     ('█', "#"),
 ];
 
-/// When there are colours.
+/// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
+    /// On a terminal, unless environment variables decide otherwise.
     #[default]
     Auto,
     /// Always.
@@ -47,7 +47,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Where something is printed.
+/// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screen {
     /// Standard output.
@@ -57,7 +57,7 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// Whether somebody looks at it.
+    /// True for a terminal.
     pub fn is_terminal(self) -> bool {
         match self {
             Screen::Output => io::stdout().is_terminal(),
@@ -65,17 +65,17 @@ impl Screen {
         }
     }
 
-    /// What is drawn can be drawn anew.
+    /// Lines can be redrawn.
     pub(crate) fn has_bars(self) -> bool {
         self.is_terminal() && obeys(variable)
     }
 
-    /// Whether it has colours, of which this was said.
+    /// True if colours are shown with this option.
     pub fn has_colors(self, when: ColorChoice) -> bool {
         has_colors(when, self.is_terminal(), variable)
     }
 
-    /// Columns to keep to: those that `COLUMNS` says, or those of the terminal.
+    /// Width in columns: from `COLUMNS`, or of the terminal.
     pub fn columns(self) -> Option<usize> {
         let measured = || {
             let (width, _) = terminal_size::terminal_size().filter(|_| self.is_terminal())?;
@@ -84,12 +84,12 @@ impl Screen {
         said_columns().or_else(measured)
     }
 
-    /// Whether nothing but ASCII is shown.
+    /// Only ASCII is shown.
     pub fn is_ascii(self) -> bool {
         is_ascii(self.is_terminal(), variable)
     }
 
-    /// A text with line breaks of its own.
+    /// A text with its own line breaks.
     pub fn shown(self, text: &str) -> String {
         let text = self.in_its_signs(text);
         match self.columns() {
@@ -98,18 +98,20 @@ impl Screen {
         }
     }
 
-    /// A line, folded. One that begins with a blank is an excerpt or an example, and is folded only where it must be.
+    /// A line, folded. One that begins with a blank is an excerpt or an example, and is folded only
+    /// on narrow screens.
     pub fn line(self, line: &str, indent: &str) -> String {
         let line = self.in_its_signs(line);
         match self.columns() {
-            // Where there is little room, what continues an item does not stand below its second column.
+            // On a narrow screen, continuation lines are not indented to the second column of their
+            // item.
             Some(columns) if columns < NARROW => report::fold(columns, &line),
             Some(columns) if !line.starts_with(' ') => report::wrap(columns, "", indent, &line),
             _ => line,
         }
     }
 
-    /// A text without signs that are not shown.
+    /// A text with replacements for signs that cannot be shown.
     pub(crate) fn in_its_signs(self, text: &str) -> String {
         if self.is_ascii() {
             in_ascii(text)
@@ -119,7 +121,7 @@ impl Screen {
     }
 }
 
-/// The columns that `COLUMNS` says.
+/// Value of `COLUMNS`.
 pub(crate) fn said_columns() -> Option<usize> {
     let columns = variable("COLUMNS")?.parse().ok()?;
     Some(within_widths(columns))
@@ -134,12 +136,12 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
-/// Whether a terminal with this environment obeys escape sequences.
+/// True for a terminal that obeys escape sequences, according to this environment.
 fn obeys(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }
 
-/// As <https://no-color.org> and <https://bixense.com/clicolors> have it.
+/// Implements <https://no-color.org> and <https://bixense.com/clicolors>.
 fn has_colors(
     when: ColorChoice,
     to_terminal: bool,
@@ -157,8 +159,8 @@ fn has_colors(
     }
 }
 
-/// Whether nothing but ASCII is shown, as the C library decides it. Without any locale a terminal is taken for one that
-/// has no more, and what is read by programs is not.
+/// True if only ASCII is shown, decided as in the C library. Without any locale, a terminal is
+/// assumed to have only ASCII, and output for programs is not.
 fn is_ascii(to_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
@@ -168,8 +170,8 @@ fn is_ascii(to_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> boo
     })
 }
 
-/// The signs of this program as they are written without others than ASCII. Paths and URLs are left as they are, so that
-/// they can be copied.
+/// The signs of this program in ASCII. Paths and URLs are left as they are, so that they can be
+/// copied.
 fn in_ascii(text: &str) -> String {
     let plain = |sign: char| SIGNS.iter().find(|(of, _)| *of == sign);
     let mut all = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What a sink of background traffic receives, as lines of text or JSON.
+//! Output of a sink of background traffic, as lines of text or JSON.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use stats::units::human;
 
 use crate::output::print_text;
 
-/// What is known of a sink since the last look.
+/// State of a sink at the last look.
 pub struct SinkWatch {
     is_json: bool,
     sessions: Vec<SessionReading>,
@@ -20,7 +20,7 @@ pub struct SinkWatch {
 }
 
 impl SinkWatch {
-    /// Prints where a sink listens.
+    /// Prints the address of a sink.
     pub fn begin(sink: &SinkHandle, is_json: bool) -> Result<SinkWatch, RunnerError> {
         let watch = SinkWatch {
             is_json,
@@ -48,7 +48,7 @@ impl SinkWatch {
         print_text(&format!("{line}\n"))
     }
 
-    /// Prints what has happened since the last look.
+    /// Prints changes since the last look.
     pub fn look(&mut self, sink: &SinkHandle) -> Result<(), RunnerError> {
         let now = sink.readings();
         for session in &now {
@@ -125,7 +125,7 @@ impl SinkWatch {
     }
 }
 
-/// What each flow had in a second, in the order of the source's request.
+/// Counts of each flow in a second, in the order of the source's request.
 fn flows_json(session: &SessionReading, before: Option<&SessionReading>, span: Duration) -> Value {
     let of_group = |group: &FlowGroup| std::iter::repeat_n(group.transport, group.flows as usize);
     let transports = session.groups.iter().flat_map(of_group);
@@ -147,7 +147,7 @@ fn flows_json(session: &SessionReading, before: Option<&SessionReading>, span: D
     flows.map(flow).collect()
 }
 
-/// Mean jitter of flows, and the longest of their delay variations, where they have any.
+/// Mean jitter of flows, and the longest of their delay variations, if they have any.
 fn delays(flows: &[SinkCounts]) -> String {
     let known: Vec<_> = flows.iter().filter(|flow| flow.packets > 0).collect();
     let jitter: f64 = known.iter().map(|flow| flow.jitter_ns as f64).sum();

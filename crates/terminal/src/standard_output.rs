@@ -1,8 +1,8 @@
-//! What standard output is: whether it was closed when this program began (`>&-`), and whether a place is it, or one
-//! that several documents can go to.
+//! Properties of standard output: closed when this program began (`>&-`), the destination of a
+//! given path, or a destination for several documents.
 //!
-//! Where it was closed, the standard library opens /dev/null in its place, before `main`, so that what is written is lost
-//! without an error.
+//! If it was closed, the standard library opens /dev/null in its place, before `main`, so output
+//! would be lost without an error.
 
 use std::fs;
 use std::io;
@@ -10,20 +10,20 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is said then.
+/// Message if it was closed.
 pub const CLOSED: &str = "writing to standard output failed: it is closed";
 
-/// Stands for it where a file could stand.
+/// Stands for it where a file name is expected.
 pub const NAME: &str = "-";
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether nobody gets what is written to it.
+/// True if it was closed at the start.
 pub(crate) fn was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether this is standard output: `-`, or another name of what it goes to (/dev/stdout).
+/// True for standard output: `-`, or another name of its destination (/dev/stdout).
 pub fn is(place: &Path) -> bool {
     let is_same = || {
         let there = fs::metadata(place).ok()?;
@@ -33,9 +33,9 @@ pub fn is(place: &Path) -> bool {
     place.as_os_str() == NAME || (!was_closed() && is_same() == Some(true))
 }
 
-/// Whether nothing is kept of what is written there (/dev/null), whatever its name.
+/// True for /dev/null, under any name.
 pub(crate) fn discards(place: &Path) -> bool {
-    /// Its numbers, on all machines (null(4)).
+    /// Device numbers, on all machines (null(4)).
     const NULL: (u32, u32) = (1, 3);
     let there = fs::metadata(place);
     there.is_ok_and(|there| {
@@ -44,12 +44,13 @@ pub(crate) fn discards(place: &Path) -> bool {
 }
 
 extern "C" fn look() {
-    // SAFETY: it reads the flags of a descriptor, whether there is one or not.
+    // SAFETY: reads the flags of a descriptor, which need not exist.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-// SAFETY: the loader calls what stands in this section before the standard library begins, and `look` needs nothing of it.
+// SAFETY: the loader calls the functions of this section before the standard library begins, and
+// `look` uses nothing of it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = look;

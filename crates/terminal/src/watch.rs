@@ -1,4 +1,4 @@
-//! What is shown while a run goes on.
+//! Display of a run while it goes on.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,50 +18,51 @@ use crate::lookout::Lookout;
 use crate::output::{show, tell};
 use runner::words::roughly;
 
-/// How often something is drawn.
+/// Interval between two frames.
 pub const FRAME: Duration = Duration::from_millis(100);
 
-/// A warm-up that takes so many seconds more than was asked for is told of.
+/// Delay of a warm-up, beyond its option, after which it is reported.
 const SLOW_BEGINNING_S: f64 = 5.0;
 
-/// How much is told.
+/// Verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Talk {
-    /// What must be known.
+    /// Warnings and errors.
     Quiet,
-    /// How far all is, and warnings.
+    /// Progress, and warnings.
     Normal,
-    /// Each test and its events, too.
+    /// Also each test and its events.
     Verbose,
 }
 
-/// What is shown of a run.
+/// Options of the display of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleRequest {
-    /// How much is told.
+    /// Verbosity.
     pub talk: Talk,
-    /// Whether the heads of requests and responses are shown, too.
+    /// Heads of requests and responses are shown, too.
     pub shows_heads: bool,
 }
 
-/// Shows a run on standard error: a bar on a terminal, plain lines elsewhere.
+/// Displays a run on standard error: a bar on a terminal, plain lines elsewhere.
 pub struct Console {
     request: ConsoleRequest,
     bar: Option<TerminalBar>,
     progress: Arc<Progress>,
     plan: PlanRecord,
     live: Arc<LiveStatistics>,
-    /// Of a suite.
+    /// For a suite.
     meter: RunMeter,
     begun: Instant,
-    /// When the measured part began, of a load run.
+    /// Start of the measurement of a load.
     measuring: OnceLock<Instant>,
-    /// Tests that were measured, or of which it was told why not: others end where a run ends early.
+    /// Tests that were measured, or whose failure was reported: the others end when a run ends
+    /// early.
     reached: Mutex<BTreeSet<TestId>>,
 }
 
 impl Console {
-    /// Of a run with these counts and figures.
+    /// For a run with these counts and figures.
     pub fn new(
         request: ConsoleRequest,
         progress: Arc<Progress>,
@@ -90,7 +91,7 @@ impl Console {
         }
     }
 
-    /// Shows how far the run is until it is over; on a thread of its own, so that the run is not
+    /// Displays the progress until the run ends; on a thread of its own, so that the run is not
     /// disturbed.
     pub fn follow(self: &Arc<Self>) -> Following {
         let is_suite = self.plan.load.pace == Pace::Rounds;
@@ -161,8 +162,8 @@ impl Console {
         }
     }
 
-    /// Whether several connections take longer to get ready than the warm-up has to, though the server has responded
-    /// to a first request.
+    /// True if several connections take longer to get ready than the warm-up has, though the server
+    /// has responded to a first request.
     fn is_slow_to_begin(&self, elapsed: Duration) -> bool {
         let load = &self.plan.load;
         self.progress.is_reached()
@@ -179,7 +180,7 @@ impl Console {
         )
     }
 
-    /// Moves the bar of a load run, where there is one.
+    /// Moves the bar of a load, if there is one.
     fn draw(&self, elapsed: f64, line: &str) {
         let Some(bar) = &self.bar else { return };
         let load = &self.plan.load;
@@ -216,7 +217,7 @@ impl Console {
         self.tests_reached().contains(&test)
     }
 
-    /// A panic elsewhere leaves a set that is still right.
+    /// A panic elsewhere leaves a valid set.
     fn tests_reached(&self) -> MutexGuard<'_, BTreeSet<TestId>> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -282,7 +283,7 @@ impl Console {
             | EventKind::Goal(_)
             | EventKind::FirstAnswer { .. }
             | EventKind::ClosedSilently { .. } => None,
-            // The end of the program says it.
+            // Reported at the end of the program.
             EventKind::Aborted { .. } => None,
             EventKind::Interrupted => None,
         }
@@ -305,7 +306,8 @@ impl Observer for Console {
     fn event(&self, event: &Event) {
         self.meter.event(event);
         if let EventKind::MeasuringStarted { .. } = &event.kind {
-            // Only the first counts; a suite has many, and does not ask. It is told before its time.
+            // Only the first counts; a suite has many, and does not need it. Reported ahead of its
+            // time.
             self.measuring.get_or_init(|| {
                 self.live.begin(event.at);
                 let begun = self.begun + Duration::from_nanos(event.at);
@@ -320,18 +322,18 @@ impl Observer for Console {
             }
             _ => {}
         }
-        // What is left on a server is reported in any case.
+        // Leftovers on a server are always reported.
         let must = matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
         if let Some(line) = self.line(&event.kind)
             && (must || self.request.talk != Talk::Quiet)
         {
-            // One event is one line, whatever a server wrote.
+            // One event is one line, regardless of text from a server.
             self.say(&report::clean(&line));
         }
     }
 }
 
-/// Seconds that a load run takes at most, where that is known.
+/// Longest duration of a load in seconds, if known.
 fn seconds_of(plan: &PlanRecord) -> Option<f64> {
     match &plan.load.pace {
         Pace::Open { stages, .. } => {
@@ -343,11 +345,12 @@ fn seconds_of(plan: &PlanRecord) -> Option<f64> {
     }
 }
 
-/// Moves a bar to where the runs are: `1200 of 5000 requests, 2 failed  8 s, about 20 s left`.
+/// Moves a bar to the progress of the runs: `1200 of 5000 requests, 2 failed  8 s, about 20 s
+/// left`.
 pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
     let outlook = meter.outlook();
     let requests = match meter.requests() {
-        // More than planned where users went on until the slowest was through.
+        // More than planned if users went on until the slowest had finished.
         (sent, Some(planned)) => format!("{sent} of {} requests", planned.max(sent)),
         (sent, None) => format!("{sent} requests"),
     };
@@ -358,13 +361,13 @@ pub(crate) fn draw_outlook(bar: &TerminalBar, meter: &Meter, failed: &str) {
     bar.tick();
 }
 
-/// `about 20 s left`; nothing where it is not known, or when all is done.
+/// `about 20 s left`; `None` if unknown, or at the end.
 pub fn time_left(outlook: &Outlook) -> Option<String> {
     let left = outlook.left.filter(|left| !left.is_zero())?;
     Some(format!("about {} left", roughly(left.as_secs_f64())))
 }
 
-/// What a client sent or received, a line for each line of a head.
+/// A head that a client sent or received, line by line.
 fn heads(client: u32, said: &Said) -> Vec<String> {
     let lines: Vec<String> = match said {
         Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
@@ -375,7 +378,7 @@ fn heads(client: u32, said: &Said) -> Vec<String> {
     lines.map(|line| format!("[{client}] {line}")).collect()
 }
 
-/// Shows the heads of what happens outside of runs, and nothing else.
+/// Displays heads of messages outside of runs, and nothing else.
 pub struct HeadsOnly;
 
 impl Observer for HeadsOnly {
@@ -390,7 +393,7 @@ impl Observer for HeadsOnly {
     }
 }
 
-/// Something that is being shown; what is drawn goes when this goes.
+/// A running display; dropping it removes what is drawn.
 pub struct Following {
     bar: Option<TerminalBar>,
     over: Arc<AtomicBool>,
@@ -398,7 +401,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Draws a bar again and again, with so much time between, until all is over.
+    /// Draws a bar at this interval until the end.
     pub fn drawing(
         bar: Option<TerminalBar>,
         each: Duration,
@@ -415,7 +418,7 @@ impl Following {
         Following::begin(bar, drawn)
     }
 
-    /// Draws on a thread of its own, which `draw` ends when it is told that all is over.
+    /// Calls `draw` on a thread of its own, which ends when everything has ended.
     pub fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
     where
         F: FnOnce(&AtomicBool) + Send + 'static,
@@ -439,7 +442,7 @@ impl Drop for Following {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // The thread draws and nothing else; a panic of it is no reason for one of ours.
+            // A panic of the drawing thread must not affect this one.
             let _ = thread.join();
         }
         if let Some(bar) = &self.bar {

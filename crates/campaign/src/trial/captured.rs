@@ -18,16 +18,16 @@ use trace::{AnalysisLimits, ConnectionFigures, TracedRequest, contents};
 
 use super::{TrialFailure, TrialOutcome};
 
-/// Bytes that are kept of each packet: headers, and the first line of a request.
+/// Bytes kept of each packet: headers, and the first line of a request.
 const SNAP: u32 = 256;
 
-/// Connections of a capture: those of a background at 1 Gbit/s for half a minute.
+/// Most connections of a capture: those of a background at 1 Gbit/s for half a minute.
 const MOST_CONNECTIONS: usize = 16_384;
 
-/// Recordings under way, by host.
+/// Running recordings, by host.
 pub(super) struct TrialCaptures(Vec<(String, PathBuf, Recording)>);
 
-/// Captures that were read.
+/// Captures after they were read.
 pub(super) struct ReadCaptures(BTreeMap<String, ReadCapture>);
 
 struct ReadCapture {
@@ -66,7 +66,7 @@ impl TrialCaptures {
     /// Ends them all.
     pub(super) fn end(&mut self) -> Vec<(String, PathBuf, Result<u64, TrialFailure>)> {
         let ended = std::mem::take(&mut self.0).into_iter();
-        // Each takes a moment to read what is left: all at once.
+        // Each takes a moment to read the rest: end all at once.
         thread::scope(|scope| {
             let ending: Vec<_> = ended
                 .map(|(name, file, recording)| {
@@ -88,7 +88,8 @@ impl TrialCaptures {
     }
 }
 
-/// The device of a host; all, if it has several. A bare host has further devices, which pass the same frames.
+/// The device of a host; all devices if it has several. A bare host has further devices, which pass
+/// the same frames.
 fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
     let network = lab.network();
     let node = network.find(host).map(|node| &network.nodes[node]);
@@ -98,11 +99,11 @@ fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
     }
 }
 
-/// A response of so many bytes is a file, and not the answer to a question about the server.
+/// Smallest response that is a file, not the response to a query about the server.
 const SMALLEST_FILE: u64 = 64 << 10;
 
-/// Reads captures, and gathers the figures of their hosts. `span`: when background began, and when the captures were
-/// asked to end, in nanoseconds since 1970.
+/// Reads captures, and gathers the figures of their hosts. `span`: when background began and
+/// captures were ended, in nanoseconds since 1970.
 pub(super) fn read(
     lab: &BuiltLab,
     captures: Vec<(String, PathBuf, Result<u64, TrialFailure>)>,
@@ -119,7 +120,8 @@ pub(super) fn read(
         let host = lab.host(&name);
         let own_addresses: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
         let connections = connections(&name, &file, result)?;
-        // Programs first ask what the server is, and send half a second later; they go on for a tenth at most.
+        // Programs first query the server, and send half a second later; they go on for a tenth at
+        // most.
         let with_files = connections
             .iter()
             .filter(|own| sent_by(&own_addresses, own) >= SMALLEST_FILE);
@@ -149,7 +151,7 @@ fn sent_by(own: &[IpAddr], connection: &ConnectionFigures) -> u64 {
     sent.map(|direction| direction.payload_bytes).sum()
 }
 
-/// Whether an end of a connection is at a host with these addresses.
+/// True for an end of a connection at a host with these addresses.
 fn is_of(own: &[IpAddr], end: SocketAddr) -> bool {
     own.contains(&end.ip().to_canonical())
 }
@@ -218,7 +220,7 @@ fn host_figures(
     }
 }
 
-/// The study of timeouts over the round trips of what a host sent.
+/// The study of timeouts over the round trips of a host's packets.
 fn timeout_figures(name: &str, row: &RtoStudyRow, result: &mut TrialOutcome) {
     let Some([within, exceeded, far_exceeded, long_within, long_exceeded]) = row.table.shares()
     else {
@@ -247,7 +249,7 @@ fn timeout_figures(name: &str, row: &RtoStudyRow, result: &mut TrialOutcome) {
 }
 
 impl ReadCaptures {
-    /// The request of something that is measured, in the capture at its server, if there is one.
+    /// The measured request in the capture at its server, if there is one.
     pub(super) fn request(&self, lab: &BuiltLab, spec: &MeasuredSpec) -> Option<FoundRequest<'_>> {
         let capture = self.0.get(&spec.to)?;
         let addresses = |name: &str| -> Vec<IpAddr> {
@@ -276,7 +278,8 @@ impl ReadCaptures {
     }
 }
 
-/// Figures of a request, as the dissertation defines them. One that did not end has the longest time as its delay.
+/// Figures of a request, as the dissertation defines them. The delay of an unfinished one is the
+/// longest time.
 pub(super) fn figures(
     name: &str,
     found: Option<FoundRequest<'_>>,
@@ -315,7 +318,7 @@ pub(super) fn figures(
     }
 }
 
-/// Copies captures of a trial to where they are kept.
+/// Copies captures of a trial to the directory where they are kept.
 pub(super) fn keep(
     captures: &ReadCaptures,
     directory: &Path,
@@ -351,7 +354,7 @@ mod tests {
         for bytes in [&b""[..], b"no capture", &[0xff; 4096]] {
             assert!(failed(bytes).starts_with(begins));
         }
-        // A section header, and something that is no block.
+        // A section header, and bytes that are no block.
         let mut torn = Vec::new();
         PcapngWriter::new(&mut torn, "a test", None).unwrap();
         assert!(read(&torn).unwrap().is_empty());

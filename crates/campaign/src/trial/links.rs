@@ -1,4 +1,4 @@
-//! What the links of a laboratory did in a trial.
+//! Counters of the links of a laboratory in a trial.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use lab::{BuiltLab, LinkCounters};
 use super::{TrialFailure, TrialOutcome};
 use runner::laboratory::LATE;
 
-/// Share of its rate from which on a link counts as congested, even where senders keep its queue from becoming full.
+/// Utilisation from which a link counts as congested, even if senders keep its queue short.
 const BUSY: f64 = 0.9;
 
 /// Counters before background began.
@@ -15,7 +15,7 @@ pub(super) struct TrialLinks {
     begun: Instant,
     /// By link, and the end from which frames come.
     counters: Vec<[LinkCounters; 2]>,
-    /// Frames that devices had dropped: some are, while devices come up.
+    /// Frames dropped at devices before: some are while devices come up.
     dropped_at_devices: u64,
 }
 
@@ -30,8 +30,8 @@ impl TrialLinks {
         })
     }
 
-    /// What links with a rate carried. Returns whether a queue was full once, or a link busy nearly all the time, so that what
-    /// was sent need not have arrived.
+    /// Figures of links with a rate. Returns true if a queue was full once, or a link busy nearly
+    /// all the time, so that less may have arrived than was sent.
     pub(super) fn figures(
         &self,
         lab: &BuiltLab,
@@ -79,6 +79,6 @@ impl TrialLinks {
 }
 
 fn counters_of(lab: &BuiltLab, link: usize, from: usize) -> LinkCounters {
-    // Links that the kernel passes on by itself have none.
+    // Links of the kernel have no counters.
     lab.link_counters(link, from).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The paths of a trial before anything else begins: round trips, and the congestion control that is in force.
+//! The paths of a trial before anything else begins: round trips and congestion controls.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use lab::BuiltLab;
 use super::servers::{BARE_PORT, is_bare, is_ipv6};
 use super::{TrialFailure, TrialOutcome};
 
-/// Measures the round trip to the server of what is measured (the first by name), and notes the congestion control of
-/// all servers.
+/// Measures the round trip to the measured server (the first by name), and records the congestion
+/// control of all servers.
 ///
 /// # Errors
 ///
-/// A host cannot be reached, or has another congestion control than was planned.
+/// A host cannot be reached, or its congestion control is not the planned one.
 pub(super) fn probe(
     lab: &BuiltLab,
     trial: &TrialSpec,

@@ -13,15 +13,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{LOOK, TrialFailure};
 
-/// Lines of what a program reported that a failure repeats.
+/// Lines of a program's output that are repeated in a failure.
 const REPORTED_LINES: usize = 3;
 
-/// Variables that are for the user's servers, not for those of a laboratory.
+/// Variables for the user's servers, not for those of a laboratory.
 const CREDENTIALS: [&str; 4] = ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"];
 
 /// A program. Dropping it kills it.
 pub(super) struct LabProgram {
-    /// What it is for, in messages.
+    /// Its name in messages.
     label: String,
     child: Child,
     status: Option<ProcessStatus>,
@@ -29,7 +29,7 @@ pub(super) struct LabProgram {
     standard_error: PathBuf,
 }
 
-/// This program, with a command of it.
+/// This program with one of its commands.
 pub(super) fn prestan(command: &str) -> Result<Command, TrialFailure> {
     let program = env::current_exe();
     let program = program.map_err(TrialFailure::while_trying("finding this program"))?;
@@ -39,7 +39,7 @@ pub(super) fn prestan(command: &str) -> Result<Command, TrialFailure> {
 }
 
 impl LabProgram {
-    /// Starts it. What it prints goes to files of the laboratory.
+    /// Starts it. Its output goes to files of the laboratory.
     pub(super) fn start(
         lab: &BuiltLab,
         host: &str,
@@ -56,7 +56,7 @@ impl LabProgram {
         let creating = TrialFailure::while_trying("creating a file for what a program prints");
         let create = |path: &Path| File::create(path).map_err(&creating);
         for name in CREDENTIALS {
-            // What the recipe of its server has was set for it.
+            // Variables from the recipe of its server are for this program.
             if !command.get_envs().any(|(key, _)| key == name) {
                 command.env_remove(name);
             }
@@ -67,7 +67,8 @@ impl LabProgram {
             .stdin(Stdio::null())
             .stdout(create(&standard_output)?)
             .stderr(create(&standard_error)?)
-            // Ctrl-C in a terminal is for this process, which then ends the others in order.
+            // Ctrl-C in a terminal must reach only this process, which then ends the others in
+            // order.
             .process_group(0);
         let host = lab.host(host);
         let host = host.ok_or_else(|| TrialFailure::Failed(format!("{label}: no such host")))?;
@@ -80,16 +81,16 @@ impl LabProgram {
         })
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn status(&mut self) -> Option<ProcessStatus> {
         if self.status.is_none() {
-            // It is our own child, which nobody else waits for.
+            // It is a child of this process, waited for only here.
             self.status = self.child.try_wait().ok().flatten();
         }
         self.status
     }
 
-    /// Asks it to end.
+    /// Sends it a signal to end.
     pub(super) fn interrupt(&mut self) {
         if self.status().is_none() {
             // It may have ended meanwhile.
@@ -106,7 +107,7 @@ impl LabProgram {
         }
     }
 
-    /// Waits for its end, and kills it where that takes too long.
+    /// Waits for its end, and kills it after the time limit.
     pub(super) fn wait(&mut self, longest: Duration) -> Option<ProcessStatus> {
         let begun = Instant::now();
         while self.status().is_none() {
@@ -119,7 +120,7 @@ impl LabProgram {
         self.status
     }
 
-    /// Why its end is a failure.
+    /// Its end as a failure.
     pub(super) fn failed(&mut self) -> TrialFailure {
         let status = self.status();
         let status = status.map_or_else(|| "no end".to_owned(), |status| status.to_string());
@@ -133,7 +134,7 @@ impl LabProgram {
         })
     }
 
-    /// What it printed on standard output until now.
+    /// Its standard output so far.
     pub(super) fn printed(&self) -> String {
         fs::read_to_string(&self.standard_output).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Requests in the background, as http_load sends them: an open loop with a new connection for each.
+//! Background requests, sent as by http_load: an open loop with a new connection for each.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::programs::{LabProgram, prestan};
 use super::servers::{TrialServers, length_of};
 use super::{TOLERANCE, TrialFailure, TrialOutcome, TrialTask};
 
-/// Time after which http_load gives a request up.
+/// Time limit of a request in http_load.
 const TIMEOUT: &str = "60s";
 
-/// Most requests under way: http_load has as many at a given rate.
+/// Most concurrent requests: http_load has as many at a given rate.
 const MOST_UNDER_WAY: f64 = 1000.0;
 
-/// A rate below which there are none, in bit/s: rates cannot be 0.
+/// Rate in bit/s below which there are no requests: rates cannot be 0.
 const NOTHING: u64 = 1;
 
-/// Requests under way.
+/// Running background requests.
 pub(super) struct BackgroundRequests<'a> {
     name: &'a str,
     /// Planned rate of contents in bit/s.
@@ -31,7 +31,7 @@ pub(super) struct BackgroundRequests<'a> {
 }
 
 impl<'a> BackgroundRequests<'a> {
-    /// Begins to send them; `None` where there are none.
+    /// Begins to send them; `None` if there are none.
     pub(super) fn start(
         name: &'a str,
         spec: &RequestsSpec,
@@ -73,7 +73,7 @@ impl<'a> BackgroundRequests<'a> {
         }))
     }
 
-    /// What arrived of them until they were interrupted. Those under way may end a little later.
+    /// Arrived contents until the interruption. Requests in flight may end a little later.
     pub(super) fn figures(
         &self,
         is_congested: bool,
@@ -95,7 +95,7 @@ impl<'a> BackgroundRequests<'a> {
         result.figure(format!("{name}.share"), share);
         result.figure(format!("{name}.throughput"), share * self.rate);
         result.figure(format!("{name}.failed"), counted.failed as f64 / planned);
-        // The last of them is under way when they are interrupted.
+        // The last request is in flight at the interruption.
         let missing = planned - counted.files;
         if !is_congested && missing > (TOLERANCE * planned).max(1.0) {
             result.warn(format!(
@@ -110,14 +110,14 @@ impl<'a> BackgroundRequests<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct CountedRequests {
     planned: u64,
-    /// Those that were under way when it ended are not failed.
+    /// Requests in flight at the end have not failed.
     failed: u64,
-    /// Contents that arrived, in files: also parts of those that were under way at the end.
+    /// Arrived contents in files, including parts of those in flight at the end.
     files: f64,
 }
 
 impl CountedRequests {
-    /// Those that were planned before the end.
+    /// Counts requests planned before the end.
     fn of(samples: &[Sample], length: u64, end: Nanos) -> CountedRequests {
         let mut counted = CountedRequests::default();
         for sample in samples.iter().filter(|own| own.moments.planned <= end) {
@@ -131,7 +131,7 @@ impl CountedRequests {
         counted
     }
 
-    /// What arrived of what was planned.
+    /// Arrived share of what was planned.
     fn share(&self) -> Option<f64> {
         (self.planned > 0).then(|| self.files / self.planned as f64)
     }
@@ -168,7 +168,7 @@ mod tests {
     fn parts_of_contents_count_as_far_as_they_arrived() {
         let samples = [
             sample(Outcome::Ok, 1234, 10, 90),
-            // It went on behind the end.
+            // A request that went on after the end.
             sample(Outcome::Ok, 1234, 50, 150),
             sample(Outcome::Cancelled, 500, 0, 200),
             sample(Outcome::Cancelled, 500, 110, 200),

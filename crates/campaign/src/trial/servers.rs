@@ -18,7 +18,7 @@ use topology::LabNodeKind;
 use super::{LOOK, TrialFailure, TrialOutcome};
 use runner::laboratory::LATE;
 
-/// How long a bare host may take until its connections have ended.
+/// Time limit for the connections of a bare host to end.
 const TIME_WAIT: Duration = Duration::from_millis(1300);
 
 /// The port of a bare host.
@@ -29,24 +29,25 @@ pub(super) struct TrialServers {
     started: BTreeMap<String, RealServer>,
 }
 
-/// Whether a host is a server without an operating system.
+/// True if a host is a server without an operating system.
 pub(super) fn is_bare(lab: &BuiltLab, host: &str) -> bool {
     let network = lab.network();
     let node = network.find(host).map(|node| network.nodes[node].kind);
     matches!(node, Some(LabNodeKind::Bare(_)))
 }
 
-/// Whether the server of a host is addressed by IPv6.
+/// True if the server of a host is addressed by IPv6.
 pub(super) fn is_ipv6(trial: &TrialSpec, host: &str) -> bool {
     trial.servers.get(host).is_some_and(|server| server.ipv6)
 }
 
 impl TrialServers {
-    /// Starts the servers of a trial. A bare host is its own server, and may be named with the recipe `bare`.
+    /// Starts the servers of a trial. A bare host is its own server, and may be named with the
+    /// recipe `bare`.
     ///
     /// # Errors
     ///
-    /// A recipe is not known, or its server does not start.
+    /// A recipe is unknown, or its server does not start.
     pub(super) fn start(
         lab: &BuiltLab,
         (trial, cancel): (&TrialSpec, &Cancel),
@@ -83,7 +84,7 @@ impl TrialServers {
         Ok(servers)
     }
 
-    /// The URL of a path at the server of a host; of the collection that is measured without one.
+    /// The URL of a path at the server of a host; without a path, of the measured collection.
     pub(super) fn url(
         &self,
         lab: &BuiltLab,
@@ -105,7 +106,7 @@ impl TrialServers {
         }
     }
 
-    /// Gives a program what the server of a host expects of its clients.
+    /// Passes user, password and certificate of a host's server to a program.
     pub(super) fn introduce(&self, host: &str, command: &mut Command) {
         let Some(server) = self.started.get(host) else {
             return;
@@ -135,7 +136,7 @@ impl TrialServers {
     }
 }
 
-/// What bare hosts report of themselves. The captures have the rest.
+/// Figures that bare hosts report. Other figures are in the captures.
 pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialOutcome) {
     for node in &lab.network().nodes {
         let name = &node.name;
@@ -177,7 +178,8 @@ pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialOutcome) {
     }
 }
 
-/// The report of a bare host, when its connections have ended, which includes a TIME-WAIT of a second.
+/// The report of a bare host, when its connections have ended, which includes a TIME-WAIT of a
+/// second.
 fn ended_report(host: &BuiltHost<'_>) -> Option<BareHostReport> {
     let mut all = host.bare_report()?;
     let begun = Instant::now();
@@ -191,13 +193,13 @@ fn ended_report(host: &BuiltHost<'_>) -> Option<BareHostReport> {
     Some(all)
 }
 
-/// Gives a server the files that all have.
+/// Writes the common files to a server.
 fn furnish(server: &RealServer) -> Result<(), TrialFailure> {
     let writing = TrialFailure::while_trying("writing the files of a server");
     for (path, contents) in ServedFiles::paper().iter() {
         let file = server.storage().join(path.trim_start_matches('/'));
         fs::write(&file, contents).map_err(&writing)?;
-        // A server that runs as another user reads them, whatever the umask is.
+        // A server that runs as another user reads them, regardless of the umask.
         fs::set_permissions(&file, Permissions::from_mode(0o644)).map_err(&writing)?;
     }
     Ok(())

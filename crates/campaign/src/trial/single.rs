@@ -1,4 +1,4 @@
-//! A single request that is measured.
+//! A single measured request.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,13 +21,13 @@ pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Comman
     Ok(command)
 }
 
-/// What its client reports. Returns whether it ended.
+/// Figures that its client reports. Returns true if it ended.
 pub(super) fn figures(
     own: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<bool, TrialFailure> {
     let name = own.name;
-    // A program that was ended before it could begin has no record.
+    // A program that was ended before it began has no record.
     let run = rundir::load(&own.output);
     let sample = match (&run, own.is_unfinished) {
         (Ok(run), _) => run.samples.first(),

@@ -1,4 +1,4 @@
-//! A suite that is measured.
+//! A measured suite.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,8 @@ pub(super) fn command(
     url: &str,
     run: &Path,
 ) -> Result<Command, TrialFailure> {
-    // The program has another working directory. What lies here under the name of a built-in suite is not meant.
+    // The program has another working directory. A local file with the name of a built-in suite is
+    // not used.
     let is_built_in = BuiltinFile::find(SUITES, suite).is_some();
     let path = fs::canonicalize(suite).ok().filter(|_| !is_built_in);
     let file = path.unwrap_or_else(|| suite.into());
@@ -47,7 +48,7 @@ pub(super) fn figures(
             figures_of(name, &summary, result);
             Ok(())
         }
-        // A program that was ended before it could begin has no record.
+        // A program that was ended before it began has no record.
         Err(_) if own.is_unfinished => Ok(()),
         Err(why) if own.program.status().is_some_and(|own| own.success()) => Err(TrialFailure::of(
             &format_args!("{name}: its suite has no figures: {why}"),
@@ -56,7 +57,7 @@ pub(super) fn figures(
     }
 }
 
-/// What its record says.
+/// Summary of its record.
 fn summary_of(run: &Path) -> Result<Summary, RunDirError> {
     let Recorded {
         plan,
@@ -79,7 +80,7 @@ fn figures_of(name: &str, summary: &Summary, result: &mut TrialOutcome) {
         times(&of_row, row.response.as_ref(), result);
         result.maybe(format!("{of_row}.rate"), row.per_second);
     }
-    // The time to load a page has all its files, connecting included.
+    // The load time of a page includes all its files, and connecting.
     for page in summary.pages.iter().flat_map(|all| &all.pages) {
         let of_page = format!("{name}.{}.page", page.page.name);
         times(&of_page, page.visits.load.as_ref(), result);

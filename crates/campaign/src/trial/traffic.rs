@@ -1,4 +1,5 @@
-//! Background traffic of a trial: a sink in every host that receives, a source in every host that sends.
+//! Background traffic of a trial: a sink in every host that receives, a source in every host that
+//! sends.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,13 +18,14 @@ use report::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson};
 use super::programs::{LabProgram, prestan};
 use super::{ENDING, LOOK, TOLERANCE, TrialFailure, TrialOutcome, TrialTask};
 
-/// The port at which sinks agree with sources.
+/// Port at which sinks and sources agree.
 const PORT: u16 = 7000;
 
-/// How long a sink may take until it listens.
+/// Time limit for a sink to listen.
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long both may be silent: their connection passes the bottleneck, too. They end with the laboratory in any case.
+/// Longest silence of both: their connection passes the bottleneck, too. They end with the
+/// laboratory in any case.
 const SILENCE: &str = "2m";
 
 /// Bytes of a token.
@@ -39,7 +41,7 @@ pub(super) struct TrialTraffic {
     ends: Vec<(String, String)>,
 }
 
-/// What one host sends.
+/// The traffic that one host sends.
 struct TrialSource {
     host: String,
     document: PathBuf,
@@ -117,7 +119,7 @@ impl TrialTraffic {
             command.arg(&self.token).arg("--json").arg(&document);
             command.args(["--silence", SILENCE]);
             for sink in sinks {
-                // The name has the addresses of both versions of IP in the laboratory.
+                // In the laboratory, the name has the addresses of both versions of IP.
                 command.args(["--sink", &format!("{sink}={sink}:{PORT}")]);
             }
             let label = format!("traffic, source in {host}");
@@ -130,7 +132,7 @@ impl TrialTraffic {
         Ok(())
     }
 
-    /// A source or sink that has ended by itself is a failure, unless the load is over.
+    /// A source or sink that has ended by itself is a failure, unless the load has ended.
     pub(super) fn check(&mut self) -> Result<(), TrialFailure> {
         for source in &mut self.sources {
             if source
@@ -149,7 +151,7 @@ impl TrialTraffic {
         Ok(())
     }
 
-    /// Asks the sources to end.
+    /// Interrupts the sources.
     pub(super) fn interrupt(&mut self) {
         for source in &mut self.sources {
             source.program.interrupt();
@@ -166,7 +168,7 @@ impl TrialTraffic {
         }
     }
 
-    /// What arrived of it.
+    /// Figures of the traffic that arrived.
     pub(super) fn figures(
         &self,
         is_congested: bool,
@@ -220,7 +222,8 @@ fn planned(spec: &TrialTrafficSpec) -> Result<(String, Vec<(String, String)>), S
     Ok((name.clone(), ends.into_iter().collect()))
 }
 
-/// Mean rate at the sinks in bit/s, without the first second, in which flows begin; `None` where there is no other.
+/// Mean rate at the sinks in bit/s, without the first second, in which flows begin; `None` if there
+/// is no other.
 fn steady_rate(seconds: &[BackgroundSecondJson], component: usize) -> Option<f64> {
     let (mut bits, mut span) = (0.0, 0.0);
     for pair in seconds.windows(2) {
@@ -291,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    /// The document of two components of which the second receives these bits in these seconds.
+    /// The document of two components; the second one receives these bits in these seconds.
     fn document(seconds: &[(u64, u64)]) -> BackgroundJson {
         let component = |name: &str| BackgroundComponent {
             name: name.to_owned(),
@@ -364,7 +367,7 @@ mod tests {
         assert_eq!(found, [960.0, 0.25]);
         assert_eq!(result.facts["congestion of traffic other, source"], "reno");
         assert_eq!((result.facts.len(), result.warnings.len()), (1, 1));
-        // In less than two seconds, the rate is that of all the time.
+        // In less than two seconds, the rate is that of the whole time.
         let (found, result) = figures(None, true);
         assert_eq!(found, [800.0, 0.25]);
         assert_eq!(result.warnings.len(), 0);

@@ -1,11 +1,11 @@
-//! Figures as PNG, which a program that was built with the feature `png` can make.
+//! Figures as PNG, if the program was built with the feature `png`.
 
 use std::collections::BTreeSet;
 
 #[cfg(not(feature = "png"))]
 use runner::RunnerError;
 
-/// Refuses a picture that this program cannot make, before anything is measured for it.
+/// Refuses PNG that this program cannot draw, before anything is measured.
 #[cfg(not(feature = "png"))]
 pub(super) fn check() -> Result<(), RunnerError> {
     Err(RunnerError::Usage(
@@ -28,7 +28,7 @@ pub(super) use drawn::{check, png};
 pub(super) struct PngPicture {
     /// The file.
     pub(super) bytes: Vec<u8>,
-    /// Letters of the figure that its font lacks: in their places is nothing.
+    /// Characters of the figure that its font lacks: they are left blank.
     pub(super) missing: BTreeSet<char>,
 }
 
@@ -43,7 +43,8 @@ mod drawn {
 
     use super::PngPicture;
 
-    /// Noto Sans (SIL Open Font License 1.1), with the letters of Europe only: a machine in a rack has no font.
+    /// Noto Sans (SIL Open Font License 1.1), with the letters of Europe only: a machine in a rack
+    /// has no font.
     const FONT: &[u8] = include_bytes!("../../font/NotoSans-Regular.ttf");
     const FONT_NAME: &str = "Noto Sans";
 
@@ -57,7 +58,7 @@ mod drawn {
         usvg::Options {
             font_family: FONT_NAME.to_owned(),
             fontdb: Arc::new(fonts),
-            // Whatever font the SVG asks for: there is one.
+            // The only font, regardless of the one in the SVG.
             font_resolver: usvg::FontResolver {
                 select_font: Box::new(|_, fonts| fonts.faces().next().map(|face| face.id)),
                 select_fallback: usvg::FontResolver::default_fallback_selector(),
@@ -89,7 +90,8 @@ mod drawn {
         Ok(PngPicture { bytes, missing })
     }
 
-    /// Adds the letters of all texts whose glyph is the first of the font, which stands for those that it lacks.
+    /// Adds the letters of all texts whose glyph is the first of the font, which stands for missing
+    /// ones.
     fn add_missing(group: &Group, missing: &mut BTreeSet<char>) {
         for node in group.children() {
             match node {
@@ -154,7 +156,7 @@ mod drawn {
             assert!(told.contains("broken"), "{told}");
         }
 
-        /// Symbols are lines without a length, which not every program draws.
+        /// Symbols are lines without a length, which some programs do not draw.
         #[test]
         fn styles_and_symbols_are_drawn() {
             let svg = |marks: &str| {
