@@ -1,5 +1,4 @@
-//! Background traffic that went on beside a run: what was planned, what the sinks saw, second by second, and the
-//! totals.
+//! Background traffic beside a run: its plan, counts of its sinks second by second, and totals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,24 +15,24 @@ pub struct BackgroundRecord {
     pub load: String,
     /// Seed of its schedules.
     pub seed: u64,
-    /// Both ends are in the process that measured, on loopback.
+    /// Both ends are in the measuring process, on loopback.
     pub in_process: bool,
-    /// Whether the rates of its flows are constant, all or some of them, so that it was checked that they are stable.
+    /// The stability of its flows was checked: at least some of them have constant rates.
     pub checked_stable: bool,
     /// Its components, in each direction. Readings have their figures in this order.
     pub components: Vec<BackgroundComponent>,
-    /// Other programs that send beside them.
+    /// Programs that send beside them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<BackgroundGenerator>,
 }
 
-/// Another program that sends, with its sink.
+/// A program that sends, with its sink.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundGenerator {
-    /// Its name in the traffic file; with `#2` for the second instance.
+    /// Name in the traffic file; with `#2` for the second instance.
     pub name: String,
-    /// Program and arguments of the source, as they are in the file.
+    /// Program and arguments of the source, as in the file.
     pub command: Vec<String>,
     /// The same of the sink; empty without one.
     pub sink_command: Vec<String>,
@@ -47,44 +46,47 @@ pub struct BackgroundComponent {
     pub name: String,
     /// `tcp` or `udp`.
     pub protocol: String,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u32,
-    /// Planned mean rate of all of them, in bits of payload per second; `None` for as much as the network takes.
+    /// Planned mean rate of all flows in bits of payload per second; `None` for as much as the
+    /// network takes.
     pub planned_bps: Option<f64>,
 }
 
-/// What has happened to the flows of one component in an interval, or until their end.
+/// Counts of the flows of one component in an interval, or until their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundCounts {
-    /// Bytes of payload that were sent.
+    /// Sent bytes of payload.
     pub sent_bytes: u64,
-    /// Bytes of payload that the sink received.
+    /// Bytes of payload received by the sink.
     pub received_bytes: u64,
-    /// Datagrams that the sink received, or blocks of streams with time stamps.
+    /// Datagrams received by the sink, or blocks of streams with time stamps.
     pub received: u64,
-    /// Datagrams that were lost.
+    /// Lost datagrams.
     pub lost: u64,
-    /// Those of them for which the socket buffer of the sink had no room, so that the network did not lose them.
+    /// Lost datagrams for which the socket buffer of the sink had no space: the network did not
+    /// lose them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
-    /// Datagrams that arrived again.
+    /// Datagrams that arrived more than once.
     pub duplicates: u64,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     pub retransmissions: u64,
-    /// Interarrival jitter at the end of the interval (RFC 3550), mean of the flows; `None` of flows without
-    /// time stamps.
+    /// Interarrival jitter at the end of the interval (RFC 3550), mean of the flows; `None` for
+    /// flows without time stamps.
     pub jitter: Option<Nanos>,
-    /// The longest one-way delay above the shortest of its flow (RFC 5481), of all flows; `None` of flows without
-    /// time stamps.
+    /// The longest one-way delay above the shortest of its flow (RFC 5481), of all flows; `None`
+    /// for flows without time stamps.
     pub delay_variation: Option<Nanos>,
-    /// Times without a byte; `None` of flows with time stamps.
+    /// Times without a byte; `None` for flows with time stamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<BackgroundStalls>,
-    /// Blocks that the source did not send because it was too late for them, because they exceeded what was agreed, or
-    /// because its system refused them. Those for which a stream had no room are not among them.
+    /// Blocks that the source did not send because it was too late for them, because they exceeded
+    /// the agreed rate, or because its system refused them. Blocks for which a stream had no space
+    /// are not included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent_blocks: u64,
     /// Flows whose connection failed.
@@ -92,14 +94,14 @@ pub struct BackgroundCounts {
     pub failed_flows: u64,
 }
 
-/// Times without a byte of streams, each longer than 200 ms. In an interval: those that became that long in it, and by
-/// how much all of them grew.
+/// Times without a byte in streams, each longer than 200 ms. In an interval: those that became that
+/// long in it, and the growth of all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundStalls {
-    /// How many, of all flows.
+    /// Number in all flows.
     pub count: u64,
-    /// Their length, of all flows together.
+    /// Total length in all flows.
     pub total: Nanos,
 }
 
@@ -107,7 +109,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What sources and sinks counted in an interval of about a second.
+/// Counts of sources and sinks in an interval of about a second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundReading {
     /// Length of the interval.
@@ -120,11 +122,11 @@ pub struct BackgroundReading {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundTotals {
-    /// The time of which they are, where a sink died: until its last report.
+    /// Time that the totals cover if a sink died: until its last report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<Nanos>,
-    /// From the first to the last byte that its sink received; `None` where it received none. Where this is longer than
-    /// the time in which was sent, it is the time of what was received.
+    /// From the first to the last byte that its sink received; `None` if it received none. If this
+    /// is longer than the time of sending, the rate of reception is per this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_for: Option<Nanos>,
     /// Counts; delay variation and jitter are those of the last interval.
@@ -133,63 +135,64 @@ pub struct BackgroundTotals {
     pub delay_p50: Option<Nanos>,
     /// 99th percentile of the delay variation: the largest of its flows.
     pub delay_p99: Option<Nanos>,
-    /// Congestion control at the source, each that some flow had once.
+    /// Congestion controls at the source: each that some flow had at some time.
     pub source_congestion: Vec<String>,
     /// The same at the sink.
     pub sink_congestion: Vec<String>,
-    /// Blocks that were not sent: too late for them, beyond the rate that was agreed, or refused by the system.
+    /// Blocks that were not sent: too late for them, beyond the agreed rate, or refused by the
+    /// system.
     pub unsent_blocks: u64,
     /// Flows whose connection failed.
     pub failed_flows: u32,
 }
 
-/// How background traffic ended.
+/// The end of background traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundEnd {
-    /// The time of which the totals are, from its beginning to its end; of components with a time of their own, that.
+    /// Time that the totals cover, from beginning to end; some components have a time of their own.
     pub elapsed: Nanos,
     /// In the order of the plan.
     pub components: Vec<BackgroundTotals>,
-    /// How well schedules were kept.
+    /// Accuracy of the schedules.
     pub pacing: BackgroundPacing,
-    /// Why it ended before the measurement did; `None` where it did not.
+    /// The reason, if it ended before the measurement.
     pub failure: Option<String>,
-    /// What other programs report of themselves, in the order of the plan.
+    /// Reports of other programs, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<BackgroundGeneratorEnd>,
 }
 
-/// How another program ended, and its own figures, which nobody has checked.
+/// The end of another program, and figures from its own report, which are not verified.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundGeneratorEnd {
     /// Exit status or signal of the source.
     pub status: String,
-    /// Why a report could not be read; `null` where all were read.
+    /// The reason why a report could not be read; `null` if all were read.
     pub report_error: Option<String>,
-    /// Seconds in which it sent.
+    /// Time of sending in seconds.
     pub seconds: Option<f64>,
-    /// Bytes that it sent.
+    /// Sent bytes.
     pub sent_bytes: Option<u64>,
-    /// Bytes that its sink received.
+    /// Bytes received by its sink.
     pub received_bytes: Option<u64>,
-    /// Datagrams that it sent.
+    /// Sent datagrams.
     pub packets: Option<u64>,
-    /// Datagrams that were lost.
+    /// Lost datagrams.
     pub lost: Option<u64>,
     /// Jitter in nanoseconds, as the program defines it.
     pub jitter_ns: Option<Nanos>,
     /// Mean one-way delay in nanoseconds, by the clocks of both ends.
     pub mean_delay_ns: Option<Nanos>,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     pub retransmissions: Option<u64>,
 }
 
-/// How long after their moments blocks were sent.
+/// Delay of blocks after their scheduled moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundPacing {
-    /// Blocks with a moment.
+    /// Scheduled blocks.
     pub blocks: u64,
     /// Median in nanoseconds.
     pub p50_ns: Nanos,
@@ -200,16 +203,16 @@ pub struct BackgroundPacing {
 }
 
 impl BackgroundCounts {
-    /// Share of the datagrams that were lost; `None` where there were none.
+    /// Share of lost datagrams; `None` if there were none.
     pub fn loss(&self) -> Option<f64> {
         let all = self.lost.saturating_add(self.received);
         (all > 0).then(|| self.lost as f64 / all as f64)
     }
 
-    /// Adds what happened at another time, or to other flows: counts are added up, and of delay variation and jitter
-    /// the larger one is kept.
+    /// Adds another interval, or other flows: counts are added up, and the larger delay variation
+    /// and jitter are kept.
     pub fn add(&mut self, other: &BackgroundCounts) {
-        // Counts of a sink may be anything.
+        // Counts of a sink are not trusted: the sum must not overflow.
         let add = |own: &mut u64, more: u64| *own = own.saturating_add(more);
         add(&mut self.sent_bytes, other.sent_bytes);
         add(&mut self.received_bytes, other.received_bytes);

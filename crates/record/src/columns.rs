@@ -1,6 +1,6 @@
-//! The columns of samples: what files of samples have, in `samples-*.parquet` and in `--log`.
+//! The columns of samples, in `samples-*.parquet` and in `--log`.
 //!
-//! Each column stands here once, with how a cell comes from a sample and goes back into one.
+//! Each column is declared once, with the conversion between cells and samples.
 
 use crate::{Connect, HttpVersion, MeasureId, Outcome, PlanRecord, Sample, Segments, Timing};
 
@@ -9,21 +9,21 @@ use crate::{Connect, HttpVersion, MeasureId, Outcome, PlanRecord, Sample, Segmen
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What its cells hold.
+    /// Type of its cells.
     pub holds: Holds,
     /// Every sample of every run has a cell in it.
     pub is_required: bool,
-    /// Samples of a run of that plan may have something in it that a [blank](Sample::blank) one has not. Where they
-    /// cannot, the column is there all the same, without a cell, so that all runs have the same columns.
+    /// Samples of a run of that plan may have a value in it that a [blank](Sample::blank) one has
+    /// not. Otherwise the column is empty, so that all runs have the same columns.
     pub is_needed: fn(&PlanRecord) -> bool,
     /// The cell of a sample.
     pub of: fn(&Sample) -> Cell,
-    /// Puts a cell into a sample, the columns in their order; `None` where the cell cannot be one of this
-    /// column.
+    /// Puts a cell into a sample, with the columns in their order; `None` if the cell is invalid in
+    /// this column.
     pub put: fn(&mut Sample, Cell) -> Option<()>,
 }
 
-/// What the cells of a column hold.
+/// Type of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// Names of measures of the plan.
@@ -41,19 +41,20 @@ pub enum Holds {
 /// A cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cell {
-    /// There is none: the operation did not come so far, or has no such thing.
+    /// No value: the operation did not get so far, or has no such property.
     Absent,
     /// A number.
     Number(i64),
     /// Yes or no.
     Flag(bool),
-    /// A measure of the plan, or one of the words of the column, by its place.
+    /// A measure of the plan, or one of the words of the column, by its index.
     Place(usize),
 }
 
-/// Times are nanoseconds since the run began; absent where the operation did not come so far.
-/// `timing` is the clock that gave *sent* and *first*: `user`, `kernel`, or `missed` where a stamp of the
-/// kernel never came; `bias_ns` is what user space would have added to the response time.
+/// All columns. Times are nanoseconds since the run began; absent if the operation did not get so
+/// far. `timing` is the clock of *sent* and *first*: `user`, `kernel`, or `missed` if a kernel time
+/// stamp never arrived; `bias_ns` is the amount by which a user-space clock would have
+/// over-reported the response time.
 pub const COLUMNS: [Column; 31] = [
     required(
         "measure",
@@ -377,7 +378,7 @@ const fn optional(
     }
 }
 
-/// A column that only some runs need; nothing fills it where that is none.
+/// A column that only some runs need; it is empty in others.
 const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
     Column {
         is_required: false,
@@ -386,14 +387,14 @@ const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
     }
 }
 
-/// Puts a value into its place.
+/// Sets a field.
 fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
     *place = value?;
     Some(())
 }
 
 impl Cell {
-    /// A count or a time; files hold numbers with a sign.
+    /// A count or a time; files have signed numbers.
     fn of(number: u64) -> Cell {
         Cell::Number(number.cast_signed())
     }
@@ -428,12 +429,12 @@ impl Cell {
         u64::try_from(self.number()?).ok()
     }
 
-    /// A number of few digits.
+    /// A small number.
     fn small<T: TryFrom<u64>>(self) -> Option<T> {
         self.count()?.try_into().ok()
     }
 
-    /// No number, or one of few digits.
+    /// No number, or a small one.
     fn some_small<T: TryFrom<u64>>(self) -> Option<Option<T>> {
         match self {
             Cell::Absent => Some(None),

@@ -1,4 +1,4 @@
-//! What happened beside the measured operations.
+//! Events beside the measured operations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,171 +18,173 @@ pub struct TestId(pub u16);
 /// Something that happened at a moment of the run: one line of `events.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When, nanoseconds since the run began.
+    /// Nanoseconds since the run began.
     pub at: Nanos,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub kind: EventKind,
 }
 
-/// What can happen beside measured operations. Texts carry no credential.
+/// Kinds of events. Texts have redacted credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
     /// A test began with its set-up.
     TestStarted {
-        /// Which.
+        /// The test.
         test: TestId,
     },
-    /// All users were through with set-up and warm-up, and the measured part began. In a load run,
-    /// all of them are at work from this moment on, and the measurement window begins here.
+    /// All users had completed set-up and warm-up, and the measured part began. In a load, all of
+    /// them are at work from this moment on, and the measurement window begins.
     MeasuringStarted {
-        /// Which.
+        /// The test.
         test: TestId,
     },
     /// No further operation counts: the time was over, users had done their share, or the schedule
-    /// was through. The measurement window ends here. Users may go on, uncounted, until the last
-    /// operation has ended that counts.
+    /// had ended. The measurement window ends. Users may go on, uncounted, until the last counted
+    /// operation has ended.
     MeasuringEnded {
-        /// Which.
+        /// The test.
         test: TestId,
     },
-    /// How the generator fared in the measured part of a test.
+    /// Measurements of the load generator in the measured part of a test.
     Generator(Generator),
-    /// The clock that the kernel's stamps are taken from was set while the run went on. Operations
-    /// that straddle the step have no response time.
+    /// The clock of the kernel's time stamps was set during the run. Operations that straddle the
+    /// step have no response time.
     ClockStepped {
-        /// Nanoseconds that it went forward, negative for back.
+        /// Nanoseconds forward; negative for back.
         by: i64,
     },
-    /// How near a load run came to what it was to go on for (`p99 ±5%`).
+    /// Distance of a load from its goal (`p99 ±5%`).
     Goal(Goal),
-    /// From now on so many users of a closed loop are at work.
+    /// From now on, this number of users of a closed loop is at work.
     LoadChanged {
         /// Users at work.
         users: u32,
-        /// How many changes there were before: the phase of the samples that follow.
+        /// Number of changes before: the phase of the samples that follow.
         phase: u16,
     },
-    /// The measurement of a test, or of the run, was ended before its time. What follows it does not count.
+    /// The measurement of a test, or of the run, was ended early. Later operations do not count.
     EndedEarly {
-        /// By what.
+        /// The reason.
         by: EndedBy,
     },
-    /// A test ended; its clean-up is done as well.
+    /// A test ended, including its clean-up.
     TestEnded {
-        /// Which.
+        /// The test.
         test: TestId,
     },
-    /// The server cannot do what the test needs; nothing was measured, or no longer.
+    /// The server cannot execute the test; nothing was measured, or not any more.
     NotSupported {
-        /// Which.
+        /// The test.
         test: TestId,
-        /// The step that the server does not support; `None` where the server does not claim what
-        /// the whole test needs.
+        /// The step that the server does not support; `None` if the server does not declare support
+        /// for the whole test.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<MissingStep>,
-        /// What the server said, method and status for example.
+        /// The evidence, such as method and status.
         evidence: String,
     },
     /// Set-up, warm-up or an unmeasured step failed, so that the test could not be measured.
     TestFailed {
-        /// Which.
+        /// The test.
         test: TestId,
-        /// What was attempted, on what, and what came back.
+        /// The attempt, its target, and the response.
         evidence: String,
     },
-    /// A measured operation failed. Of each measure, the first few and the first of each outcome and
-    /// status are described.
+    /// A measured operation failed. Of each measure, the first few and the first of each outcome
+    /// and status are described.
     OperationFailed {
-        /// Which.
+        /// The measure.
         measure: MeasureId,
-        /// Who.
+        /// The user.
         user: u32,
         /// Number of the request, as in `X-Prestan`.
         number: u64,
-        /// How.
+        /// Its outcome.
         outcome: Outcome,
-        /// Status of the response; `None` where there was none.
+        /// Status of the response; `None` without a response.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
-        /// What was attempted, on what, and what came back.
+        /// The attempt, its target, and the response.
         evidence: String,
-        /// The same as data.
+        /// The evidence as data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
     },
-    /// The first request of a measure was answered as expected, in the warm-up: what it took when
-    /// nothing was warm yet. Only of the first user.
+    /// The first request of a measure had the expected response, in the warm-up: its time on a cold
+    /// server. Only of the first user.
     FirstAnswer {
-        /// Which.
+        /// The measure.
         measure: MeasureId,
-        /// Its response time, nanoseconds.
+        /// Its response time in nanoseconds.
         took: Nanos,
     },
     /// The server closed kept connections within 0.1 s after responses with this status, without
-    /// `Connection: close`. Counted over the run, set-up included and the removal of its collection
-    /// not; the requests of a pipeline are not counted.
+    /// `Connection: close`. Counted over the run, including set-up but not the removal of its
+    /// collection; requests of a pipeline are not counted.
     ClosedSilently {
         /// Status of the last response.
         status: u16,
         /// Connections that were found closed before the next request was sent.
         noticed: u64,
-        /// Requests that were sent and lost: repeated on a new connection, or failed where that must
-        /// not be (LOCK, POST, PATCH).
+        /// Requests that were sent and lost: repeated on a new connection, or failed if they must
+        /// not be repeated (LOCK, POST, PATCH).
         lost: u64,
     },
-    /// Something a reader should know that is no failure, a 404 for a live property for example.
+    /// A noteworthy fact that is no failure, such as a 404 for a live property.
     Note {
-        /// What it is about.
+        /// The measure that it is about.
         measure: MeasureId,
-        /// In words.
+        /// Its text.
         text: String,
     },
-    /// A doubt about the run as a whole.
+    /// A warning about the run as a whole.
     Warning {
-        /// In words, with what to do about it.
+        /// Its text, with a remedy.
         text: String,
     },
-    /// Something on the server could not be removed, or was found there from an earlier run.
+    /// A resource on the server could not be removed, or was found there from an earlier run.
     LeftBehind(LeftBehind),
     /// The run could not go on: the server died, or the disk here was full.
     Aborted {
-        /// What was attempted, on what, and what came back.
+        /// The attempt, its target, and the response.
         reason: String,
     },
-    /// What sources and sinks of background traffic counted in about a second that ends now.
+    /// Counts of sources and sinks of background traffic in about a second that ends now.
     Background(BackgroundReading),
-    /// Background traffic ended: at the end of the run, or before, with a failure.
+    /// Background traffic ended: at the end of the run, or earlier with a failure.
     BackgroundEnded(BackgroundEnd),
-    /// What was counted inside of the server during operations of one row.
+    /// Counts from inside the server during operations of one row.
     Inside(InsideBatch),
     /// The system calls of the server during operations of one row, in a pass that is not timed.
     Traced(TracedRow),
-    /// The server makes calls that are no system calls: how often it reads, writes and flushes is not known.
+    /// The server makes calls that are no system calls: its numbers of reads, writes and flushes
+    /// are unknown.
     UnseenCalls {
-        /// By which interface.
+        /// The interface.
         by: AsyncInterface,
     },
-    /// What the processes of the server executed during operations of one row, in another pass that is not timed.
+    /// Stacks of the processes of the server during operations of one row, in another pass that is
+    /// not timed.
     Flame(FlameRow),
-    /// Times that the server gives for operations of one row.
+    /// Times that the server reports for operations of one row.
     ServerTimes(ServerTimes),
-    /// Where the responses of one row came from.
+    /// Origins of the responses of one row.
     Origins(RowOrigins),
-    /// How the access log of the server was joined to the operations of the run.
+    /// Result of joining the access log of the server with the operations of the run.
     AccessLog(AccessLogRecord),
     /// The user ended the run.
     Interrupted,
 }
 
-/// What ended a measurement before its time.
+/// The reason why a measurement ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EndedBy {
     /// A step of the suite: `end: test`, or `end: run`.
     Step {
-        /// The test that it ended; `None` for the run.
+        /// The ended test; `None` for the run.
         test: Option<TestId>,
     },
     /// A constraint with `abort: true` that could not be fulfilled any more.
@@ -198,20 +200,20 @@ pub enum EndedBy {
 pub struct MissingStep {
     /// Its method.
     pub method: String,
-    /// What it measures; `None` for set-up.
+    /// Its measure; `None` for set-up.
     pub measure: Option<MeasureId>,
     /// The evidence as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
 }
 
-/// Why a response is not what a step expects, where `stats::diagnose` has a rule about it.
+/// The reason why a response is not the expected one, if `stats::diagnose` has a rule about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Cause {
     /// A status that means that the server does not support the step.
     Status {
-        /// Which.
+        /// The status.
         status: u16,
         /// The precondition code in its body (RFC 4918, section 16), `propfind-finite-depth` for
         /// example.
@@ -223,7 +225,7 @@ pub enum Cause {
         /// Its name.
         name: String,
     },
-    /// A PROPFIND with Depth: infinity was answered as one with another depth.
+    /// A PROPFIND with Depth: infinity had the response of another depth.
     Depth {
         /// That depth: 0 or 1.
         depth: u8,
@@ -236,19 +238,19 @@ pub enum Cause {
 pub struct LeftBehind {
     /// URL of the collection.
     pub url: String,
-    /// Why it is still there.
+    /// The reason why it is still there.
     pub reason: String,
-    /// It belongs to this run, not to an earlier one.
+    /// True if it belongs to this run, false if to an earlier one.
     pub own: bool,
 }
 
-/// How near a load run came to the interval that was to become narrow enough.
+/// Distance of a load from the goal of its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
-    /// Half the 95 % interval as a share of the estimate, of the operation that is farthest from
-    /// the goal; `None` where there were too few operations.
+    /// Half the 95 % interval relative to the estimate, for the operation farthest from the goal;
+    /// `None` with too few operations.
     pub half_width: Option<f64>,
-    /// It was narrow enough.
+    /// The interval was narrow enough.
     pub reached: bool,
 }

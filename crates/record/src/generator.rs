@@ -1,17 +1,17 @@
-//! What the generator saw of itself while it measured: the material of self-distrust.
+//! Measurements of the load generator itself, on which its warnings are based.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, TestId};
 
-/// How the generator fared during the measured part of one test.
+/// Measurements of the load generator during the measured part of one test.
 ///
 /// Times of threads are sums over all worker threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
-    /// Which test.
+    /// The test.
     pub test: TestId,
     /// Worker threads.
     pub workers: u32,
@@ -19,25 +19,24 @@ pub struct Generator {
     pub wall: Nanos,
     /// Processor time of the workers, nanoseconds.
     pub cpu: Nanos,
-    /// Time in which workers could have run and had no processor; `None` where the system does
-    /// not tell (`/proc/thread-self/schedstat`).
+    /// Time in which workers could have run and had no processor; `None` if the system does not
+    /// report it (`/proc/thread-self/schedstat`).
     pub queued: Option<Nanos>,
-    /// Time in which a worker did not come round to its users although something was due: the
-    /// sum of the delays of a regular heartbeat beyond what is normal.
+    /// Time in which a worker did not serve its users although something was due: the sum of the
+    /// delays of a regular heartbeat beyond the normal.
     pub stalled: Nanos,
-    /// How many such delays there were.
+    /// Number of such delays.
     pub stalls: u64,
     /// The longest of these delays.
     pub longest_stall: Nanos,
-    /// Time in which users had no measured operation under way, because the server had not answered them
-    /// before, or because the suite has a pause or a request that is not measured: the sum over all
-    /// users.
+    /// Time in which users had no measured operation in flight, because the server responded late,
+    /// or because the suite has a pause or a request that is not measured: the sum over all users.
     pub rested: Nanos,
     /// Time in which a run beside others waited for its turn, between two batches of a test.
     pub waited: Nanos,
-    /// How late operations began by the generator's own fault; only in an open loop.
+    /// Delay of operations caused by the load generator; only in an open loop.
     pub lateness: Option<Lateness>,
-    /// Resources of this machine that ran out.
+    /// Resources of this machine that were exhausted.
     pub exhausted: Exhausted,
 }
 
@@ -45,17 +44,16 @@ impl Generator {
     /// Nanoseconds from one heartbeat of a worker thread to the next.
     pub const BEAT: Nanos = 10_000_000;
 
-    /// A heartbeat that is later than this many nanoseconds is a stall; less is an ordinary moment
-    /// without a processor.
+    /// Delay of a heartbeat from which it is a stall; shorter delays are normal scheduling.
     pub const HELD_UP: Nanos = 10_000_000;
 }
 
-/// *started* minus the later of *planned* and the moment when a connection was free: what the
-/// server cannot be blamed for. Over all operations of a test.
+/// Delay of operations that the server did not cause: *started* minus the later of *planned* and
+/// the moment when a connection was free. Over all operations of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
-    /// Operations.
+    /// Number of operations.
     pub n: u64,
     /// Median, nanoseconds.
     pub p50: Nanos,
@@ -65,7 +63,7 @@ pub struct Lateness {
     pub max: Nanos,
 }
 
-/// How often a resource of this machine was refused.
+/// Number of times that a resource of this machine was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Exhausted {
@@ -78,7 +76,7 @@ pub struct Exhausted {
 }
 
 impl Exhausted {
-    /// Something ran out.
+    /// True if a resource was exhausted.
     pub fn any(&self) -> bool {
         self.ports > 0 || self.files > 0 || self.buffers > 0
     }

@@ -1,25 +1,25 @@
-//! What happened inside of the server while it served the operations of a row: counters of its processes, and, in a
-//! pass of their own that is not timed, its system calls.
+//! Figures from inside the server while it served the operations of a row: counters of its
+//! processes, and, in a separate pass that is not timed, its system calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MeasureId, Nanos};
 
-/// The processes of a server on this machine that are watched beside a run.
+/// The watched processes of a server on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InsideRecord {
-    /// What could not be watched, and what is needed for it, each in a sentence.
+    /// Figures that could not be read, and the remedies, each in a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Those that were there when the run began, by their numbers.
+    /// Processes at the start of the run, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ServerProcessRecord>,
-    /// Calls that read and write, and their bytes, could not be counted.
+    /// Reads and writes, and their bytes, could not be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_io: bool,
-    /// What threads waited for could not be counted.
+    /// Waits of threads could not be counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_threads: bool,
 }
@@ -28,25 +28,26 @@ pub struct InsideRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerProcessRecord {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
-    /// The name of its program, of which the kernel keeps 15 characters.
+    /// Name of its program, of which the kernel keeps 15 characters.
     pub name: String,
     /// Its threads.
     pub threads: u64,
 }
 
-/// What the processes of a server counted while it served some operations of one row, and none of another.
+/// Counts of the processes of a server while it served some operations of one row, and none of
+/// another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InsideBatch {
     /// The row.
     pub measure: MeasureId,
-    /// Operations in it.
+    /// Number of operations.
     pub operations: u64,
-    /// How long it lasted.
+    /// Duration.
     pub lasted: Nanos,
-    /// What was counted.
+    /// Counts.
     #[serde(flatten)]
     pub counted: InsideCounts,
 }
@@ -56,13 +57,14 @@ pub struct InsideBatch {
 pub struct InsideCounts {
     /// Processor time of the threads, by the clocks of the processes.
     pub processor: Nanos,
-    /// The part of it in the kernel, in ticks of the kernel's clock (a hundredth of a second); the kernel samples it.
+    /// The part of it in the kernel, in ticks of the kernel's clock (a hundredth of a second);
+    /// sampled by the kernel.
     pub system_ticks: u64,
     /// The rest of it in such ticks.
     pub user_ticks: u64,
     /// Time in which threads were ready to run, and had no processor.
     pub queued: Nanos,
-    /// Times that a thread gave its processor up, because it waited for something.
+    /// Times that a thread gave up its processor to wait.
     pub waits: u64,
     /// Times that a thread lost its processor to another.
     pub preemptions: u64,
@@ -70,24 +72,24 @@ pub struct InsideCounts {
     pub reads: u64,
     /// System calls that write.
     pub writes: u64,
-    /// Bytes that these read.
+    /// Bytes read by them.
     pub read_bytes: u64,
-    /// Bytes that these wrote.
+    /// Bytes written by them.
     pub written_bytes: u64,
-    /// Bytes that came from a disk.
+    /// Bytes read from a disk.
     pub disk_read_bytes: u64,
-    /// Bytes that were to go to a disk.
+    /// Bytes to be written to a disk.
     pub disk_written_bytes: u64,
-    /// Instructions, where the processor counts them.
+    /// Instructions, if the processor counts them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub instructions: u64,
-    /// Cycles of the processor that its threads were at work.
+    /// Processor cycles in which its threads were at work.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cycles: u64,
-    /// Accesses to memory that no cache had.
+    /// Accesses to memory that missed all caches.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_misses: u64,
-    /// Growth of the resident memory in bytes, negative where it shrank.
+    /// Growth of the resident memory in bytes; negative if it shrank.
     pub memory_growth: i64,
     /// Threads at the end.
     pub threads: u64,
@@ -99,17 +101,17 @@ pub struct InsideCounts {
 pub struct TracedRow {
     /// The row.
     pub measure: MeasureId,
-    /// Operations that were traced.
+    /// Number of traced operations.
     pub operations: u64,
-    /// Times of those that were ok, from their beginning to the end of their response, together.
+    /// Total time of operations that were ok, from their beginning to the end of their response.
     pub took: Nanos,
     /// The median of these times; 0 without any.
     pub median: Nanos,
-    /// How many of them were ok.
+    /// Number of operations that were ok.
     pub ok: u64,
     /// By call and target.
     pub calls: Vec<TracedCall>,
-    /// Those of them whose file or peer is `*`, as there were too many kinds to tell them apart.
+    /// Calls whose file or peer is `*`, because there were too many kinds to distinguish.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_calls: u64,
 }
@@ -120,31 +122,33 @@ pub struct TracedRow {
 pub struct TracedCall {
     /// Name of the system call.
     pub call: String,
-    /// On what.
+    /// Its target.
     pub target: CallTarget,
-    /// Whether they wait for a lock of threads or of a file; other calls of the same name may wait for anything.
+    /// The calls wait for a lock of threads or of a file; other calls of the same name may wait for
+    /// anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_lock: bool,
-    /// Whether they write, and wait until that is on the disk (O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC).
+    /// The calls write, and wait until the data is on the disk (O_DSYNC, O_SYNC, RWF_DSYNC,
+    /// RWF_SYNC).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub synchronous: bool,
-    /// How many.
+    /// Number of calls.
     pub count: u64,
-    /// Those that failed. That there is nothing yet, or was not in time, is no failure (EAGAIN, EALREADY, EINPROGRESS,
-    /// EINTR, ETIMEDOUT).
+    /// Number of failed calls. "Nothing yet" and "not in time" are no failures (EAGAIN, EALREADY,
+    /// EINPROGRESS, EINTR, ETIMEDOUT).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
     /// Bytes that were read or written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// Time in those calls that began and ended within an operation, from its first byte to its last. Tracing adds
-    /// some microseconds to each of them.
+    /// Time in calls that began and ended within an operation, from its first byte to its last.
+    /// Tracing adds some microseconds to each of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lasted: Nanos,
 }
 
-/// An interface by which a program hands calls to the kernel that are no system calls, so that neither tracing nor the
-/// counters of a process see them.
+/// An interface by which a program passes calls to the kernel that are no system calls, so neither
+/// tracing nor the counters of a process include them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AsyncInterface {
@@ -154,7 +158,7 @@ pub enum AsyncInterface {
     LinuxAio,
 }
 
-/// What a system call was about.
+/// Target of a system call.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -164,15 +168,15 @@ pub enum CallTarget {
     Collection,
     /// Another file or directory.
     File {
-        /// Its path; relative to the storage of the server where it is below it or beside it, and with `*` for numbers
-        /// and what looks random.
+        /// Its path; relative to the storage of the server if it is below or beside it, and with
+        /// `*` for numbers and random parts.
         path: String,
     },
     /// A TCP connection that the server accepted, or the socket that accepts them.
     Client,
     /// A connection or a socket of another kind, such as one with a database.
     Socket {
-        /// With whom, or the path of a local socket; empty where that is not known.
+        /// Its peer, or the path of a local socket; empty if unknown.
         peer: String,
     },
     /// A pipe, an event, a timer, a watch of other files, or waiting for any of several files.
@@ -186,7 +190,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl AsyncInterface {
-    /// What it is called.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             AsyncInterface::IoUring => "io_uring",
@@ -196,7 +200,7 @@ impl AsyncInterface {
 }
 
 impl InsideCounts {
-    /// Adds what was counted afterwards.
+    /// Adds later counts.
     pub fn add(&mut self, later: &InsideCounts) {
         let own = &mut *self;
         own.processor += later.processor;
@@ -222,7 +226,7 @@ impl InsideCounts {
 }
 
 impl InsideBatch {
-    /// Adds what was counted afterwards for the same row.
+    /// Adds later counts of the same row.
     pub fn add(&mut self, later: &InsideBatch) {
         self.operations += later.operations;
         self.lasted += later.lasted;

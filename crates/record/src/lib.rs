@@ -1,8 +1,8 @@
-//! What a run leaves behind: the nouns that every later step reads.
+//! Data of a recorded run, which every later step reads.
 //!
-//! `suite --> plan --> run --> samples --> summary`: this crate is the word *samples* in that
-//! line. The engine writes a [`Run`], `stats` and `report` read it, and nothing here knows a
-//! clock, a socket or a file. Everything a report prints is a pure function of a [`Run`].
+//! `suite --> plan --> run --> samples --> summary`: this crate is the word *samples* in that line.
+//! The engine writes a [`Run`], and `stats` and `report` read it. Nothing here uses a clock, a
+//! socket or a file. All reports are pure functions of a [`Run`].
 
 mod background;
 mod columns;
@@ -46,39 +46,40 @@ pub use server_view::{
 };
 pub use unit::TimeUnit;
 
-/// Number of the layout of run directories: their files, the columns of samples, and the fields of plan, environment
-/// and events. It is raised when a reader of the layout before would refuse or misread what is written. Runs with any
-/// other number are refused.
+/// Version of the layout of run directories: their files, the columns of samples, and the fields of
+/// plan, environment and events. It is raised when an older reader would refuse or misread new
+/// records. Runs with any other number are refused.
 pub const RUN_FORMAT: u32 = 6;
 
-/// One recorded run: what was planned, where, what happened, and every measured operation.
+/// A recorded run: its plan, environment, events and every measured operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What was to be done (`plan.yaml`).
+    /// The plan (`plan.yaml`).
     pub plan: PlanRecord,
-    /// Where it was done (`env.json`).
+    /// Its environment (`env.json`).
     pub env: Environment,
-    /// What happened beside the measured operations, in order (`events.jsonl`).
+    /// Events beside the measured operations, in order (`events.jsonl`).
     pub events: Vec<Event>,
     /// One entry for every measured operation (`samples-*.parquet`), in order of recording.
     pub samples: Vec<Sample>,
 }
 
-/// The plan as it was run, with every parameter resolved. It carries no credential.
+/// The plan of a run, with every parameter resolved and redacted credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRecord {
     /// [`RUN_FORMAT`] of the writer.
     pub format: u32,
-    /// Names the run and the collection `PrestanTest-<run id>/` on the server.
+    /// Name of the run and of its collection `PrestanTest-<run id>/` on the server.
     pub run_id: String,
-    /// Name of the series that the run belongs to, with which its own begins; `None` for a run on its own.
+    /// Name of the series that the run belongs to, a prefix of its own; `None` for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
-    /// What the report of the series calls the server; `None` where it compares no servers.
+    /// Name of the server in the report of the series; `None` if it compares no servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
-    /// What reports call the server, in place of all that identifies it; `None` where they tell what it is.
+    /// Name of the server in reports, in place of everything that identifies it; `None` if reports
+    /// identify it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Version of the program that ran it.
@@ -87,133 +88,134 @@ pub struct PlanRecord {
     pub suite: SuiteRecord,
     /// URL of the collection below which the run worked, without user information.
     pub target: String,
-    /// URLs of further collections: those of further `targets`, or those over which and the first the users
-    /// were spread: user `n` works below the `n`th of them, counted round and round.
+    /// URLs of further collections: those of further `targets`, or those over which and the first
+    /// the users are spread: user `n` works below the `n`th of them, modulo their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
-    /// What the suite calls the first collection and the others, where its steps say which of them they are
-    /// about; else empty.
+    /// Names of the first collection and the others in the suite, if its steps name their targets;
+    /// otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
-    /// How operations were timed.
+    /// Clock of the operations.
     pub clock: Clock,
-    /// Whether the kernel's stamp of the server's acknowledgement was asked for as well.
+    /// The kernel's time stamp of the server's acknowledgement was requested as well.
     pub acks: bool,
-    /// Whether the server was started for this run, so that what differs from start to start differs
-    /// between runs.
+    /// The server was started for this run, so differences between starts are differences between
+    /// runs.
     pub fresh_start: bool,
-    /// As which of the servers beside it, from 1; `None` where it was not started for this run.
+    /// Rank of the start among the servers beside it, from 1; `None` if it was not started for this
+    /// run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_place: Option<u32>,
-    /// The processors that the worker thread and the server were kept to; `None` where the system chose.
+    /// Processors of the worker thread and of the server; `None` if the system chose them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
     /// X-Prestan of the requests of tests was as printed in 2004, without their numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub labels_of_2004: bool,
-    /// The command line of a run of WebSTONE, with redacted credentials; `None` of others.
+    /// The command line of a run of WebSTONE, with redacted credentials; `None` for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What whoever made the run says about it: hardware, software, tuning.
+    /// Notes of the user about the run: hardware, software, tuning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<NoteRecord>,
-    /// Parameters of the suite after the command line had its say.
+    /// Parameters of the suite, including those of the command line.
     pub params: BTreeMap<String, serde_json::Value>,
-    /// Those of them that are written otherwise than their values, as they were written and sent: `1.10`, `0x1F`; a list
-    /// as in JSON.
+    /// Parameters that are written differently from their values, as written and sent: `1.10`,
+    /// `0x1F`; a list as in JSON.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub written_params: BTreeMap<String, String>,
-    /// How much load there was, and for how long.
+    /// Amount and duration of the load.
     pub load: Load,
     /// The tests of the suite that were selected, in order.
     pub tests: Vec<TestRecord>,
-    /// What the tests measure, in the order of the report. [`MeasureId`] is an index into it.
+    /// Measures of the tests, in the order of the report. [`MeasureId`] is an index into it.
     pub measures: Vec<MeasureRecord>,
     /// The pages of the suite, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageRecord>,
-    /// The roles of its tests. [`Sample::role`] is the place of one, counted from 1.
+    /// The roles of its tests. [`Sample::role`] is an index into it, from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<RoleRecord>,
-    /// Loads that went on beside the run, each of which is recorded as a run of its own.
+    /// Loads beside the run, each recorded as a run of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRecord>,
     /// Background traffic beside the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundRecord>,
-    /// The processes of the server, where they were watched; `None` where they were not.
+    /// The processes of the server, if they were watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideRecord>,
-    /// What the measurements are to fulfil, in the order of the report.
+    /// Constraints on the measurements, in the order of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<ConstraintRecord>,
 }
 
-/// An expression over what is measured, and what it means when it is true.
+/// An expression over measurements, and its meaning when true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConstraintRecord {
-    /// Its name in the suite; of the command line, the option: `--fail-if`.
+    /// Name in the suite; on the command line, the option: `--fail-if`.
     pub name: String,
     /// In the language of constraints: `p99(Get1K) < 5 ms`.
     pub expression: String,
-    /// What it means.
+    /// Meaning when true.
     pub sense: ConstraintSense,
-    /// The run ends when it cannot be fulfilled any more.
+    /// The run ends when the constraint cannot be fulfilled any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub abort: bool,
 }
 
-/// What it means when the expression of a constraint is true.
+/// Meaning of a true expression of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConstraintSense {
-    /// It must be true, of every row where it names none.
+    /// The run passes if it is true; without a row, if it is true of every row.
     Holds,
-    /// It must not be true, of no row where it names none.
+    /// The run fails if it is true; without a row, if it is true of any row.
     FailsIf,
-    /// It is to be true of this run as it was measured, whatever another run would have come to: a trial of a
-    /// search.
+    /// It must be true of this run as measured, regardless of the variation between runs: a trial
+    /// of a search.
     Trial,
 }
 
-/// Something that is said about a run, and that Prestan does not know.
+/// A note of the user about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Note")]
 pub struct NoteRecord {
-    /// What it is about: `disk`.
+    /// Its subject: `disk`.
     pub name: String,
-    /// On one line.
+    /// One line.
     pub text: String,
 }
 
-/// A load that went on beside a run.
+/// A load beside a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BesideRecord {
-    /// What it is called, in the report and in the run directory.
+    /// Name in the report and in the run directory.
     pub name: String,
-    /// Names its run, and its collection on the server.
+    /// Name of its run, and of its collection on the server.
     pub run_id: String,
-    /// The suite that was done over and over.
+    /// The repeated suite.
     pub suite: SuiteRecord,
-    /// How much of it.
+    /// Its amount.
     pub load: Load,
 }
 
-/// Numbers of processors, as the system counts them.
+/// Numbers of processors, as in the system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Processors {
-    /// Those of the worker threads.
+    /// Processors of the worker threads.
     pub worker: Vec<u32>,
-    /// Those of the server.
+    /// Processors of the server.
     pub server: Vec<u32>,
 }
 
 impl PlanRecord {
-    /// The parameters as they were written and sent: texts, where their values alone would not say so.
+    /// The parameters as written and sent: as texts if their values would be written differently.
     pub fn params_as_written(&self) -> BTreeMap<String, serde_json::Value> {
         let mut params = self.params.clone();
         let written = self.written_params.iter();
@@ -221,7 +223,8 @@ impl PlanRecord {
         params
     }
 
-    /// Users of each test of whose requests some are measured: all, unless a role of theirs measures none.
+    /// Number of users of each test with measured requests: all, except those of roles that measure
+    /// none.
     pub fn measured_users(&self) -> BTreeMap<TestId, u32> {
         let always_done = || self.measures.iter().filter(|own| own.is_always_done());
         let known: BTreeSet<TestId> = always_done().map(|own| own.test).collect();
@@ -233,7 +236,7 @@ impl PlanRecord {
         }
         let users_of = |test| {
             if !known.contains(&test) {
-                // Whoever does something is at work, and others may be.
+                // The user of a sample is at work; others may be.
                 return 1;
             }
             let roles = roles.get(&test).map_or(&[][..], Vec::as_slice);
@@ -243,7 +246,8 @@ impl PlanRecord {
         tests.map(|test| (test, users_of(test))).collect()
     }
 
-    /// Users that some roles of a test have, where each is given with its number and its users; without any role, all.
+    /// Number of users that some roles of a test have, given by number and users of each role;
+    /// without roles, all.
     fn users_of_roles(&self, roles: &[(u16, u32)], is_counted: impl Fn(u16) -> bool) -> u32 {
         let users = roles.iter().map(|(_, users)| users);
         let total = users.copied().fold(0, u32::saturating_add);
@@ -264,25 +268,25 @@ impl PlanRecord {
         roles.iter().map(of_role).fold(0, u32::saturating_add)
     }
 
-    /// Of each measure, whether its samples tell when users are at work: those of requests do, unless a condition
-    /// decides about them; and all where nothing else of their test is measured.
+    /// For each measure, true if its samples show when users are at work: those of requests do,
+    /// unless a condition decides about them; and all do if nothing else of their test is measured.
     pub fn shows_work(&self) -> Vec<bool> {
         let always_done = self.measures.iter().filter(|own| own.is_always_done());
         let known: BTreeSet<TestId> = always_done.map(|own| own.test).collect();
         let shows = |own: &MeasureRecord| {
-            // One user is at work from its first sample to its last.
+            // A single user is at work from its first sample to its last.
             self.load.users <= 1 || own.is_always_done() || !known.contains(&own.test)
         };
         self.measures.iter().map(shows).collect()
     }
 
-    /// Whether connections end with an operation, so that their [segments](Segments) are known: where they
-    /// are kept until the end of the run, no operation has them.
+    /// Connections end with an operation, so that their [segments](Segments) are known: if they are
+    /// kept until the end of the run, no operation has them.
     pub fn has_segments(&self) -> bool {
         self.any_http(Http::ends_connections)
     }
 
-    /// Whether several requests can be under way on a connection, so that responses arrive together.
+    /// Several requests can be in flight on a connection, so that responses arrive together.
     pub fn has_pipelines(&self) -> bool {
         self.any_http(|http| http.pipeline > 1)
     }
@@ -292,25 +296,25 @@ impl PlanRecord {
         of_tests.chain([&self.load.http]).any(is_such)
     }
 
-    /// How a test used connections.
+    /// Use of connections in a test.
     pub fn http_of(&self, test: TestId) -> &Http {
         let own = self.tests.get(usize::from(test.0));
         own.and_then(|own| own.http.as_ref())
             .unwrap_or(&self.load.http)
     }
 
-    /// How much of responses is verified, each way that some row has once, from the most to the least.
+    /// Kinds of verification of responses, each once, from the most thorough to the least.
     pub fn verified(&self) -> Vec<Verify> {
         let is_some = |way: &Verify| self.measures.iter().any(|row| row.verify == *way);
         Verify::ALL.into_iter().filter(is_some).collect()
     }
 
-    /// The targets of a suite that has several: name and URL of each.
+    /// Name and URL of each target of a suite with several targets.
     pub fn named_targets(&self) -> impl Iterator<Item = (&str, &str)> {
         self.targets.iter().map(String::as_str).zip(self.servers())
     }
 
-    /// What reports say of the test of this row beside its name.
+    /// Title of the test of this row, shown beside its name.
     pub fn title_of(&self, row: &str) -> Option<&str> {
         if self.tests.iter().all(|test| test.title.is_none()) {
             return None;
@@ -322,82 +326,82 @@ impl PlanRecord {
             .as_deref()
     }
 
-    /// URLs of all collections below which the run worked.
+    /// URLs of all collections of the run.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         let others = self.others.iter().map(String::as_str);
         std::iter::once(self.target.as_str()).chain(others)
     }
 }
 
-/// Which of so many servers a user asks: users are spread over them round and round.
+/// Index of the server of a user: users are spread over the servers in turn.
 pub fn server_of(user: u32, servers: usize) -> usize {
     user as usize % servers.max(1)
 }
 
-/// Identity of a suite: two runs with the same hash and parameters did the same.
+/// Identity of a suite: two runs with the same hash and parameters execute the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Suite")]
 pub struct SuiteRecord {
     /// Name.
     pub name: String,
-    /// Version the suite gives itself.
+    /// Version given by the suite.
     pub version: u32,
-    /// One line about it.
+    /// Title in one line.
     pub title: String,
     /// SHA-256 of the suite file, in lower-case hexadecimal.
     pub sha256: String,
 }
 
-/// One test of the plan: a set-up, a loop and a clean-up that belong together.
+/// A test of the plan: set-up, loop and clean-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestRecord {
     /// Name of the test in the suite.
     pub name: String,
-    /// What reports say of it beside its name.
+    /// Title shown beside the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How its loop uses connections; `None` where that is as [`Load::http`] says.
+    /// Use of connections in its loop; `None`: as in [`Load::http`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http>,
 }
 
-/// One thing that is measured: a row of the report.
+/// A measure: a row of the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureRecord {
-    /// Name of the row, `Put1K` for example. Unique within a plan.
+    /// Name of the row, such as `Put1K`. Unique within a plan.
     pub name: String,
     /// Index into [`PlanRecord::tests`].
     pub test: TestId,
-    /// HTTP method whose time it is.
+    /// HTTP method that is timed.
     pub method: String,
-    /// Every time, chance decides whether it is done.
+    /// A random choice decides each time if it is executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_chance: bool,
-    /// A condition of the suite decides whether it is done.
+    /// A condition of the suite decides if it is executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub conditional: bool,
-    /// A stop-watch: its samples are no requests, but the time from one step to another.
+    /// A stop-watch: its samples are no requests, but times from one step to another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_watch: bool,
-    /// The unit in which reports show its times; `None` for one that fits each time.
+    /// Unit of its times in reports; `None`: one that fits each time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<TimeUnit>,
-    /// The role in whose loop it is measured, counted from 1 as in samples; 0 where its test has no roles.
+    /// The role that executes it, from 1 as in samples; 0 if its test has no roles.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub role: u16,
-    /// Where its requests are sent: index into [`PlanRecord::targets`]; 0 for a stop-watch.
+    /// Target of its requests: index into [`PlanRecord::targets`]; 0 for a stop-watch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub target: u16,
-    /// How much of its responses is verified.
+    /// Verification of its responses.
     #[serde(default, skip_serializing_if = "Verify::is_usual")]
     pub verify: Verify,
 }
 
 impl MeasureRecord {
-    /// A user who goes on does it sooner or later.
+    /// Every user executes it at some time.
     fn is_always_done(&self) -> bool {
         !self.stop_watch && !self.conditional
     }
@@ -407,10 +411,10 @@ fn is_zero(number: &u16) -> bool {
     *number == 0
 }
 
-/// What is written in place of the method of a stop-watch.
+/// Replaces the method of a stop-watch.
 pub const STOP_WATCH: &str = "stop-watch";
 
-/// Users of a test that have a loop of their own.
+/// Users of a test with a loop of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleRecord {
@@ -418,20 +422,20 @@ pub struct RoleRecord {
     pub name: String,
     /// Index into [`PlanRecord::tests`].
     pub test: TestId,
-    /// How many of the users of its test, all roles together, have it. Where the run has more users than
-    /// these, roles are dealt again from the first.
+    /// Number of users of its test that have this role, of all roles together. If the run has more
+    /// users, roles are assigned again from the first.
     pub users: u32,
 }
 
-/// How much of a response is verified.
+/// Extent of the verification of a response.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
-    /// Status, headers, length and the inside of a 207; of the whole body, every response.
+    /// Status, headers, length and the content of a 207; the whole body of every response.
     Full,
-    /// The same; of the body, the first response of each user in each test.
+    /// The same; the body of the first response of each user in each test only.
     #[default]
     First,
     /// Status, headers and length.
@@ -441,10 +445,10 @@ pub enum Verify {
 }
 
 impl Verify {
-    /// All of them, from the most to the least.
+    /// All of them, from the most thorough to the least.
     pub const ALL: [Verify; 4] = [Verify::Full, Verify::First, Verify::Head, Verify::None];
 
-    /// The name used in files: `full`.
+    /// Name in files: `full`.
     pub fn name(self) -> &'static str {
         match self {
             Verify::Full => "full",
@@ -454,31 +458,32 @@ impl Verify {
         }
     }
 
-    /// Whether it is what is verified where nothing else is said.
+    /// True for the default.
     pub fn is_usual(&self) -> bool {
         *self == Verify::First
     }
 }
 
-/// A page: files that are fetched together, because a browser shows them together (Trent and Sake
-/// 1995, section 4.4).
+/// A page: files that a browser shows, and therefore requests, together (Trent and Sake 1995,
+/// section 4.4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageRecord {
     /// Name of the page in the suite.
     pub name: String,
-    /// How often it is drawn, in relation to the other pages.
+    /// Frequency of the page relative to others.
     pub weight: f64,
     /// Its files, in their order. No other page has any of them.
     pub files: Vec<MeasureId>,
-    /// Bytes of all its files together; `None` where the suite does not say.
+    /// Bytes of all its files together; `None` if the suite does not define them.
     pub bytes: Option<u64>,
-    /// That of its files which stands for the parts that its first file names, of which each visit has any number.
+    /// The file that stands for the parts named by its first file, of which each visit has any
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<MeasureId>,
 }
 
-/// Which clock gave the moments of an operation.
+/// Clock of the moments of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {

@@ -1,4 +1,4 @@
-//! How much load a run is, and of what kind.
+//! Amount and kind of load.
 
 use std::fmt;
 
@@ -9,58 +9,58 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Users at work at the same time, each on a connection of its own. In an open loop, the
-    /// connections.
+    /// Concurrent users, each on a connection of its own. In an open loop, the connections.
     pub users: u32,
-    /// Who decides when an operation begins.
+    /// Start of operations.
     pub pace: Pace,
-    /// With [`Pace::Rounds`], times each user goes through the loop of a test; else operations of
-    /// all users together. `None` where something else decides.
+    /// With [`Pace::Rounds`], iterations of the loop of a test per user; otherwise operations of
+    /// all users together. `None`: unlimited.
     pub requests: Option<u64>,
-    /// Seconds each test is measured; `None` where something else decides.
+    /// Seconds of the measurement of each test; `None`: unlimited.
     pub duration_s: Option<f64>,
-    /// The interval that was to become narrow enough, `p99 ±5%` for example.
+    /// The goal of the run, such as `p99 ±5%`.
     pub until: Option<String>,
-    /// Times each user goes through the loop before measuring, unrecorded.
+    /// Iterations of the loop per user before measuring, unrecorded.
     pub warmup: u32,
-    /// Seconds each user does so at the least; only in load runs.
+    /// Least duration of the warm-up of each user in seconds; only in loads.
     pub warmup_s: f64,
-    /// Seconds after which an operation without a complete response is given up.
+    /// Seconds after which an operation without a complete response is aborted.
     pub timeout_s: f64,
     /// Seed of everything random in the run.
     pub seed: u64,
-    /// How connections are used.
+    /// Use of connections.
     pub http: Http,
-    /// The operations of a load run come in the order of the suite, not drawn by their weights.
+    /// The operations of a load follow in the order of the suite, and are not drawn by their
+    /// weights.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_turn: bool,
-    /// How the number of users of a closed loop changed with what was measured. The phase of a sample is the
-    /// number of the change before it.
+    /// Changes of the number of users of a closed loop by measurements. The phase of a sample is
+    /// the number of the change before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapt: Option<AdaptRecord>,
 }
 
-/// How the number of users of a closed loop changes while it goes on: by a ladder, by conditions, or else by steps of
-/// the suite.
+/// Changes of the number of users of a closed loop while it goes on: by a ladder, by conditions, or
+/// else by steps of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Adapt")]
 pub struct AdaptRecord {
-    /// Fewest users at work.
+    /// Fewest users.
     pub least: u32,
-    /// Most of them.
+    /// Most users.
     pub most: u32,
     /// Seconds for which a number of users is kept at least.
     pub every_s: f64,
-    /// These numbers, one after the other; empty where conditions decide.
+    /// These numbers in order; empty if conditions decide.
     pub ladder: Vec<u32>,
-    /// While it is true, there are more users each time.
+    /// While it is true, users are added each time.
     pub raise: Option<String>,
-    /// While it is true, there are fewer.
+    /// While it is true, users are removed.
     pub lower: Option<String>,
 }
 
-/// What decides when an operation begins.
+/// Start of operations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
@@ -68,11 +68,11 @@ pub enum Pace {
     Rounds,
     /// Closed loop: each user begins an operation when its previous one has ended.
     Closed,
-    /// Open loop: a schedule decides, whatever the server does.
+    /// Open loop: a schedule decides, regardless of the server.
     Open {
         /// Distribution of arrivals.
         arrivals: Arrivals,
-        /// One rate after the other.
+        /// Stages of different rates, in order.
         stages: Vec<Stage>,
         /// Operations that may wait for a free connection; further ones are dropped.
         max_waiting: u32,
@@ -80,7 +80,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Stages of the load, one after the other.
+    /// Number of stages of the load.
     pub fn stages(&self) -> usize {
         match self {
             Pace::Open { stages, .. } => stages.len(),
@@ -99,7 +99,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// A time of an open loop with one rate.
+/// Part of an open loop with one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -140,10 +140,10 @@ impl HttpVersion {
     pub const ALL: [HttpVersion; 3] =
         [HttpVersion::Http10, HttpVersion::Http11, HttpVersion::Http2];
 
-    /// Their names, in the same order, as in heads and in files.
+    /// Names in the same order, as in heads and in files.
     pub const NAMES: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 
-    /// Its name: `HTTP/1.1`.
+    /// Name: `HTTP/1.1`.
     pub fn name(self) -> &'static str {
         HttpVersion::NAMES[self as usize]
     }
@@ -165,39 +165,39 @@ impl TryFrom<String> for HttpVersion {
     }
 }
 
-/// How connections are used.
+/// Use of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
     /// Version of HTTP in requests.
     pub version: HttpVersion,
-    /// Whether a connection is used for more than one operation.
+    /// A connection is used for more than one operation.
     pub keep_alive: bool,
-    /// Requests that may be under way on one connection at a time: a pipeline, with HTTP/2 streams.
+    /// Most requests in flight on one connection: a pipeline, or with HTTP/2 streams.
     pub pipeline: u32,
     /// Connections of one user, for the files of a page.
     pub parallel: u32,
-    /// Every TLS handshake is a full one: no session is resumed.
+    /// Every TLS handshake is a full one, without resumption.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full_handshakes: bool,
-    /// The connections of a page are closed at its end, so that every page opens its own.
+    /// The connections of a page are closed at its end, so every page opens its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_page: bool,
-    /// All files of a page may be requested at once. Else its first file names the others, so that they are
-    /// requested after its response.
+    /// All files of a page may be requested at once. Otherwise its first file names the others,
+    /// which are requested after its response.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_once: bool,
-    /// Bytes that a server may send before it hears that they were read, of each stream and of the
-    /// connection (HTTP/2); `None` with versions that leave that to TCP.
+    /// Bytes that a server may send before the client acknowledges reading them, per stream and per
+    /// connection (HTTP/2); `None` with versions that use only TCP's window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
-    /// Nagle's algorithm is left on: an experiment.
+    /// Nagle's algorithm is on: an experiment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nagle: bool,
-    /// Head and body of a request are sent by a system call each: an experiment.
+    /// Head and body of a request are sent by separate system calls: an experiment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub two_writes: bool,
-    /// Which of the addresses of a host connections go to.
+    /// Choice among several addresses of a host.
     #[serde(default, skip_serializing_if = "AddressChoice::is_first")]
     pub addresses: AddressChoice,
     /// A connection begins with a line of the PROXY protocol (version 1), as behind HAProxy.
@@ -205,21 +205,21 @@ pub struct Http {
     pub haproxy_protocol: bool,
 }
 
-/// Which of several addresses of a host a connection goes to.
+/// Choice among several addresses of a host for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressChoice {
-    /// The first that answers, for the whole run.
+    /// The first that accepts a connection, for the whole run.
     #[default]
     First,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
-    /// Any, each with the same chance.
+    /// Random, with equal probabilities.
     Random,
 }
 
 impl AddressChoice {
-    /// It is the first one.
+    /// True for the first.
     pub fn is_first(&self) -> bool {
         *self == AddressChoice::First
     }
@@ -246,13 +246,13 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Whether connections are kept for a request or a page only, so that each ends with an operation.
+    /// Connections are kept for one request or page only, so each ends with an operation.
     pub fn ends_connections(&self) -> bool {
         !self.keep_alive || self.per_page
     }
 
-    /// Requests of a load that may be under way on a connection at a time, those of several operations
-    /// among them: pages with connections of their own have none in common.
+    /// Most requests of a load in flight on a connection, of several operations: pages with
+    /// connections of their own share none.
     pub fn pipeline_of_load(&self) -> u32 {
         if self.per_page {
             1
@@ -276,7 +276,7 @@ impl fmt::Display for Http {
             (_, requests) => write!(f, ", {requests} requests pipelined")?,
         }
         if let Some(window) = self.window {
-            // 2^31-1 is two of them, to the byte.
+            // 2^31-1 bytes are 2 GiB, except for one byte.
             let mebibytes = (f64::from(window) / f64::from(1 << 20)).round();
             write!(f, ", windows of {mebibytes} MiB")?;
         }

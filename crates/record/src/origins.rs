@@ -1,20 +1,20 @@
-//! Where responses came from: from a cache in front of the server, and from which of its addresses.
+//! Origins of responses: a cache in front of the server, and its addresses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::MeasureId;
 
-/// Where the expected responses of one row came from. Of several threads, each has its own. It is recorded where
-/// some came from a cache, and where the server has several addresses.
+/// Origins of the expected responses of one row; one record per thread. Recorded if some responses
+/// came from a cache, and if the server has several addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowOrigins {
     /// The row.
     pub measure: MeasureId,
-    /// Responses that a cache had, by their own headers.
+    /// Responses from a cache, according to their headers.
     pub cached: u64,
-    /// What that cache is called.
+    /// Name of that cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
     /// Responses from each address of a server with several.
@@ -26,11 +26,11 @@ pub struct RowOrigins {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressResponses {
-    /// The collection of the run, as in samples.
+    /// Index of the collection of the run, as in samples.
     pub target: u16,
     /// Address and port.
     pub address: String,
-    /// How many.
+    /// Number of responses.
     pub responses: u64,
 }
 
@@ -41,6 +41,6 @@ pub struct AddressResponses {
 pub struct AddressConnections {
     /// Address and port.
     pub address: String,
-    /// How many were opened in the run, those of the preparations among them.
+    /// Number of connections opened in the run, including the preparations.
     pub connections: u64,
 }

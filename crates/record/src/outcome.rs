@@ -1,38 +1,39 @@
-//! How an operation can end.
+//! Outcomes of operations.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every planned operation ends in exactly one of these: planned = the sum of outcomes, always.
+/// Outcome of a planned operation. Every one has exactly one: planned = the sum of outcomes,
+/// always.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The answer was the expected one, inside a 207 as well.
+    /// The expected response, including the content of a 207.
     Ok,
-    /// The status was not one that the test expects.
+    /// A status that the test does not expect.
     WrongStatus,
-    /// The status was right, and length, content, properties or members were not.
+    /// The status was expected; length, content, properties or members were not.
     WrongBody,
     /// The server does not have the method or the feature (405, 501).
     Unsupported,
-    /// The server understood and declined: locked, out of space, not allowed (423, 507, 403...).
+    /// The server refused: locked, out of space, not allowed (423, 507, 403...).
     Refused,
-    /// No connection could be opened, or TLS could not be agreed upon.
+    /// No connection could be opened, or TLS could not be negotiated.
     ConnectFailed,
-    /// No complete answer within the time limit.
+    /// No complete response within the time limit.
     Timeout,
-    /// The connection ended before the answer did.
+    /// The connection ended before the response.
     Reset,
-    /// The answer was not HTTP, or broke one of our bounds.
+    /// The response was not HTTP, or exceeded a limit of the client.
     ProtocolError,
-    /// It was planned and never sent: an earlier step did not save what it needs, or the generator
+    /// Planned and never sent: an earlier step did not save what it needs, or the load generator
     /// could not keep up.
     Dropped,
-    /// The run was interrupted while it was under way.
+    /// The run was interrupted while it was in flight.
     Cancelled,
 }
 
@@ -52,7 +53,7 @@ impl Outcome {
         Outcome::Cancelled,
     ];
 
-    /// Their names in files, in the same order: `wrong_status`.
+    /// Names in files, in the same order: `wrong_status`.
     pub const NAMES: [&str; 11] = [
         "ok",
         "wrong_status",
@@ -67,12 +68,12 @@ impl Outcome {
         "cancelled",
     ];
 
-    /// The name used in files: `wrong_status`.
+    /// Name in files: `wrong_status`.
     pub fn name(self) -> &'static str {
         Outcome::NAMES[self as usize]
     }
 
-    /// It is neither as expected nor cut off by the user.
+    /// True for an outcome that is neither expected nor caused by the user.
     pub fn is_failure(self) -> bool {
         !matches!(self, Outcome::Ok | Outcome::Cancelled)
     }

@@ -18,59 +18,58 @@ pub struct MeasureId(pub u16);
 /// One measured operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Which row of the report it belongs to.
+    /// Row of the report.
     pub measure: MeasureId,
-    /// Who did it: 0 to users - 1.
+    /// User: 0 to users - 1.
     pub user: u32,
-    /// Which of the collections of the run it went to: 0 is
-    /// [`PlanRecord::target`](crate::PlanRecord::target).
+    /// Index of the collection of the run: 0 is [`PlanRecord::target`](crate::PlanRecord::target).
     pub target: u16,
-    /// The role of the user, the place of one of [`PlanRecord::roles`](crate::PlanRecord::roles) counted
-    /// from 1; 0 where the test has no roles.
+    /// Role of the user: index into [`PlanRecord::roles`](crate::PlanRecord::roles) from 1; 0 if
+    /// the test has no roles.
     pub role: u16,
-    /// The stage of the load in which it was planned, by its place; 0 where there is one.
+    /// Index of the stage of the load in which it was planned; 0 if there is one.
     pub phase: u16,
     /// Number of the request in the run, as sent in `X-Prestan`.
     pub number: u64,
-    /// Number of the visit whose page it is a part of; `None` where it stands for itself.
+    /// Number of the visit whose page it belongs to; `None` without a page.
     pub visit: Option<u64>,
-    /// How many parts the first file of the visit named; `None` of pages without such parts.
+    /// Number of parts named by the first file of the visit; `None` for pages without such parts.
     pub parts: Option<u16>,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Status code of the final response, when there was one.
+    /// Status code of the final response, if any.
     pub status: Option<u16>,
-    /// When things happened.
+    /// Its moments.
     pub moments: Moments,
-    /// Which clock gave *sent* and *first*.
+    /// Clock of *sent* and *first*.
     pub timing: Timing,
-    /// Number of the connection, from 1 in the order of opening; `None` where none was opened.
+    /// Number of the connection, from 1 in the order of opening; `None` if none was opened.
     pub connection: Option<u32>,
-    /// Version of HTTP of the response; `None` where none came.
+    /// Version of HTTP of the response; `None` without a response.
     pub protocol: Option<HttpVersion>,
-    /// Number of the stream in its connection, with versions that have streams.
+    /// Number of the stream in its connection (HTTP/2).
     pub stream: Option<u32>,
-    /// Set when a connection was opened for this operation.
+    /// Times of opening a connection for this operation.
     pub connect: Option<Connect>,
-    /// TCP segments of the connections that ended with this operation; `None` where none did, and where the
-    /// system does not tell.
+    /// TCP segments of the connections that ended with this operation; `None` if none did, or the
+    /// system does not report them.
     pub segments: Option<Segments>,
-    /// The request was sent once more, because a kept connection had died before the first byte
-    /// of the answer or because a Digest nonce had run out; the moments are those of the last time.
+    /// The request was sent again, because a kept connection had ended before the first byte of the
+    /// response or because a Digest nonce had expired; the moments are those of the last time.
     pub resent: bool,
-    /// *first* is also that of the response that ended before it on the connection: they arrived in one
-    /// segment, or were read together. False before the column existed.
+    /// *first* is also that of the response that ended before it on the connection: they arrived in
+    /// one segment, or were read together. False before the column existed.
     pub shares_first: bool,
     /// Bytes of request head and body.
     pub bytes_sent: u64,
-    /// Bytes of response head and body as they came over the connection.
+    /// Bytes of response head and body on the connection.
     pub bytes_received: u64,
-    /// Bytes of the body of a complete response, without its framing; else 0.
+    /// Bytes of the body of a complete response, without its framing; otherwise 0.
     pub body_received: u64,
 }
 
 impl Sample {
-    /// An operation of which nothing is known yet but that it was ok: what columns are put into.
+    /// An operation with outcome ok and nothing else, to be filled from columns.
     pub fn blank() -> Sample {
         Sample {
             measure: MeasureId(0),
@@ -106,23 +105,23 @@ impl Sample {
     }
 }
 
-/// Which clock gave *sent* and *first* of one operation.
+/// Clock of *sent* and *first* of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
     /// User space.
     User,
-    /// The kernel's time stamps. `bias` is what user space would have added to the response time,
-    /// in nanoseconds; `None` where the operation has no response time.
+    /// The kernel's time stamps. `bias` is the amount in nanoseconds by which a user-space clock
+    /// would have over-reported the response time; `None` if the operation has no response time.
     Kernel {
         /// Response time of user space minus that of the kernel.
         bias: Option<i64>,
     },
-    /// The kernel's clock was asked for, and a stamp never came or made no sense: the operation
-    /// has no response time.
+    /// A time stamp of the kernel never arrived or was implausible: the operation has no response
+    /// time.
     Missed,
 }
 
-/// The five moments of an operation, and when the server's TCP had the request.
+/// The five moments of an operation, and the moment when the server's TCP had the request.
 ///
 /// ```text
 /// planned    started        sent              first        done
@@ -138,7 +137,7 @@ pub struct Moments {
     pub started: Nanos,
     /// Last request byte left.
     pub sent: Option<Nanos>,
-    /// The server's TCP acknowledged the last request byte; only where that was asked for.
+    /// The server's TCP acknowledged the last request byte; only if requested.
     pub acked: Option<Nanos>,
     /// First byte of the final response arrived.
     pub first: Option<Nanos>,
@@ -149,14 +148,13 @@ pub struct Moments {
 impl Moments {
     /// *first* minus *sent*: the response time of Xu (2004), section 4.1.
     ///
-    /// `None` when either is missing, and when the server answered before it had the whole
-    /// request: then there is no such time.
+    /// `None` if either is missing, or if the server responded before it had the whole request.
     pub fn response(&self) -> Option<Nanos> {
         self.first?.checked_sub(self.sent?)
     }
 
-    /// *first* minus *planned*: what somebody waits who comes when the schedule says, the wait for
-    /// a free connection and a late generator included.
+    /// *first* minus *planned*: latency from schedule, including the wait for a free connection and
+    /// a late load generator.
     pub fn from_planned(&self) -> Option<Nanos> {
         self.first?.checked_sub(self.planned)
     }
@@ -166,13 +164,13 @@ impl Moments {
         self.acked?.checked_sub(self.started)
     }
 
-    /// *done* minus *started*: everything, connecting and transfer included.
+    /// *done* minus *started*: the total time, including connecting and transfer.
     pub fn total(&self) -> Option<Nanos> {
         self.done?.checked_sub(self.started)
     }
 }
 
-/// How long opening a connection took.
+/// Duration of opening a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connect {
     /// TCP (or local socket) handshake, nanoseconds.
@@ -184,19 +182,19 @@ pub struct Connect {
     pub resumed: Option<bool>,
 }
 
-/// TCP segments of a connection, from its first SYN until just before this side closes it (`TCP_INFO` of
-/// Linux, from 4.2 on). Those that close it come later and are not among them.
+/// TCP segments of a connection, from its first SYN until just before this side closes it
+/// (`TCP_INFO` of Linux, since 4.2). Those that close it are not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segments {
-    /// Sent, with those sent again. Where the kernel leaves the cutting to the device, it counts what the
-    /// device cuts.
+    /// Sent, including retransmissions. With segmentation offload, the kernel counts the segments
+    /// of the device.
     pub sent: u32,
     /// Received.
     pub received: u32,
 }
 
 impl Segments {
-    /// Those of both.
+    /// Sum of both.
     pub fn plus(self, other: Segments) -> Segments {
         Segments {
             sent: self.sent.saturating_add(other.sent),

@@ -1,40 +1,40 @@
-//! What a server says of the time that it took, joined to the operations that we timed.
+//! Times that a server reports, joined with the measured operations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MeasureId, Nanos};
 
-/// Times that a server gives for operations of one row that were ok.
+/// Times that a server reports for operations of one row that were ok.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTimes {
     /// The row.
     pub measure: MeasureId,
-    /// Where the server gives them.
+    /// Source of the times.
     pub source: ServerTimeSource,
-    /// Operations of which it says something, also without a time.
+    /// Operations that the server reports on, even without a time.
     pub operations: u64,
     /// Smallest step of its times.
     pub resolution: Nanos,
-    /// Operations of which both times are known, in the order of their ends. Of several threads, each has its own batches.
+    /// Operations with both times, in the order of their ends; each thread has batches of its own.
     pub batches: Vec<ServerTimeBatch>,
 }
 
-/// Where a server gives a time.
+/// Source of a server's times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServerTimeSource {
-    /// A metric of the header Server-Timing. Our time is the response time.
+    /// A metric of the header Server-Timing, compared with the response time.
     Header {
         /// Name of the metric.
         metric: String,
     },
-    /// The time of the request in the access log. Our time is the total time.
+    /// The time of the request in the access log, compared with the total time.
     AccessLog,
 }
 
-/// Both times of operations that follow each other.
+/// Both times of consecutive operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTimeBatch {
@@ -42,23 +42,23 @@ pub struct ServerTimeBatch {
     pub operations: u64,
     /// Sum of the server's times.
     pub server: Nanos,
-    /// Sum of ours.
+    /// Sum of the measured times.
     pub ours: Nanos,
 }
 
-/// How the access log of a server was joined to the operations of a run that were ok.
+/// Result of joining the access log of a server with the operations of a run that were ok.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLogRecord {
-    /// Operations that were looked for.
+    /// Operations that were looked up.
     pub operations: u64,
-    /// Those of them with one line.
+    /// Operations with one line.
     pub joined: u64,
-    /// Those without any.
+    /// Operations without a line.
     pub missing: u64,
-    /// Those with several lines: the request was sent again.
+    /// Operations with several lines: the request was repeated.
     pub ambiguous: u64,
-    /// Operations beyond the first ones, which were not looked for.
+    /// Operations beyond the limit, which were not looked up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond: u64,
     /// Lines of other requests.
@@ -67,11 +67,12 @@ pub struct AccessLogRecord {
     pub unreadable_lines: u64,
 }
 
-/// Batches of equal numbers of operations, as they are filled: a small number of them, as two become one when there are too many.
+/// Batches of equal numbers of operations while they are filled: pairs of batches are merged when
+/// there are too many.
 #[derive(Debug, Clone)]
 pub struct ServerTimeBatches {
     batches: Vec<ServerTimeBatch>,
-    /// Operations of each of them but the last.
+    /// Operations of each batch except the last.
     size: u64,
 }
 
@@ -88,7 +89,8 @@ impl Default for ServerTimeBatches {
 }
 
 impl ServerTimeBatches {
-    /// Adds an operation. Where there are too many batches, two and two become one, and others are as large from then on.
+    /// Adds an operation. If there are too many batches, pairs are merged, and later ones have the
+    /// double size.
     pub fn push(&mut self, server: Nanos, ours: Nanos) {
         let is_full = |last: &ServerTimeBatch| last.operations >= self.size;
         if self.batches.last().is_none_or(is_full) {
@@ -123,7 +125,7 @@ impl ServerTimeBatches {
 }
 
 impl ServerTimeBatch {
-    /// Adds what came afterwards.
+    /// Adds a later batch.
     pub fn add(&mut self, later: &ServerTimeBatch) {
         self.operations += later.operations;
         self.server = self.server.saturating_add(later.server);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The unit in which reports show the times of a row.
+/// Unit of the times of a row in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TimeUnit {
     /// Microseconds.
@@ -21,7 +21,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Its sign, as reports write it, and its length in nanoseconds.
+    /// Sign in reports, and length in nanoseconds.
     pub fn sign_and_nanos(self) -> (&'static str, f64) {
         match self {
             TimeUnit::Microseconds => ("µs", 1e3),
