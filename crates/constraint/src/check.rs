@@ -1,4 +1,4 @@
-//! Whether a constraint makes sense: its names, its units, and that it can both hold and fail.
+//! Checks of a constraint: its names, its units, and that it can both hold and fail.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,25 @@ use crate::storage_call::StorageCall;
 use crate::tree::{Constraint, ConstraintOperator, ExpressionNode, Part, WrittenQuantity};
 use crate::unit::UnitKind;
 
-/// What a constraint is about, which decides which characteristics there are.
+/// Subject of a constraint, which decides its characteristics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConstraintSubject {
     /// A run.
     #[default]
     Run,
-    /// A server beside another one.
+    /// Two servers that are compared.
     Comparison,
 }
 
 /// The names that a constraint can use.
 #[derive(Debug, Clone, Default)]
 pub struct Scope<'a> {
-    /// What it is about.
+    /// Subject.
     pub subject: ConstraintSubject,
-    /// What is measured.
+    /// Names of measurements.
     pub measurements: Vec<&'a str>,
-    /// Components of background traffic; `None` where they are not known yet, and any name may be one.
+    /// Components of background traffic; `None` if they are not known yet, and any name is
+    /// accepted.
     pub components: Option<Vec<&'a str>>,
     /// Numbers, by name.
     pub parameters: BTreeMap<&'a str, f64>,
@@ -35,14 +36,14 @@ pub struct Scope<'a> {
     pub constraints: BTreeMap<&'a str, &'a Constraint>,
 }
 
-/// A constraint whose names are known and whose units fit. Parameters and other constraints stand in it as what
-/// they are.
+/// A constraint with known names and consistent units. Parameters and other constraints are
+/// replaced by their values and expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedConstraint {
     pub(crate) root: ExpressionNode,
 }
 
-/// What a part comes to.
+/// Type of a part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Type {
     Truth,
@@ -50,11 +51,11 @@ enum Type {
 }
 
 impl Constraint {
-    /// Resolves its names, and checks that it compares what can be compared and that its result depends on what
-    /// is measured.
+    /// Resolves names, checks that only comparable quantities are compared, and that the result
+    /// depends on measurements.
     ///
     /// # Errors
-    /// The first place at which it does not, and what to write instead.
+    /// The first defect, with its position and what to write instead.
     pub fn check(&self, scope: &Scope<'_>) -> Result<CheckedConstraint, ConstraintError> {
         let root = resolved(&self.root, scope, &mut Vec::new())?;
         let root = root.unwrap_or_else(|| self.root.clone());
@@ -74,10 +75,10 @@ impl Constraint {
         Ok(CheckedConstraint { root })
     }
 
-    /// Checks that the components of background traffic which it names are among these.
+    /// Checks that it names only these components of background traffic.
     ///
     /// # Errors
-    /// The first that is not, or any where there are none.
+    /// The first unknown name, or any if there are no components.
     pub fn check_components(&self, components: &[&str]) -> Result<(), ConstraintError> {
         let scope = Scope {
             components: Some(components.to_vec()),
@@ -94,7 +95,7 @@ impl Constraint {
         Ok(())
     }
 
-    /// Names of parameters and of other constraints in it, as they are written.
+    /// Names of parameters and of other constraints, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let of = |node| match node {
             &ExpressionNode {
@@ -106,14 +107,14 @@ impl Constraint {
         all(&self.root).into_iter().filter_map(of)
     }
 
-    /// Characteristics in it, in their order.
+    /// Its characteristics, in order.
     pub fn characteristics(&self) -> impl Iterator<Item = &Characteristic> {
         characteristics(&self.root)
     }
 }
 
 impl CheckedConstraint {
-    /// Characteristics in it and in the constraints that it names, in their order.
+    /// Characteristics of it and of the constraints that it names, in order.
     pub fn characteristics(&self) -> impl Iterator<Item = &Characteristic> {
         characteristics(&self.root)
     }
@@ -126,16 +127,16 @@ fn characteristics(root: &ExpressionNode) -> impl Iterator<Item = &Characteristi
     })
 }
 
-/// A part and all below it, in the order in which they are written.
+/// A part and all parts below it, in written order.
 fn all(node: &ExpressionNode) -> Vec<&ExpressionNode> {
     let below = node.below().flat_map(all);
     std::iter::once(node).chain(below).collect()
 }
 
-/// Most names of constraints within constraints: more of them are a circle, or no help to anybody.
+/// Deepest nesting of constraints in constraints; a deeper one is probably a circle.
 const DEEPEST: usize = 16;
 
-/// The tree with what its names stand for; `None` where nothing changes.
+/// The tree with names resolved; `None` if it has none.
 fn resolved<'a>(
     node: &ExpressionNode,
     scope: &Scope<'a>,
@@ -201,7 +202,8 @@ fn resolved<'a>(
             within.push(name);
             let inner = resolved(&constraint.root, scope, within);
             within.pop();
-            // Its own text has its own places: the error is where its name stands.
+            // Offsets in its own text mean nothing here: the error is reported where its name
+            // stands.
             let inner = inner.map_err(|why| ConstraintError::at(node.offset, why.message))?;
             let inner = inner.unwrap_or_else(|| constraint.root.clone());
             with(moved(inner, node.offset).part)
@@ -226,7 +228,7 @@ fn resolved<'a>(
     }
 }
 
-/// The same tree, all of it at one place.
+/// The same tree with one offset for all parts.
 fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
     let of = |node: Box<ExpressionNode>| Box::new(moved(*node, offset));
     let part = match node.part {
@@ -238,12 +240,12 @@ fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
     ExpressionNode { offset, part }
 }
 
-/// It is not of a part of a run, and asks for no number of samples.
+/// Of the whole run, without a minimum of samples.
 fn is_whole(of: &Characteristic) -> bool {
     of.part == PartOfRun::Whole && of.samples.is_none() && of.seconds.is_none()
 }
 
-/// What is wrong with a characteristic of background traffic.
+/// The defect of a characteristic of background traffic.
 fn background_problem(
     of: &Characteristic,
     component: Option<&str>,
@@ -269,7 +271,7 @@ fn background_problem(
     ))
 }
 
-/// A characteristic that this subject does not have.
+/// The message about a characteristic that this subject does not have.
 fn other_subject(name: &str, subject: ConstraintSubject) -> String {
     match subject {
         ConstraintSubject::Run => format!(
@@ -337,7 +339,7 @@ fn type_of(node: &ExpressionNode) -> Result<Type, ConstraintError> {
         Part::Quantity(quantity) => Ok(Type::Number(quantity.kind())),
         Part::Characteristic(of) if of.statistic.is_verdict() => Ok(Type::Truth),
         Part::Characteristic(of) => Ok(Type::Number(of.statistic.kind())),
-        // Names are resolved.
+        // Names are already resolved.
         Part::Name(_) => Ok(Type::Truth),
         Part::Negative(of) => number(of).map(Type::Number),
         Part::Not(of) => truth(of),
@@ -369,7 +371,7 @@ fn number(node: &ExpressionNode) -> Result<UnitKind, ConstraintError> {
     }
 }
 
-/// Whether it is true or false. `slower` alone is: by any share.
+/// True for a part that is true or false. `slower` alone is, too: slower by any share.
 fn is_truth(node: &ExpressionNode) -> Result<bool, ConstraintError> {
     Ok(type_of(node)? == Type::Truth || is_compared(node))
 }
@@ -378,8 +380,8 @@ fn is_compared(node: &ExpressionNode) -> bool {
     matches!(&node.part, Part::Characteristic(of) if of.statistic.is_compared())
 }
 
-/// Refuses to calculate with what a comparison shows: that one row is slower by more than another has no
-/// promised rate of errors.
+/// Refuses arithmetic on differences between servers: no error rate can be promised for "one row is
+/// slower by more than another".
 fn check_compared(node: &ExpressionNode) -> Result<(), ConstraintError> {
     let is_calculated = match &node.part {
         Part::Negative(_) => true,
@@ -425,7 +427,7 @@ fn quotient(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintEr
     }
 }
 
-/// The kind of both, which must be the same.
+/// The unit of both sides, which must be the same.
 fn alike(a: &ExpressionNode, b: &ExpressionNode) -> Result<UnitKind, ConstraintError> {
     let (kind_a, kind_b) = (number(a)?, number(b)?);
     if kind_a.is_like(kind_b) {
@@ -434,7 +436,7 @@ fn alike(a: &ExpressionNode, b: &ExpressionNode) -> Result<UnitKind, ConstraintE
             ..kind_a
         });
     }
-    // Nothing is nothing in every unit.
+    // Zero has every unit.
     match (&a.part, &b.part) {
         (_, Part::Quantity(zero)) if is_bare_zero(*zero) => return Ok(kind_a),
         (Part::Quantity(zero), _) if is_bare_zero(*zero) => return Ok(kind_b),
@@ -464,7 +466,7 @@ fn without_unit(kind: UnitKind) -> String {
     )
 }
 
-/// `failure_rate < 1` may mean 1 %, and may mean all; and a number such as `fsync` is no share of anything.
+/// `failure_rate < 1` may mean 1 %, or 100 %; and a number such as `fsync` is not a share.
 fn check_share(figure: &ExpressionNode, other: &ExpressionNode) -> Result<(), ConstraintError> {
     let (Part::Characteristic(of), Part::Quantity(quantity)) = (&figure.part, &other.part) else {
         return Ok(());
@@ -505,7 +507,7 @@ fn within(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintErro
     Ok(Type::Truth)
 }
 
-/// Facts have no interval.
+/// True for estimates; facts have no interval.
 fn is_estimate(statistic: Statistic) -> bool {
     matches!(
         statistic,
@@ -518,7 +520,7 @@ fn is_estimate(statistic: Statistic) -> bool {
     )
 }
 
-/// Every figure may be whatever such a figure can be.
+/// A source whose figures have all their possible values.
 struct Anything;
 
 impl FigureSource for Anything {
@@ -537,7 +539,7 @@ impl FigureSource for Anything {
     }
 }
 
-/// What a comparison of something with itself comes to.
+/// The result of comparing a characteristic with itself.
 fn of_one_thing(part: &Part) -> Option<bool> {
     let Part::Pair(operator, left, right) = part else {
         return None;
@@ -549,7 +551,7 @@ fn of_one_thing(part: &Part) -> Option<bool> {
     ))
 }
 
-/// Refuses a comparison that holds, or fails, whatever is measured.
+/// Refuses a comparison whose result does not depend on measurements.
 fn check_constants(node: &ExpressionNode) -> Result<(), ConstraintError> {
     if let Part::Pair(operator, _, _) = &node.part
         && !matches!(

@@ -1,10 +1,10 @@
-//! The truth of a constraint, as far as figures tell it.
+//! Evaluation of constraints with the figures of a run.
 
 use crate::check::CheckedConstraint;
 use crate::statistic::{Characteristic, PartOfRun, Statistic};
 use crate::tree::{ConstraintOperator, ExpressionNode, Part};
 
-/// Stands for all components of background traffic where a component is named.
+/// Stands for all components of background traffic where a component is expected.
 pub const ALL_COMPONENTS: &str = "";
 
 /// The figures of a run.
@@ -12,23 +12,24 @@ pub trait FigureSource {
     /// Names of the rows, for characteristics without a measurement.
     fn rows(&self) -> Vec<String>;
 
-    /// A figure of a measurement in a part of the run, in seconds, bytes, operations and parts of a whole. The
-    /// measurement is a component where the statistic is of background traffic, or [`ALL_COMPONENTS`].
+    /// A figure of a measurement in a part of the run, in seconds, bytes, operations and parts of a
+    /// whole. The measurement is a component if the statistic is about background traffic, or
+    /// [`ALL_COMPONENTS`].
     fn figure(&self, statistic: Statistic, measurement: &str, part: PartOfRun) -> ConstraintFigure;
 }
 
-/// What is known of a characteristic.
+/// Value of a characteristic, if known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConstraintFigure {
-    /// It has a value.
+    /// A value with an interval.
     Known(Known),
-    /// It has a value, and an interval without ends, for this reason.
+    /// A value with an unbounded interval, for this reason.
     Vague(Known, WhyUnknown),
-    /// It has none, for this reason.
+    /// No value, for this reason.
     Unknown(WhyUnknown),
 }
 
-/// Why a characteristic has no value, or no interval.
+/// The reason for a missing value or interval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WhyUnknown {
     /// The run has no such row.
@@ -37,67 +38,67 @@ pub enum WhyUnknown {
     NoBackground,
     /// The server does not support it.
     NotSupported,
-    /// Chance never chose it.
+    /// Random choices never selected it.
     NeverChosen,
     /// The load has no such stage.
     NoStage,
-    /// The sliding window has more operations than are held.
+    /// The sliding window has more operations than can be held.
     TooMany,
     /// No operation counts.
     NoOperation,
     /// No operation has a time.
     NoTime,
-    /// The load generator may have caused the failures.
+    /// The failures may have been caused by the load generator.
     MayBeNoFailure,
     /// A warning disqualifies the row.
     Disqualified,
-    /// Operations are too few for an interval; about so many are needed.
+    /// There are too few operations for an interval.
     TooFew {
-        /// What there is.
+        /// Number of samples.
         samples: u64,
-        /// What would be enough.
+        /// Approximate number for an interval.
         needed: u64,
     },
     /// The window is too short for an interval.
     TooShort,
-    /// The load changed on purpose, or the run waited for its turn.
+    /// The load was changed intentionally, or the run waited for its turn.
     NotSteady,
-    /// A rate went up or down slowly.
+    /// A rate rose or fell slowly.
     Wanders,
-    /// The constraint asks for more samples.
+    /// The constraint requires more samples.
     FewerSamples {
-        /// What there is.
+        /// Number of samples.
         samples: u64,
-        /// What it asks for.
+        /// Required number.
         least: u64,
     },
-    /// The constraint asks for a longer time.
+    /// The constraint requires a longer time.
     LessTime {
-        /// What there is.
+        /// Time of the measurement.
         seconds: f64,
-        /// What it asks for.
+        /// Required time.
         least: f64,
     },
-    /// The constraint of the record cannot be read.
+    /// The constraint in the record cannot be parsed.
     Unreadable(String),
 }
 
-/// A figure with what it rests on.
+/// A figure and the samples that it is based on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     /// The fact or the estimate.
     pub value: f64,
-    /// The lower end of its interval; of a fact, the fact.
+    /// The lower end of its interval; for a fact, the fact.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Samples that it is made of.
+    /// Number of its samples.
     pub samples: u64,
     /// Seconds over which they were taken.
     pub seconds: f64,
 }
 
-/// What characteristics without a measurement mean together, over all rows.
+/// Meaning of characteristics without a measurement, over all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
     /// True if true of every row.
@@ -106,28 +107,28 @@ pub enum Quantifier {
     Any,
 }
 
-/// What a constraint comes to.
+/// Result of a constraint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedTruth {
-    /// Whether it is true; `None` where the figures do not tell.
+    /// Truth; `None` if the figures do not decide it.
     pub truth: Option<bool>,
-    /// What was read for it, each once.
+    /// Figures that were read, each once.
     pub readings: Vec<Reading>,
 }
 
-/// Whether a constraint is true of a row.
+/// Truth of a constraint for one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowTruth {
-    /// The row; `None` where the constraint names all its rows.
+    /// The row; `None` if the constraint names all its rows.
     pub row: Option<String>,
-    /// Whether it is true; `None` where the figures do not tell.
+    /// Truth; `None` if the figures do not decide it.
     pub truth: Option<bool>,
 }
 
-/// A characteristic of a row, and what is known of it.
+/// A characteristic of a row, and its figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// With the row where it names none.
+    /// Names the row even if the constraint does not.
     pub characteristic: Characteristic,
     /// Its figure.
     pub figure: ConstraintFigure,
@@ -147,7 +148,7 @@ impl ValueSpan {
     };
 
     fn of(low: f64, high: f64) -> ValueSpan {
-        // Infinity less infinity, for example.
+        // Infinity minus infinity, for example.
         if low.is_nan() || high.is_nan() || low > high {
             ValueSpan::ALL
         } else {
@@ -155,7 +156,7 @@ impl ValueSpan {
         }
     }
 
-    /// What an operation makes of the ends of both.
+    /// Applies an operation to all pairs of ends.
     fn corners(self, other: ValueSpan, of: impl Fn(f64, f64) -> f64) -> ValueSpan {
         let all = [
             of(self.low, other.low),
@@ -177,7 +178,7 @@ impl ValueSpan {
             ConstraintOperator::Minus => {
                 ValueSpan::of(self.low - other.high, self.high - other.low)
             }
-            // Nothing times anything is nothing, also where there is no upper end.
+            // Zero times anything is zero, even without an upper end.
             ConstraintOperator::Times => {
                 self.corners(other, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
             }
@@ -186,7 +187,7 @@ impl ValueSpan {
         }
     }
 
-    /// Whether it holds for all pairs of values (true), or for none (false).
+    /// `true` if it holds for all pairs of values, `false` if for none.
     fn compared(self, operator: ConstraintOperator, other: ValueSpan) -> Option<bool> {
         let (a, b) = (self, other);
         let decided = |always: bool, never: bool| match (always, never) {
@@ -211,28 +212,29 @@ impl ValueSpan {
 struct Evaluation<'a> {
     figures: &'a dyn FigureSource,
     row: Option<&'a str>,
-    /// Estimates count as what they are in the middle.
+    /// Estimates count without their intervals.
     as_measured: bool,
     readings: Vec<Reading>,
 }
 
 impl CheckedConstraint {
-    /// Judges by intervals: true or false only where no value within them says otherwise.
+    /// Judges by intervals: true or false only if all values within them agree.
     pub fn judge(&self, figures: &dyn FigureSource, over: Quantifier) -> JudgedTruth {
         self.evaluate(figures, over, false)
     }
 
-    /// Judges by the estimates themselves, as if they had no intervals: what was, and not what would be.
+    /// Judges by estimates without their intervals: by what was observed, not by what is to be
+    /// expected.
     pub fn judge_as_measured(&self, figures: &dyn FigureSource, over: Quantifier) -> JudgedTruth {
         self.evaluate(figures, over, true)
     }
 
-    /// Whether it is true; `None` where the figures do not tell.
+    /// Truth; `None` if the figures do not decide it.
     pub fn holds(&self, figures: &dyn FigureSource, over: Quantifier) -> Option<bool> {
         self.judge(figures, over).truth
     }
 
-    /// The same of each row on its own.
+    /// Judges each row separately.
     pub fn judge_rows(&self, figures: &dyn FigureSource) -> Vec<RowTruth> {
         self.of_rows(figures, false).0
     }
@@ -328,11 +330,11 @@ impl Evaluation<'_> {
         };
         let known = self.read(of)?;
         let half = (known.high - known.low) / 2.0;
-        // A wide interval says nothing of what is measured: more operations make it narrower.
+        // A wide interval is not evidence against the condition: more operations make it narrower.
         (half <= share.value() * known.value).then_some(true)
     }
 
-    /// The values that a part may have; `None` where nothing is known.
+    /// Possible values of a part; `None` if unknown.
     fn span(&mut self, node: &ExpressionNode) -> Option<ValueSpan> {
         match &node.part {
             Part::Quantity(quantity) => Some(ValueSpan::of(quantity.value(), quantity.value())),
@@ -356,7 +358,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The figure of a characteristic, if there is enough of it.
+    /// The figure of a characteristic, if it has enough samples.
     fn read(&mut self, of: &Characteristic) -> Option<Known> {
         let is_of_all = of.statistic.is_background() && of.measurement.is_none();
         let row = match &of.measurement {
@@ -392,7 +394,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// What is missing of a figure that has fewer samples or less time than was asked for.
+/// The reason why a figure with less than the required samples or time has no value.
 fn enough(of: &Characteristic, known: Known) -> Option<ConstraintFigure> {
     let few = of.samples.filter(|least| known.samples < *least);
     let short = of.seconds.filter(|least| known.seconds < *least);

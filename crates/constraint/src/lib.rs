@@ -1,4 +1,4 @@
-//! Constraints on what is measured: `p99(Get1K) < 5 ms and failures(Get1K) == 0`.
+//! Constraints on measurements: `p99(Get1K) < 5 ms and failures(Get1K) == 0`.
 //!
 //! ```text
 //! text --parse--> Constraint --check--> CheckedConstraint --judge--> true, false or unknown
@@ -24,15 +24,17 @@
 //! restriction    = "last" quantity | "stage" number | "samples" ">=" number | "over" ">=" quantity
 //! ```
 //!
-//! A characteristic without a measurement stands for each row of a run in turn; one of background traffic
-//! (`background_loss`) without a component stands for all of them together. A *name* is a parameter of the
-//! suite or another constraint. Of a comparison of two servers there are other characteristics than of a run
-//! ([`ConstraintSubject`]), which are true or false, or are compared with a share or a number: `slower(Get1K) > 5 % or fsync > 0`.
+//! A characteristic without a measurement stands for each row of a run in turn; one of background
+//! traffic (`background_loss`) without a component stands for all components together. A *name* is
+//! a parameter of the suite or another constraint. A comparison of two servers has other
+//! characteristics than a run ([`ConstraintSubject`]), which are true or false, or are compared
+//! with a share or a number: `slower(Get1K) > 5 % or fsync > 0`.
 //!
-//! A constraint is judged in Kleene's strong three-valued logic: every estimate is an interval, arithmetic is that
-//! of intervals (Moore, *Interval Analysis*, 1966), and a comparison is true if it holds for all values of both
-//! sides, false if for none, and else unknown. What occurs twice in an expression is taken for two quantities, so
-//! that the result may be unknown where it could be known; it is never wrong for that.
+//! A constraint is judged in Kleene's strong three-valued logic: every estimate is an interval,
+//! arithmetic is that of intervals (Moore, *Interval Analysis*, 1966), and a comparison is true if
+//! it holds for all values of both sides, false if for none, and unknown otherwise. A quantity that
+//! occurs twice in an expression is treated as two quantities, so the result may be unknown where
+//! it could be known; it is never wrong for that reason.
 
 mod check;
 mod judge;
@@ -56,13 +58,13 @@ pub use storage_call::StorageCall;
 pub use tree::Constraint;
 pub use unit::UnitKind;
 
-/// What is wrong with a constraint, and where.
+/// A defect of a constraint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConstraintError {
-    /// Bytes of the text before the place.
+    /// Bytes of the text before the defect.
     pub offset: usize,
-    /// What is wrong, and what to write instead.
+    /// The defect, and what to write instead.
     pub message: String,
 }
 
@@ -74,7 +76,7 @@ impl ConstraintError {
         }
     }
 
-    /// The message, and this text with a mark below the place.
+    /// The message, and this text with a mark below the defect.
     pub fn marked(&self, text: &str) -> String {
         let before = text.get(..self.offset).unwrap_or(text).chars().count();
         format!("{self}\n\n  {text}\n  {}^", " ".repeat(before))

@@ -1,4 +1,4 @@
-//! Text to tree: words first, then what is bound by what.
+//! Parser: first words, then operators by precedence.
 
 use winnow::ascii::multispace0;
 use winnow::combinator::{alt, delimited, fail, opt, repeat, terminated};
@@ -16,18 +16,18 @@ use crate::unit::{UNITS, UnitKind, rate_of_bits};
 
 /// Longest constraint, in bytes.
 const LONGEST: usize = 2000;
-/// Sliding windows in seconds: at the least so long that the looks at it are many, at the most so long that its
-/// operations can be held.
+/// Shortest and longest sliding window in seconds: it must contain many evaluations, and its
+/// operations must fit into memory.
 const LEAST_WINDOW: f64 = 0.1;
 const LONGEST_WINDOW: f64 = 3600.0;
-/// Parentheses and negations around each other.
+/// Deepest nesting of parentheses and negations.
 const DEEPEST: usize = 64;
 
 impl Constraint {
-    /// Reads a constraint.
+    /// Parses a constraint.
     ///
     /// # Errors
-    /// Where it is not one of the language, with what is expected there.
+    /// The first position that is not in the language, with the expected words.
     pub fn parse(text: &str) -> Result<Constraint, ConstraintError> {
         if text.len() > LONGEST {
             let why = format!("a constraint has at most {LONGEST} characters");
@@ -143,7 +143,7 @@ fn mark<'a>(input: &mut Input<'a>) -> Result<(&'a str, TokenKind), ContextError>
 
 struct TokenReader<'a> {
     tokens: &'a [LanguageToken<'a>],
-    /// Where the text ends.
+    /// End of the text.
     end: usize,
     depth: usize,
 }
@@ -159,7 +159,7 @@ impl<'a> TokenReader<'a> {
         Some(first)
     }
 
-    /// Passes a word or mark of the language, if it comes next.
+    /// Consumes a word or sign of the language, if it is next.
     fn passes(&mut self, text: &str) -> bool {
         let token = self.tokens.first();
         let is_next =
@@ -182,7 +182,7 @@ impl<'a> TokenReader<'a> {
         }
     }
 
-    /// The operator that comes next, if it is one of this level.
+    /// Consumes an operator of this level, if it is next.
     fn operator(&mut self, level: u8) -> Option<ConstraintOperator> {
         let of_level = OPERATORS
             .iter()
@@ -195,7 +195,7 @@ impl<'a> TokenReader<'a> {
         None
     }
 
-    /// What is bound by operators of this level, and by those that bind more tightly.
+    /// Parses an expression with operators of this level, and of those that bind more tightly.
     fn level(&mut self, level: u8) -> Result<ExpressionNode, ConstraintError> {
         const NEGATION: u8 = 3;
         const COMPARISON: u8 = 4;
@@ -311,7 +311,7 @@ impl<'a> TokenReader<'a> {
     fn named(&mut self, name: &str, offset: usize) -> Result<Part, ConstraintError> {
         let statistic = Statistic::named(name);
         let is_called = self.passes("(");
-        // A suite may call a parameter or a constraint like a characteristic of comparisons.
+        // A suite may name a parameter or a constraint like a characteristic of comparisons.
         let is_name = |statistic: &Statistic| statistic.is_compared() && !is_called;
         let Some(statistic) = statistic.filter(|statistic| !is_name(statistic)) else {
             if !is_called {
@@ -340,7 +340,8 @@ impl<'a> TokenReader<'a> {
         Ok(Part::Characteristic(characteristic))
     }
 
-    /// Whether a restriction comes next: a component may be called `last`, too, and nothing follows its name.
+    /// True if a restriction is next: a component may be named `last`, too, and its name is
+    /// followed by nothing.
     fn begins_restriction(&self) -> bool {
         let is_end = |text: &str| [")", ","].contains(&text);
         match self.tokens {

@@ -1,11 +1,11 @@
-//! Statistics of measurements, by the names that they have in the language.
+//! Statistics of measurements, and their names in the language.
 
 use std::fmt;
 
 use crate::storage_call::StorageCall;
 use crate::unit::UnitKind;
 
-/// A statistic of what is measured under a name.
+/// A statistic of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Statistic {
     /// The arithmetic mean of the times.
@@ -28,9 +28,9 @@ pub enum Statistic {
     Goodput,
     /// Operations that count, however they ended.
     Operations,
-    /// Those of them that failed or were dropped.
+    /// Operations that failed or were dropped.
     Failures,
-    /// Their share.
+    /// Share of failures.
     FailureRate,
     /// Bytes of the requests.
     BytesSent,
@@ -38,18 +38,18 @@ pub enum Statistic {
     BytesReceived,
     /// Connections that were opened.
     Connections,
-    /// Of background traffic, what its sinks see.
+    /// Characteristic of background traffic at its sinks.
     Background(BackgroundCharacteristic),
-    /// Of two servers, what a comparison of them shows.
+    /// Difference between two servers.
     Compared(ComparedCharacteristic),
 }
 
-/// What the sinks of background traffic see of a component, or of all of them.
+/// Characteristic of a component of background traffic, or of all of them, at its sinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BackgroundCharacteristic {
-    /// Bytes of payload that they receive a second.
+    /// Bytes of payload received per second.
     Rate,
-    /// The share of the datagrams that are lost.
+    /// Share of datagrams that are lost.
     Loss,
     /// The longest one-way delay above the shortest one.
     DelayVariation,
@@ -57,30 +57,31 @@ pub enum BackgroundCharacteristic {
     Jitter,
 }
 
-/// What a comparison shows of a row of server B beside that of server A.
+/// Difference between a row of server B and that of server A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ComparedCharacteristic {
-    /// The share by which B takes more time; zero where that is not significant.
+    /// The share by which B takes more time; zero if not significant.
     Slower,
-    /// The share by which B takes less time; zero where that is not significant.
+    /// The share by which B takes less time; zero if not significant.
     Faster,
-    /// It fails more often with B.
+    /// B fails more often.
     Broken,
-    /// It fails more often with A.
+    /// A fails more often.
     Repaired,
     /// A supports it, and B does not.
     Lost,
     /// B supports it, and A does not.
     Gained,
-    /// It has no verdict yet.
+    /// No verdict yet.
     Inconclusive,
-    /// The share by which B uses more processor time; zero where that is not significant.
+    /// The share by which B uses more processor time; zero if not significant.
     Processor,
-    /// So many more system calls of this kind B makes for an operation; zero where that is not certain.
+    /// The number of additional system calls of this kind that B makes for an operation; zero if
+    /// not certain.
     Calls(StorageCall),
 }
 
-/// Those with a fixed name.
+/// Statistics with a fixed name.
 const NAMED: [(&str, Statistic); 18] = [
     ("mean", Statistic::Mean),
     ("sd", Statistic::Sd),
@@ -114,7 +115,7 @@ const NAMED: [(&str, Statistic); 18] = [
     ),
 ];
 
-/// Those of comparisons.
+/// Characteristics of comparisons.
 const COMPARED: [(&str, ComparedCharacteristic); 8] = [
     ("slower", ComparedCharacteristic::Slower),
     ("faster", ComparedCharacteristic::Faster),
@@ -126,7 +127,7 @@ const COMPARED: [(&str, ComparedCharacteristic); 8] = [
     ("cpu", ComparedCharacteristic::Processor),
 ];
 
-/// Parts per million in a whole.
+/// Parts per million of a whole.
 const MILLION: u32 = 1_000_000;
 
 impl Statistic {
@@ -139,7 +140,7 @@ impl Statistic {
             .or_else(|| Statistic::compared(name))
     }
 
-    /// That of comparisons of this name: `slower`.
+    /// The characteristic of comparisons with this name: `slower`.
     pub(crate) fn compared(name: &str) -> Option<Statistic> {
         let known = COMPARED.iter().find(|(known, _)| *known == name);
         let known = known.map(|(_, of)| *of);
@@ -147,36 +148,36 @@ impl Statistic {
         known.or_else(call).map(Statistic::Compared)
     }
 
-    /// It compares two servers, and a run alone has no such statistic.
+    /// The statistic compares two servers; a run alone has no such statistic.
     pub fn is_compared(self) -> bool {
         matches!(self, Statistic::Compared(_))
     }
 
-    /// It is about background traffic: its measurement is a component of that, and without one all components
-    /// together.
+    /// The statistic is about background traffic: its measurement is a component, and without one
+    /// all components together.
     pub fn is_background(self) -> bool {
         matches!(self, Statistic::Background(_))
     }
 
-    /// It is true or false, and no number.
+    /// The statistic is true or false, not a number.
     pub(crate) fn is_verdict(self) -> bool {
         use ComparedCharacteristic::{Calls, Faster, Processor, Slower};
         matches!(self, Statistic::Compared(of) if !matches!(of, Slower | Faster | Processor | Calls(_)))
     }
 
-    /// It is known only of servers that were looked into (`--inside`).
+    /// The statistic needs `--inside`.
     pub fn is_inside(self) -> bool {
         use ComparedCharacteristic::{Calls, Processor};
         matches!(self, Statistic::Compared(Processor | Calls(_)))
     }
 
-    /// The names of those of comparisons.
+    /// Names of the characteristics of comparisons.
     pub fn compared_names() -> impl Iterator<Item = &'static str> {
         let calls = StorageCall::all().map(StorageCall::name);
         COMPARED.iter().map(|(name, _)| *name).chain(calls)
     }
 
-    /// The names of all of them that a run has, with examples of percentiles.
+    /// Names of all statistics of a run, with examples of percentiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let named = NAMED.iter().map(|(name, _)| *name);
         ["p50", "p90", "p95", "p99", "p99.9"]
@@ -184,7 +185,7 @@ impl Statistic {
             .chain(named)
     }
 
-    /// What its values count.
+    /// Unit of its values.
     pub fn kind(self) -> UnitKind {
         match self {
             Statistic::Mean
@@ -212,7 +213,7 @@ impl Statistic {
         }
     }
 
-    /// The greatest value it can have.
+    /// Its greatest possible value.
     pub(crate) fn most(self) -> f64 {
         match self {
             Statistic::Compared(
@@ -228,7 +229,7 @@ impl Statistic {
     }
 }
 
-/// `p99.9` as 999 000; between p0 and p100, with four decimals at most.
+/// Parses `p99.9` as 999 000; between p0 and p100, with four decimals at most.
 fn percentile(name: &str) -> Option<Statistic> {
     let digits = name.strip_prefix('p')?;
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -261,10 +262,10 @@ impl fmt::Display for Statistic {
 /// The part of a run that a characteristic is about.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum PartOfRun {
-    /// All of it.
+    /// The whole run.
     #[default]
     Whole,
-    /// So many seconds before its end, or before now while it goes on: a sliding window.
+    /// This number of seconds before its end, or before now while it goes on: a sliding window.
     Last(f64),
     /// A stage of the load, counted from 1.
     Stage(u16),
@@ -273,19 +274,19 @@ pub enum PartOfRun {
 /// A statistic of a measurement, or of each row in turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Characteristic {
-    /// Which statistic.
+    /// The statistic.
     pub statistic: Statistic,
-    /// Of what; `None` for each row in turn.
+    /// Its measurement; `None` for each row in turn.
     pub measurement: Option<String>,
-    /// Of which part of the run.
+    /// Its part of the run.
     pub part: PartOfRun,
-    /// Samples below which it has no value.
+    /// Least number of samples.
     pub samples: Option<u64>,
-    /// Seconds of measuring below which it has no value.
+    /// Least time of measuring in seconds.
     pub seconds: Option<f64>,
 }
 
-/// Whether a name stands for itself; another one needs quotation marks.
+/// True for a name that needs no quotation marks.
 pub(crate) fn is_word(name: &str) -> bool {
     let starts = |c: char| c.is_alphabetic() || c == '_';
     let goes_on = |c: char| c.is_alphanumeric() || "_-.".contains(c);

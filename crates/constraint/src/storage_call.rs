@@ -1,14 +1,14 @@
-//! What a server does with its storage, by kinds of system calls.
+//! Operations of a server on its storage, by kinds of system calls.
 
-/// A kind of system calls on files and directories. Calls that do the same in another way are of one kind, so that a
-/// condition does not depend on which of them a program or a processor has.
+/// A kind of system calls on files and directories. Calls with the same effect are of one kind, so
+/// that a condition does not depend on the program or processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageCall {
     /// Waits until data is on the disk.
     Fsync,
     /// Opens or creates a file.
     Open,
-    /// Asks for the attributes of a name or a file.
+    /// Reads the attributes of a name or a file.
     Stat,
     /// Reads from a file.
     Read,
@@ -26,7 +26,7 @@ pub enum StorageCall {
     Unlink,
     /// Creates another name of a file.
     Link,
-    /// Changes the length of a file, or reserves room for it.
+    /// Changes the length of a file, or reserves space for it.
     Truncate,
     /// Changes attributes: permissions, owner, times.
     Chmod,
@@ -38,7 +38,7 @@ pub enum StorageCall {
     Mmap,
 }
 
-/// Their names in the language, and the system calls that are of each kind.
+/// Names in the language, and the system calls of each kind.
 const KINDS: [(StorageCall, &str, &[&str]); 16] = [
     (
         StorageCall::Fsync,
@@ -155,7 +155,7 @@ const KINDS: [(StorageCall, &str, &[&str]); 16] = [
 ];
 
 impl StorageCall {
-    /// Whether it changes what is on the storage, or waits for it. Others look at it.
+    /// True if it changes the storage, or waits for it; false if it reads.
     pub fn is_change(self) -> bool {
         use StorageCall::{Fcntl, Getdents, Mmap, Open, Read, Stat};
         !matches!(self, Open | Stat | Read | Getdents | Fcntl | Mmap)
@@ -166,13 +166,13 @@ impl StorageCall {
         KINDS.iter().map(|(kind, ..)| *kind)
     }
 
-    /// The kind of a system call; `None` for one that is of none, such as `close`.
+    /// The kind of a system call; `None` if it has none, such as `close`.
     pub fn of_system_call(name: &str) -> Option<StorageCall> {
         let known = KINDS.iter().find(|(.., calls)| calls.contains(&name));
         known.map(|(kind, ..)| *kind)
     }
 
-    /// That of this name in the language: `fsync`.
+    /// The kind with this name in the language: `fsync`.
     pub(crate) fn named(name: &str) -> Option<StorageCall> {
         let known = KINDS.iter().find(|(_, known, _)| *known == name);
         known.map(|(kind, ..)| *kind)

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// FigureSource by the text of their characteristic.
+/// Figures by the text of their characteristic.
 struct Measured(BTreeMap<&'static str, (f64, f64, f64)>);
 
 impl FigureSource for Measured {
@@ -316,7 +316,7 @@ fn truths() -> impl Strategy<Value = String> {
     })
 }
 
-/// An interval in milliseconds: its lower end, its width, and two places in it.
+/// An interval in milliseconds: its lower end, its width, and two relative positions in it.
 type DrawnSpan = (u32, u32, f64, f64);
 
 fn drawn() -> impl Strategy<Value = DrawnSpan> {
@@ -359,7 +359,7 @@ proptest! {
         prop_assert_eq!(Constraint::parse(&constraint.to_string()), Ok(constraint));
     }
 
-    /// What is decided with intervals is decided in the same way with every value within them.
+    /// A decision by intervals is the same for every value within them.
     #[test]
     fn a_decision_holds_for_every_value(text in truths(), get in drawn(), put in drawn()) {
         let constraint = Constraint::parse(&text).unwrap();
@@ -377,7 +377,7 @@ proptest! {
     }
 }
 
-/// What a comparison shows of its rows.
+/// Checks a condition on the rows of a comparison.
 fn compared(text: &str) -> Result<CheckedConstraint, ConstraintError> {
     Constraint::parse(text)?.check(&Scope {
         subject: ConstraintSubject::Comparison,
@@ -463,7 +463,7 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         assert!(error.message.contains(says), "{text}: {error:?}");
         assert_eq!(error.offset, offset, "{text}: {error:?}");
     }
-    // A run has none of them, but a suite may use the words.
+    // A run has none of them, but a suite may use the words as names.
     for text in [
         "slower(Get) > 5 %",
         "slower > 5 %",

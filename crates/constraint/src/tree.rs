@@ -5,7 +5,7 @@ use std::fmt;
 use crate::statistic::{Characteristic, Statistic};
 use crate::unit::{UNITS, UnitKind};
 
-/// A constraint that is well-formed. [`check`](Self::check) says whether it makes sense for a suite.
+/// A well-formed constraint. [`check`](Self::check) checks it against a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
     pub(crate) root: ExpressionNode,
@@ -18,7 +18,7 @@ pub(crate) struct ExpressionNode {
     pub(crate) part: Part,
 }
 
-/// Where a part is written does not matter for what it means.
+/// The position of a part does not affect its meaning.
 impl PartialEq for ExpressionNode {
     fn eq(&self, other: &ExpressionNode) -> bool {
         self.part == other.part
@@ -55,7 +55,7 @@ impl WrittenQuantity {
     }
 }
 
-/// What stands between two parts.
+/// An operator between two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConstraintOperator {
     Or,
@@ -66,7 +66,7 @@ pub(crate) enum ConstraintOperator {
     AtLeast,
     Equal,
     Unequal,
-    /// Half of the interval of the first is at most that share of it.
+    /// Half of the interval of the left side is at most the right side, a share of it.
     Within,
     Plus,
     Minus,
@@ -74,7 +74,7 @@ pub(crate) enum ConstraintOperator {
     Over,
 }
 
-/// Those there are, as they are written. A longer one stands before one that it begins with.
+/// All operators. A longer one precedes its own prefixes.
 pub(crate) const OPERATORS: [(&str, ConstraintOperator); 15] = [
     ("or", ConstraintOperator::Or),
     ("and", ConstraintOperator::And),
@@ -93,7 +93,7 @@ pub(crate) const OPERATORS: [(&str, ConstraintOperator); 15] = [
     ("/", ConstraintOperator::Over),
 ];
 
-/// How tightly parts are bound, the loosest first; negation is at 3, and a part on its own at 7.
+/// Precedence, from the loosest; negation is at 3, and an atom at 7.
 const NEGATION: u8 = 3;
 const ALONE: u8 = 7;
 
@@ -129,7 +129,7 @@ impl ExpressionNode {
         }
     }
 
-    /// The parts below it.
+    /// Its direct parts.
     pub(crate) fn below(&self) -> impl Iterator<Item = &ExpressionNode> {
         let (first, second) = match &self.part {
             Part::Negative(of) | Part::Not(of) => (Some(&**of), None),
@@ -139,7 +139,8 @@ impl ExpressionNode {
         first.into_iter().chain(second)
     }
 
-    /// Writes a part of an operation, in parentheses unless it is bound at least as tightly as that.
+    /// Writes a part of an operation, in parentheses unless it binds at least as tightly as
+    /// `level`.
     fn write(&self, f: &mut fmt::Formatter<'_>, level: u8) -> fmt::Result {
         if self.level() < level {
             write!(f, "(")?;
@@ -162,7 +163,8 @@ impl ExpressionNode {
                 of.write(f, NEGATION)
             }
             Part::Pair(operator, a, b) => {
-                // Operations of a level are read from the left, and comparisons do not follow each other.
+                // Operations of a level associate to the left, and comparisons do not follow each
+                // other.
                 let own = operator.level();
                 let is_chain = own != ConstraintOperator::Less.level();
                 a.write(f, if is_chain { own } else { own + 1 })?;
@@ -174,7 +176,7 @@ impl ExpressionNode {
 }
 
 impl Constraint {
-    /// The statistic and the share, where it is nothing but `p99 ± 5 %` without a measurement.
+    /// The statistic and the share, if the constraint is `p99 ± 5 %` without a measurement.
     pub fn precision(&self) -> Option<(Statistic, f64)> {
         let Part::Pair(ConstraintOperator::Within, of, share) = &self.root.part else {
             return None;
@@ -191,7 +193,7 @@ impl Constraint {
         }
     }
 
-    /// The same with other names of measurements: `new` has the new name of one, `None` where it keeps its own.
+    /// Renames measurements: `new` has the new name of one, `None` if it is unchanged.
     #[must_use]
     pub fn renamed(mut self, new: &impl Fn(&str) -> Option<String>) -> Constraint {
         self.root.rename(new);
@@ -221,7 +223,7 @@ impl ExpressionNode {
 }
 
 impl fmt::Display for Constraint {
-    /// Single blanks, and no parentheses that are not needed.
+    /// Writes single blanks, and no unnecessary parentheses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.root.write(f, 0)
     }

@@ -1,21 +1,21 @@
 //! Units, and what quantities count.
 
-/// What a quantity counts: powers of seconds and of bytes. A share is a number, but is not compared with one
-/// that has no unit.
+/// Dimension of a quantity: powers of seconds and of bytes. A share is a number, but is not
+/// compared with one that has no unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitKind {
     /// Power of seconds.
     pub seconds: i8,
     /// Power of bytes.
     pub bytes: i8,
-    /// It is a part of a whole, from 0 to 1.
+    /// A part of a whole, from 0 to 1.
     pub is_share: bool,
 }
 
 impl UnitKind {
     /// A number without a unit.
     pub const NUMBER: UnitKind = UnitKind::of(0, 0);
-    /// The signs of all units, each once.
+    /// Signs of all units, each once.
     pub fn signs() -> impl Iterator<Item = &'static str> {
         let signs = UNITS.iter().map(|(sign, ..)| *sign);
         signs.filter(|sign| *sign != "\u{3bc}s")
@@ -25,7 +25,7 @@ impl UnitKind {
     pub const TIME: UnitKind = UnitKind::of(1, 0);
     /// Bytes.
     pub const SIZE: UnitKind = UnitKind::of(0, 1);
-    /// So many a second.
+    /// A number per second.
     pub const RATE: UnitKind = UnitKind::of(-1, 0);
     /// Bytes a second.
     pub const BYTE_RATE: UnitKind = UnitKind::of(-1, 1);
@@ -59,7 +59,7 @@ impl UnitKind {
         )
     }
 
-    /// Whether both count the same.
+    /// True if both have the same dimension.
     pub(crate) fn is_like(self, other: UnitKind) -> bool {
         (self.seconds, self.bytes) == (other.seconds, other.bytes)
     }
@@ -77,7 +77,7 @@ impl UnitKind {
         }
     }
 
-    /// How a quantity of this kind is written.
+    /// An example of a quantity of this kind.
     pub(crate) fn example(self) -> &'static str {
         match self {
             UnitKind::SHARE => "1 %",
@@ -90,8 +90,8 @@ impl UnitKind {
     }
 }
 
-/// Units with what one of them is in seconds, bytes and parts of a whole. A longer unit stands before one that it
-/// begins with.
+/// Units with their size in seconds, bytes and parts of a whole. A longer unit precedes its own
+/// prefixes.
 pub(crate) const UNITS: [(&str, f64, UnitKind); 28] = [
     ("ns", 1e-9, UnitKind::TIME),
     ("us", 1e-6, UnitKind::TIME),
@@ -124,7 +124,7 @@ pub(crate) const UNITS: [(&str, f64, UnitKind); 28] = [
     ("B", 1.0, UnitKind::SIZE),
 ];
 
-/// Bits are written as in traffic files (`10mbit`): bits a second in any case, also without `/s`.
+/// Bits are written as in traffic files (`10mbit`): always bits per second, even without `/s`.
 pub(crate) fn rate_of_bits(name: &str) -> Option<&'static str> {
     match name {
         "bit" => Some("bit/s"),

@@ -1,10 +1,11 @@
-//! A file of samples for the reader of Parquet, which believes what a file says of itself.
+//! Checks a file of samples before the Parquet reader, which trusts the file.
 //!
-//! Parquet describes its columns and pages in structures of Thrift. Its reader skips what it does not know of them, at the
-//! end of a file without end, takes 2^31 elements of no bytes one by one, and takes memory for what is counted in them
-//! before it looks for it: a few kilobytes keep it busy for days, or need gigabytes (found by fuzzing and by reading it).
-//! So each description is looked at before the reader sees it. It must have the fields, the types and the encodings of
-//! those that this program writes, of which every one takes at least a byte, and no larger numbers.
+//! Parquet describes its columns and pages in structures of Thrift. Its reader skips unknown parts
+//! of them, without a limit at the end of a file, reads 2^31 elements without bytes one by one, and
+//! allocates memory for announced counts before it reads the elements: a few kilobytes keep it busy
+//! for days, or need gigabytes (found by fuzzing and by reading it). So each description is checked
+//! before the reader sees it. It must have the fields, types and encodings that this program
+//! writes, of which every one takes at least a byte, and no larger numbers.
 
 use std::fs::File;
 use std::io::Cursor;
@@ -20,12 +21,12 @@ use crate::samples::ROWS_PER_GROUP;
 /// A value in the compact protocol of Thrift.
 enum ThriftShape {
     Flag,
-    /// In so many bits, from 0 to this.
+    /// A number of this many bits, from 0 to this.
     Number(u8, u64),
     /// One of these numbers of 32 bits.
     Choice(&'static [u64]),
     Text,
-    /// Of at most so many.
+    /// A list of at most this many elements.
     List(&'static ThriftShape, u64),
     Fields(&'static [(u8, ThriftShape)]),
 }
@@ -45,10 +46,10 @@ const RLE: u64 = 3;
 const DELTA_BINARY_PACKED: u64 = 5;
 const RLE_DICTIONARY: u64 = 8;
 const ENCODING: ThriftShape = Choice(&[PLAIN, RLE, DELTA_BINARY_PACKED, RLE_DICTIONARY]);
-/// Of different encodings, and of pages with them.
+/// Most encodings, and most kinds of pages with them.
 const FEW: u64 = 16;
 
-/// What the end of a file says of all of it: `FileMetaData` of `parquet.thrift`.
+/// The description at the end of a file: `FileMetaData` of `parquet.thrift`.
 const FILE: ThriftShape = Fields(&[
     (1, INT32),
     (2, List(&SCHEMA_ELEMENT, MOST_COLUMNS + 1)),
@@ -78,7 +79,7 @@ const COLUMN: ThriftShape = Fields(&[
     (1, TYPE),
     (2, List(&ENCODING, FEW)),
     (3, List(&Text, 1)),
-    // Not compressed: what a codec makes of a page could have any size.
+    // Not compressed: a decompressed page could have any size.
     (4, Choice(&[0])),
     (5, Number(64, MOST_ROWS)),
     (6, INT64),
@@ -90,7 +91,7 @@ const COLUMN: ThriftShape = Fields(&[
         List(&Fields(&[(1, PAGE_TYPE), (2, ENCODING), (3, INT32)]), FEW),
     ),
 ]);
-/// What stands before a page: `PageHeader`.
+/// The description before a page: `PageHeader`.
 const PAGE: ThriftShape = Fields(&[
     (1, PAGE_TYPE),
     (2, INT32),
@@ -120,11 +121,12 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// A list names its type in four bits and its length in the others; this many mean that the length follows.
+/// A list has its type in four bits and its length in the others; this value means that the length
+/// follows.
 const LENGTH_FOLLOWS: u8 = 15;
 
 impl ThriftShape {
-    /// What follows a value of this shape, which has that type; `None` where the bytes are none.
+    /// The bytes after a value of this shape and type; `None` if the bytes are invalid.
     fn skip<'a>(&self, kind: u8, bytes: &'a [u8]) -> Option<&'a [u8]> {
         match (self, kind) {
             (Flag, TRUE | FALSE) => Some(bytes),
@@ -161,7 +163,8 @@ impl ThriftShape {
                     if head == 0 {
                         return Some(behind);
                     }
-                    // Fields stand in order: none is there twice, or so far behind that its number follows.
+                    // Fields are in order: no duplicates, and no gap so large that the number
+                    // follows.
                     let field = (head >> 4 > 0).then_some(last + (head >> 4))?;
                     let (_, shape) = fields.iter().find(|(number, _)| *number == field)?;
                     (last, rest) = (field, shape.skip(head & 15, behind)?);
@@ -172,7 +175,7 @@ impl ThriftShape {
     }
 }
 
-/// A number of variable length, and what follows it.
+/// A number of variable length, and the bytes after it.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (place, byte) in bytes.iter().enumerate().take(10) {
@@ -184,7 +187,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// A signed number that is not negative, and what follows it: its sign is in the lowest bit.
+/// A signed number that is not negative, and the bytes after it: its sign is in the lowest bit.
 fn natural(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = number(bytes)?;
     (number & 1 == 0).then_some((number >> 1, rest))
@@ -196,21 +199,22 @@ const TAIL: u64 = 8;
 /// Longest description of a page, in bytes; this program writes some 20.
 const LONGEST_PAGE: u64 = 256;
 
-/// Longest page, and longest description of a file that others can write to, in bytes: a file of holes has any length and
-/// takes no room. Texts of a kilobyte make a page of 8 MiB.
+/// Longest page, and longest description of a file that others can write to, in bytes: a sparse
+/// file has any length without using space. Texts of a kilobyte make a page of 8 MiB.
 const LARGEST_PIECE: u64 = 64 << 20;
 
-/// A file whose descriptions are looked at.
+/// A file with checked descriptions.
 pub(crate) struct CheckedFile {
     file: File,
-    /// Where its pages end.
+    /// End of its pages.
     pages: u64,
-    /// What is behind them. It is read once, so that it is as it was looked at.
+    /// The description behind them. It is read only once, so that the checked bytes are used.
     end: Bytes,
 }
 
 impl CheckedFile {
-    /// Looks at what the end of the file says, which nobody else can write to if it `is_own`.
+    /// Checks the description at the end of the file, which is not limited if the file `is_own`:
+    /// only this process can write to it.
     pub(crate) fn new(file: File, is_own: bool) -> Result<CheckedFile, ParquetError> {
         let start = file.metadata()?.len().checked_sub(TAIL);
         let start = start.ok_or_else(incomplete)?;
@@ -229,7 +233,7 @@ impl CheckedFile {
         Ok(CheckedFile { file, pages, end })
     }
 
-    /// Where its pages end.
+    /// End of its pages.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
@@ -262,8 +266,8 @@ impl Length for CheckedFile {
 impl ChunkReader for CheckedFile {
     type T = Cursor<Bytes>;
 
-    /// The description of a page, or the end of the file: there is nothing else that the reader wants without saying how
-    /// much.
+    /// The description of a page, or the end of the file: the reader requests nothing else without
+    /// a length.
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         let rest = self.len().checked_sub(start).ok_or_else(incomplete)?;
         if start >= self.pages {
@@ -308,7 +312,7 @@ mod tests {
         assert_eq!(number(&[0xff; 20]), None);
     }
 
-    /// A field of 32 bits, so many behind the last one.
+    /// A field of 32 bits, `behind` after the last one.
     fn int32(behind: u8, number: i32) -> Vec<u8> {
         let mut rest = ((number << 1) ^ (number >> 31)).cast_unsigned();
         let mut bytes = vec![behind << 4 | I32];
@@ -332,10 +336,10 @@ mod tests {
         for end in 0..page.len() {
             assert_eq!(skipped(&page[..end]), None);
         }
-        // A field that is not known, of 2^31 flags, which take no byte in the reader of Parquet.
+        // An unknown field of 2^31 flags, which take no bytes in the Parquet reader.
         let flags = [&[0x99_u8, 0xf1][..], &[0xff, 0xff, 0xff, 0xff, 7], &[0]].concat();
         assert_eq!(skipped(&flags), None);
-        // A dictionary of more values than rows are together, and of less than none.
+        // A dictionary of more values than all rows together, and of fewer than none.
         let dictionary = |values: i32| {
             let page = [
                 &[0x15, 4, 0x15, 8, 0x15, 8, 0x4c][..],
@@ -348,7 +352,7 @@ mod tests {
             [8192, 8193, i32::MAX, -1].map(dictionary),
             [Some(0), None, None, None]
         );
-        // Encodings of texts that are told how long they are.
+        // Encodings of texts with their lengths.
         let encoded = |encoding: i32| {
             let page = [&page[..9], &int32(1, encoding), &page[13..]].concat();
             skipped(&page)

@@ -1,4 +1,4 @@
-//! How a group of rows is written, in the columns of [`record::COLUMNS`].
+//! Writing of a group of rows, in the columns of [`record::COLUMNS`].
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use record::{COLUMNS, Cell, Column, Holds, PlanRecord, Sample};
 
-/// What files call the time of day from which their nanoseconds are counted.
+/// Key of the time of day from which nanoseconds are counted.
 const STARTED_AT: &str = "started_at";
 
 fn schema() -> String {
@@ -35,15 +35,15 @@ fn schema() -> String {
     format!("message samples {{ {} }}", columns.join(" "))
 }
 
-/// The columns of the files of a run that have cells.
+/// The columns with cells in the files of a run.
 pub(crate) fn needed(plan: &PlanRecord) -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| (column.is_needed)(plan))
 }
 
 /// A writer of such a file.
 ///
-/// Numbers are written as differences from one row to the next, in as few bits as these need. That
-/// is quicker than any general compression and leaves it nothing to do.
+/// Numbers are written as differences between consecutive rows, in as few bits as these need. That
+/// is faster than any general compression, and leaves it nothing to gain.
 pub(crate) fn writer(
     file: File,
     began: Option<&String>,
@@ -70,8 +70,8 @@ pub(crate) fn writer(
     SerializedFileWriter::new(file, schema, Arc::new(properties.build()))
 }
 
-/// Rows that wait to be written. They are kept column by column: what a column needs is taken while
-/// the sample is at hand, and not from far apart later.
+/// Rows to be written. They are kept by column: values are taken while the sample is in the cache,
+/// not from scattered memory later.
 pub(crate) struct Rows {
     columns: Vec<ColumnCells>,
     count: usize,
@@ -88,7 +88,7 @@ impl Rows {
         }
     }
 
-    /// The columns that have cells.
+    /// The columns with cells.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'static Column> {
         let filled = self.columns.iter().filter(|cells| cells.is_needed);
         filled.map(|cells| cells.column)
@@ -99,7 +99,7 @@ impl Rows {
     }
 
     /// # Errors
-    /// When the sample belongs to no measure of the plan.
+    /// The sample belongs to no measure of the plan.
     pub(crate) fn push(&mut self, sample: &Sample) -> Result<(), ParquetError> {
         for cells in self.columns.iter_mut().filter(|cells| cells.is_needed) {
             cells.push((cells.column.of)(sample))?;
@@ -132,7 +132,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Forgets all rows.
+    /// Drops all rows.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
         for cells in &mut self.columns {
@@ -152,7 +152,7 @@ struct ColumnCells {
     column: &'static Column,
     /// Samples of this run have cells in it.
     is_needed: bool,
-    /// Of a column that may lack some: 1 where there is one.
+    /// In an optional column: 1 for each existing cell.
     levels: Vec<i16>,
     values: ColumnValues,
 }
@@ -211,8 +211,8 @@ impl ColumnCells {
     }
 }
 
-/// A column of texts of which few are different. Its cells stay from one group to the next, and
-/// only those that change are made anew: making them all costs more than writing them.
+/// A column of texts with few distinct values. Its cells are kept from one group to the next, and
+/// only changed ones are made anew: making all of them takes longer than writing them.
 struct Texts {
     texts: Vec<ByteArray>,
     /// Index into `texts`, row by row.
@@ -236,7 +236,7 @@ impl Texts {
         &self.cells[..self.count]
     }
 
-    /// Adds the text at that place, if there is one.
+    /// Adds the text with that index, if there is one.
     fn push(&mut self, place: usize) -> bool {
         let index = self.count;
         if self.places.get(index) != Some(&place) {

@@ -1,4 +1,4 @@
-//! What is written is read again, and what cannot be read is named.
+//! Written records are read again, and errors name the file.
 
 mod hostile;
 
@@ -16,7 +16,7 @@ use stats::testing::RunBuilder;
 
 use super::*;
 
-/// A run that goes on, whose plan has something of everything that decides which columns are needed.
+/// A running run whose plan uses all columns.
 fn run(samples: Vec<Sample>) -> Run {
     let run = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET")]);
     run.with(|run| {
@@ -122,7 +122,7 @@ prop_compose! {
     }
 }
 
-/// The sample that has least in it.
+/// A sample with the fewest values.
 fn bare(number: u64) -> Sample {
     Sample {
         measure: MeasureId(1),
@@ -131,7 +131,7 @@ fn bare(number: u64) -> Sample {
     }
 }
 
-/// Writes what is known at the end of a run.
+/// Completes a record.
 fn finish(kept: &RunDir, run: &Run) {
     let mut writer = kept.samples_writer(&run.plan);
     writer.write(&run.samples).unwrap();
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Programs that read the files of several runs together take them for one table.
+/// Programs that read the files of several runs together expect one schema.
 #[test]
 fn all_runs_have_the_same_columns() {
     let mut plain = plan();
@@ -216,7 +216,7 @@ fn a_column_that_the_plan_needs_has_a_cell_in_every_row() {
     assert!(error.contains("target is missing in a row"), "{error}");
 }
 
-/// More than two groups, written in pieces that fit no group, in the order of recording.
+/// More than two groups, written in pieces of other sizes, in the order of recording.
 #[test]
 fn many_samples_come_in_pieces() {
     let directory = tempfile::tempdir().unwrap();
@@ -256,8 +256,8 @@ fn event(at: u64, text: &str) -> Event {
     Event { at, kind }
 }
 
-/// Once a segment is sealed it can be read, whatever becomes of the writer; one that is short is
-/// written again with what follows, one that is long is followed by another.
+/// A sealed segment can be read regardless of the writer; a short one is written again with more
+/// samples, a long one is followed by another.
 #[test]
 fn sealed_samples_can_be_read_while_others_are_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -279,12 +279,12 @@ fn sealed_samples_can_be_read_while_others_are_written() {
             "{names:?}"
         );
     }
-    // As if killed: nothing completes the last segment.
+    // As if killed: the last segment is not completed.
     kept.append(&event(7, "the last one"));
     writer.write(&samples).unwrap();
     std::mem::forget(writer);
     let run = load(directory.path()).unwrap();
-    // A second may have passed while it wrote.
+    // Writing may have taken more than a second.
     assert!(run.samples.starts_with(&samples), "{}", run.samples.len());
     assert_eq!(
         (run.env.ended_at, run.events),
@@ -336,7 +336,7 @@ fn a_record_that_is_not_complete_says_why_and_has_no_end() {
     assert_eq!(load(whole.path()).unwrap().env, ended);
 }
 
-/// The reader of Parquet panics at some of them.
+/// The Parquet reader panics at some of them.
 #[test]
 fn a_damaged_segment_is_read_or_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -369,7 +369,7 @@ fn samples_are_those_of_the_directory_that_was_opened_and_keep_no_file_open() {
     assert!(refused.contains("is another directory"), "{refused}");
 }
 
-/// The reader of Parquet would skip 2^31 numbers behind the end of the file.
+/// The Parquet reader would skip 2^31 numbers behind the end of the file.
 #[test]
 fn a_page_is_described_as_it_is_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -450,13 +450,13 @@ fn no_link_is_followed() {
     assert!(kept.complete(env(), Ok(())).is_err());
     drop(writer);
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
-    // What was there already is not ours to remove.
+    // Existing files must not be removed.
     for part in parts {
         assert!(fs::read_link(path.join(part)).is_ok(), "{part}");
     }
 }
 
-/// A device that is always full stands for a disk that is.
+/// A device that is always full stands for a full disk.
 #[test]
 fn events_that_do_not_fit_are_missed_aloud() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! A recorded run reads as it was recorded, and a run of another format is refused.
+//! A recorded run is read as it was recorded, and a run of another format is refused.
 //!
-//! `recorded` is a run of the suite in it, by two users on the demo server, and `recorded.csv` is what is read of its
-//! samples (`PRESTAN_BLESS=1` writes it anew). Who changes the layout so that this run cannot be read raises
-//! [`RUN_FORMAT`], and records it anew.
+//! `recorded` is a run of the suite in it, by two users on the demo server, and `recorded.csv` is
+//! its samples as read (`PRESTAN_BLESS=1` writes it again). After a change of the layout that makes
+//! this run unreadable, raise [`RUN_FORMAT`] and record it again.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ fn recorded() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded")
 }
 
-/// Everything that the samples hold.
+/// All values of the samples.
 fn table(run: &Run) -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     let mut table = names.join(",") + "\n";
