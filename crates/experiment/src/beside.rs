@@ -1,38 +1,38 @@
-//! A campaign beside another of the same experiment.
+//! Comparison of two campaigns of the same experiment.
 
 use serde::Serialize;
 
 use crate::record::LevelCombination;
 use crate::summary::{CampaignSummary, CellEstimate, FigureRange};
 
-/// How many means of a second campaign lie where the first predicts them.
+/// Share of means of a second campaign within the predictions of the first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BesideSummary {
-    /// Figures of cells of which the first campaign has a prediction, and the second a mean.
+    /// Number of cell figures with a prediction from the first campaign and a mean from the second.
     pub compared: usize,
-    /// Those within the prediction.
+    /// Means within their predictions.
     pub within: usize,
     /// `within` over `compared`; none if nothing could be compared.
     pub share: Option<f64>,
-    /// The others.
+    /// Means outside of their predictions.
     pub outside: Vec<OutsideFigure>,
 }
 
-/// A mean that does not lie where it was predicted.
+/// A mean outside of its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutsideFigure {
     /// The cell.
     pub cell: LevelCombination,
     /// Name of the figure.
     pub figure: String,
-    /// Where it was predicted.
+    /// The prediction.
     pub prediction: FigureRange,
     /// The mean of the second campaign.
     pub mean: f64,
 }
 
-/// The second campaign beside the first. A prediction is about as many repetitions as the first has, and is made wider or
-/// narrower for another number.
+/// Compares the second campaign with the first. A prediction is for as many repetitions as the
+/// first has, and is made wider or narrower for another number.
 pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummary {
     let mut summary = BesideSummary::default();
     for of_first in &first.cells {
@@ -64,7 +64,8 @@ pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummar
     summary
 }
 
-/// Where the mean of so many repetitions will be. The variance of its distance from the first mean is that of both means.
+/// Predicts the mean of `count` repetitions. The variance of its distance from the first mean is
+/// the sum of the variances of both.
 fn prediction(of: &CellEstimate, count: usize) -> Option<FigureRange> {
     let (mean, range) = of.mean.zip(of.prediction)?;
     if count == of.count || count == 0 {

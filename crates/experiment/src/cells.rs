@@ -1,4 +1,4 @@
-//! Cells: combinations of levels, and which of them are measured.
+//! Cells: combinations of levels, and the selection of those to measure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ impl OneOrMore {
 }
 
 impl Where {
-    /// Whether a cell is one of these.
+    /// True if a cell has one of these levels.
     pub fn matches(&self, cell: &LevelCombination) -> bool {
         self.0.iter().all(|(factor, levels)| {
             let level = cell.0.get(factor);
@@ -39,13 +39,14 @@ impl ExperimentSpec {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
-    /// Number of combinations of levels, whether or not they are cells.
+    /// Number of combinations of levels, including those that are no cells.
     pub(crate) fn combinations(&self) -> usize {
         let levels = self.factors.iter().map(|factor| factor.levels.len());
         levels.fold(1, usize::saturating_mul)
     }
 
-    /// All cells, with `--full`: in the order of factors and levels, the last factor changing fastest.
+    /// All cells, with `--full`: in the order of factors and levels, the last factor changing
+    /// fastest.
     pub fn all_cells(&self) -> Vec<LevelCombination> {
         let mut cells = vec![BTreeMap::new()];
         for factor in &self.factors {
@@ -62,12 +63,13 @@ impl ExperimentSpec {
         cells.filter(|cell| is_any(&self.cells, cell)).collect()
     }
 
-    /// The cells that are measured: those of `short` unless all are asked for, and of them those of all `scenarios`. A
-    /// scenario is `FACTOR=LEVEL[,LEVEL]...`, or levels alone that no other factor has; those of the same factor are
-    /// alternatives. Scenarios that `short` leaves out are measured nevertheless.
+    /// The cells to measure: those of `short` unless all are requested, and of them those that
+    /// match all `scenarios`. A scenario is `FACTOR=LEVEL[,LEVEL]...`, or levels alone that no
+    /// other factor has; scenarios of the same factor are alternatives. Scenarios that `short`
+    /// leaves out are measured nevertheless.
     ///
     /// # Errors
-    /// If a scenario names what the experiment does not have, or no cell is left.
+    /// A scenario names a level that the experiment does not have, or no cell is left.
     pub fn chosen_cells(
         &self,
         full: bool,
@@ -149,7 +151,7 @@ impl FactorSpec {
     }
 }
 
-/// Whether a cell is one of some parts, or there are none.
+/// True if a cell matches one of these parts, or there are none.
 pub(crate) fn is_any(parts: &[Where], cell: &LevelCombination) -> bool {
     parts.is_empty() || parts.iter().any(|part| part.matches(cell))
 }

@@ -1,11 +1,13 @@
-//! Whether all cells change together from one repetition to another.
+//! Detects that all cells change together from one repetition to another.
 //!
-//! The logarithms (or values) of each cell are standardised. If nothing but chance differs between `n` repetitions, their means
-//! over `k` cells have the variance `1/k`, and because they add up to 0, the sum of their squares times `k (n - 1)/n` is
-//! distributed as chi-squared with `n - 1` degrees of freedom. A trend over the campaign, or noise that lasts longer than a
-//! repetition, makes it larger.
+//! The logarithms (or values) of each cell are standardised. If `n` repetitions differ only by
+//! chance, their means over `k` cells have the variance `1/k`, and because they add up to 0, the
+//! sum of their squares times `k (n - 1)/n` is distributed as chi-squared with `n - 1` degrees of
+//! freedom. A trend over the campaign, or noise that lasts longer than a repetition, makes it
+//! larger.
 //!
-//! Measured as in [`crate::spread`], with lognormal noise of 0.1 in each trial (3, 5 and 10 repetitions, in percent):
+//! Measured as in [`crate::spread`], with lognormal noise of 0.1 in each trial (3, 5 and 10
+//! repetitions, in percent):
 //!
 //! | all cells together | mean in interval | second mean predicted | campaigns that warn |
 //! |---|---|---|---|
@@ -15,18 +17,19 @@
 //! | the same with correlation 0.9 | 94 91 91 | 93 91 90 | 23 50 87 |
 //! | the same with correlation 0.98 | 88 77 70 | 88 79 71 | 13 38 81 |
 //!
-//! What lasts as long as a campaign of three repetitions is not seen in it, and makes a second one different. Relations of
-//! cells are not concerned: both sides have it.
+//! A change that lasts as long as a campaign of three repetitions is not detected in it, and makes
+//! a second one different. Relations between cells are not affected: both sides change.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use stats::interval::{mean, variance};
 
-/// Chance with which a campaign in which nothing changes is taken for one.
+/// Probability that a campaign without changes is reported as changing.
 const BY_CHANCE: f64 = 0.01;
-/// Fewest cells: of few ones, the sum is not distributed like this.
+/// Fewest cells: with fewer, the sum does not have this distribution.
 const LEAST_CELLS: usize = 4;
 
-/// Whether cells change together. Each has the figures of the same repetitions, above 0 if they are compared by ratios.
+/// True if cells change together. Each has the figures of the same repetitions, above 0 if they are
+/// compared by ratios.
 pub(crate) fn is_changing(cells: &[Vec<f64>], is_ratio: bool) -> bool {
     let Some(repetitions) = cells.first().map(Vec::len) else {
         return false;
@@ -53,7 +56,7 @@ pub(crate) fn is_changing(cells: &[Vec<f64>], is_ratio: bool) -> bool {
     chance.sf(squares * number * (count - 1.0) / count) < BY_CHANCE
 }
 
-/// Values with mean 0 and variance 1 (of the population); none if all are the same.
+/// Values with mean 0 and variance 1 (of the population); `None` if all are the same.
 fn standardised(values: &[f64], is_ratio: bool) -> Option<Vec<f64>> {
     let values: Vec<f64> = values
         .iter()

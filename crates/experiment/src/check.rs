@@ -1,4 +1,4 @@
-//! Whether the parts of an experiment file fit together.
+//! Checks that the parts of an experiment file fit together.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ const TEMPLATE_WORDS: [&str; 12] = [
     "true", "false", "none", "not", "and", "or", "in", "is", "if", "else", "loop", "self",
 ];
 
-/// Checks all of it.
+/// Checks the whole file.
 pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), FileError> {
     one_line("title", &spec.title)?;
     factors(spec)?;
@@ -67,7 +67,7 @@ fn one_line(place: &str, text: &str) -> Result<(), FileError> {
     Ok(())
 }
 
-/// No name stands twice.
+/// Refuses duplicate names.
 fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), FileError> {
     let mut known = BTreeSet::new();
     for (index, name) in names.enumerate() {
@@ -183,7 +183,7 @@ fn known_figure(spec: &ExperimentSpec, place: &str, name: &str) -> Result<(), Fi
     ))
 }
 
-/// A figure that stands beside another: known, and of the same unit.
+/// A figure that is compared with another: known, and of the same unit.
 fn same_unit(spec: &ExperimentSpec, place: &str, one: &str, other: &str) -> Result<(), FileError> {
     if !spec.figures.contains_key(other) {
         let known = spec.figures.keys().map(String::as_str);
@@ -300,7 +300,7 @@ fn finding(spec: &ExperimentSpec, place: &str, finding: &FindingSpec) -> Result<
     }
 }
 
-/// The laboratory, and trials of cells that together have each level of each factor.
+/// Checks the laboratory, and trials of cells that together have each level of each factor.
 fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileError> {
     LabNetwork::new(&spec.lab()?).map_err(|error| error.below("lab"))?;
     let mut covered = BTreeSet::new();
@@ -334,7 +334,8 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileE
     Ok(())
 }
 
-/// What names of figures begin with: what is measured, requests, hosts that are captured or bare, and the rest.
+/// First parts of the names of figures: measurements, requests, captured or bare hosts, and the
+/// rest.
 fn beginnings(setups: &[TrialSetup]) -> BTreeSet<&str> {
     let own = setups.iter().flat_map(|setup| {
         let trial = &setup.trial;

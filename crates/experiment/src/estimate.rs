@@ -1,7 +1,8 @@
 //! The mean of a few repetitions, with its interval and its prediction.
 //!
-//! Figures above zero (delays, rates) are taken for lognormal: their logarithms `y` have mean `m` and variance `v` over `n`
-//! repetitions, and with the quantile `t` of Student's distribution of `n - 1` degrees of freedom
+//! Figures above zero (delays, rates) are assumed to be lognormal: their logarithms `y` have mean
+//! `m` and variance `v` over `n` repetitions, and with the quantile `t` of Student's distribution
+//! of `n - 1` degrees of freedom
 //!
 //! ```text
 //!     m + v/2 +- t sqrt(v/n + v^2 / 2(n + 1))     the logarithm of the mean (Olsson, Confidence intervals for the mean of a
@@ -9,8 +10,8 @@
 //!     log(mean) +- t sqrt(2v/n)                   that of the mean of n further repetitions
 //! ```
 //!
-//! which for a small spread is Student's interval. Other figures (shares and numbers that may be 0) have Student's. Where the
-//! figure has a heavy tail, the ranges include those of [`crate::spread`].
+//! which for a small spread is Student's interval. Other figures (shares and numbers that may be 0)
+//! have Student's. If the figure has a heavy tail, the ranges include those of [`crate::spread`].
 
 use stats::interval::{mean, median, t_at, variance};
 
@@ -19,14 +20,14 @@ use crate::series::FigureSeries;
 use crate::spread::PooledSpread;
 use crate::summary::{CellEstimate, EstimateWarning, FigureRange};
 
-/// Half of what lies outside the ranges.
+/// Upper quantile: half of the error probability is above it.
 pub(crate) const UPPER: f64 = 0.975;
-/// How many times the largest repetition a mean can be and still be told. Three repetitions of 0.1, 1 and 10 s are in keeping with
-/// a mean of hours.
+/// Largest mean, in multiples of the largest repetition, that counts as determined. Three
+/// repetitions of 0.1, 1 and 10 s are consistent with a mean of hours.
 const MOST_BEYOND: f64 = 1000.0;
 
 impl CellEstimate {
-    /// What the repetitions of a figure say, in cells with this spread.
+    /// The estimate of a figure from its repetitions, in cells with this spread.
     pub(crate) fn of(
         series: &FigureSeries,
         spread: &PooledSpread,
@@ -52,7 +53,7 @@ impl CellEstimate {
             if interval != estimate.interval {
                 estimate.warnings.push(EstimateWarning::Undetermined);
             }
-            // Three trials without a retransmission do not say that there will be none.
+            // Three trials without a retransmission are no evidence that there will be none.
             let differ = values.iter().any(|value| *value != values[0]);
             estimate.prediction = range(prediction).filter(|range| differ && is_told(range));
         }
@@ -64,7 +65,8 @@ impl CellEstimate {
 }
 
 impl FigureRange {
-    /// The part of a range that is possible: no figure is below 0, and no share above all, but for those that were.
+    /// The possible part of a range: no figure is below 0, and no share above all, unless it was
+    /// measured.
     fn possible(self, values: &[f64], unit: ShownUnit) -> FigureRange {
         let most = match unit {
             ShownUnit::Percent => unit.factor(),
@@ -111,7 +113,7 @@ pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64
     (interval, prediction)
 }
 
-/// A range that includes a value, too.
+/// Extends a range to a value.
 fn include((low, high): (f64, f64), value: f64) -> (f64, f64) {
     (low.min(value), high.max(value))
 }

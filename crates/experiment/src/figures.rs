@@ -1,4 +1,5 @@
-//! The figures of an experiment, from those of a trial: under another name, or as the difference of two.
+//! The figures of an experiment, made from those of a trial: under another name, or as the
+//! difference of two.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::file::ExperimentSpec;
 use crate::record::{LevelCombination, TrialRecord};
 use crate::template::CellTemplates;
 
-/// Of which figures of a trial those of the experiment are made, in one cell.
+/// Figures of a trial from which those of the experiment are made, in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FigureTerms(BTreeMap<String, FigureTermsOf>);
 
@@ -20,7 +21,7 @@ struct FigureTermsOf {
 }
 
 impl FigureTerms {
-    /// Those of a cell.
+    /// The terms of a cell.
     ///
     /// # Errors
     /// The first template that cannot be filled in.
@@ -50,7 +51,7 @@ impl FigureTerms {
         Ok(FigureTerms(sources))
     }
 
-    /// Each figure of the experiment with the figures of a trial of which it is made.
+    /// Each figure of the experiment with a figure of a trial that it is made from.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|(name, source)| {
             let used = std::iter::once(&source.of).chain(&source.apart_from);
@@ -70,8 +71,8 @@ impl FigureTerms {
 }
 
 impl ExperimentSpec {
-    /// The trials with the figures of the experiment beside those that were recorded. A trial whose cell the experiment does
-    /// not have keeps what was recorded.
+    /// The trials with the figures of the experiment added. A trial whose cell the experiment does
+    /// not have is unchanged.
     pub fn with_own_figures(&self, trials: &[TrialRecord]) -> Vec<TrialRecord> {
         let mut sources: BTreeMap<&LevelCombination, Option<FigureTerms>> = BTreeMap::new();
         let mut shown = trials.to_vec();

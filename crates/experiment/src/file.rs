@@ -1,4 +1,4 @@
-//! An experiment file as it is written.
+//! An experiment file as written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,31 +15,33 @@ use yaml::WrittenValue;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment of Prestan")]
 pub struct ExperimentSpec {
-    /// What it is, in one line.
+    /// Title, in one line.
     pub title: String,
-    /// Where it comes from: author, year, chapter.
+    /// Origin: author, year, chapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The laboratory in which it takes place.
+    /// Its laboratory.
     pub lab: LabChoice,
-    /// What is varied, in the order in which tables have it.
+    /// Factors that are varied, in the order of tables.
     pub factors: Vec<FactorSpec>,
-    /// Which combinations of levels are measured; default: all. A combination that several parts name is measured once.
+    /// Combinations of levels that are measured; default: all. A combination that several parts
+    /// name is measured once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Where>,
-    /// Which of them are measured without `--full`; default: all.
+    /// Combinations that are measured without `--full`; default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub short: Vec<Where>,
     /// Repetitions of each cell; default 3.
     #[serde(default = "three")]
     pub repeat: u32,
-    /// One trial. Its texts are templates: `{{ mix.stress }}` is the value `stress` of the level that the factor `mix` has
-    /// in the cell, `{{ mix }}` its name. A text that is one template and nothing else becomes the value itself, whatever
-    /// it is; `null` removes its entry. Between the braces are expressions: arithmetic, `a if mix.name == 'C1' else b`, and
-    /// the filters `default`, `int` and `round`; `{{ mix.rate | default(none) }}` is for values that not all levels have.
-    /// What results is a [`crate::TrialSpec`].
+    /// One trial. Its texts are templates: `{{ mix.stress }}` is the value `stress` of the level
+    /// that the factor `mix` has in the cell, `{{ mix }}` its name. A text that is one template and
+    /// nothing else becomes the value itself, of any type; `null` removes its entry. Between the
+    /// braces are expressions: arithmetic, `a if mix.name == 'C1' else b`, and the filters
+    /// `default`, `int` and `round`; `{{ mix.rate | default(none) }}` is for values that some
+    /// levels lack. The result is a [`crate::TrialSpec`].
     pub trial: serde_json::Value,
-    /// The figures that tables and charts use, by their names.
+    /// The figures of tables and charts, by name.
     pub figures: BTreeMap<String, FigureSpec>,
     /// Tables of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,14 +49,15 @@ pub struct ExperimentSpec {
     /// Charts of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<ChartSpec>,
-    /// Claims that are judged by the figures.
+    /// Claims, judged by the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingSpec>,
-    /// Published figures as CSV. The first line names factors and figures; an empty field of a factor means the mean over all
-    /// of its levels, an empty figure that it was not published. In the units of `figures`.
+    /// Published figures as CSV. The first line names factors and figures; an empty field of a
+    /// factor means the mean over all of its levels, an empty figure that it was not published. In
+    /// the units of `figures`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub published: String,
-    /// What differs from the source, and why, in sentences.
+    /// Differences from the source and their reasons, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
 }
@@ -69,21 +72,21 @@ fn three() -> u32 {
 pub enum LabChoice {
     /// Its name (`prestan lab list`).
     Named(String),
-    /// What a lab file contains.
+    /// The content of a lab file.
     Described(Box<LabSpec>),
 }
 
-/// Something that is varied.
+/// A property that is varied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactorSpec {
     /// Its name in templates, conditions and on the command line.
     pub name: String,
-    /// How people call it; default: its name.
+    /// Title for people; default: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether `--server a,b` replaces its levels: each becomes the first level with `recipe: a`, without published figures
-    /// unless the file has a level of this name.
+    /// `--server a,b` replaces its levels: each server becomes the first level with `recipe: a`,
+    /// without published figures unless the file has a level of this name.
     #[serde(default)]
     pub servers: bool,
     /// Its levels, in order.
@@ -96,7 +99,7 @@ pub struct FactorSpec {
 pub struct LevelSpec {
     /// Its name.
     pub name: String,
-    /// How people call it; default: its name.
+    /// Title for people; default: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its values, for templates.
@@ -105,7 +108,8 @@ pub struct LevelSpec {
     pub values: BTreeMap<String, WrittenValue>,
 }
 
-/// Some combinations of levels: by factor, the levels that match. A factor that is not named matches with all.
+/// Some combinations of levels: the matching levels of each factor. A factor that is not named
+/// matches with all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Where(pub BTreeMap<String, OneOrMore>);
@@ -164,26 +168,29 @@ impl<'de> Deserialize<'de> for OneName {
     }
 }
 
-/// How a figure is shown.
+/// Description of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// What it is, in some words.
+    /// Title, in some words.
     pub title: String,
     /// Its unit, also in `published`.
     pub unit: ShownUnit,
-    /// Whether more is better; default: neither.
+    /// True if more is better, false if less is; default: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_is_better: Option<bool>,
-    /// The figure of a trial that it is, as a template: `pages.Serial_{{ site }}.page.mean`; default: that of its name.
+    /// The corresponding figure of a trial, as a template: `pages.Serial_{{ site }}.page.mean`;
+    /// default: the figure of the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Instead of the figure itself, how far it is from this figure of the same trial, whatever the sign. A template, too.
+    /// Shows the absolute difference from this figure of the same trial, instead of the figure
+    /// itself. A template, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart_from: Option<String>,
 }
 
-/// The unit in which a figure is shown. Trials give seconds, bit/s, shares from 0 to 1, and numbers.
+/// The unit in which a figure is shown. Trials give seconds, bit/s, shares from 0 to 1, and
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShownUnit {
@@ -205,20 +212,21 @@ pub enum ShownUnit {
 pub struct TableSpec {
     /// Its name in the source: `Table 8`.
     pub name: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The cells that it is about.
+    /// Its cells.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub within: Where,
     /// The factors whose levels are its rows.
     pub rows: Vec<String>,
-    /// Where many figures of few cells are shown: the columns are shown as rows under this heading, and the rows as columns. All
-    /// figures have the same unit then.
+    /// For many figures of few cells: columns are shown as rows under this heading, and rows as
+    /// columns. All figures must have the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turned: Option<String>,
-    /// Its columns. Each shows the mean over all cells that match `where` of table and column, and the row.
+    /// Its columns. Each shows the mean over all cells that match `where` of table and column, and
+    /// the row.
     pub columns: Vec<ColumnSpec>,
-    /// What differs from the published table, and why, or that it is not explained.
+    /// Difference from the published table and its reason, or that it is not explained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -232,7 +240,7 @@ pub struct ColumnSpec {
     /// Its heading; default: the title of the figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The cells that it is about.
+    /// Its cells.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub within: Where,
 }
@@ -243,11 +251,11 @@ pub struct ColumnSpec {
 pub struct ChartSpec {
     /// Its name in the source: `Figure 2`.
     pub name: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// The figure.
     pub figure: String,
-    /// The cells that it is about.
+    /// Its cells.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub within: Where,
     /// The factor whose levels are groups on the axis.
@@ -260,13 +268,14 @@ pub struct ChartSpec {
     pub also: Vec<String>,
 }
 
-/// A claim about a figure: that it is less (or the like) in some cells than in others, with all other factors the same.
+/// A claim about a figure: for example that it is less in some cells than in others, with all other
+/// factors the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindingSpec {
     /// The claim, in a sentence.
     pub claim: String,
-    /// Where the source has it.
+    /// Its position in the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The figure.
@@ -277,24 +286,24 @@ pub struct FindingSpec {
     /// ... that of these cells.
     #[serde(default, skip_serializing_if = "is_everywhere")]
     pub than: Where,
-    /// Whether it is less, more, about the same, or neither consistently.
+    /// Less, more, about the same, or neither consistently.
     pub relation: Relation,
-    /// For `about`: how far apart they may be.
+    /// For `about`: largest relative difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Percentage>,
     /// Restricts both sides.
     #[serde(default, rename = "where", skip_serializing_if = "is_everywhere")]
     pub cells: Where,
-    /// The figure of the cells of `than`; default: the same. With another, both sides may be the same cells, and are compared
-    /// within each trial.
+    /// The figure of the cells of `than`; default: the same. With another one, both sides may be
+    /// the same cells, and are compared within each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub than_figure: Option<String>,
-    /// Why it does not hold here, where it does not. A report says that it is unexplained where this is missing.
+    /// The reason, if it does not hold here. Without one, a report shows it as unexplained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// How two figures relate to one another.
+/// Relation of two figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Relation {
@@ -302,9 +311,9 @@ pub enum Relation {
     Less,
     /// More than.
     More,
-    /// The same, but for `within`.
+    /// Equal within `within`.
     About,
-    /// Less in some parts, and more in others: neither is consistently so.
+    /// Less in some parts, and more in others: consistently neither.
     Mixed,
 }
 

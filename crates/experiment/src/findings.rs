@@ -11,14 +11,14 @@ use crate::relation::{self, RelationTest};
 use crate::summarise::CampaignFigures;
 use crate::summary::{FindingPart, FindingSummary, PairVerdict};
 
-/// Cells of both sides that have the same levels of the other factors.
+/// Cells of both sides with the same levels of the other factors.
 #[derive(Default)]
 struct FindingSides<'a> {
     of: Vec<&'a LevelCombination>,
     than: Vec<&'a LevelCombination>,
 }
 
-/// Judges a finding; none if no part of it was measured on both sides.
+/// Judges a finding; `None` if no part of it was measured on both sides.
 pub(crate) fn judge(
     figures: &CampaignFigures<'_>,
     finding: &FindingSpec,
@@ -80,7 +80,8 @@ pub(crate) fn judge(
     })
 }
 
-/// The parts of a finding, which differ in the levels of the factors that neither side names. In the order of cells.
+/// The parts of a finding, one for each combination of levels of factors that neither side names.
+/// In the order of cells.
 fn sides<'a>(cells: &'a [LevelCombination], finding: &FindingSpec) -> Vec<FindingSides<'a>> {
     let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     let mut parts: Vec<FindingSides<'_>> = Vec::new();
@@ -104,7 +105,7 @@ fn sides<'a>(cells: &'a [LevelCombination], finding: &FindingSpec) -> Vec<Findin
     parts
 }
 
-/// Titles of the levels in which parts differ.
+/// Titles of the levels by which parts differ.
 fn part_names(figures: &CampaignFigures<'_>, sides: &[FindingSides<'_>]) -> Vec<String> {
     let first: Vec<&LevelCombination> = sides
         .iter()
@@ -134,10 +135,11 @@ fn part_names(figures: &CampaignFigures<'_>, sides: &[FindingSides<'_>]) -> Vec<
     first.into_iter().map(name).collect()
 }
 
-/// A part holds without a correction for the number of parts, because all have to. It fails with one, because one is enough.
+/// A part holds without a correction for the number of parts, because all have to hold. It fails
+/// with one, because one failure is enough.
 fn verdicts(relation: Relation, tests: &[RelationTest]) -> Vec<PairVerdict> {
     let p = |test: &RelationTest| match relation {
-        // Of a part of it, `mixed` has no verdict; it is shown as that of `less`.
+        // A single part of `mixed` has no verdict; it is shown like `less`.
         Relation::Less | Relation::Mixed => (test.less, test.more),
         Relation::More => (test.more, test.less),
         Relation::About => (test.about, test.apart),
@@ -169,8 +171,8 @@ fn together(parts: &[PairVerdict]) -> PairVerdict {
     }
 }
 
-/// Whether the figure is less in one part, and more in another: corrected for the number of parts, because one of each is
-/// enough. It fails if all parts are on the same side.
+/// Judges that the figure is less in one part, and more in another: corrected for the number of
+/// parts, because one of each is enough. It fails if all parts are on the same side.
 fn mixed(tests: &[RelationTest]) -> PairVerdict {
     let any = |p: fn(&RelationTest) -> f64| {
         let doubled: Vec<f64> = tests.iter().map(|test| (2.0 * p(test)).min(1.0)).collect();

@@ -1,4 +1,5 @@
-//! Experiments in laboratories: an experiment file -> cells and trials; the figures of trials -> tables, charts, findings.
+//! Experiments in laboratories: an experiment file -> cells and trials; the figures of trials ->
+//! tables, charts, findings.
 //!
 //! ```text
 //! YAML --> ExperimentSpec --plan--> cell x repetition --(the laboratory)--> TrialRecord
@@ -54,5 +55,5 @@ pub use summary::{
 pub use trial::{BARE_RECIPE, MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
 pub use yaml::FileError;
 
-/// The JSON schema of experiment files, for editors. A test compares it with the types that read them.
+/// JSON schema of experiment files, for editors. A test compares it with the types that parse them.
 pub const SCHEMA: &str = include_str!("../../../docs/experiment.schema.json");

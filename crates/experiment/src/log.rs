@@ -1,22 +1,22 @@
-//! `trials.jsonl`: the trials of a campaign, a line for each.
+//! `trials.jsonl`: the trials of a campaign, one per line.
 
 use std::collections::BTreeMap;
 
 use crate::FileError;
 use crate::record::{LevelCombination, TrialRecord};
 
-/// What a file of trials contains.
+/// Content of a file of trials.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordedTrials {
-    /// Its trials, in its order.
+    /// Its trials, in order.
     pub trials: Vec<TrialRecord>,
-    /// Bytes up to the end of the last line. What is behind it was torn when the program was killed; whoever appends
-    /// cuts it off before.
+    /// Bytes up to the end of the last line. Bytes behind it are a line that was incomplete when
+    /// the program was killed; they must be cut off before appending.
     pub whole_bytes: usize,
 }
 
 impl RecordedTrials {
-    /// Reads them from the bytes of the file. A last line without its end does not count.
+    /// Parses the bytes of the file. A last line without its end does not count.
     ///
     /// # Errors
     /// The first other line that is no trial, with its number.
@@ -38,7 +38,7 @@ impl RecordedTrials {
     }
 }
 
-/// Of several records of one trial, the last.
+/// The last record of each trial.
 pub fn last_of_each(trials: &[TrialRecord]) -> BTreeMap<(&LevelCombination, u32), &TrialRecord> {
     let keyed = trials
         .iter()

@@ -8,19 +8,20 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::record::{LevelCombination, TrialRecord};
 
-/// A trial that is to be executed.
+/// A trial to execute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlannedTrial {
     /// Its cell.
     pub cell: LevelCombination,
-    /// Which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
 }
 
-/// The trials of a campaign that are not done. They are in blocks: each repetition has every cell once, in an order that the
-/// seed determines and that is another in each repetition. So what changes slowly meanwhile (temperature, other programs)
-/// is the same for all cells of a block. What is done does not change the order of the others. Whether a trial that failed
-/// is done is decided by the caller; `prestan lab run` repeats it when it goes on with a campaign.
+/// The trials of a campaign that are not done. They are in blocks: each repetition has every cell
+/// once, in an order that the seed determines and that differs between repetitions. So slow changes
+/// (temperature, other programs) are the same for all cells of a block. Trials that are done do not
+/// change the order of the others. The caller decides if a failed trial is done; `prestan lab run`
+/// repeats it when it resumes a campaign.
 pub fn planned_trials(
     cells: &[LevelCombination],
     repetitions: u32,

@@ -1,4 +1,4 @@
-//! The orders of rows beside the published ones.
+//! The orders of rows, compared with the published ones.
 
 use stats::holm;
 
@@ -7,20 +7,21 @@ use crate::series::FigureSeries;
 use crate::spread::PooledSpread;
 use crate::summary::OrderingCount;
 
-/// Published figures that differ by less, as a share of the larger, have no order.
+/// Relative difference below which published figures have no order.
 const SAME: f64 = 0.05;
-/// Rate of wrong orders that is accepted, over all pairs of a column.
+/// Accepted rate of wrong orders, over all pairs of a column.
 pub(crate) const ACCEPTED: f64 = 0.05;
 
 /// A row of a column.
 pub(crate) struct OrderedRow {
     /// The published figure.
     pub(crate) published: Option<f64>,
-    /// What was measured.
+    /// The measured figure.
     pub(crate) series: FigureSeries,
 }
 
-/// How the pairs of rows of a column are ordered. P-values are corrected for the number of pairs (Holm).
+/// Counts the orders of pairs of rows of a column. P-values are corrected for the number of pairs
+/// (Holm).
 pub(crate) fn orders(rows: &[OrderedRow], spread: &PooledSpread) -> OrderingCount {
     let (mut tests, mut count) = (Vec::new(), OrderingCount::default());
     for (index, one) in rows.iter().enumerate() {

@@ -10,11 +10,11 @@ use crate::record::LevelCombination;
 /// Most lines.
 const MOST_LINES: usize = 4096;
 
-/// The published figures of an experiment.
+/// Published figures of an experiment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PublishedFigures(Vec<PublishedLine>);
 
-/// A line: figures of all cells of these levels together.
+/// A line: figures of all cells with these levels together.
 #[derive(Debug, Clone, PartialEq)]
 struct PublishedLine {
     /// Number of the line in the CSV, from 1.
@@ -29,10 +29,10 @@ enum PublishedColumn {
 }
 
 impl PublishedFigures {
-    /// Reads those of an experiment. Empty lines and those that begin with `#` do not count.
+    /// Parses those of an experiment. Empty lines and lines that begin with `#` do not count.
     ///
     /// # Errors
-    /// The first line that does not fit, with its number.
+    /// The first defective line, with its number.
     pub fn read(spec: &ExperimentSpec) -> Result<Self, FileError> {
         let mut lines = content_lines(&spec.published);
         let Some((_, header)) = lines.next() else {
@@ -72,8 +72,8 @@ impl PublishedFigures {
         Ok(())
     }
 
-    /// What was published of a figure for some of all cells of an experiment: what a line gives for exactly these, or the
-    /// mean of the lines of each of them.
+    /// The published value of a figure for `some` of all cells of an experiment: that of a line for
+    /// exactly these, or the mean of the lines of each of them.
     pub fn of(
         &self,
         figure: &str,
@@ -175,7 +175,7 @@ fn read_line(
     })
 }
 
-/// The CSV without the lines that name levels a factor does not have any more, or that are about all levels of a factor
+/// The CSV without lines about levels that a factor no longer has, or about all levels of a factor
 /// whose levels have changed.
 pub(crate) fn without_levels(
     text: &str,

@@ -1,4 +1,4 @@
-//! What is recorded of a campaign: one document at its beginning, and a line for each trial.
+//! Records of a campaign: one document at its beginning, and a line for each trial.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::file::ExperimentSpec;
 #[serde(transparent)]
 pub struct LevelCombination(pub BTreeMap<String, String>);
 
-/// `campaign.json`: what was to be measured, where, and by whom. It is written before the first trial.
+/// `campaign.json`: the plan, the program and the machine. It is written before the first trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CampaignRecord {
     /// Version of this format.
@@ -22,7 +22,7 @@ pub struct CampaignRecord {
     pub name: String,
     /// The experiment, with the levels that `--server` gave it.
     pub experiment: ExperimentSpec,
-    /// The cells that are measured.
+    /// The cells to measure.
     pub cells: Vec<LevelCombination>,
     /// Repetitions of each.
     pub repetitions: u32,
@@ -33,7 +33,7 @@ pub struct CampaignRecord {
     pub command: String,
     /// When it began (RFC 3339).
     pub started: String,
-    /// Facts of the machine and its software, by what they are: `kernel`, `processor`, `apache`, ...
+    /// Facts of the machine and its software, by name: `kernel`, `processor`, `apache`, ...
     pub facts: BTreeMap<String, String>,
 }
 
@@ -42,13 +42,14 @@ pub struct CampaignRecord {
 pub struct TrialRecord {
     /// Its cell.
     pub cell: LevelCombination,
-    /// Which repetition, from 1.
+    /// Number of the repetition, from 1.
     pub repetition: u32,
-    /// When it began (RFC 3339).
+    /// Start (RFC 3339).
     pub started: String,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Figures by name, in seconds, bit/s, shares from 0 to 1, and numbers. Those that it could not have are missing.
+    /// Figures by name, in seconds, bit/s, shares from 0 to 1, and numbers. Those that it could not
+    /// have are missing.
     ///
     /// | name | is |
     /// |---|---|
@@ -69,13 +70,13 @@ pub struct TrialRecord {
     /// | `link.FROM-TO.rate`, `.dropped` | of a link with a rate, from one node to the next: bit/s on the wire, with all that frames take of the rate; share of frames that its queue dropped |
     /// | `path.rtt` | s, round trip from the client to the server before anything else begins |
     pub figures: BTreeMap<String, f64>,
-    /// What was in force in it, by what it is: `congestion of server`, `server in server`.
+    /// Settings in force, by name: `congestion of server`, `server in server`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
-    /// What makes its figures doubtful, in sentences.
+    /// Doubts about its figures, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Why it has no figures, where it failed.
+    /// The reason, if it failed and has no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }

@@ -1,25 +1,30 @@
-//! Whether a figure is less, more, or about the same in some cells as in others.
+//! Relations between figures: less, more, or about the same in some cells as in others.
 //!
-//! Repetitions are blocks in time, so that both sides are compared within each: what changes slowly is in the difference of
-//! neither. For figures above zero it is the logarithm of the ratio of both means that is estimated, with `d` for the
-//! difference of the logarithms, `v`, `w` and `c` for their variances and their covariance,
+//! Repetitions are blocks in time, and both sides are compared within each: a slow change affects
+//! both sides, and not their difference. For figures above zero, the logarithm of the ratio of both
+//! means is estimated, with `d` for the difference of the logarithms, `v`, `w` and `c` for their
+//! variances and their covariance,
 //!
 //! ```text
 //!     mean(d) + (v - w)/2     with the variance     var(d)/n + (v^2 + w^2 - 2c^2) / 2(n + 1)
 //! ```
 //!
-//! as for the mean of one side ([`crate::estimate`]); other figures are compared by the differences themselves. Both sides are
-//! *about* the same if two one-sided tests reject that they are further apart (Schuirmann, *A comparison of the two one-sided
-//! tests procedure and the power approach*, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+//! as for the mean of one side ([`crate::estimate`]); other figures are compared by the differences
+//! themselves. Both sides are *about* the same if two one-sided tests reject that they are further
+//! apart (Schuirmann, *A comparison of the two one-sided tests procedure and the power approach*,
+//! Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 //!
-//! Nothing is told of a figure with a heavy tail unless the intervals of both means tell it, too; a difference that the means
-//! contradict is none; and a time that did not end is not less than another.
+//! A relation of a figure with a heavy tail is significant only if the intervals of both means show
+//! it, too; a difference that the means contradict is not significant; and a time that did not end
+//! is not less than another.
 //!
-//! Measured with the campaigns of [`crate::spread`] and [`crate::changing`], 5 % being accepted: at least one of 66 pairs of rows
-//! with the same mean is ordered in 0 to 5 % of campaigns (420 of each kind, whose error is about 1), but in 6.4 % of those of 3
-//! and of 5 repetitions with a correlation of 0.9. With 1,000 other campaigns it was 4.7 and 4.5 % there, and 6.1 % with a timeout
-//! of 10 times the usual delay in half of 5 repetitions, which warn. A finding about six parts that is not true held in none;
-//! parts that are as far apart as `within` (20 %) are about the same in 0 to 2.5 %.
+//! Measured with the campaigns of [`crate::spread`] and [`crate::changing`], 5 % being accepted: at
+//! least one of 66 pairs of rows with the same mean is ordered in 0 to 5 % of campaigns (420 of
+//! each kind, whose error is about 1), but in 6.4 % of those of 3 and of 5 repetitions with a
+//! correlation of 0.9. With 1,000 other campaigns it was 4.7 and 4.5 % there, and 6.1 % with a
+//! timeout of 10 times the usual delay in half of 5 repetitions, which warn. A finding about six
+//! parts that is not true held in none; parts that are as far apart as `within` (20 %) are about
+//! the same in 0 to 2.5 %.
 
 use stats::interval::{mean, upper_tail, variance};
 
@@ -27,21 +32,21 @@ use crate::estimate::ranges;
 use crate::series::FigureSeries;
 use crate::spread::PooledSpread;
 
-/// One-sided p-values of what may be told of two sides. 1 if it may not.
+/// One-sided p-values of relations between two sides; 1 if a relation cannot be significant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RelationTest {
-    /// That the first is less.
+    /// The first is less.
     pub(crate) less: f64,
-    /// That it is more.
+    /// The first is more.
     pub(crate) more: f64,
-    /// That they are about the same, if it was asked.
+    /// Both are about the same, if requested.
     pub(crate) about: f64,
-    /// That they are not.
+    /// Both are apart, if requested.
     pub(crate) apart: f64,
 }
 
 impl RelationTest {
-    /// Nothing is told.
+    /// No relation is significant.
     pub(crate) const NOTHING: RelationTest = RelationTest {
         less: 1.0,
         more: 1.0,
@@ -50,7 +55,8 @@ impl RelationTest {
     };
 }
 
-/// Compares the first side with the second. `within` is the share by which they may differ and still be about the same.
+/// Compares the first side with the second. `within` is the largest relative difference of sides
+/// that are about the same.
 pub(crate) fn compare(
     of: &FigureSeries,
     than: &FigureSeries,
@@ -82,13 +88,13 @@ pub(crate) fn compare(
     }
     if of_bound || than_bound {
         test.about = 1.0;
-        // Which side is further away than it was measured is not known.
+        // An unfinished side is further away than measured, so the difference is unknown.
         test.apart = 1.0;
     }
     test
 }
 
-/// The values of the repetitions that both have.
+/// The values of repetitions that both have.
 fn paired(of: &FigureSeries, than: &FigureSeries) -> (Vec<f64>, Vec<f64>) {
     let both = of.values.iter().filter_map(|(repetition, value)| {
         let place = than
@@ -156,7 +162,7 @@ fn by_difference((of, than): (&[f64], &[f64]), within: Option<f64>) -> Option<Re
     })
 }
 
-/// Takes back what the intervals of the means do not tell.
+/// Makes relations insignificant that the intervals of the means do not show.
 fn not_beyond_intervals(
     test: &mut RelationTest,
     of: &FigureSeries,

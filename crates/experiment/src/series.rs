@@ -1,4 +1,4 @@
-//! The repetitions of a figure in some cells, as the record has them.
+//! The repetitions of a figure in some cells, as recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::log::last_of_each;
 use crate::record::{LevelCombination, TrialRecord};
 
 impl ShownUnit {
-    /// What figures of trials are multiplied with to be shown in it.
+    /// Factor from the unit of trials to this one.
     pub fn factor(self) -> f64 {
         match self {
             ShownUnit::S | ShownUnit::Number => 1.0,
@@ -17,7 +17,7 @@ impl ShownUnit {
         }
     }
 
-    /// Whether it is that of a time.
+    /// True for a unit of time.
     pub(crate) fn is_time(self) -> bool {
         matches!(self, ShownUnit::S | ShownUnit::Ms)
     }
@@ -26,9 +26,9 @@ impl ShownUnit {
 /// A figure by repetition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FigureSeries {
-    /// Repetition, and the figure in the unit in which it is shown. In the order of repetitions.
+    /// Repetition and figure, in the unit of reports. In the order of repetitions.
     pub(crate) values: Vec<(u32, f64)>,
-    /// Repetitions in which something did not end, if the figure is a time.
+    /// Number of repetitions with an unfinished measurement, if the figure is a time.
     pub(crate) unfinished: usize,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct TrialTable<'a> {
 }
 
 impl<'a> TrialTable<'a> {
-    /// Of several records of one trial, the last counts. Trials that failed are not in it.
+    /// The last record of each trial counts. Failed trials are left out.
     pub(crate) fn new(spec: &'a ExperimentSpec, trials: &'a [TrialRecord]) -> Self {
         let mut table: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for ((cell, repetition), trial) in last_of_each(trials) {
@@ -60,8 +60,8 @@ impl<'a> TrialTable<'a> {
         }
     }
 
-    /// The mean of a figure over some cells in each repetition that has it in all of those cells that ever have it: a mean
-    /// over others in each repetition would be a mean of other things.
+    /// The mean of a figure over some cells, for each repetition that has it in all of those cells
+    /// that ever have it: means over different cells could not be compared.
     pub(crate) fn series(&self, figure: &str, cells: &[&LevelCombination]) -> FigureSeries {
         let Some(spec) = self.spec.figures.get(figure) else {
             return FigureSeries::default();

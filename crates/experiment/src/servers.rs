@@ -10,18 +10,18 @@ use crate::file::{
 };
 use crate::published;
 
-/// How the levels of a factor of servers were replaced.
+/// Replacement of the levels of a factor of servers.
 struct Replaced {
     /// Levels that the file has, too.
     kept: BTreeSet<String>,
-    /// The level of the file that the others are copies of.
+    /// The level of the file of which the others are copies.
     model: LevelSpec,
     /// The copies.
     copies: Vec<LevelSpec>,
 }
 
 impl Replaced {
-    /// The levels that a condition is about that named this level of the file.
+    /// The levels that replace this level of the file in conditions.
     fn instead_of(&self, level: &str) -> Vec<String> {
         let kept = self.kept.contains(level).then(|| level.to_owned());
         let copies = self.copies.iter().filter(|_| level == self.model.name);
@@ -30,7 +30,7 @@ impl Replaced {
             .collect()
     }
 
-    /// A text about the model, as a text about this level.
+    /// Replaces the model by this level in a text.
     fn renamed(&self, text: &str, level: &str) -> String {
         match self.copies.iter().find(|copy| copy.name == level) {
             Some(copy) => text.replace(shown(&self.model), shown(copy)),
@@ -38,7 +38,7 @@ impl Replaced {
         }
     }
 
-    /// Makes name and title of a table or chart those of one about this level.
+    /// Changes name and title of a table or chart to those of one about this level.
     fn rename(&self, (name, title): (&mut String, &mut String), level: &str, among_others: bool) {
         *title = self.renamed(title, level);
         if among_others {
@@ -54,7 +54,8 @@ fn shown(level: &LevelSpec) -> &str {
 /// A part of a report that is about some cells, and has a text about them.
 trait PartOfReport: Clone {
     fn within(&mut self) -> &mut Where;
-    /// Makes the text one about this level, which is one of several that the part is about from now on if `among_others`.
+    /// Changes the text to one about this level; `among_others`: the part is about several levels
+    /// from now on.
     fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool);
 }
 
@@ -92,15 +93,16 @@ impl PartOfReport for ChartSpec {
 }
 
 impl ExperimentSpec {
-    /// The same with these servers as the levels of each factor that has `servers`. One that is a level of the file stays as it
-    /// is; any other becomes a copy of the first level with a `recipe`: wherever that level has its `recipe` as a value, the copy
-    /// has this server. Conditions of cells,
-    /// tables and charts that name this first level are about its copies, too: a table, column or chart about this level
-    /// alone becomes one for each copy, with the title of the copy in its text. What is about no server any more is left
-    /// out, and so are published figures and findings about servers that the file has and this choice has not.
+    /// The same with these servers as the levels of each factor that has `servers`. A server that
+    /// is a level of the file stays as it is; any other becomes a copy of the first level with a
+    /// `recipe`: wherever that level has its `recipe` as a value, the copy has this server.
+    /// Conditions of cells, tables and charts that name this first level are about its copies, too:
+    /// a table, column or chart about this level alone becomes one for each copy, with the title of
+    /// the copy in its text. Parts about no remaining server are left out, and so are published
+    /// figures and findings about servers of the file that are not chosen.
     ///
     /// # Errors
-    /// If the experiment has no such factor, a server is named twice, or no cell is left.
+    /// The experiment has no such factor, a server is named twice, or no cell is left.
     pub fn with_servers(&self, servers: &[String]) -> Result<ExperimentSpec, FileError> {
         let place = "--server";
         let mut spec = self.clone();
@@ -203,7 +205,8 @@ fn adapt_all(parts: &mut Vec<Where>, replaced: &BTreeMap<String, Replaced>) {
     parts.retain_mut(|part| adapt(part, replaced));
 }
 
-/// Changes the conditions and texts of parts of a report: one about a single server becomes one for each server instead of it.
+/// Changes the conditions and texts of parts of a report: a part about a single replaced server
+/// becomes one for each server.
 fn adapt_parts<P: PartOfReport>(parts: &[P], replaced: &BTreeMap<String, Replaced>) -> Vec<P> {
     let mut parts = parts.to_vec();
     for (factor, own) in replaced {
@@ -242,7 +245,7 @@ fn adapt(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
     change(part, replaced, |name, own| own.instead_of(name))
 }
 
-/// The same, but copies do not count.
+/// The same without copies.
 fn keep(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
     change(part, replaced, |name, own| {
         let kept = own.kept.contains(name).then(|| name.to_owned());

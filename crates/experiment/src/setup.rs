@@ -1,4 +1,5 @@
-//! The trial of a cell: templates filled in, hosts of the laboratory changed, everything checked.
+//! The trial of a cell: templates filled in, hosts of the laboratory changed, and everything
+//! checked.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -12,14 +13,14 @@ use crate::template::CellTemplates;
 use crate::trial::{MeasuredSpec, RequestsSpec, ServerSpec, TrialSpec, TrialTrafficSpec};
 use crate::trial_check;
 
-/// What a trial of a cell needs.
+/// Everything that a trial of a cell needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSetup {
-    /// What happens in it.
+    /// Its events and measurements.
     pub trial: TrialSpec,
     /// The laboratory, with the hosts of the trial.
     pub lab: LabSpec,
-    /// What is built of it.
+    /// The network to build.
     pub network: LabNetwork,
 }
 
@@ -27,7 +28,7 @@ impl ExperimentSpec {
     /// The trial of a cell, checked against the laboratory.
     ///
     /// # Errors
-    /// The first defect, with the key that is wrong.
+    /// The first defect, with its key.
     pub fn setup(&self, cell: &LevelCombination) -> Result<TrialSetup, FileError> {
         let templates = CellTemplates::new(self, cell)?;
         let mut filled = fill_trial(&templates, &self.trial)?;
@@ -49,19 +50,20 @@ impl ExperimentSpec {
 }
 
 impl TrialSetup {
-    /// Whether a host of the laboratory is a bare one: its own server, which executes no programs.
+    /// True for a bare host: its own server, which executes no programs.
     pub fn is_bare(&self, host: &str) -> bool {
         is_bare(&self.lab, host)
     }
 }
 
-/// Whether a host is a bare one.
+/// True for a bare host.
 pub(crate) fn is_bare(lab: &LabSpec, host: &str) -> bool {
     let host = lab.hosts.get(host).map(serde_json::to_value);
     matches!(host, Some(Ok(Value::Object(keys))) if keys.contains_key("bare"))
 }
 
-/// Fills in a trial. A server, requests, a measurement or the traffic of which a template is `null` is not part of it.
+/// Fills in a trial. A server, requests, a measurement or traffic with a template that is `null` is
+/// left out.
 fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileError> {
     let Value::Object(sections) = trial else {
         return templates.fill("trial", trial);
@@ -88,7 +90,7 @@ fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileErr
     Ok(Value::Object(filled))
 }
 
-/// Requests with a rate of 0 are none.
+/// Removes requests with a rate of 0.
 fn remove_idle_requests(trial: &mut Value) {
     let Some(Value::Object(requests)) = trial.get_mut("requests") else {
         return;
@@ -106,7 +108,8 @@ fn remove_idle_requests(trial: &mut Value) {
     requests.retain(|_, own| !own.get("rate").is_some_and(is_zero));
 }
 
-/// The laboratory with what the hosts of a trial have in addition, or instead. Only keys that the trial names are changed.
+/// The laboratory with the additional or different settings of a trial's hosts. Only keys that the
+/// trial names are changed.
 fn with_hosts(mut lab: LabSpec, trial: &TrialSpec, filled: &Value) -> Result<LabSpec, FileError> {
     for name in trial.hosts.keys() {
         let place = format!("trial.hosts.{name}");
@@ -146,12 +149,13 @@ fn merge(into: &mut Value, changes: &Value) {
     }
 }
 
-/// Reads a part of a trial.
+/// Parses a part of a trial.
 fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, FileError> {
     T::deserialize(value).map_err(|error| FileError::of_json(place, &error))
 }
 
-/// Reads a trial. Readers of JSON values know no places, so that the parts are read again to find the one that is wrong.
+/// Parses a trial. Parsers of JSON values have no positions, so the parts are parsed again to find
+/// the defective one.
 fn read_trial(value: &Value) -> Result<TrialSpec, FileError> {
     let whole = section("trial", value);
     if whole.is_ok() {
@@ -178,7 +182,7 @@ fn read_trial(value: &Value) -> Result<TrialSpec, FileError> {
     whole
 }
 
-/// Reads the entries of a map, for the first that is wrong.
+/// Parses the entries of a map one by one, to find the first defect.
 fn sections<T: DeserializeOwned>(
     place: &str,
     value: &Map<String, Value>,

@@ -1,22 +1,25 @@
-//! How much repetitions differ, over all cells of a figure.
+//! The spread of repetitions, over all cells of a figure.
 //!
-//! A cell has few repetitions (3 to 10), and their own spread is all that is known of it, unless figures of the other cells
-//! show more. What they show is whether the figure has a *heavy tail*: values that are seldom and far from the others, as
-//! delays with a retransmission timeout. Three repetitions without one of probability 0.1 agree within some percent in
-//! 73 % of cells, and the mean is nevertheless somewhere else; no method can tell from these three. So
+//! A cell has few repetitions (3 to 10), and only their spread is known, unless figures of the
+//! other cells show more. They show if the figure has a *heavy tail*: values that are rare and far
+//! from the others, such as delays with a retransmission timeout. Three repetitions without one of
+//! probability 0.1 agree within some percent in 73 % of cells, and the mean is nevertheless
+//! different; no method can detect that from these three. So
 //!
-//! - a figure has a heavy tail if the skewness of the logarithms within the cells, on average over cells, is above that of
-//!   normal ones (its variance is that of Fisher, *The moments of the distribution for normal samples of measures of departure
-//!   from normality*, Proceedings of the Royal Society A 130, 1930), or if in one of the cells the largest value is 1.8 times
-//!   the median and further from it than six times the distance of the least;
-//! - the spread of cells of such a figure is that of their own repetitions or that of all cells, whichever is more: values over
-//!   the median of their cell, resampled (bootstrap of cells for their mean, which is how often what is seldom happens). A
-//!   cell whose own range all but one in twenty such samples exceed is of another kind, and has its own spread.
+//! - a figure has a heavy tail if the skewness of the logarithms within the cells, on average over
+//!   cells, is above that of normal ones (its variance is that of Fisher, *The moments of the
+//!   distribution for normal samples of measures of departure from normality*, Proceedings of the
+//!   Royal Society A 130, 1930), or if in one of the cells the largest value is 1.8 times the
+//!   median and further from it than six times the distance of the least;
+//! - the spread of cells of such a figure is that of their own repetitions or that of all cells,
+//!   whichever is larger: values over the median of their cell, resampled (bootstrap of cells for
+//!   their mean, which estimates the frequency of rare events). A cell whose own range is exceeded
+//!   by all but one in twenty such samples is of another kind, and has its own spread.
 //!
-//! Measured with campaigns of 12 cells of which all have the same law (`tests/simulation.rs`, 5,040 cells of each kind; 3, 5 and
-//! 10 repetitions; in percent):
+//! Measured with campaigns of 12 cells with the same distribution (`tests/simulation.rs`, 5,040
+//! cells of each kind; 3, 5 and 10 repetitions; in percent):
 //!
-//! | law | mean in interval | second mean predicted | campaigns that warn |
+//! | distribution | mean in interval | second mean predicted | campaigns that warn |
 //! |---|---|---|---|
 //! | normal, 10 and 30 % | 95 95 95 to 96 95 96 | 95 to 96 | 4 1 1 to 20 9 0 |
 //! | lognormal, 0.1 to 0.5 | 95 95 95 to 97 96 95 | 94 to 97 | 4 4 3 to 62 41 6 |
@@ -29,15 +32,19 @@
 //! | a timeout of 10 times the usual delay in 10 % | 94 95 93 | 97 97 94 | 95 100 100 |
 //! | the same in 50 % | 92 95 98 | 99 96 99 | 99 100 100 |
 //!
-//! A mean that the repetitions do not determine has no interval: 2 % of cells of three repetitions with lognormal 1, and none of
-//! the others. These laws are those by which the method and its limits (1.8, six times, one in twenty) were chosen: with one in ten, for
-//! example, the means of ten repetitions of the last but one were in 88 % of intervals. Two laws that had no part in this, with other random numbers: Pareto with exponent 3.5, 93 93 91 %
-//! in intervals and 95 95 93 % predicted; a timeout of four times the usual delay in 20 %, 97 95 94 % and 99 97 94 %.
-//! Campaigns that do not warn, where most do, are those whose trials look harmless, and their intervals contain the mean less
-//! often than the table has it. In a separate simulation (2,400 cells or more of each kind; not part of the tests), intervals
-//! of the last but one without the spread of all cells contained the mean in 27, 41 and 65 %. In campaigns of four cells the
-//! tail was seen less often (there 65, 87 and 99 %; Pareto with exponent 5: 24, 49 and 92 %), and intervals of three
-//! repetitions contained the mean in 66 to 92 %. What happens in none of the trials of a campaign is seen by nothing.
+//! A mean that the repetitions do not determine has no interval: 2 % of cells of three repetitions
+//! with lognormal 1, and none of the others. The method and its limits (1.8, six times, one in
+//! twenty) were chosen with these distributions: with one in ten, for example, the means of ten
+//! repetitions of the last but one were in 88 % of intervals. Two distributions that were not used
+//! for this choice, with other random numbers: Pareto with exponent 3.5, 93 93 91 % in intervals
+//! and 95 95 93 % predicted; a timeout of four times the usual delay in 20 %, 97 95 94 % and 99 97
+//! 94 %. Where most campaigns warn, those that do not are the ones whose trials look harmless, and
+//! their intervals contain the mean less often than in the table. In a separate simulation (2,400
+//! cells or more of each kind; not part of the tests), intervals of the last but one without the
+//! spread of all cells contained the mean in 27, 41 and 65 %. In campaigns of four cells the tail
+//! was detected less often (there 65, 87 and 99 %; Pareto with exponent 5: 24, 49 and 92 %), and
+//! intervals of three repetitions contained the mean in 66 to 92 %. An event that occurs in none of
+//! the trials of a campaign cannot be detected.
 
 use std::collections::BTreeMap;
 
@@ -45,17 +52,20 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use stats::interval::{mean, median};
 
-/// Samples that are drawn of the spread.
+/// Number of resampled means.
 const SAMPLES: usize = 1000;
-/// The same figures have the same ranges, whenever they are computed.
+/// A constant, so that the same figures always have the same ranges.
 const SEED: u64 = 0x5eed;
-/// Quantile of the normal distribution from which skewness is taken for no chance: 2.5 % of figures without a tail.
+/// Quantile of the normal distribution above which skewness is significant: 2.5 % of figures
+/// without a tail exceed it.
 const SKEWED: f64 = 1.96;
 /// Least factor between the largest value and the median of a cell with a tail.
 const FAR: f64 = 1.8;
-/// Least factor between the distances of the largest and of the least value from the median, in logarithms.
+/// Least factor between the distances of the largest and of the least value from the median, in
+/// logarithms.
 const UNEVEN: f64 = 6.0;
-/// Share of samples with a range as small as that of a cell below which the cell is of another kind.
+/// Share of samples with a range as small as that of a cell, below which the cell is of another
+/// kind.
 const OF_ANOTHER_KIND: f64 = 0.05;
 
 /// The spread of a figure in a set of cells.
@@ -63,16 +73,17 @@ const OF_ANOTHER_KIND: f64 = 0.05;
 pub(crate) struct PooledSpread {
     /// All values are above 0: they are compared by ratios.
     pub(crate) is_ratio: bool,
-    /// By number of repetitions, what samples of the spread of all cells show. Empty unless it has a heavy tail.
+    /// By number of repetitions, samples of the spread of all cells. Empty unless the figure has a
+    /// heavy tail.
     samples: BTreeMap<usize, SpreadSamples>,
 }
 
-/// What samples show, as factors of the median of a cell.
+/// Ranges of samples, as factors of the median of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SpreadSamples {
-    /// Where the expectation is, over the median of so many repetitions.
+    /// Range of the expectation, over the median of the repetitions.
     pub(crate) mean: (f64, f64),
-    /// Where the mean of so many further repetitions is.
+    /// Range of the mean of as many further repetitions.
     pub(crate) further: (f64, f64),
     /// Logarithm of the range that all but one in twenty samples exceed.
     least_range: f64,
@@ -98,14 +109,14 @@ impl PooledSpread {
         spread
     }
 
-    /// The samples that a cell of these values has its ranges of, if the figure has a heavy tail.
+    /// The samples for the ranges of a cell with these values, if the figure has a heavy tail.
     pub(crate) fn of(&self, values: &[f64]) -> Option<&SpreadSamples> {
         let samples = self.samples.get(&values.len())?;
         let (least, most) = ends(values);
         ((most / least).ln() >= samples.least_range).then_some(samples)
     }
 
-    /// Whether the figure has a heavy tail.
+    /// True if the figure has a heavy tail.
     pub(crate) fn is_heavy(&self) -> bool {
         !self.samples.is_empty()
     }
@@ -145,8 +156,8 @@ fn has_heavy_tail(cells: &[&Vec<f64>]) -> bool {
     variance > 0.0 && sum / variance.sqrt() > SKEWED
 }
 
-/// Values over their median. Few values are nearer to their own median than to that of all, so that they are spread by as
-/// much as the deviation of so many normal ones is too small.
+/// Values over their median. Few values are nearer to their own median than to that of all, so they
+/// are spread by the factor by which the deviation of as many normal values is too small.
 fn over_median(values: &[f64]) -> Vec<f64> {
     let count = values.len() as f64;
     let middle = median(values).unwrap_or(1.0);

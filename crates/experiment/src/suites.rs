@@ -1,4 +1,4 @@
-//! `--suite`: a suite in place of what the file measures.
+//! `--suite`: a suite in place of the measurements of the file.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::file::{ColumnSpec, ExperimentSpec, FigureSpec, OneOrMore, ShownUnit, 
 use crate::setup::{TrialSetup, is_bare};
 use crate::template;
 
-/// How long all tests together may take in a trial.
+/// Longest time of all tests together in a trial.
 const LONGEST: &str = "30m";
 
 /// A suite that is measured in place of single requests.
@@ -20,18 +20,19 @@ pub struct ChosenSuite<'a> {
     pub name: &'a str,
     /// Further arguments of `prestan run`.
     pub arguments: &'a [String],
-    /// The rows that it has then.
+    /// Its rows.
     pub rows: &'a [String],
 }
 
 impl ExperimentSpec {
-    /// The same with a suite in place of everything that is measured, between the same hosts and beside the same background.
-    /// Its tables have the rows of the suite. Factors that matter for the former measurement only are none any more. Cells whose
-    /// server is a bare host, which stores nothing, are left out, and so are captures, which would be of gigabytes. What was
-    /// published is about something else.
+    /// Replaces all measurements by a suite, between the same hosts and beside the same background.
+    /// Its tables have the rows of the suite. Factors that matter for the former measurement only
+    /// are removed. Cells whose server is a bare host, which stores nothing, are left out, and so
+    /// are captures, which would have gigabytes. Published figures are removed: they are about
+    /// something else.
     ///
     /// # Errors
-    /// No cell is left, or the trials of the file are wrong.
+    /// No cell is left, or the trials of the file are invalid.
     pub fn with_suite(&self, suite: ChosenSuite<'_>) -> Result<ExperimentSpec, FileError> {
         let mut spec = ExperimentSpec {
             title: format!("The suite {} in: {}", suite.name, self.title),
@@ -55,7 +56,8 @@ impl ExperimentSpec {
         Ok(spec)
     }
 
-    /// The cells whose servers are no bare hosts, and those of them that are measured without `--full`; only with these factors.
+    /// The cells whose servers are no bare hosts, and those of them that are measured without
+    /// `--full`; only with these factors.
     fn cells_that_store(&self, factors: &[String]) -> Result<(Vec<Where>, Vec<Where>), FileError> {
         let (mut cells, mut short) = (Vec::new(), Vec::new());
         for cell in self.all_cells() {
@@ -88,7 +90,7 @@ impl ExperimentSpec {
         Ok((cells, short))
     }
 
-    /// Figures and table of the rows of what is measured under this name.
+    /// Adds figures and a table for the rows of the measurement with this name.
     fn add_rows(&mut self, name: &str, suite: ChosenSuite<'_>, is_one_of_several: bool) {
         let figure = |row: &String| format!("{name}.{row}.mean");
         for row in suite.rows {
@@ -127,7 +129,7 @@ impl ExperimentSpec {
     }
 }
 
-/// Puts the suite in place of everything that a trial measures. Returns its names.
+/// Replaces all measurements of a trial by the suite. Returns their names.
 fn measure(trial: &mut Value, suite: ChosenSuite<'_>) -> Result<Vec<String>, FileError> {
     let message = "is no section with names, so that no suite can be in its place";
     let unknown = || FileError::new("trial.measured", message);

@@ -16,8 +16,8 @@ use crate::summary::{
     TableSummary,
 };
 
-/// What the trials of a campaign say. `spec` is the experiment of the campaign, or a newer version of it with other tables,
-/// findings and published figures.
+/// Summarises the trials of a campaign. `spec` is the experiment of the campaign, or a newer
+/// version of it with other tables, findings and published figures.
 pub fn summarise(
     spec: &ExperimentSpec,
     campaign: &CampaignRecord,
@@ -61,7 +61,7 @@ fn last_records<'a>(campaign: &CampaignRecord, trials: &'a [TrialRecord]) -> Vec
         .collect()
 }
 
-/// Texts, each once, the most frequent first.
+/// Texts, each once, most frequent first.
 fn counted<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
     for text in texts {
@@ -78,16 +78,16 @@ fn counted<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<(String, usize)> 
 /// The figures of a campaign.
 pub(crate) struct CampaignFigures<'a> {
     pub(crate) spec: &'a ExperimentSpec,
-    /// The cells that are measured.
+    /// The measured cells.
     pub(crate) cells: &'a [LevelCombination],
     all_cells: Vec<LevelCombination>,
     trials: TrialTable<'a>,
     published: PublishedFigures,
-    /// By figure, what all of its cells together show.
+    /// By figure, properties of all of its cells together.
     common: BTreeMap<&'a str, CommonFigures>,
 }
 
-/// What all cells of a figure together show.
+/// Properties of all cells of a figure together.
 #[derive(Default)]
 struct CommonFigures {
     spread: PooledSpread,
@@ -148,8 +148,8 @@ impl<'a> CampaignFigures<'a> {
         found
     }
 
-    /// The series of a figure over several sets of cells. Their spread is that of the figure in all cells if each has one of
-    /// them, because means of several are spread less.
+    /// The series of a figure over several sets of cells. If each set is one cell, their spread is
+    /// that of the figure in all cells; means of several cells have less spread.
     pub(crate) fn group(&self, figure: &str, sets: &[&[&LevelCombination]]) -> SeriesGroup {
         let sets: Vec<(&str, &[&LevelCombination])> =
             sets.iter().map(|cells| (figure, *cells)).collect();
@@ -176,7 +176,7 @@ impl<'a> CampaignFigures<'a> {
         SeriesGroup { series, spread }
     }
 
-    /// What the series of these cells says, with the published figure.
+    /// The estimate of the series of these cells, with the published figure.
     pub(crate) fn estimate(
         &self,
         figure: &str,
@@ -203,7 +203,7 @@ impl<'a> CampaignFigures<'a> {
         self.cells.iter().filter(matches).collect()
     }
 
-    /// How people call a level.
+    /// Title of a level for people.
     pub(crate) fn level_title(&self, factor: &str, level: &str) -> String {
         let found = self.spec.factor(factor).and_then(|own| own.level(level));
         let title = found.and_then(|found| found.title.clone());
@@ -223,7 +223,7 @@ impl<'a> CampaignFigures<'a> {
     }
 }
 
-/// The values of the repetitions that all series have, of those series that have any.
+/// The values of repetitions that all non-empty series have.
 fn of_same_repetitions(series: &[FigureSeries]) -> Vec<Vec<f64>> {
     let filled: Vec<&FigureSeries> = series.iter().filter(|own| !own.values.is_empty()).collect();
     let has = |own: &FigureSeries, repetition: u32| {
@@ -243,7 +243,7 @@ fn of_same_repetitions(series: &[FigureSeries]) -> Vec<Vec<f64>> {
     filled.iter().map(values).collect()
 }
 
-/// The combinations of levels of some factors that cells have, in the order of the file.
+/// The combinations of levels of some factors in these cells, in the order of the file.
 fn combinations<'a>(
     spec: &ExperimentSpec,
     factors: &[&str],
@@ -265,7 +265,7 @@ fn combinations<'a>(
     rows.into_values().collect()
 }
 
-/// Those of the cells that have these levels.
+/// Cells with these levels.
 fn with_levels<'a>(
     cells: &[&'a LevelCombination],
     factors: &[&str],
@@ -281,7 +281,7 @@ fn with_levels<'a>(
 fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary> {
     let factors: Vec<&str> = spec.rows.iter().map(String::as_str).collect();
     let mut cells = figures.matching(&[&spec.within]);
-    // Rows that no column is about are none.
+    // A row that belongs to no column is left out.
     cells.retain(|cell| spec.columns.iter().any(|own| own.within.matches(cell)));
     let rows = combinations(figures.spec, &factors, &cells);
     let mut columns = Vec::new();
@@ -328,7 +328,8 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
     })
 }
 
-/// A table whose columns have one unit, with rows and columns exchanged. Orders are those of columns, which are none any more.
+/// Exchanges rows and columns of a table whose columns have one unit. Orders of columns are
+/// dropped.
 fn turned(table: TableSummary, heading: &str) -> TableSummary {
     let unit = table.columns.first().map_or(ShownUnit::Number, |own| own.1);
     let of_column = |column: usize| table.cells.iter().map(|row| row[column].clone()).collect();
@@ -393,7 +394,7 @@ fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary
         .chain(&spec.also)
         .map(String::as_str)
         .collect();
-    // Bars of the same figure stand together.
+    // Bars of the same figure are adjacent.
     let bars: Vec<(&str, &Vec<&str>)> = names
         .iter()
         .flat_map(|figure| levels.iter().map(move |levels| (*figure, levels)))

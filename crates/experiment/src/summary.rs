@@ -1,20 +1,21 @@
-//! What the trials of a campaign say: means with their intervals, published figures beside them, orders, findings.
+//! Summary of the trials of a campaign: means with intervals, published figures, orders and
+//! findings.
 
 use serde::Serialize;
 
 use crate::file::ShownUnit;
 use crate::record::LevelCombination;
 
-/// A summary of a campaign. Figures are in the units in which they are shown.
+/// A summary of a campaign. Figures are in the units of reports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CampaignSummary {
-    /// Trials that were planned.
+    /// Number of planned trials.
     pub planned_trials: usize,
-    /// Trials that have ended with figures.
+    /// Number of trials that have ended with figures.
     pub ended_trials: usize,
-    /// Trials that failed, with the reason, each reason once.
+    /// Reasons of failed trials, each once, with the number of trials.
     pub failures: Vec<(String, usize)>,
-    /// Warnings of trials, each once, with the number of trials that have it.
+    /// Warnings of trials, each once, with the number of trials.
     pub warnings: Vec<(String, usize)>,
     /// The figures of the experiment in each measured cell, in the order of the cells.
     pub cells: Vec<CellFigure>,
@@ -35,40 +36,42 @@ pub struct FigureRange {
     pub high: f64,
 }
 
-/// What was measured of a figure in some cells.
+/// Estimate of a figure in some cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CellEstimate {
     /// Number of repetitions.
     pub count: usize,
     /// Their mean; `None` if there are none.
     pub mean: Option<f64>,
-    /// Range of the mean; `None` with fewer than two repetitions, and where they determine none
+    /// Range of the mean; `None` with fewer than two repetitions, and if they determine none
     /// ([`EstimateWarning::Undetermined`]).
     pub interval: Option<FigureRange>,
-    /// Where the mean of as many further repetitions will be; `None` where all repetitions are the same.
+    /// Range of the mean of as many further repetitions; `None` if all repetitions are the same.
     pub prediction: Option<FigureRange>,
     /// The published figure.
     pub published: Option<f64>,
-    /// Repetitions of a time that did not end. Where there are some, the mean is a lower bound, because they are in it with
-    /// the time after which they were ended. 0 for figures that are no times.
+    /// Number of repetitions of a time that did not end. If there are any, the mean is a lower
+    /// bound, because they count with the time after which they were ended. 0 for figures that are
+    /// no times.
     pub unfinished: usize,
-    /// What makes its ranges doubtful.
+    /// Doubts about its ranges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<EstimateWarning>,
 }
 
-/// What makes the ranges of a figure doubtful.
+/// A doubt about the ranges of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimateWarning {
-    /// Now and then a repetition differs by much, as where a retransmission timeout happens or not. Few repetitions of a
-    /// cell do not show how often, so that the ranges are those of the spread of all cells of the figure together, and no
-    /// relation holds whose ranges overlap.
+    /// A repetition sometimes differs much, as with or without a retransmission timeout. Few
+    /// repetitions of a cell do not show how often, so the ranges are those of the spread of all
+    /// cells of the figure together, and a relation with overlapping ranges does not hold.
     HeavyTail,
-    /// All cells change together from one repetition to another: the machine was not the same throughout. The ranges are
-    /// about this time only, and about nothing else.
+    /// All cells change together from one repetition to another: the conditions on the machine
+    /// changed. The ranges are about this time only.
     Changing,
-    /// The repetitions differ so much that the mean may be a thousand times the largest of them, so that it has no range.
+    /// The repetitions differ so much that the mean may be a thousand times the largest of them, so
+    /// it has no range.
     Undetermined,
 }
 
@@ -81,7 +84,7 @@ pub struct CellFigure {
     pub figure: String,
     /// Its unit.
     pub unit: ShownUnit,
-    /// What was measured of it.
+    /// Its estimate.
     pub estimate: CellEstimate,
 }
 
@@ -90,7 +93,7 @@ pub struct CellFigure {
 pub struct TableSummary {
     /// Its name in the source.
     pub name: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Headings of the leading columns: titles of the factors.
     pub row_factors: Vec<String>,
@@ -100,14 +103,13 @@ pub struct TableSummary {
     pub columns: Vec<(String, ShownUnit)>,
     /// The figures.
     pub cells: Vec<Vec<CellEstimate>>,
-    /// How the orders of each column compare with the published ones.
+    /// Orders of the rows of each column, compared with the published ones.
     pub orders: Vec<OrderingCount>,
-    /// What differs, and why.
+    /// Difference from the published table, and its reason.
     pub note: Option<String>,
 }
 
-/// Of the pairs of rows of a column whose published figures differ by more than a twentieth: how many are in the same
-/// order here, in the other, or not told apart by these repetitions.
+/// Orders of pairs of rows of a column whose published figures differ by more than a twentieth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OrderingCount {
     /// In the published order.
@@ -123,7 +125,7 @@ pub struct OrderingCount {
 pub struct ChartSummary {
     /// Its name in the source.
     pub name: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Title of the figure, and its unit.
     pub figure: (String, ShownUnit),
@@ -140,7 +142,7 @@ pub struct ChartSummary {
 pub struct FindingSummary {
     /// The claim.
     pub claim: String,
-    /// Where the source has it.
+    /// Its position in the source.
     pub source: Option<String>,
     /// It holds if all of its parts do, and fails if one does.
     pub verdict: PairVerdict,
@@ -148,9 +150,9 @@ pub struct FindingSummary {
     pub parts: Vec<FindingPart>,
 }
 
-/// A part of a finding. *Holds* is wrong for at most 2.5 % of parts of which it is not true, and so is it for the finding, which
-/// needs all of them. *Fails* is corrected for the number of parts (Holm): a finding that is true fails with a chance of at
-/// most 5 %.
+/// A part of a finding. *Holds* is wrong for at most 2.5 % of false parts, and so it is for the
+/// finding, which needs all of them. *Fails* is corrected for the number of parts (Holm): a true
+/// finding fails with a probability of at most 5 %.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingPart {
     /// The levels of the other factors.
@@ -159,18 +161,18 @@ pub struct FindingPart {
     pub of: CellEstimate,
     /// The second.
     pub than: CellEstimate,
-    /// Whether the relation holds.
+    /// Verdict on the relation.
     pub verdict: PairVerdict,
 }
 
-/// Whether a relation holds.
+/// Verdict on a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PairVerdict {
-    /// It does.
+    /// The relation holds.
     Holds,
-    /// It does not.
+    /// The relation does not hold.
     Fails,
-    /// These repetitions do not tell.
+    /// The repetitions do not decide.
     Inconclusive,
 }

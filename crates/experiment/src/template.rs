@@ -11,12 +11,12 @@ use crate::FileError;
 use crate::file::{ExperimentSpec, LevelSpec};
 use crate::record::LevelCombination;
 
-/// How much the templates of one text may take: it has at most 64 KiB.
+/// Limits of the templates of one text, which has at most 64 KiB.
 const BOUNDS: Bounds = Bounds {
     steps: 100_000,
     bytes: LONGEST,
 };
-/// Longest text that a template becomes, in bytes.
+/// Longest result of a template in bytes.
 const LONGEST: usize = 64 << 10;
 /// Most values in a trial.
 const MOST_VALUES: usize = 100_000;
@@ -26,11 +26,11 @@ const DEEPEST: usize = 64;
 /// A value of an expression.
 type LevelValue = ::template::Value<Never>;
 
-/// What is known while a value is filled in.
+/// State while a value is filled in.
 struct FilledText {
-    /// Values that it may still have.
+    /// Remaining number of values.
     left: usize,
-    /// Whether a template of it was `null`.
+    /// A template of it was `null`.
     has_null: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn variables(value: &Value) -> Vec<String> {
         Value::String(text) => {
             let expressions = text.split("{{").skip(1);
             let expressions = expressions.filter_map(|part| part.split_once("}}"));
-            // What cannot be read is an error of the file, and found where it is filled in.
+            // Invalid expressions are reported when they are filled in.
             let read = expressions.filter_map(|(own, _)| Expression::parse(own).ok());
             read.flat_map(|own| own.names()).collect()
         }
@@ -69,7 +69,7 @@ impl CellTemplates {
     /// For a cell of the experiment.
     ///
     /// # Errors
-    /// If the cell has not exactly one level of each factor.
+    /// The cell has not exactly one level of each factor.
     pub(crate) fn new(spec: &ExperimentSpec, cell: &LevelCombination) -> Result<Self, FileError> {
         let (mut levels, mut names) = (BTreeMap::new(), BTreeMap::new());
         for factor in &spec.factors {
@@ -94,7 +94,7 @@ impl CellTemplates {
         self.fill_within(place, value, 0, &mut filling)
     }
 
-    /// The same, of something that is left out as a whole if one of its templates is `null`.
+    /// The same, for an entry that is left out as a whole if one of its templates is `null`.
     ///
     /// # Errors
     /// The first text that cannot be filled in, with its key.
@@ -150,7 +150,7 @@ impl CellTemplates {
         }
     }
 
-    /// What a text becomes: a value if it is one template and nothing else, or a text.
+    /// The result of a text: a value if it is one template and nothing else, otherwise a text.
     fn text(&self, source: &str, left: &mut usize) -> Result<Value, String> {
         if source.contains("{%") {
             let source = shortened(source);
@@ -261,7 +261,7 @@ fn as_json(value: &LevelValue, depth: usize, left: &mut usize) -> Result<Value, 
     })
 }
 
-/// A value of a level, for expressions. A number is inserted into a text as it is written.
+/// A value of a level, for expressions. A number is inserted into a text as written.
 fn level_value(written: &WrittenValue) -> LevelValue {
     match written {
         WrittenValue::List(items) => {
@@ -287,7 +287,7 @@ fn level_value(written: &WrittenValue) -> LevelValue {
     }
 }
 
-/// A level: its name where it is a text, and its values as members.
+/// A level: its name as text, and its values as members.
 fn filled(level: &LevelSpec) -> LevelValue {
     let values = level.values.iter();
     let values = values.map(|(name, value)| (name.clone(), level_value(value)));

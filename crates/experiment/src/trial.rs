@@ -1,4 +1,4 @@
-//! What happens in one trial: the section `trial` of an experiment file, with the levels of a cell filled in.
+//! Trials: the section `trial` of an experiment file, with the levels of a cell filled in.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,36 @@ use traffic::{BitRate, TimeSpan, TrafficSpec};
 
 use crate::file::LabChoice;
 
-/// A trial. The laboratory is built, servers start, requests and traffic begin, and after `settle` everything that is
-/// measured begins at the same time. The trial ends with the last of it, or after `longest`.
+/// A trial. The laboratory is built, servers start, requests and traffic begin, and after `settle`
+/// all measurements begin at the same time. The trial ends with the last of them, or after
+/// `longest`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialSpec {
-    /// The laboratory of this trial, where it is not that of the experiment.
+    /// The laboratory of this trial, if different from that of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<LabChoice>,
-    /// What hosts have that differs from the laboratory: congestion control, for example.
+    /// Settings of hosts that differ from the laboratory, such as congestion control.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, LabHostSpec>,
-    /// Servers, by the host in which they run. A bare host is its own server. It need not be named here; where it is, with
-    /// the recipe `bare`, for example because it is addressed by IPv6.
+    /// Servers, by the host in which they run. A bare host is its own server. It need not be named
+    /// here; if it is (for example because it is addressed by IPv6), its recipe is `bare`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerSpec>,
-    /// Requests in the background, by name: an open loop with a new connection for each (as http_load does).
+    /// Requests in the background, by name: an open loop with a new connection for each (as
+    /// http_load does).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, RequestsSpec>,
     /// Background traffic between hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<TrialTrafficSpec>,
-    /// How long background lasts before what is measured begins; default 5 s.
+    /// Duration of background before the measurements begin; default 5 s.
     #[serde(default = "five_seconds")]
     pub settle: TimeSpan,
-    /// What is measured, by name.
+    /// Measurements by name.
     pub measured: BTreeMap<String, MeasuredSpec>,
-    /// How long it may last; default 120 s. What has not ended then counts as *unfinished* with this time.
+    /// Longest duration; default 120 s. Measurements that have not ended then count as *unfinished*
+    /// with this time.
     #[serde(default = "two_minutes")]
     pub longest: TimeSpan,
     /// Hosts at whose devices packets are captured.
@@ -43,7 +46,7 @@ pub struct TrialSpec {
     pub captures: Vec<String>,
 }
 
-/// The recipe that stands for the server that a bare host is.
+/// Recipe that stands for the server of a bare host.
 pub const BARE_RECIPE: &str = "bare";
 
 /// A server in a host.
@@ -52,7 +55,7 @@ pub const BARE_RECIPE: &str = "bare";
 pub struct ServerSpec {
     /// As for `--server`: `apache`, or `nginx,http=2`.
     pub recipe: String,
-    /// Whether it listens at its host's IPv6 address.
+    /// Listens at the IPv6 address of its host.
     #[serde(default)]
     pub ipv6: bool,
 }
@@ -67,7 +70,7 @@ pub struct RequestsSpec {
     pub to: String,
     /// Path of the file.
     pub path: String,
-    /// Bit rate of the contents that are asked for: so many requests in a second. 0: none.
+    /// Bit rate of the requested contents, which determines the request rate. 0: none.
     pub rate: BitRate,
 }
 
@@ -75,14 +78,14 @@ pub struct RequestsSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialTrafficSpec {
-    /// What a traffic file contains. Its hosts are those of the laboratory.
+    /// Content of a traffic file. Its hosts are those of the laboratory.
     pub file: Box<TrafficSpec>,
-    /// Which of its loads; default: the only one.
+    /// Name of the load; default: the only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
 }
 
-/// Something that is measured.
+/// A measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredSpec {
@@ -93,7 +96,7 @@ pub struct MeasuredSpec {
     /// The file of a single GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Instead, a suite: its name or file.
+    /// A suite instead: its name or file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// Further arguments of `prestan run`, for suites.

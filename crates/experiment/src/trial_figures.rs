@@ -1,15 +1,15 @@
-//! Names of figures that trials can have. What they are stands in docs/EXPERIMENTS.md.
+//! Names of figures of trials. They are explained in docs/EXPERIMENTS.md.
 
 use traffic::FlowDirection;
 
 use crate::setup::TrialSetup;
 
-/// What names of figures begin with that are of nothing with a name.
+/// First parts of names of figures that belong to no named measurement.
 pub(crate) const OTHER_FIGURES: [&str; 3] = ["link", "path", "traffic"];
 
-/// Of something that is measured.
+/// Figures of any measurement.
 const OF_MEASURED: [&str; 1] = ["unfinished"];
-/// Of a single request that is measured.
+/// Figures of a measured single request.
 const OF_SINGLE: [&str; 6] = [
     "delay",
     "response_time",
@@ -18,7 +18,8 @@ const OF_SINGLE: [&str; 6] = [
     "retransmissions",
     "timeouts",
 ];
-/// Of a row of a suite, or of a page of it; between the name of what is measured and these stands that of the row.
+/// Figures of a row of a suite, or of one of its pages; they follow the name of the measurement and
+/// that of the row.
 const OF_ROWS: [&str; 7] = [
     ".mean",
     ".p50",
@@ -28,11 +29,11 @@ const OF_ROWS: [&str; 7] = [
     ".page.p50",
     ".page.p99",
 ];
-/// Of requests in the background.
+/// Figures of requests in the background.
 const OF_REQUESTS: [&str; 3] = ["throughput", "share", "failed"];
-/// Of a host with a capture.
+/// Figures of a host with a capture.
 const OF_CAPTURED: [&str; 3] = ["captured", "new", "rtt"];
-/// Of a study of timeouts, of certain weights and a certain strategy.
+/// Figures of a study of timeouts, for certain weights and a certain strategy.
 const OF_TIMEOUTS: [&str; 11] = [
     "within",
     "long",
@@ -48,9 +49,9 @@ const OF_TIMEOUTS: [&str; 11] = [
 ];
 /// Pairs of weights that are studied.
 const WEIGHTS: usize = 9;
-/// How round trips are sampled for them.
+/// Strategies of sampling round trips.
 const STRATEGIES: [&str; 3] = ["one", "some", "all"];
-/// Of a bare host.
+/// Figures of a bare host.
 const OF_BARE: [&str; 7] = [
     "timeouts",
     "resent",
@@ -60,18 +61,19 @@ const OF_BARE: [&str; 7] = [
     "srtt",
     "rto",
 ];
-/// Of a component of background traffic.
+/// Figures of a component of background traffic.
 const OF_COMPONENTS: [&str; 2] = ["rate", "loss"];
-/// Of a direction of a link with a rate.
+/// Figures of a direction of a link with a rate.
 const OF_LINKS: [&str; 2] = ["rate", "dropped"];
 
 impl TrialSetup {
-    /// Whether this trial can have a figure of that name.
+    /// True if this trial can have a figure of that name.
     pub fn has_figure(&self, name: &str) -> bool {
         self.has_figure_of_row(name) || self.figures().iter().any(|own| own == name)
     }
 
-    /// Whether it measures a suite that can have this figure of a row: which rows there are, only the suite knows.
+    /// True if it measures a suite that can have this figure of a row: the rows are known only to
+    /// the suite.
     pub(crate) fn has_figure_of_row(&self, name: &str) -> bool {
         let is_of = |measured: &str| {
             let figure = name.strip_prefix(measured)?.strip_prefix('.')?;
@@ -83,7 +85,7 @@ impl TrialSetup {
         suites.any(|(measured, _)| is_of(measured).is_some())
     }
 
-    /// Names of all figures that it can have, but for those of rows of suites.
+    /// Names of all figures that it can have, except those of rows of suites.
     pub(crate) fn figures(&self) -> Vec<String> {
         let mut names = vec!["path.rtt".to_owned()];
         let mut add =

@@ -1,4 +1,4 @@
-//! The built-in experiments: their published figures, and what their trials are in some cells.
+//! The built-in experiments: their published figures, and their trials in some cells.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ fn setup(spec: &ExperimentSpec, levels: &[(&str, &str)]) -> TrialSetup {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Experiment, cell, figure, and what the appendix of the dissertation has. `*` is for the mean over a factor.
+/// Experiment, cell, figure, and its value in the appendix of the dissertation. `*` is for the mean
+/// over a factor.
 type Published = (
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -248,7 +249,7 @@ fn trials_are_what_the_papers_describe() {
         apache.trial.measured["request"].path.as_deref(),
         Some("/504k")
     );
-    // The stress is for 320 KB, whatever the request.
+    // The stress requests 320 KB, whatever is measured.
     assert_eq!(apache.trial.requests["stress"].path, "/320k");
     let different = setup(
         &congestion,

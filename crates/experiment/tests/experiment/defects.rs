@@ -1,10 +1,10 @@
-//! What of an experiment file is refused, and how the error is worded.
+//! Defects of experiment files, and their errors.
 
 use experiment::ExperimentSpec;
 
 const RIGHT: &str = include_str!("right.yaml");
 
-/// A change of the right file, and what the error begins with.
+/// A change of the valid file, and the beginning of the error.
 const DEFECTS: &str = r#"
     title: An => titel: An => x:1:1:
     title: An experiment => title: '' => title: is empty

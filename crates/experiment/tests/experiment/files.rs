@@ -1,4 +1,4 @@
-//! Experiment files: what is planned from them, and what is refused.
+//! Experiment files: plans made from them, and files that are refused.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn cells_are_those_of_the_file_of_short_and_of_scenarios() {
         chosen(false, &["mix=C1", "server=nginx,bare"]).unwrap(),
         ["C1 75 nginx", "C1 75 bare"]
     );
-    // What is not in `short`, but asked for.
+    // Requested cells that are not in `short`.
     assert_eq!(
         chosen(false, &["load=100", "nginx"]).unwrap(),
         ["C1 100 nginx"]
@@ -101,7 +101,7 @@ fn a_trial_is_filled_in_with_the_levels_of_its_cell() {
     let traffic = busy.trial.traffic.unwrap();
     let rate = traffic.file.loads["udp"].rate.unwrap();
     assert_eq!(rate.bits_per_second(), 100_000_000);
-    // The lab's own keys stay, and `null` removes what a level does not have.
+    // The lab's own keys stay, and `null` removes a key that a level does not have.
     let options = |setup: &experiment::TrialSetup| {
         let host = setup.network.find("stress").unwrap();
         setup.network.nodes[host].options.clone()
@@ -133,7 +133,7 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let setup = one.setup(&one.all_cells()[0]).unwrap();
     assert_eq!(setup.trial.servers["server"].recipe, "caddy,http=1");
     assert_eq!(one.published, "");
-    // A table about `apache` is about its copy; a claim about `bare` is about nothing.
+    // A table about `apache` is about its copy; a claim about `bare` is about no server.
     assert_eq!((one.tables.len(), one.findings.len()), (2, 2));
     let two = with(&["nginx", "caddy"]).unwrap();
     assert_eq!(names(&two.all_cells()).len(), 2 + 4);
@@ -141,7 +141,7 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let same = with(&["bare", "apache", "nginx"]).unwrap();
     assert_eq!(PublishedFigures::read(&same), PublishedFigures::read(&spec));
     assert_eq!(same.findings.len(), 3);
-    // What is about the model alone is said once for each server instead of it, with the name of that server.
+    // A part about the model alone is repeated for each server, with the name of that server.
     let titles = |spec: &ExperimentSpec| {
         let title = |table: &TableSpec| format!("{}: {}", table.name, table.title);
         spec.tables.iter().map(title).collect::<Vec<_>>()
@@ -156,7 +156,7 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let columns = nginx.tables[0].columns.iter();
     let columns: Vec<&str> = columns.filter_map(|own| own.title.as_deref()).collect();
     assert_eq!(columns, ["ST nginx", "BT nginx"]);
-    // What is called nginx is nginx.
+    // The server of `nginx` is nginx.
     let servers = nginx.setup(&nginx.all_cells()[0]).unwrap().trial.servers;
     let recipes: Vec<&str> = servers.values().map(|own| own.recipe.as_str()).collect();
     assert_eq!(recipes, ["nginx", "nginx"]);
@@ -182,7 +182,7 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     assert!(fixed.with_servers(&["nginx".to_owned()]).is_err());
 }
 
-/// An experiment with a suite of two rows in place of what it measures.
+/// An experiment with a suite of two rows in place of its measurements.
 fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, FileError> {
     spec.with_suite(ChosenSuite {
         name: "prestan",
@@ -197,7 +197,7 @@ fn a_suite_replaces_what_is_measured_and_nothing_else() {
     let spec = with_suite(&congestion).unwrap();
     let factors: Vec<&str> = spec.factors.iter().map(|own| own.name.as_str()).collect();
     assert_eq!(factors, ["scenario", "after", "servers"]);
-    // Apache behind four scenarios, and no bare server but as the one of the background.
+    // Apache behind four scenarios; the bare server only serves the background.
     let cells = spec
         .chosen_cells(false, &["servers=apache".to_owned()])
         .unwrap();
@@ -279,7 +279,7 @@ fn each_repetition_has_each_cell_once_in_an_order_of_its_own() {
     assert!(order(0) != order(1) && order(1) != order(2));
     assert_eq!(planned_trials(&cells, 3, 7, &[]), trials);
     assert_ne!(planned_trials(&cells, 3, 8, &[]), trials);
-    // More repetitions do not change the first ones, and neither does what is done.
+    // Neither more repetitions nor finished trials change the order of the others.
     assert_eq!(planned_trials(&cells, 4, 7, &[])[..30], trials);
     let done: Vec<TrialRecord> = trials[..13]
         .iter()
@@ -336,7 +336,7 @@ fn published_figures_are_found_by_the_cells_that_they_are_about() {
         ),
         Some(0.5)
     );
-    // A line of its own for all loads.
+    // A line for all loads together.
     assert_eq!(of(delay, &[("mix", "C1"), ("server", "bare")]), Some(2.0));
     // The mean of the lines of both loads.
     assert_eq!(
@@ -384,7 +384,7 @@ fn the_schema_is_the_one_in_docs() {
     );
 }
 
-/// The right file with a part replaced by another.
+/// The valid file with a part replaced by another.
 fn torn() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "{{",

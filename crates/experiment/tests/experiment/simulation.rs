@@ -1,4 +1,4 @@
-//! Campaigns of which the truth is known: whether intervals, predictions, orders and findings are what they promise.
+//! Campaigns with a known truth, which test intervals, predictions, orders and findings.
 
 use experiment::{
     CampaignSummary, EstimateWarning, ExperimentSpec, LevelCombination, PairVerdict, TrialRecord,
@@ -10,16 +10,16 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::support::{campaign, recorded};
 
-/// How the repetitions of a cell differ.
+/// Distribution of the repetitions of a cell.
 #[derive(Debug, Clone, Copy)]
 enum Noise {
-    /// Normally, with this coefficient of variation.
+    /// Normal, with this coefficient of variation.
     Normal(f64),
-    /// Lognormally, with this standard deviation of logarithms.
+    /// Lognormal, with this standard deviation of logarithms.
     Lognormal(f64),
-    /// As Pareto's law with this exponent.
+    /// Pareto's, with this exponent.
     Pareto(f64),
-    /// Lognormally (0.1), and with this chance it takes longer by this multiple.
+    /// Lognormal (0.1), and with this probability the time is longer by this factor.
     Timeout(f64, f64),
 }
 
@@ -47,14 +47,15 @@ impl Noise {
     }
 }
 
-/// What happens to all cells alike.
+/// A change that affects all cells alike.
 #[derive(Debug, Clone, Copy)]
 enum Course {
-    /// Nothing.
+    /// None.
     Still,
-    /// The logarithm grows by so much over the campaign.
+    /// The logarithm grows by this amount over the campaign.
     Drift(f64),
-    /// The logarithm has noise with a standard deviation of 0.1 and this correlation between neighbouring trials.
+    /// The logarithm has noise with a standard deviation of 0.1 and this correlation between
+    /// neighbouring trials.
     Correlated(f64),
 }
 
@@ -143,20 +144,20 @@ impl Simulation {
 struct Measured {
     /// Cells with an interval.
     told: f64,
-    /// Of these intervals, those that contain the mean.
+    /// Intervals that contain the mean.
     covered: f64,
-    /// Means of a second campaign where the first predicts them.
+    /// Means of a second campaign within the predictions of the first.
     predicted: f64,
     /// Campaigns with a warning of each kind.
     heavy: f64,
     changing: f64,
-    /// Campaigns of cells with the same mean of which a pair of rows is ordered.
+    /// Campaigns of cells with the same mean in which a pair of rows is ordered.
     ordered: f64,
-    /// Of these, those that find side `a` less.
+    /// Those of them that find side `a` less.
     less: f64,
-    /// Parts of campaigns with sides 20 % apart, the edge, that are taken for about the same.
+    /// Parts with sides 20 % apart, the limit, that count as about the same.
     about: f64,
-    /// Campaigns of which side `a` is found to be less, though it is 20 % more.
+    /// Campaigns that find side `a` less though it is 20 % more.
     reversed: f64,
 }
 
@@ -221,12 +222,13 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
 
 const STILL: Course = Course::Still;
 
-/// What a kind of campaign promises.
+/// Expected result of a kind of campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Promise {
     /// Intervals contain the mean in 93 to 97 % of cells.
     Held,
-    /// At least in so many percent of campaigns of three, five and ten repetitions, there is a warning of a heavy tail.
+    /// At least this percentage of campaigns of three, five and ten repetitions has a warning of a
+    /// heavy tail.
     Heavy([f64; 3]),
     /// The same for a warning that all cells change.
     Changing([f64; 3]),
@@ -289,7 +291,7 @@ const CASES: &[(Noise, Course, Promise)] = &[
         Course::Correlated(0.9),
         Promise::Changing([15.0, 40.0, 80.0]),
     ),
-    // Noise that lasts as long as the campaign is not seen in it.
+    // Noise that lasts as long as the campaign cannot be detected in it.
     (
         Noise::Lognormal(0.1),
         Course::Correlated(0.98),
@@ -297,7 +299,7 @@ const CASES: &[(Noise, Course, Promise)] = &[
     ),
 ];
 
-/// Measures all kinds of campaigns. `tolerance` is in percent points.
+/// Simulates all kinds of campaigns. `tolerance` is in percent points.
 fn check(campaigns: u32, tolerance: f64) {
     let mut defects = Vec::new();
     for (place, repetitions) in [3, 5, 10].into_iter().enumerate() {
@@ -311,7 +313,7 @@ fn check(campaigns: u32, tolerance: f64) {
                 Promise::Heavy(least) => found.heavy >= least[place] - 3.0 * tolerance,
                 Promise::Changing(least) => found.changing >= least[place] - 3.0 * tolerance,
             };
-            // Cells are compared within repetitions, so that no course makes an order wrong.
+            // Cells are compared within repetitions, so common changes make no order wrong.
             let is_right = is_right
                 && (!is_still || found.predicted >= 90.0 - tolerance)
                 && found.ordered <= 5.0 + 2.0 * tolerance
@@ -341,7 +343,7 @@ fn intervals_orders_and_findings_are_what_they_promise_at_length() {
 
 #[test]
 fn a_measure_that_must_fail_does() {
-    // What is told of sides that differ by 50 % as if they did not is found here.
+    // Relations of sides that differ by 50 % are compared with those of equal sides.
     let differ = Simulation {
         noise: Noise::Lognormal(0.05),
         course: STILL,

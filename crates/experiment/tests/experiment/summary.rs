@@ -21,7 +21,8 @@ fn trials(
         .collect()
 }
 
-/// Delays in which servers, loads, and `C2` differ, with some noise that is the same in all cells of a repetition.
+/// Delays that differ between servers, loads and `C2`, with noise that is the same in all cells of
+/// a repetition.
 fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
     let of = |factor, level, times| {
         if cell.level(factor) == level {
@@ -69,7 +70,7 @@ fn a_campaign_is_summarised() {
     let table = &summary.tables[0];
     assert_eq!(table.rows, [["Apache"], ["nginx"], ["bare"]]);
     assert_eq!(table.row_factors, ["Server"]);
-    // Both loads are in it: (1 + 1.02) / 2 times the blocks' mean, in seconds.
+    // The mean of both loads: (1 + 1.02) / 2 times the blocks' mean, in seconds.
     let means: Vec<f64> = table.cells.iter().map(|row| mean(&row[0])).collect();
     assert!(
         (means[0] - 1.0605).abs() < 0.01 && (means[2] / means[0] - 3.0).abs() < 0.03,
@@ -77,13 +78,13 @@ fn a_campaign_is_summarised() {
     );
     let published: Vec<_> = table.cells.iter().map(|row| row[0].published).collect();
     assert_eq!(published, [Some(0.75), None, Some(2.0)]);
-    // The noise of blocks is in both sides of a pair, and so not in its order.
+    // The noise of blocks affects both sides of a pair, and so not its order.
     assert_eq!(table.orders[0].same, 1);
     let interval = table.cells[0][0]
         .interval
         .unwrap_or_else(|| panic!("four repetitions"));
     assert!(interval.low < means[0] && means[0] < interval.high);
-    // Table 9 is about Apache, in Mbit/s; nothing has a share.
+    // Table 9 is about Apache, in Mbit/s; it has no shares.
     let table = &summary.tables[1];
     assert_eq!(table.rows.len(), 4);
     assert_eq!(table.rows[0], ["C1", "75 Mbit/s"]);
@@ -123,7 +124,7 @@ fn only_what_was_measured_is_in_it() {
         (0, 0, 0)
     );
     let mut done = trials(&campaign.cells, delay);
-    // The last record of a trial counts, and one that failed has no figures.
+    // The last record of a trial counts, and a failed one has no figures.
     for (failed, trial) in [(Some("no route"), 0), (Some("no route"), 1), (None, 0)] {
         let mut again = done[trial].clone();
         again.failed = failed.map(str::to_owned);
@@ -183,9 +184,9 @@ fn what_did_not_end_is_a_lower_bound() {
         .map(|row| row[0].unfinished)
         .collect();
     assert_eq!(unfinished, [0, 0, 1]);
-    // That the bare server takes longer is all the more true.
+    // An unfinished time confirms that the bare server takes longer.
     assert_eq!(summary.findings[2].verdict, PairVerdict::Fails);
-    // Of a server that did not end, it is not.
+    // An unfinished time of the other server does not.
     let summary = with_unfinished("apache");
     assert_eq!(summary.findings[2].verdict, PairVerdict::Inconclusive);
     assert_eq!(summary.findings[1].verdict, PairVerdict::Inconclusive);
@@ -220,7 +221,7 @@ fn figures_that_may_be_zero_have_intervals_too() {
     });
     let summary = summarise(&spec, &campaign, &done);
     let of_row = &summary.tables[0].cells[0][1];
-    // 50, 0, 50 and 0 percent: 25 +- 3.18 * 28.9 / 2, of which nothing is below 0.
+    // 50, 0, 50 and 0 percent: 25 +- 3.18 * 28.9 / 2, cut off at 0.
     assert_eq!(of_row.mean, Some(25.0));
     let interval = of_row
         .interval

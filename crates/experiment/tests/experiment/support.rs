@@ -1,11 +1,11 @@
-//! Experiments, cells and campaigns that several tests have.
+//! Experiments, cells and campaigns shared by several tests.
 
 use std::collections::BTreeMap;
 
 use builtin::{BuiltinFile, EXPERIMENTS};
 use experiment::{CampaignRecord, ExperimentSpec, LevelCombination, TrialRecord};
 
-/// The text of a right file.
+/// The text of a valid file.
 pub(crate) const RIGHT: &str = include_str!("right.yaml");
 
 pub(crate) fn right() -> ExperimentSpec {
