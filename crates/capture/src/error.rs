@@ -1,9 +1,9 @@
-//! Why packets cannot be captured.
+//! Errors of captures.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why packets cannot be captured, or not any longer.
+/// An error that prevents or ends a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The kernel refused a packet socket.
@@ -17,7 +17,7 @@ pub enum CaptureError {
     /// There is no such interface.
     #[error("there is no interface {name:?}; there are {}", .present.join(", "))]
     NoInterface {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The interfaces of this network namespace.
         present: Vec<String>,
@@ -33,27 +33,27 @@ pub enum CaptureError {
         "the filter for {hosts} hosts and {ports} ports is longer than the kernel allows; use fewer"
     )]
     Filter {
-        /// Hosts that were given.
+        /// Number of given hosts.
         hosts: usize,
-        /// Ports that were given.
+        /// Number of given ports.
         ports: usize,
     },
     /// The file of the capture.
     #[error("{action} {} failed: {error}", .path.display())]
     File {
-        /// What was attempted.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What came back.
+        /// The system's error.
         error: io::Error,
     },
     /// Another system call.
     #[error("{action} failed: {error}")]
     System {
-        /// What was attempted.
+        /// The attempted action.
         action: &'static str,
-        /// What came back.
+        /// The system's error.
         error: io::Error,
     },
 }

@@ -1,4 +1,5 @@
-//! Packet filters, as classic BPF programs: they run in the kernel for every packet of an interface.
+//! Packet filters, as classic BPF programs: they run in the kernel for every packet of an
+//! interface.
 
 pub(crate) mod selection;
 
@@ -11,17 +12,17 @@ const UDP: u32 = 17;
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilterStep {
-    /// What is done.
+    /// Operation code.
     pub(crate) code: u16,
-    /// Instructions to skip when a comparison holds.
+    /// Instructions to skip if a comparison holds.
     pub(crate) jt: u8,
-    /// Instructions to skip when it does not.
+    /// Instructions to skip otherwise.
     pub(crate) jf: u8,
     /// Its operand.
     pub(crate) k: u32,
 }
 
-/// Keeps nothing.
+/// A program that keeps nothing.
 pub(crate) const REJECT_ALL: [FilterStep; 1] = [FilterStep {
     code: (libc::BPF_RET | libc::BPF_K) as u16,
     jt: 0,

@@ -1,4 +1,4 @@
-//! Packets of interfaces with the kernel's time stamps, as the crate `trace` reads them.
+//! Captures packets of interfaces with the kernel's time stamps, to be read by the crate `trace`.
 //!
 //! ```text
 //! recording     any interface, filtered, streamed to a pcapng file by a thread of its own

@@ -1,11 +1,11 @@
-//! The file of a recording: whole blocks only, also where the disk is full.
+//! The file of a recording: whole blocks only, even on a full disk.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 
 use trace::file::{CaptureInterface, CapturedPacket, PcapngWriter};
 
-/// What is collected before it is written.
+/// Bytes collected before writing.
 const AT_ONCE: usize = 1 << 20;
 
 /// Upper bound of the block of a packet, without its bytes.
@@ -16,7 +16,7 @@ const STATISTICS: u64 = 52;
 
 /// A file that can be made shorter.
 pub(crate) trait ShortenedFile: Write {
-    /// Cuts the file off at that length, and goes on writing there.
+    /// Truncates the file to that length, and continues writing there.
     fn shorten(&mut self, length: u64) -> io::Result<()>;
 }
 
@@ -27,7 +27,7 @@ impl ShortenedFile for File {
     }
 }
 
-/// pcapng on its way to a file. After an error the file ends with the last block that was written whole.
+/// Writer of pcapng. After an error, the file ends with the last complete block.
 #[derive(Debug)]
 pub(crate) struct CaptureOutput<F> {
     file: F,
@@ -53,12 +53,12 @@ impl<F: ShortenedFile> CaptureOutput<F> {
         Ok(output)
     }
 
-    /// Bytes of the file, with what is still to be written.
+    /// Bytes of the file, including those to be written.
     pub(crate) fn length(&self) -> u64 {
         self.writer.written()
     }
 
-    /// Whether a packet and the statistics fit into a file of that length.
+    /// True if a packet and the statistics fit into a file of that length.
     pub(crate) fn has_room(&self, captured: usize, limit: u64) -> bool {
         self.length() + captured as u64 + PACKET_OVERHEAD + STATISTICS <= limit
     }
@@ -71,7 +71,7 @@ impl<F: ShortenedFile> CaptureOutput<F> {
         }
     }
 
-    /// Writes what is collected.
+    /// Writes the collected bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let bytes = self.writer.output();
         let mut written = 0;
@@ -89,8 +89,8 @@ impl<F: ShortenedFile> CaptureOutput<F> {
         bytes.clear();
         let Some(error) = failure else { return Ok(()) };
         if whole < written {
-            // The first error is the one to report. Where this fails as well, as it does for a device, readers
-            // find a last packet that is cut off.
+            // The first error is the one to report. If truncating fails as well, as for a device,
+            // readers find a last packet that is cut off.
             let _ = self.file.shorten(self.in_file);
         }
         Err(error)
@@ -108,7 +108,7 @@ impl<F: ShortenedFile> CaptureOutput<F> {
     }
 }
 
-/// How many of the first `written` bytes are whole blocks.
+/// Length of the whole blocks in the first `written` bytes.
 fn whole_blocks(blocks: &[u8], written: usize) -> usize {
     let mut end = 0;
     while let Some(length) = blocks.get(end + 4..).and_then(<[u8]>::first_chunk::<4>) {

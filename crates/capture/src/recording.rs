@@ -1,6 +1,7 @@
-//! Packets of one interface or all, streamed to a pcapng file by a thread of its own.
+//! Records packets of one interface or all to a pcapng file, on a thread of its own.
 //!
-//! On loopback every packet shows twice, with the time stamps of its departure and of its arrival:
+//! On loopback every packet appears twice, with the time stamps of its departure and of its
+//! arrival:
 //!
 //! ```text
 //! client --> dev_queue_xmit --+--> loopback --> netif_rx --+--> server
@@ -8,14 +9,15 @@
 //!                      outgoing copy                 incoming copy
 //! ```
 //!
-//! By default the file has each of them once, as a capture at the client's end of a cable would: of packets to a
-//! server the outgoing copy, of packets from a server the incoming one. Between the two are the server and the way
-//! to it, and nothing of the client. The server is the end with one of the selected ports; if that does not decide,
-//! the end with the lower port. Of packets without ports, and of fragments, the incoming copy is kept.
+//! By default the file has each packet once, as a capture at the client's end of a cable would: the
+//! outgoing copy of packets to a server, the incoming one of packets from a server. The time
+//! between them includes the server and the network, and nothing of the client. The server is the
+//! end with one of the selected ports; if that does not decide, the end with the lower port. Of
+//! packets without ports, and of fragments, the incoming copy is kept.
 //!
-//! A VLAN tag that the kernel took out of a packet is put back in. All interfaces together, and those that are
-//! not Ethernet, are recorded as Linux cooked 2, which has the interface and the direction of each packet.
-//! No interface is set to promiscuous mode.
+//! A VLAN tag that the kernel has removed from a packet is inserted again. All interfaces together,
+//! and those that are not Ethernet, are recorded as Linux cooked 2, which has the interface and the
+//! direction of each packet. No interface is set to promiscuous mode.
 
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
@@ -35,22 +37,23 @@ use crate::output::CaptureOutput;
 use crate::ring::{Packet, Ring};
 use crate::socket::{ANY, CaptureCounters, attach, bind, counted, hardware, open};
 
-/// After this time the kernel hands a block over that is not full; the flag is looked at as often.
+/// Time after which the kernel releases a block that is not full; the flag is checked at the same
+/// interval.
 const RETIRE: Duration = Duration::from_millis(100);
 
-/// How often counters are read and collected packets are written.
+/// Interval of reading counters and writing collected packets.
 const EACH: Duration = Duration::from_secs(1);
 
 /// A snap length that cuts no packet off.
 pub const WHOLE_PACKETS: u32 = 262_144;
 
-/// Room for a tenth of a second at 2 Gbit/s.
+/// Size of a ring for a tenth of a second at 2 Gbit/s.
 pub const RECORDING_RING: usize = 32 << 20;
 
 /// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`, whose packets have Ethernet headers.
 const WITH_ETHERNET: [u16; 2] = [1, 772];
 
-/// Where packets come from.
+/// Source of packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CaptureSource {
     /// All interfaces of the network namespace.
@@ -60,17 +63,17 @@ pub enum CaptureSource {
     Interface(String),
 }
 
-/// How often packets of loopback are recorded.
+/// Copies of loopback packets that are recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LoopbackCopies {
-    /// Once, as the client saw them.
+    /// One, as seen by the client.
     #[default]
     Once,
     /// Both copies.
     Both,
 }
 
-/// When a recording ends by itself.
+/// Limits that end a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureLimits {
     /// The longest file, in bytes.
@@ -81,20 +84,21 @@ pub struct CaptureLimits {
     pub time: Option<Duration>,
 }
 
-/// What is recorded.
+/// Options of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// Where packets come from.
+    /// Source of packets.
     pub source: CaptureSource,
-    /// Which of them are kept.
+    /// Selection of packets.
     pub selection: PacketSelection,
     /// Packets of loopback.
     pub copies: LoopbackCopies,
-    /// Bytes that are kept of each packet, from its link header on; of cooked packets, from the IP header on.
+    /// Bytes that are kept of each packet, from its link header; of cooked packets, from the IP
+    /// header.
     pub snap_length: u32,
     /// Memory of the kernel for packets that are not yet written, in bytes.
     pub ring_bytes: usize,
-    /// When it ends by itself.
+    /// Limits that end it.
     pub limits: CaptureLimits,
     /// A comment for readers of the file.
     pub comment: Option<String>,
@@ -114,44 +118,44 @@ impl Default for RecordingOptions {
     }
 }
 
-/// Why a recording ended.
+/// Reason of the end of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordingEnd {
     /// The flag was set.
     Stopped,
-    /// The file is as long as it may be.
+    /// The file has its longest length.
     Bytes,
-    /// It has as many packets as it may have.
+    /// The file has the most packets.
     Packets,
-    /// Its time is over.
+    /// Its time has passed.
     Time,
 }
 
-/// What was recorded.
+/// Result of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingSummary {
     /// Packets in the file.
     pub packets: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// What the kernel counted: packets that passed the filter, and how many of them were lost.
+    /// Counters of the kernel: packets that passed the filter, and lost packets.
     pub counters: CaptureCounters,
-    /// Why it ended.
+    /// Reason of its end.
     pub end: RecordingEnd,
 }
 
-/// What was recorded up to now.
+/// Progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingProgress {
     /// Packets.
     pub packets: u64,
-    /// Bytes of the file, with what is still to be written.
+    /// Bytes of the file, including those to be written.
     pub bytes: u64,
-    /// Packets that were lost.
+    /// Lost packets.
     pub dropped: u64,
 }
 
-/// A recording under way. Dropping it stops it.
+/// A running recording. Dropping it stops it.
 #[derive(Debug)]
 pub struct Recording {
     thread: Option<JoinHandle<Result<RecordingSummary, CaptureError>>>,
@@ -167,12 +171,12 @@ struct SharedProgress {
 }
 
 impl Recording {
-    /// Begins to record to a new file, which only its owner can read. When this returns, packets are being captured.
-    /// The recording ends within half a second of `stop` being set, by whomever.
+    /// Begins to record to a new file that only its owner can read. When this returns, packets are
+    /// being captured. The recording ends within half a second after `stop` is set.
     ///
     /// # Errors
-    /// Without `CAP_NET_RAW`, for an interface that is absent or down, where the file exists or cannot be created, or memory
-    /// is refused.
+    /// `CAP_NET_RAW` is missing, the interface is absent or down, the file exists or cannot be
+    /// created, or memory is refused.
     pub fn start(
         path: &Path,
         options: &RecordingOptions,
@@ -187,8 +191,8 @@ impl Recording {
                 error,
             }
         };
-        // What is secret on the wire is in it. A device or a pipe is there already. An empty file would be in the way of the
-        // next attempt.
+        // The file contains secrets of the network traffic, so only its owner may read it. A device
+        // or a pipe exists already. An empty file would be in the way of the next attempt.
         let is_new = !path.metadata().is_ok_and(|there| !there.is_file());
         let mut private = File::options();
         private.write(true).create_new(is_new).mode(0o600);
@@ -229,7 +233,7 @@ impl Recording {
         })
     }
 
-    /// What was recorded up to now.
+    /// Progress up to now.
     pub fn progress(&self) -> RecordingProgress {
         let progress = &self.progress;
         RecordingProgress {
@@ -239,7 +243,7 @@ impl Recording {
         }
     }
 
-    /// Whether it has ended, by a limit, the flag or an error.
+    /// True if it has ended, by a limit, the flag or an error.
     pub fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -247,7 +251,8 @@ impl Recording {
     /// Ends it.
     ///
     /// # Errors
-    /// Where the file could not be written, or capturing failed. The file has what came before.
+    /// The file could not be written, or capturing failed. The file has the packets before the
+    /// failure.
     pub fn stop(self) -> Result<RecordingSummary, CaptureError> {
         self.stop.store(true, Ordering::Relaxed);
         self.wait()
@@ -271,16 +276,16 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.stop.store(true, Ordering::Relaxed);
-            // Nobody is left to be told what came out of it.
+            // The result cannot be reported any more.
             let _ = thread.join();
         }
     }
 }
 
-/// Whether packets can be captured here.
+/// Checks that packets can be captured here.
 ///
 /// # Errors
-/// What is missing.
+/// The missing permission or resource.
 pub fn available() -> Result<(), CaptureError> {
     let opened = open(Type::RAW).map(|_| ());
     opened.map_err(CaptureError::system("opening a packet socket"))
@@ -367,7 +372,7 @@ fn no_interface(name: &str) -> CaptureError {
     }
 }
 
-/// What the thread of a recording works with.
+/// State of the thread of a recording.
 #[derive(Debug)]
 struct RecordingTask {
     path: PathBuf,
@@ -375,7 +380,7 @@ struct RecordingTask {
     stop: Arc<AtomicBool>,
     progress: Arc<SharedProgress>,
     output: CaptureOutput<File>,
-    /// A packet with what is put in before it.
+    /// A packet with inserted headers.
     scratch: Vec<u8>,
     packets: u64,
     latest_ns: i64,
@@ -386,7 +391,7 @@ struct RecordingTask {
 impl RecordingTask {
     fn run(mut self) -> Result<RecordingSummary, CaptureError> {
         let outcome = self.record();
-        // Whatever became of it, the file is complete.
+        // Whatever happened, complete the file.
         let counted = self.count();
         let at_ns = self.latest_ns.max(now_ns());
         let (received, dropped) = (self.counters.packets, self.counters.dropped);
@@ -427,7 +432,7 @@ impl RecordingTask {
                     .map_err(|error| self.not_written(error))?;
             }
         };
-        // Nothing more comes, but what has come is still to be read.
+        // No more packets arrive, but those in the ring are still to be read.
         attach(&self.tap.socket, &REJECT_ALL)
             .map_err(CaptureError::system("closing the packet filter"))?;
         loop {
@@ -438,7 +443,8 @@ impl RecordingTask {
         }
     }
 
-    /// Writes the packets of the next block: whether there was one, and the limit that was reached.
+    /// Writes the packets of the next block. Returns false without one, and the limit that was
+    /// reached.
     fn next_block(
         &mut self,
         patience: Duration,
@@ -477,7 +483,7 @@ impl RecordingTask {
             };
         });
         let mut reached = outcome.map_err(|error| self.not_written(error))?;
-        // Without waiting for a packet too many.
+        // Without waiting for one packet too many.
         if self.limits.packets == Some(self.packets) {
             reached = Some(RecordingEnd::Packets);
         }
@@ -489,7 +495,7 @@ impl RecordingTask {
         Ok((true, reached))
     }
 
-    /// Adds what the kernel counted since the last time.
+    /// Adds the kernel's counts since the last call.
     fn count(&mut self) -> Result<(), CaptureError> {
         let counted = counted(&self.tap.socket);
         let counted = counted.map_err(CaptureError::system("asking for lost packets"))?;
@@ -509,7 +515,7 @@ impl RecordingTask {
     }
 }
 
-/// A packet as it is written: with its VLAN tag, and cooked ones with their header.
+/// A packet as written: with its VLAN tag, and cooked ones with their header.
 pub(crate) fn frame<'a>(
     link: LinkType,
     packet: &Packet<'a>,

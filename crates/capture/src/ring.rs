@@ -1,7 +1,7 @@
 //! The ring of packets that the kernel fills (TPACKET_V3), mapped into this process.
 //!
-//! Its blocks belong to the kernel or to us, by a word at their head. The kernel hands a block over when it is
-//! full, or when its time is up.
+//! A word at the head of a block shows if it belongs to the kernel or to this process. The kernel
+//! releases a block when it is full, or after a time limit.
 
 use std::ffi::c_void;
 use std::io;
@@ -17,23 +17,23 @@ use socket2::Socket;
 
 use crate::socket::set;
 
-/// A block of the ring; packets lie one behind the other in it.
+/// Size of a block of the ring; its packets are adjacent.
 pub(crate) const BLOCK: usize = 1 << 20;
 
 /// One captured packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet<'a> {
-    /// From the link header on, cut off at the filter's length.
+    /// Bytes from the link header, cut off at the filter's length.
     pub(crate) bytes: &'a [u8],
     /// Nanoseconds of the time of day.
     pub(crate) at_ns: i64,
     /// The outgoing copy, not the incoming one.
     pub(crate) outgoing: bool,
-    /// Its length on the wire, in bytes, without a VLAN tag that the kernel took out.
+    /// Length on the wire in bytes, without a VLAN tag that the kernel has removed.
     pub(crate) wire_length: u32,
-    /// The VLAN tag that the kernel took out of the packet: protocol and control information.
+    /// The VLAN tag that the kernel has removed from the packet: protocol and control information.
     pub(crate) vlan_tag: Option<(u16, u16)>,
-    /// Where it came from.
+    /// Its link address.
     pub(crate) address: LinkAddress,
 }
 
@@ -62,15 +62,17 @@ pub(crate) struct Ring {
     next: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, and no reference into it outlives a call with `&mut self`.
+// SAFETY: the mapping belongs to this value alone, and no reference into it outlives a call with
+// `&mut self`.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Gives the socket a ring. A block is handed over after `retire` at the latest, rounded to milliseconds.
+    /// Adds a ring to the socket. A block is released after `retire` at the latest, rounded to
+    /// milliseconds.
     pub(crate) fn new(socket: &Socket, ring_bytes: usize, retire: Duration) -> io::Result<Ring> {
         const FRAME: usize = 2048; // TPACKET_V3 only checks that it divides a block
         let blocks = ring_bytes.div_ceil(BLOCK).max(2);
-        // The ring takes whatever stamp a packet has; this makes all packets have one.
+        // The ring uses the time stamp of a packet, if any; this gives all packets one.
         set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
         set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -102,7 +104,7 @@ impl Ring {
         })
     }
 
-    /// Waits that long for a block at most; false where none was handed over.
+    /// Waits for a block; false if none was released within `patience`.
     pub(crate) fn wait(&self, socket: &Socket, patience: Duration) -> io::Result<bool> {
         if self.is_ready() {
             return Ok(true);
@@ -134,23 +136,23 @@ impl Ring {
         unsafe { &raw mut (*block).hdr.bh1 }
     }
 
-    /// The next block is ours to read.
+    /// The next block may be read.
     fn is_ready(&self) -> bool {
         // SAFETY: the pointer is that of a block's head; the kernel writes this word at any time,
         // hence volatile.
         let status = unsafe { (&raw const (*self.block()).block_status).read_volatile() };
-        // What the kernel wrote before the status is to be read after it.
+        // Data that the kernel wrote before the status must be read after it.
         fence(Ordering::Acquire);
         status & libc::TP_STATUS_USER != 0
     }
 
-    /// Shows the packets of the next block, which must be ready, and gives it back.
+    /// Visits the packets of the next block, which must be ready, and returns it to the kernel.
     pub(crate) fn read_block(&mut self, mut visit: impl FnMut(Packet<'_>)) {
         if !self.is_ready() {
             return;
         }
         let head = self.block();
-        // SAFETY: `is_ready` has said that the block is ours until we give it back.
+        // SAFETY: `is_ready` was true, so the block is ours until it is returned.
         let (count, first) = unsafe { ((*head).num_pkts, (*head).offset_to_first_pkt) };
         // SAFETY: the offset is the kernel's, and leads to the first packet of the same block.
         let mut packet = unsafe {

@@ -15,16 +15,16 @@ const EVERY_PROTOCOL: u16 = (libc::ETH_P_ALL as u16).to_be();
 /// Every interface.
 pub(crate) const ANY: u32 = 0;
 
-/// What the kernel counted.
+/// Counters of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureCounters {
     /// Packets that passed the filter.
     pub packets: u64,
-    /// Those of them that found no room: with any, the capture has gaps.
+    /// Packets of these that were lost: with any, the capture has gaps.
     pub dropped: u64,
 }
 
-/// A socket that has no packets until it is bound, so that its filter can be attached before.
+/// A socket without packets until it is bound, so that its filter can be attached before.
 pub(crate) fn open(kind: Type) -> io::Result<Socket> {
     Socket::new(Domain::PACKET, kind, Some(Protocol::from(0)))
 }
@@ -37,7 +37,7 @@ pub(crate) fn attach(socket: &Socket, program: &[FilterStep]) -> io::Result<()> 
     socket.attach_filter(&filter)
 }
 
-/// Binds it to an interface, or to all: from here on packets come.
+/// Binds it to an interface, or to all: packets arrive from now on.
 pub(crate) fn bind(socket: &Socket, interface: u32) -> io::Result<()> {
     bind_protocol(socket, interface, EVERY_PROTOCOL)
 }
@@ -73,7 +73,7 @@ fn bind_protocol(socket: &Socket, interface: u32, protocol: u16) -> io::Result<(
     socket.bind(&address)
 }
 
-/// What was counted since the last call: reading resets the counters.
+/// Counts since the last call: reading resets the counters.
 pub(crate) fn counted(socket: &Socket) -> io::Result<CaptureCounters> {
     // SAFETY: zeros are a valid value of these three counters.
     let mut counters: libc::tpacket_stats_v3 = unsafe { zeroed() };

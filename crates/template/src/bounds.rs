@@ -1,21 +1,21 @@
-//! What evaluations may take, and what is left of it.
+//! Limits of evaluations, and the remaining amounts.
 
 use std::fmt::{self, Display, Write as _};
 
 use crate::TemplateError;
 use crate::value::{Later, Value, unfit};
 
-/// Letters that are looked at, or copied, in a step.
+/// Characters that are read or copied in a step.
 pub(crate) const LETTERS: usize = 64;
-/// Deepest nesting of lists and maps: each level takes room on the stack.
+/// Deepest nesting of lists and maps: each level takes space on the stack.
 const DEEPEST: usize = 64;
 
-/// How much evaluations may take, less what those before have taken.
+/// Remaining limits of evaluations.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Steps: a text, a statement, an operation.
     pub steps: u64,
-    /// Bytes that are made, of results and of all on the way to them.
+    /// Bytes of results and intermediate results.
     pub bytes: usize,
 }
 
@@ -32,8 +32,8 @@ impl Bounds {
         Ok(())
     }
 
-    /// Takes as many steps as a value has parts: lists may share what they hold, so that they are larger than they
-    /// look.
+    /// Takes as many steps as a value has parts: lists may share their items, so that they are
+    /// larger than they seem.
     pub(crate) fn weighs<L: Later>(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
         self.weighs_at(1, value)
     }
@@ -55,7 +55,7 @@ impl Bounds {
         }
     }
 
-    /// Something as a text, of which no more is written than there may be.
+    /// Formats a value within the remaining limit.
     pub(crate) fn written(&mut self, value: &impl Display) -> Result<String, TemplateError> {
         struct BoundedText<'b> {
             text: String,

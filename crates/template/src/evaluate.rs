@@ -1,4 +1,4 @@
-//! What a tree comes to.
+//! Evaluation of a tree.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,24 +12,24 @@ use crate::value::{
 };
 use crate::{Bounds, TemplateError};
 
-/// Bytes that an item takes beside what it holds.
+/// Bytes of an item beside its content.
 const ITEM: usize = 48;
-/// Bytes that a text takes beside its letters.
+/// Bytes of a text beside its characters.
 const TEXT: usize = 32;
 /// Steps to make a `loop`, which is a map.
 const LOOP: usize = 10;
 
 type Found<L> = Result<Value<L>, TemplateError>;
 
-/// Names, where they are given, and values of arguments.
+/// Names, if given, and values of arguments.
 pub(crate) type Arguments<L> = Vec<(Option<String>, Value<L>)>;
 
 /// One evaluation of a template.
 pub(crate) struct TemplateEvaluation<'a, L> {
     named: &'a dyn Fn(&str) -> Option<Value<L>>,
-    /// What may still be taken.
+    /// Remaining limits.
     left: &'a mut Bounds,
-    /// Names that statements have given, the last ones first to be found.
+    /// Variables of statements; the last one of a name is found.
     own: Vec<(String, Value<L>)>,
 }
 
@@ -110,7 +110,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         Ok(())
     }
 
-    /// The items of a loop that its condition takes.
+    /// The items of a loop that fulfil its condition.
     fn items(
         &mut self,
         items: &ExpressionTree,
@@ -153,7 +153,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             }
             self.name_item(names, item)?;
             self.nodes(body, out)?;
-            // What the body has set ends with it.
+            // Variables set in the body end with it.
             self.own.truncate(known);
         }
         Ok(())
@@ -255,7 +255,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     }
 
     fn name(&mut self, name: &str) -> Found<L> {
-        // Those that are looked through.
+        // Steps of the search.
         self.left.takes(self.own.len() / LETTERS)?;
         let own = self.own.iter().rev().find(|(own, _)| own == name);
         if let Some((_, value)) = own {
@@ -265,7 +265,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             name: name.into(),
             is_member: false,
         });
-        // It may have been made for this.
+        // The value may have been made by this call.
         let before = self.left.steps;
         self.weighs(&value)?;
         let steps = before - self.left.steps;
@@ -485,17 +485,17 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         })
     }
 
-    /// Takes the bytes of so many items, before there is memory for them.
+    /// Takes the bytes of `count` items, before their memory is allocated.
     pub(crate) fn items_come(&mut self, count: usize) -> Result<(), TemplateError> {
         self.bytes(count.saturating_mul(ITEM))
     }
 
-    /// The same of texts that are made, with so many bytes of letters.
+    /// Takes the bytes of `count` texts with `letters` bytes together.
     pub(crate) fn texts_come(&mut self, count: usize, letters: usize) -> Result<(), TemplateError> {
         self.bytes(count.saturating_mul(ITEM + TEXT).saturating_add(letters))
     }
 
-    /// A list of these items, the bytes of which were taken.
+    /// A list of these items, whose bytes were already taken.
     pub(crate) fn list(&mut self, items: Vec<Value<L>>) -> Found<L> {
         for item in &items {
             self.weighs(item)?;
@@ -503,13 +503,13 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         Ok(Value::List(Rc::new(items)))
     }
 
-    /// A text that was made.
+    /// A text that was made, whose bytes are taken here.
     pub(crate) fn made(&mut self, text: String) -> Found<L> {
         self.bytes(text.len())?;
         Ok(text.into())
     }
 
-    /// A value as a text, of which all must be known.
+    /// A value as text; all of it must be known.
     pub(crate) fn shown(&mut self, value: &Value<L>) -> Result<String, TemplateError> {
         known_now([value])?;
         self.left.written(value)
@@ -547,7 +547,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         }
     }
 
-    /// Takes the steps of looking at a value.
+    /// Takes the steps of reading a value.
     pub(crate) fn weighs(&mut self, value: &Value<L>) -> Result<(), TemplateError> {
         self.left.weighs(value)
     }
@@ -556,7 +556,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         self.left.makes(count)
     }
 
-    /// Something was asked of a value that has no such thing.
+    /// The error of a value that has no such property.
     pub(crate) fn no_use(&self, what: &str, value: &Value<L>) -> TemplateError {
         match (value, value.later()) {
             (Value::Missing { name, .. }, _) => TemplateError::Unknown((**name).to_owned()),
@@ -566,7 +566,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     }
 }
 
-/// A place, which is counted from the end where it is negative.
+/// An index; a negative one counts from the end.
 fn from_end(length: usize, place: i128) -> i128 {
     match place {
         ..0 => place + length as i128,
@@ -574,7 +574,7 @@ fn from_end(length: usize, place: i128) -> i128 {
     }
 }
 
-/// Texts and what is between them as one value.
+/// Joins texts and later values to one value.
 fn joined<L: Later>(mut parts: Vec<TextPart<L>>) -> Value<L> {
     match &mut parts[..] {
         [] => "".into(),

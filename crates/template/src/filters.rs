@@ -9,7 +9,7 @@ use crate::value::{
     Later, Value, finite, known, known_now, too_large, truth, unfit, unfit_or_later,
 };
 
-/// Names of filters, those of their arguments, and what they give.
+/// Filters: names, names of arguments, and results.
 pub const FILTERS: [(&str, &[&str], &str); 26] = [
     ("abs", &[], "the number without its sign"),
     ("capitalize", &[], "the text, its first letter a capital"),
@@ -51,7 +51,7 @@ pub const FILTERS: [(&str, &[&str], &str); 26] = [
     ("upper", &[], "the text in capitals"),
 ];
 
-/// Names of tests, and what is true where they are.
+/// Tests: names, names of arguments, and meaning.
 pub const TESTS: [(&str, &[&str], &str); 8] = [
     ("defined", &[], "there is a value"),
     (
@@ -67,7 +67,7 @@ pub const TESTS: [(&str, &[&str], &str); 8] = [
     ("undefined", &[], "there is no value"),
 ];
 
-/// Names of functions, and what they give.
+/// Functions: names, names of arguments, and results.
 pub const FUNCTIONS: [(&str, &[&str], &str); 1] = [(
     "range",
     &["start", "stop", "step"],
@@ -76,10 +76,10 @@ pub const FUNCTIONS: [(&str, &[&str], &str); 1] = [(
 
 type Found<L> = Result<Value<L>, TemplateError>;
 
-/// Digits of a rounded number, before or behind the point, beyond which there is nothing left to round.
+/// Digits before or after the point beyond which rounding changes nothing.
 const MOST_DIGITS: i128 = 324;
 
-/// The values of the arguments of something, in the order of their names.
+/// The values of arguments, in the order of their names.
 fn arguments<L, const COUNT: usize>(
     (kind, name): (&str, &str),
     all: &[(&str, &[&str], &str)],
@@ -155,7 +155,7 @@ fn of_number<L: Later>(
 ) -> Found<L> {
     let no_number = || own.no_use("a number in", of);
     let read = |text: &str| -> Option<Value<L>> {
-        // A whole number first.
+        // First as a whole number.
         let whole = text.trim().parse().ok().map(Value::Integer);
         whole.or_else(|| finite(text.trim().parse().ok()?).ok())
     };
@@ -198,11 +198,11 @@ fn of_number<L: Later>(
     }
 }
 
-/// With so many digits behind the point, or fewer before it. What is in the middle becomes even.
+/// Rounds to `digits` digits after the point; negative: before it. A half is rounded to even.
 fn rounded(number: f64, digits: i128) -> f64 {
     let digits = digits.clamp(-MOST_DIGITS, MOST_DIGITS) as i32;
     match usize::try_from(digits) {
-        // Multiplied, it might be rounded twice, or become too large.
+        // Multiplying might round twice, or overflow.
         Ok(digits) => format!("{number:.digits$}").parse().unwrap_or(number),
         Err(_) => match 10_f64.powi(-digits) {
             f64::INFINITY => 0.0,
@@ -211,7 +211,7 @@ fn rounded(number: f64, digits: i128) -> f64 {
     }
 }
 
-/// The same of a whole number; `None` where it is too large.
+/// The same for a whole number; `None` if it is too large.
 fn rounded_integer(number: i128, digits: i128) -> Option<i128> {
     if digits >= 0 {
         return Some(number);
@@ -298,7 +298,7 @@ fn replaced<L: Later>(
     let [Some(old), Some(new)] = arguments.map(|argument| argument.and_then(Value::text)) else {
         return Err(unfit("`replace` needs two texts: the old and the new one"));
     };
-    // Before memory is taken.
+    // Before memory is allocated.
     let grows = text.matches(old).count().saturating_mul(new.len());
     own.bytes(text.len().saturating_add(grows))?;
     Ok(text.replace(old, new).into())
@@ -350,7 +350,7 @@ fn of_list<L: Later>(
             let sum = TemplateOperator::Add.of_numbers(&sum, item);
             sum.unwrap_or_else(|| Err(own.no_use("a number in", item)))
         }),
-        // The names were looked up before.
+        // Unknown names were refused before.
         _ => {
             let separator = argument.map_or(Ok(""), |own| {
                 own.text()

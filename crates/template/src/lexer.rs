@@ -1,11 +1,11 @@
-//! The words of a template.
+//! Tokens of a template.
 
 use crate::TemplateError;
 use crate::value::shortened;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TemplateToken {
-    /// Outside of all delimiters.
+    /// Text outside of all delimiters.
     Outside(String),
     /// `{{`, `}}`, `{%`, `%}`
     Begin(Delimiters),
@@ -17,12 +17,12 @@ pub(crate) enum TemplateToken {
     Sign(&'static str),
 }
 
-/// Most words of a template: each takes many times the bytes that it is written with.
+/// Most tokens of a template: each takes many times the bytes of its source.
 const MOST_TOKENS: usize = 1_000_000;
-/// Longest word, in bytes: names are copied and compared at each use.
+/// Longest word in bytes: names are copied and compared at each use.
 const LONGEST_WORD: usize = 200;
 
-/// What stands between delimiters.
+/// Kinds of delimiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delimiters {
     Value,
@@ -35,7 +35,7 @@ const SIGNS: [&str; 25] = [
     "]", "{", "}", ",", ".", ":", "|",
 ];
 
-/// The words of a text with templates in it.
+/// The tokens of a text with templates in it.
 pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     let mut is_trimmed = false;
@@ -78,7 +78,7 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     }
 }
 
-/// The words of an expression.
+/// The tokens of an expression.
 pub(crate) fn of_expression(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     let mut tokens = Vec::new();
     within(&mut tokens, text, None)?;
@@ -93,7 +93,8 @@ fn push_outside(tokens: &mut Vec<TemplateToken>, text: &str, (starts, ends): (bo
     }
 }
 
-/// Reads what stands in `{% raw %}`, if it is that; what follows its end, and whether its blanks are removed.
+/// Reads the content of `{% raw %}`, if this is one. Returns the rest after its end, and whether
+/// its blanks are removed.
 fn raw<'t>(
     tokens: &mut Vec<TemplateToken>,
     behind: &'t str,
@@ -112,7 +113,7 @@ fn raw<'t>(
     Err(unended("{% endraw %}"))
 }
 
-/// What follows a statement that is this word alone, and whether its blanks are removed.
+/// The rest after a statement that is this word alone, and whether its blanks are removed.
 fn behind_word<'t>(word: &str, text: &'t str) -> Option<(&'t str, bool)> {
     let rest = text.trim_start().strip_prefix(word)?.trim_start();
     let trimmed = rest.strip_prefix("-%}");
@@ -132,7 +133,8 @@ fn unended(end: &str) -> TemplateError {
     TemplateError::Syntax(format!("`{end}` is missing"))
 }
 
-/// Reads until the end of this part, or of the text; what follows, and whether its blanks are removed.
+/// Reads until the end of this part, or of the text. Returns the rest, and whether its blanks are
+/// removed.
 fn within<'t>(
     tokens: &mut Vec<TemplateToken>,
     text: &'t str,
@@ -144,7 +146,7 @@ fn within<'t>(
         None => "",
     };
     let mut rest = text;
-    // Braces that are open: `}}` may end two maps.
+    // Number of open braces: `}}` may end two maps.
     let mut open = 0_usize;
     loop {
         are_few(tokens)?;
@@ -206,7 +208,8 @@ fn token(rest: &str, is_member: bool) -> Result<(TemplateToken, &str), TemplateE
     }
 }
 
-/// Digits, which `_` may separate, and the fraction and the exponent of a real number, which no member has.
+/// Digits, possibly separated by `_`, and the fraction and the exponent of a real number, which no
+/// member has.
 fn number(rest: &str, is_member: bool) -> Result<(TemplateToken, &str), TemplateError> {
     let digits = |from: usize| {
         let is_digit = |c: char| c.is_ascii_digit() || c == '_';

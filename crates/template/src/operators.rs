@@ -1,4 +1,4 @@
-//! What operators make of two values.
+//! Results of operators.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub enum TemplateOperator {
     Remainder,
     /// `**`
     Power,
-    /// `~`: of both as texts.
+    /// `~`: joins both as texts.
     Join,
     /// `==`
     Equal,
@@ -41,7 +41,7 @@ pub enum TemplateOperator {
 }
 
 impl TemplateOperator {
-    /// As it is written.
+    /// Sign of the operator.
     pub(crate) fn sign(self) -> &'static str {
         match self {
             TemplateOperator::Add => "+",
@@ -62,7 +62,7 @@ impl TemplateOperator {
         }
     }
 
-    /// Of two numbers; `None` for anything else.
+    /// The result for two numbers; `None` for anything else.
     pub(crate) fn of_numbers<L: Later>(
         self,
         left: &Value<L>,
@@ -76,7 +76,7 @@ impl TemplateOperator {
         }
     }
 
-    /// Of two whole numbers; `None` where the result need not be one.
+    /// The result for two whole numbers; `None` if it may not be whole.
     fn of_integers(self, left: i128, right: i128) -> Option<Result<i128, TemplateError>> {
         let found = match self {
             TemplateOperator::Add => left.checked_add(right),
@@ -89,7 +89,7 @@ impl TemplateOperator {
             TemplateOperator::Remainder => floored(left, right).map(|(_, remainder)| remainder),
             TemplateOperator::Power if right < 0 => return None,
             TemplateOperator::Power => {
-                // Of 0, 1 and -1 the exponent may be any.
+                // 0, 1 and -1 may have any exponent.
                 let is_small = (-1..=1).contains(&left) && right > 2;
                 let right = if is_small { 2 - right % 2 } else { right };
                 let right = u32::try_from(right).ok();
@@ -126,7 +126,7 @@ impl TemplateOperator {
         }))
     }
 
-    /// Of two values that can be compared; `None` for anything else.
+    /// The result for two values with an order; `None` for anything else.
     pub(crate) fn of_order<L: Later>(self, left: &Value<L>, right: &Value<L>) -> Option<bool> {
         let order = || order(left, right);
         Some(match self {
@@ -142,7 +142,7 @@ impl TemplateOperator {
     }
 }
 
-/// Quotient and remainder; the quotient is rounded down. `None` where it is too large.
+/// Quotient and remainder; the quotient is rounded down. `None` if it is too large.
 fn floored(left: i128, right: i128) -> Option<(i128, i128)> {
     let (quotient, remainder) = (left.checked_div(right)?, left.checked_rem(right)?);
     Some(if remainder != 0 && (remainder < 0) != (right < 0) {
@@ -152,7 +152,7 @@ fn floored(left: i128, right: i128) -> Option<(i128, i128)> {
     })
 }
 
-/// The same of real numbers: the remainder is exact, and the quotient is that of what it leaves.
+/// The same for real numbers: the remainder is exact, and the quotient is computed from it.
 fn floored_reals(left: f64, right: f64) -> (f64, f64) {
     let rest = left % right;
     let has_other_sign = rest != 0.0 && (rest < 0.0) != (right < 0.0);
@@ -165,7 +165,7 @@ fn by_zero() -> TemplateError {
     unfit("a division by zero")
 }
 
-/// Numbers are equal whatever their kind, and what has a name is equal to it.
+/// Numbers are equal regardless of their kind, and a named value is equal to its name.
 pub(crate) fn is_equal<L: Later>(left: &Value<L>, right: &Value<L>) -> bool {
     match (left, right) {
         (Value::List(left), Value::List(right)) => {
@@ -187,7 +187,7 @@ pub(crate) fn order<L: Later>(left: &Value<L>, right: &Value<L>) -> Option<Order
     if let (Some(left), Some(right)) = (left.text(), right.text()) {
         return Some(left.cmp(right));
     }
-    // Whole numbers that are rounded to the same real number may differ.
+    // Different whole numbers may be rounded to the same real number.
     let whole = |value: &Value<L>| value.integer().or(value.real().map(|real| real as i128));
     let order = left.real()?.partial_cmp(&right.real()?)?;
     Some(order.then(whole(left)?.cmp(&whole(right)?)))

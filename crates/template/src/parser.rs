@@ -19,17 +19,18 @@ use crate::lexer::{self, Delimiters, TemplateToken};
 use crate::operators::TemplateOperator;
 use crate::tree::{Argument, Call, ExpressionTree, TemplateNode};
 
-/// Deepest nesting of statements and of parentheses: each level takes room on the stack.
+/// Deepest nesting of statements and of parentheses: each level takes space on the stack.
 const DEEPEST: usize = 60;
-/// Most operators, members, filters and tests between two delimiters: each may be one level more of the tree.
+/// Most operators, members, filters and tests between two delimiters: each may add a level to the
+/// tree.
 const MOST_OPERATORS: usize = 200;
 
 pub(crate) struct Parser {
     tokens: std::iter::Peekable<std::vec::IntoIter<TemplateToken>>,
     depth: usize,
-    /// Since the last delimiter.
+    /// Number since the last delimiter.
     operators: usize,
-    /// Whether the body of a loop, as far as it is read, has the name `loop` in it.
+    /// The body of a loop, as far as it is parsed, uses the name `loop`.
     names_loop: bool,
 }
 
@@ -53,7 +54,7 @@ impl Parser {
         }
     }
 
-    /// All of a text.
+    /// Parses a whole text.
     pub(crate) fn template(mut self) -> Parsed<Vec<TemplateNode>> {
         match self.body(&[])? {
             (nodes, None) => Ok(nodes),
@@ -61,7 +62,7 @@ impl Parser {
         }
     }
 
-    /// An expression, and nothing behind it.
+    /// Parses an expression, and nothing after it.
     pub(crate) fn whole(mut self) -> Parsed<ExpressionTree> {
         let tree = self.expression()?;
         match self.tokens.next() {
@@ -70,7 +71,7 @@ impl Parser {
         }
     }
 
-    /// Nodes until one of these statements, of which the word is read, or until the end.
+    /// Parses nodes until one of these statements, whose word is consumed, or until the end.
     fn body(&mut self, ends: &[&'static str]) -> Parsed<(Vec<TemplateNode>, Option<&'static str>)> {
         let mut nodes = Vec::new();
         while let Some(token) = self.tokens.next() {
@@ -97,7 +98,7 @@ impl Parser {
         }
     }
 
-    /// The same, in which only the last one may end it.
+    /// The same until exactly this statement.
     fn body_until(&mut self, end: &'static str) -> Parsed<Vec<TemplateNode>> {
         let (nodes, _) = self.body(&[end])?;
         self.ends(Delimiters::Statement)?;
@@ -126,7 +127,7 @@ impl Parser {
         if !self.takes_word("in") {
             return Err(syntax("`in` is missing in `for`".to_owned()));
         }
-        // The condition of the loop is not that of the list.
+        // The condition of the loop is not part of the list.
         let items = self.or()?;
         let condition = self
             .takes_word("if")
@@ -274,7 +275,7 @@ impl Parser {
         self.chain(&[TemplateOperator::Power], Parser::unary)
     }
 
-    /// Operands with such operators between them, from the left.
+    /// Parses operands with these operators between them, from the left.
     fn chain(
         &mut self,
         operators: &[TemplateOperator],
@@ -332,7 +333,7 @@ impl Parser {
         }
     }
 
-    /// Behind `[`.
+    /// Parses a member after `[`.
     fn member(&mut self, of: ExpressionTree) -> Parsed<ExpressionTree> {
         let end = |parser: &mut Parser, closing: &[&str]| -> Parsed<Option<Box<ExpressionTree>>> {
             let is_left_out = closing.iter().any(|sign| parser.is_next(sign));
@@ -389,7 +390,7 @@ impl Parser {
         })
     }
 
-    /// A name with its arguments, if it has any.
+    /// Parses a name with its arguments, if it has any.
     fn call(&mut self) -> Parsed<Call> {
         let name = self.word("a name")?;
         self.call_of(name)
@@ -420,7 +421,7 @@ impl Parser {
         }
     }
 
-    /// Things with `,` between them, until the sign that closes them.
+    /// Parses items separated by `,` until the closing sign.
     fn listed<T>(
         &mut self,
         closing: &'static str,
@@ -448,7 +449,7 @@ impl Parser {
         found
     }
 
-    /// One operator more.
+    /// Counts another operator.
     fn counts(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > MOST_OPERATORS {
@@ -498,7 +499,7 @@ impl Parser {
         }
     }
 
-    /// A name that a statement gives to something.
+    /// Parses a name of a variable.
     fn name(&mut self) -> Parsed<String> {
         let name = self.word("a name")?;
         match &*name {
@@ -529,7 +530,7 @@ fn syntax(message: String) -> TemplateError {
     TemplateError::Syntax(message)
 }
 
-/// A word, for messages.
+/// A token in messages.
 fn shown(token: &TemplateToken) -> String {
     match token {
         TemplateToken::Outside(_) => "a text".to_owned(),

@@ -9,7 +9,7 @@ use super::*;
 
 mod bounds;
 
-/// A number that is known only later: its name, or what is reckoned with it.
+/// A number that is known only later: its name, or an operation with it.
 #[derive(Debug, Clone, PartialEq)]
 struct Written(String);
 
@@ -68,7 +68,7 @@ fn named(name: &str) -> Option<Value<Written>> {
     })
 }
 
-/// What a text comes to. What is known only later stands in `<>`.
+/// Renders a text. Later values are in `<>`.
 fn rendered(text: &str) -> Result<String, TemplateError> {
     let parts = Template::parse(text)?.render(&named, &mut BOUNDS.clone())?;
     let parts = parts.into_iter().map(|part| match part {
@@ -85,7 +85,8 @@ fn check(table: &str) {
     }
 }
 
-/// As Jinja gives them, but for how truth values, `none`, and texts within lists and maps are written, and for levels.
+/// The values are those of Jinja, except for the notation of truth values, `none`, and texts within
+/// lists and maps, and for levels.
 #[test]
 fn expressions_have_the_values_of_jinja() {
     check(
@@ -133,7 +134,7 @@ fn numbers_are_those_of_python() {
         {{ 1234.5 | round(-2) }} {{ 5.5 | round(-400) }} {{ 1.5 | round(400) }} {{ 1e15 | round(15) }}
             => 1200.0 0.0 1.5 1000000000000000.0
     ");
-    // With another exponent: `1e+300` is the same.
+    // Jinja writes exponents differently: `1e+300` is the same.
     check("{{ 1e300 | round(15) }} {{ 1.5e-7 }} => 1e300 1.5e-7");
 }
 
@@ -344,7 +345,7 @@ fn the_names_in_an_expression_are_known() {
     );
 }
 
-/// The guide lists what there is.
+/// The guide lists all of them.
 #[test]
 fn all_filters_and_tests_are_documented() {
     let guide = include_str!("../../../docs/SUITES.md");

@@ -1,4 +1,4 @@
-//! What a template says.
+//! Trees of templates.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ pub(crate) enum TemplateNode {
         /// One name, or one for each part of an item.
         names: Vec<String>,
         items: ExpressionTree,
-        /// Which items are taken.
+        /// Condition of the items.
         condition: Option<ExpressionTree>,
         body: Vec<TemplateNode>,
-        /// Whether `loop` has a value in it.
+        /// The body uses `loop`.
         names_loop: bool,
         otherwise: Vec<TemplateNode>,
     },
     If {
-        /// Conditions, and what they are for.
+        /// Conditions, and the parts that follow them.
         cases: Vec<(ExpressionTree, Vec<TemplateNode>)>,
         otherwise: Vec<TemplateNode>,
     },
@@ -78,7 +78,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Argument {
-    /// Where it is given by its name.
+    /// Set for a named argument.
     pub(crate) name: Option<String>,
     pub(crate) value: ExpressionTree,
 }

@@ -9,21 +9,21 @@ use crate::operators::TemplateOperator;
 
 /// A value that is known only later. Clones take little memory, whatever its size.
 pub trait Later: Clone + PartialEq + Debug {
-    /// What it is called in messages.
+    /// Name in messages.
     fn name(&self) -> String;
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     fn size(&self) -> usize;
 
-    /// A whole number; `None` for one that later values cannot be reckoned with.
+    /// A whole number; `None` for one that cannot be combined with later values.
     fn constant(number: i64) -> Option<Self>;
 
-    /// The value of an operation with both; `None` where there is no such one.
+    /// The result of an operation with both; `None` if there is none.
     fn apply(operator: TemplateOperator, left: &Self, right: &Self)
     -> Option<Result<Self, String>>;
 }
 
-/// Nothing is known only later.
+/// For templates without later values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Never {}
 
@@ -48,20 +48,20 @@ impl Later for Never {
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TextPart<L> {
-    /// As it stands.
+    /// A known text.
     Text(String),
-    /// What is known only later.
+    /// A later value.
     Later(L),
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<L> {
-    /// That of a name which is not known. It has no other use than to be asked for.
+    /// The value of an unknown name, which can only be tested.
     Missing {
         /// The name.
         name: Rc<str>,
-        /// It is that of a member, which may be asked whether it is true.
+        /// The name is that of a member, which may be tested for truth.
         is_member: bool,
     },
     /// `none`
@@ -78,13 +78,13 @@ pub enum Value<L> {
     List(Rc<Vec<Value<L>>>),
     /// Values by their names.
     Map(Rc<BTreeMap<String, Value<L>>>),
-    /// The same, and a name for which all of it stands where it is a text.
+    /// The same with a name, which represents it as text.
     Named(Rc<str>, Rc<BTreeMap<String, Value<L>>>),
-    /// A number or a truth value, and how it was written: so it is inserted.
+    /// A number or a truth value, and its notation, which is inserted.
     Written(Rc<str>, Rc<Value<L>>),
-    /// Known only later.
+    /// A value that is known only later.
     Later(L),
-    /// A text of which parts are known only later.
+    /// A text with parts that are known only later.
     Parts(Rc<Vec<TextPart<L>>>),
 }
 
@@ -101,7 +101,7 @@ impl<L> From<String> for Value<L> {
 }
 
 impl<L: Later> Value<L> {
-    /// `loop` in one of so many rounds.
+    /// `loop` in one of `rounds` iterations.
     pub(crate) fn position(place: usize, rounds: usize) -> Value<L> {
         let number = |number: usize| Value::Integer(number as i128);
         let members = [
@@ -115,7 +115,7 @@ impl<L: Later> Value<L> {
         Value::Map(Rc::new(BTreeMap::from(members)))
     }
 
-    /// What it is, however it was written.
+    /// The value without its notation.
     pub(crate) fn bare(&self) -> &Value<L> {
         match self {
             Value::Written(_, value) => value,
@@ -123,7 +123,7 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// What messages call a value of its kind.
+    /// Kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Written(_, value) => value.kind(),
@@ -138,7 +138,7 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// As a whole number, as which truth values are 0 and 1; `None` for anything else.
+    /// As a whole number; truth values are 0 and 1; `None` for anything else.
     pub(crate) fn integer(&self) -> Option<i128> {
         match self.bare() {
             Value::Flag(flag) => Some(i128::from(*flag)),
@@ -155,7 +155,7 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// As a text, where it is one.
+    /// As text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) | Value::Named(text, _) => Some(text),
@@ -163,7 +163,7 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// The members of a map, or of what has a name.
+    /// The members of a map, or of a named value.
     pub(crate) fn members(&self) -> Option<&BTreeMap<String, Value<L>>> {
         match self {
             Value::Map(members) | Value::Named(_, members) => Some(members),
@@ -171,7 +171,7 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// What is known only later in it, also within a list or a map.
+    /// The first later value in it, including within lists and maps.
     pub(crate) fn later(&self) -> Option<&L> {
         match self {
             Value::Later(later) => Some(later),
@@ -186,7 +186,7 @@ impl<L: Later> Value<L> {
     }
 }
 
-/// As it is inserted into a text. Within lists and maps, texts have quotes.
+/// The text that is inserted. Within lists and maps, texts have quotes.
 impl<L: Later> fmt::Display for Value<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -194,7 +194,7 @@ impl<L: Later> fmt::Display for Value<L> {
             Value::None => f.write_str("none"),
             Value::Flag(flag) => write!(f, "{flag}"),
             Value::Integer(number) => write!(f, "{number}"),
-            // With an exponent where it is very large or small.
+            // Very large and very small numbers have an exponent.
             Value::Real(number) => write!(f, "{number:?}"),
             Value::Text(text) | Value::Named(text, _) | Value::Written(text, _) => {
                 f.write_str(text)
@@ -234,7 +234,7 @@ impl<L: Later> Value<L> {
     }
 }
 
-/// The value of a name that is known.
+/// Refuses the value of an unknown name.
 pub(crate) fn known<L>(value: Value<L>) -> Result<Value<L>, TemplateError> {
     match value {
         Value::Missing { name, .. } => Err(TemplateError::Unknown((*name).to_owned())),
@@ -242,7 +242,7 @@ pub(crate) fn known<L>(value: Value<L>) -> Result<Value<L>, TemplateError> {
     }
 }
 
-/// Whether a value counts as true: what is empty or zero does not, nor does a member that is not there.
+/// True if a value counts as true: empty and zero do not, nor does a missing member.
 pub(crate) fn truth<L: Later>(value: &Value<L>) -> Result<bool, TemplateError> {
     Ok(match value.bare() {
         Value::Missing {
@@ -269,7 +269,7 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// A real number that was reckoned.
+/// Refuses infinite and undefined results.
 pub(crate) fn finite<L>(number: f64) -> Result<Value<L>, TemplateError> {
     if number.is_finite() {
         Ok(Value::Real(number))
@@ -286,7 +286,7 @@ pub(crate) fn unfit(message: impl Into<String>) -> TemplateError {
     TemplateError::Unfit(message.into())
 }
 
-/// Refuses what is not known yet.
+/// Refuses later values.
 pub(crate) fn known_now<'v, L: Later + 'v>(
     values: impl IntoIterator<Item = &'v Value<L>>,
 ) -> Result<(), TemplateError> {
@@ -296,7 +296,7 @@ pub(crate) fn known_now<'v, L: Later + 'v>(
     }
 }
 
-/// One of these does not fit, or is not known yet.
+/// The error of values that do not fit, or that are known only later.
 pub(crate) fn unfit_or_later<'v, L: Later + 'v>(
     values: impl IntoIterator<Item = &'v Value<L>>,
     message: impl FnOnce() -> String,
@@ -304,7 +304,7 @@ pub(crate) fn unfit_or_later<'v, L: Later + 'v>(
     known_now(values).err().unwrap_or_else(|| unfit(message()))
 }
 
-/// More was asked of one of these than is known now.
+/// The error of an operation that needs one of these later values.
 pub(crate) fn later_of<'v, L: Later + 'v>(
     values: impl IntoIterator<Item = &'v Value<L>>,
 ) -> TemplateError {

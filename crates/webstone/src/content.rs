@@ -1,4 +1,4 @@
-//! What is in the files of a list.
+//! Contents of the files of a list.
 
 use suite::random_part;
 
@@ -10,7 +10,7 @@ pub fn content(path: &str, size: u64, seed: u64) -> Vec<u8> {
     pieces(path, size, seed).flatten().collect()
 }
 
-/// The same in pieces that fit into memory, whatever the size.
+/// The same in pieces that fit into memory, for any size.
 pub fn pieces(path: &str, size: u64, seed: u64) -> impl Iterator<Item = Vec<u8>> {
     let seed = seed ^ number_of(path);
     let starts = (0..size.div_ceil(PIECE)).map(|piece| piece * PIECE);
@@ -36,7 +36,7 @@ mod tests {
         assert_ne!(file, content("b/file3k.html", 3072, 1));
         assert_ne!(file, content("a/file3k.html", 3072, 2));
         assert!(content("x", 0, 1).is_empty());
-        // Of a list that was published with its seed, others make the same files in ten years.
+        // The same files can be made from a published list and seed in ten years.
         assert_eq!(file[..8], [205, 47, 16, 175, 66, 74, 34, 231]);
     }
 

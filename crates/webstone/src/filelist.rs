@@ -8,13 +8,13 @@
 //! /file4k.html
 //! /file5k.html
 //! 60 1
-//! /logo.gif 14KiB       # a size, where the name does not tell it
+//! /logo.gif 14KiB       # a size that is not in the name
 //! ```
 //!
-//! A line `POST /cgi-bin/order item=5&count=2` sends a form to such a program.
-//! A line with a `?` is a dynamic page, which a program on the server makes (CGI): `/cgi-bin/send?size=1024`.
+//! A line `POST /cgi-bin/order item=5&count=2` sends a form to such a program. A line with a `?` is
+//! a dynamic page, which a program on the server makes (CGI): `/cgi-bin/send?size=1024`.
 //!
-//! A file is known by its path: everywhere it stands, it has the same size.
+//! A file is identified by its path: it has the same size wherever it is listed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,42 +25,42 @@ use thiserror::Error;
 /// Pages with their weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileList {
-    /// What it is called: the name of a mix, or that of a file without its ending.
+    /// Name of a mix, or of a file without its extension.
     pub name: String,
-    /// In their order.
+    /// Pages in order.
     pub pages: Vec<Page>,
 }
 
 /// Files that are fetched together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// How often, in relation to the other pages.
+    /// Frequency of the page relative to others.
     pub weight: f64,
-    /// In their order.
+    /// Files in order.
     pub files: Vec<ListedFile>,
 }
 
 /// A file on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Below the URL of the server, without a slash at its beginning and without escapes.
+    /// Path below the URL of the server, without a leading slash and without escapes.
     pub path: String,
-    /// What stands behind the `?` of a dynamic page, with its escapes.
+    /// The query of a dynamic page, with its escapes.
     pub query: Option<String>,
-    /// The form that is sent to it by POST, coded as in a URL; `None` of what is fetched by GET.
+    /// The form that is sent to it by POST, URL-encoded; `None` for a GET.
     pub form: Option<String>,
-    /// Its length in bytes, where it is known.
+    /// Length in bytes, if known.
     pub size: Option<u64>,
 }
 
 impl ListedFile {
-    /// Whether a program on the server makes it.
+    /// True if a program on the server makes it.
     pub fn is_dynamic(&self) -> bool {
         self.query.is_some() || self.form.is_some()
     }
 }
 
-/// What is wrong with a file list, and where.
+/// A defect of a file list.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct FileListError {
     file: String,
@@ -77,16 +77,16 @@ impl fmt::Display for FileListError {
     }
 }
 
-/// Bytes that a suite can expect of a file.
+/// Largest size of a file that a suite can expect.
 const MOST_BYTES: u64 = 1 << 53;
-/// Files of all pages together that a suite can name.
+/// Most files of all pages together that a suite can name.
 const MOST_FILES: usize = u16::MAX as usize;
 
 impl FileList {
-    /// Reads a file list. `file` is what errors call it.
+    /// Parses a file list. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line.
+    /// The first defect, with its line.
     pub fn parse(file: &str, text: &str) -> Result<FileList, FileListError> {
         let mut lines = Lines::new(file, text.strip_prefix('\u{feff}').unwrap_or(text));
         let announced = lines.number_of_pages()?;
@@ -108,11 +108,11 @@ impl FileList {
         })
     }
 
-    /// Pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may have its size behind
-    /// an `=`.
+    /// Parses pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may be followed by
+    /// `=` and its size.
     ///
     /// # Errors
-    /// What is wrong with which of them.
+    /// The first defect, with its page.
     pub fn of_pages(texts: &[String]) -> Result<FileList, FileListError> {
         let mut sizes = Sizes::default();
         let page = |text: &String| {
@@ -166,13 +166,13 @@ impl FileList {
         })
     }
 
-    /// Whether a page of it sends a form.
+    /// True if a page of it sends a form.
     pub fn posts(&self) -> bool {
         let mut files = self.pages.iter().flat_map(|page| &page.files);
         files.any(|file| file.form.is_some())
     }
 
-    /// Every file once, in the order of the names, with its size where that is known; without dynamic pages, which
+    /// Every file once, in the order of names, with its size if known; without dynamic pages, which
     /// are no files.
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
@@ -185,12 +185,12 @@ impl FileList {
     }
 }
 
-/// The size of each file, and the line that tells it.
+/// The size of each file, and the line that defines it.
 #[derive(Default)]
 struct Sizes(BTreeMap<String, (u64, Option<usize>)>);
 
 impl Sizes {
-    /// A file has the same size wherever it stands.
+    /// Refuses different sizes of a file.
     fn agree(&mut self, file: &ListedFile, line: Option<usize>) -> Result<(), String> {
         let Some(size) = file.size else { return Ok(()) };
         let form = file.form.iter().map(|form| format!(" {form}"));
@@ -210,11 +210,11 @@ impl Sizes {
     }
 }
 
-/// The lines of a file list that say something, each with its number from 1.
+/// The lines of a file list with content, each with its number from 1.
 struct Lines<'a> {
     file: &'a str,
     lines: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
-    /// A line that was looked at and is still to be read.
+    /// A line that was peeked at.
     ahead: Option<(usize, &'a str)>,
     sizes: Sizes,
 }
@@ -266,7 +266,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A page of which the first line has been read.
+    /// Reads a page after its first line.
     fn page(&mut self, line: usize, text: &str) -> Result<Page, FileListError> {
         let Some((weight, count)) = page_line(text) else {
             return Err(self.error(
@@ -300,7 +300,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A file, or a form and what it is sent to.
+/// Parses a file, or a form and its path.
 fn read_line(text: &str) -> Result<ListedFile, String> {
     let mut words = text.split_whitespace();
     let mut next = || words.next();
@@ -326,7 +326,7 @@ fn read_line(text: &str) -> Result<ListedFile, String> {
     }
     Ok(ListedFile {
         form: Some(form.to_owned()),
-        // What a program returns does not depend on its name.
+        // The size of a program's response does not depend on its name.
         size: file.size.filter(|_| size.is_some()),
         ..file
     })
@@ -386,13 +386,13 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
     })
 }
 
-/// Whether a suite would take a part of a text for a template.
+/// True if a part of a text would be a template in a suite.
 fn is_filled_in(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|own| text.contains(own))
 }
 
-/// The size that a name tells as those of 1995 do: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A
-/// number without a unit is just a number.
+/// The size in a name like those of 1995: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A number
+/// without a unit is not a size.
 fn size_in_name(path: &str) -> Option<u64> {
     let name = path.rsplit('/').next()?.strip_prefix("file")?;
     let stem = name.split('.').next()?;
@@ -406,7 +406,8 @@ fn size_in_name(path: &str) -> Option<u64> {
     number.checked_mul(unit).filter(|size| *size <= MOST_BYTES)
 }
 
-/// The name of a file without directories and ending, of letters that a suite may have in its own.
+/// The name of a file without directories and extension, in characters that a suite allows in its
+/// name.
 fn name_of(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = match name.split_once('.') {

@@ -1,13 +1,13 @@
-//! The mixes that are built in.
+//! Built-in mixes.
 
 use crate::filelist::FileList;
 
 /// A built-in mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
-    /// What it is called.
+    /// Name.
     pub name: &'static str,
-    /// One line about it.
+    /// Title in one line.
     pub title: &'static str,
     /// Its file list.
     pub text: &'static str,

@@ -1,10 +1,10 @@
-//! A file list as a suite.
+//! File lists as suites.
 
 use std::fmt::Write;
 
 use crate::filelist::{FileList, ListedFile, Page};
 
-/// Longest part of a name of a file that stands in a name of a suite.
+/// Longest part of a file name in a name of a suite.
 const LONGEST: usize = 40;
 
 impl FileList {
@@ -82,8 +82,8 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     Ok(())
 }
 
-/// A text between quotes, as JSON and YAML have them; escaped is also what YAML does not allow to
-/// stand there (YAML 1.2.2, section 5.1).
+/// A text in quotes, as in JSON and YAML; characters that YAML does not allow (YAML 1.2.2, section
+/// 5.1) are escaped, too.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.chars()
@@ -101,7 +101,7 @@ fn quoted(text: &str) -> String {
         .collect()
 }
 
-/// The beginning of a text in letters that a name may have.
+/// The beginning of a text, in characters that a name may have.
 pub(crate) fn plain(text: &str, most: usize) -> String {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let letters = text.chars().map(|c| if fine(c) { c } else { '_' });
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::{MIXES, Mix};
 
-    /// The plan of the suite that a list becomes.
+    /// The plan of the suite made from a list.
     fn plan(list: &FileList) -> suite::Plan {
         let text = list.suite_text("a \"title\"");
         let spec = suite::parse("list", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -186,7 +186,7 @@ mod tests {
             path("cgi%20bin/send?size=1024&name=a%20b%2f?")
         );
         assert_eq!(requests[0].expect.length, Some(5));
-        // What its name says is not the size of what a program makes.
+        // The size in its name is not the size of the program's response.
         assert_eq!(
             (&requests[1].path, requests[1].expect.length),
             (&path("file1k.dyn?"), None)

@@ -1,4 +1,4 @@
-//! What is wrong with a document, and where.
+//! Errors of documents.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::de::{self, Expected, Unexpected};
 
 use crate::place::Place;
 
-/// Characters of a text that an error quotes.
+/// Most characters of a text that an error quotes.
 const QUOTED: usize = 60;
 
-/// What is wrong with a document. It is printed as `line 3, column 5: message`.
+/// A defect of a document. It is printed as `line 3, column 5: message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", place.map(|place| format!("line {}, column {}: ", place.line, place.column)).unwrap_or_default())]
 pub struct YamlError {
     place: Option<Place>,
     message: String,
-    /// It is about a key of the mapping that is read, not about the mapping.
+    /// True if it is about a key of the current mapping, not about the mapping.
     is_about_key: bool,
 }
 
@@ -28,13 +28,13 @@ impl YamlError {
         }
     }
 
-    /// The same about a node at that place, unless it is about one inside of it.
+    /// Sets the position, unless it has one: that of an inner node.
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place.get_or_insert(place);
         self
     }
 
-    /// The same, at that place if it is about a key.
+    /// Sets the position if the error is about a key.
     pub(crate) fn at_key(self, place: Place) -> Self {
         if self.is_about_key {
             self.at(place)
@@ -43,12 +43,12 @@ impl YamlError {
         }
     }
 
-    /// Where it is; `None` only where a type refuses what it made of a whole document.
+    /// Position; `None` only if a type refuses a value made from a whole document.
     pub fn place(&self) -> Option<Place> {
         self.place
     }
 
-    /// What it is, without the place.
+    /// Message without the position.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -83,7 +83,7 @@ impl de::Error for YamlError {
     }
 }
 
-/// A text of a document as a message quotes it.
+/// A text of a document as quoted in a message.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("`{}...`", &text[..end]),
@@ -103,7 +103,7 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> YamlError {
     de::Error::custom(format!("unknown {what} {}{expected}", quoted(name)))
 }
 
-/// Something else was expected than was found, in the words of documents.
+/// An error about an unexpected value, in terms of documents.
 pub(crate) fn other_than(expected: &dyn Expected, found: Unexpected<'_>) -> YamlError {
     let expected = match expected.to_string().as_str() {
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".to_owned(),

@@ -1,10 +1,10 @@
-//! What is wrong with a file, and where: also what is no defect of its YAML.
+//! Errors of files, including those that are no defects of their YAML.
 
 use serde::de::DeserializeOwned;
 
 use crate::error::YamlError;
 
-/// A defect of a file, of what was chosen of it on the command line, or of what was recorded with it.
+/// A defect of a file, of a choice from it on the command line, or of a record about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct FileError {
@@ -13,7 +13,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// A defect at a place: a key, or file, line and column.
+    /// A defect at a position: a key, or file, line and column.
     pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
         FileError {
             place: place.into(),
@@ -21,7 +21,7 @@ impl FileError {
         }
     }
 
-    /// A name that nothing has, with the one that was probably meant or all that there are.
+    /// An unknown name, with the one that was probably meant, or all known ones.
     pub fn unknown<'a>(
         place: impl Into<String>,
         kind: &str,
@@ -32,7 +32,8 @@ impl FileError {
         FileError::new(place, format!("no {kind} is called `{name}`; {hint}"))
     }
 
-    /// What a reader of JSON says of a value. Where it lists the keys that are known, the one that was meant is named.
+    /// An error of the JSON parser about a value. If it lists the known keys, the one that was
+    /// probably meant is suggested.
     pub fn of_json(place: impl Into<String>, error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
@@ -47,7 +48,7 @@ impl FileError {
         FileError::new(place, hinted.unwrap_or_else(|| message.to_owned()))
     }
 
-    /// What is wrong with the document of a file, with line and column.
+    /// A defect of the document of a file, with line and column.
     fn of_document(name: &str, error: &YamlError) -> Self {
         let place = match error.place() {
             Some(place) => format!("{name}:{}:{}", place.line, place.column),
@@ -62,21 +63,21 @@ impl FileError {
         FileError::new(format!("{key}.{}", self.place), self.message)
     }
 
-    /// The key that is wrong (`links[2].rate`), or file, line and column if the YAML cannot be read.
+    /// The defective key (`links[2].rate`), or file, line and column if the YAML cannot be parsed.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// What is wrong with it.
+    /// The defect.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
 
-/// Reads the one document of a file. `name` is what errors call the file.
+/// Parses a file with one document. `name` is its name in errors.
 ///
 /// # Errors
-/// What cannot be read, with line and column.
+/// The first defect, with line and column.
 pub fn read_file<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, FileError> {
     crate::read(text).map_err(|error| FileError::of_document(name, &error))
 }

@@ -1,4 +1,4 @@
-//! Where something stands in a file.
+//! Positions in a file.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,11 +14,12 @@ pub struct Place {
     pub column: u32,
 }
 
-/// The name of a newtype by which a value asks the reader of this crate for its place: no type of Rust can have it.
+/// Name of a newtype by which a value requests its position from the reader of this crate: no Rust
+/// type can have this name.
 pub(crate) const PLACED: &str = "a value and its place";
 
-/// A value with its place, for implementations of [`Deserialize`]; the default place where another deserialiser than that
-/// of this crate reads.
+/// A value with its position, for implementations of [`Deserialize`]; another deserialiser gives
+/// the default position.
 ///
 /// # Errors
 /// Those of the value.

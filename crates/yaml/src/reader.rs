@@ -1,4 +1,4 @@
-//! From the tree to any type. Whatever does not depend on the type is a function without one.
+//! From the tree to any type. Code that does not depend on the type is in functions without one.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::scalar::{PlainScalar, is_null, is_whole, number, truth};
 use crate::tree::{Child, NodeValue, Tree};
 use crate::written::WRITTEN;
 
-/// A node that is read.
+/// A node to read.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeReader<'a> {
     tree: &'a Tree<'a>,
@@ -26,7 +26,7 @@ impl<'a> NodeReader<'a> {
         NodeReader { tree, at }
     }
 
-    /// Reads it. An error that knows no place is about this node.
+    /// Reads the node. An error without a position gets that of this node.
     pub(crate) fn read<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, YamlError> {
         let result = seed.deserialize(self);
         result.map_err(|error| error.at(self.at.place))
@@ -40,7 +40,7 @@ impl<'a> NodeReader<'a> {
         self.tree.value(self.at)
     }
 
-    /// The characters of a scalar, those of `null` and `~`, too; `None` where nothing is written.
+    /// The characters of a scalar, including those of `null` and `~`; `None` if nothing is written.
     fn text(self) -> Option<&'a str> {
         match self.value() {
             NodeValue::Scalar { text, is_plain } if !(*is_plain && text.is_empty()) => Some(text),
@@ -68,7 +68,8 @@ impl<'a> NodeReader<'a> {
         }
     }
 
-    /// Hands pairs to a visitor. An error about a key that the visitor has read is about the last one.
+    /// Passes pairs to a visitor. An error about a key that the visitor has read is about the last
+    /// one.
     fn visit_pairs<V: Visitor<'a>>(
         self,
         all: &'a [(Child, Child)],
@@ -99,7 +100,7 @@ impl<'a> NodeReader<'a> {
         }
     }
 
-    /// Something else was expected than is there.
+    /// An error about a value of another type.
     fn unlike(self, expected: &str) -> YamlError {
         let found = match self.value() {
             NodeValue::Sequence(_) => Unexpected::Seq,
@@ -173,7 +174,7 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
     numbers! { deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64: "a whole number" }
     numbers! { deserialize_f32 deserialize_f64: "a number" }
 
-    /// A visitor that asks for this says itself what it expects where there is no text.
+    /// A visitor that requests a text names what it expects itself if there is none.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match self.text() {
             Some(text) => visitor.visit_borrowed_str(text),
@@ -328,7 +329,7 @@ struct Pairs<'a, 'k> {
     all: &'a [(Child, Child)],
     /// The value of the last key, until it is read.
     value: Option<Child>,
-    /// Where the last key is.
+    /// Position of the last key.
     key: &'k Cell<Place>,
 }
 
@@ -381,7 +382,7 @@ impl<'a> SeqAccess<'a> for PlacedParts<'a> {
     }
 }
 
-/// A variant of an enumeration: its name, or its name with what is in it.
+/// A variant of an enumeration: its name, or its name with its content.
 struct NamedVariant<'a> {
     name: NodeReader<'a>,
     text: &'a str,

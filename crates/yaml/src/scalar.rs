@@ -1,6 +1,6 @@
-//! What a scalar is: the core schema of YAML 1.2 (section 10.3.2), with `_` between digits.
+//! Scalars: the core schema of YAML 1.2 (section 10.3.2), with `_` between digits.
 
-/// What a plain scalar is.
+/// Type of a plain scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlainScalar {
     /// `null`, or nothing.
@@ -18,7 +18,7 @@ pub enum PlainScalar {
 }
 
 impl PlainScalar {
-    /// What is written there by the rules for plain scalars.
+    /// The type of a text by the rules for plain scalars.
     pub fn of(text: &str) -> PlainScalar {
         if is_null(text) {
             return PlainScalar::Null;
@@ -47,7 +47,7 @@ pub(crate) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// A truth value where one is expected: that of YAML 1.1, too.
+/// A truth value where one is expected, including those of YAML 1.1.
 pub fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some(true),
@@ -56,8 +56,8 @@ pub fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// The number that is written there by the rules for plain scalars, in decimal digits: `0x400` is `1024`, `1_024`, too.
-/// For what is written as a text and may be a number; what is none has `None`.
+/// The number of a text by the rules for plain scalars, in decimal digits: `0x400` is `1024`, and
+/// so is `1_024`. For texts that may be numbers; `None` for others.
 pub fn decimal(text: &str) -> Option<String> {
     Some(match number(text)? {
         PlainScalar::Natural(number) => number.to_string(),
@@ -69,7 +69,7 @@ pub fn decimal(text: &str) -> Option<String> {
     })
 }
 
-/// The number that is written there.
+/// The number of a text.
 pub(crate) fn number(text: &str) -> Option<PlainScalar> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -91,7 +91,7 @@ pub(crate) fn number(text: &str) -> Option<PlainScalar> {
         let negative = 0_i64.checked_sub_unsigned(whole);
         return Some(negative.map_or(PlainScalar::Real(-(whole as f64)), PlainScalar::Negative));
     }
-    // Names of numbers that Rust knows are texts here, and a number too large is no infinity.
+    // Rust's names of numbers are texts here, and a number too large is not infinity.
     let is_real = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && !(digits.len() > 1
             && digits.bytes().all(|own| own.is_ascii_digit())
@@ -100,7 +100,7 @@ pub(crate) fn number(text: &str) -> Option<PlainScalar> {
     real.is_finite().then_some(PlainScalar::Real(real))
 }
 
-/// Whether it is written as a whole number, of any size.
+/// True if it is written as a whole number, of any size.
 pub(crate) fn is_whole(text: &str) -> bool {
     whole_digits(text.strip_prefix(['-', '+']).unwrap_or(text)).is_some()
 }
@@ -111,7 +111,8 @@ fn whole(digits: &str) -> Option<u64> {
     u64::from_str_radix(&digits, radix).ok()
 }
 
-/// The base of a whole number, and its digits. A leading zero, with which YAML 1.1 has octal numbers, makes it a text.
+/// The base of a whole number, and its digits. A leading zero, which means octal in YAML 1.1, makes
+/// it a text.
 fn whole_digits(digits: &str) -> Option<(u32, String)> {
     let (radix, digits) = match digits.as_bytes() {
         [b'0', b'x', ..] => (16, &digits[2..]),

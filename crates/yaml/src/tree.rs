@@ -10,31 +10,32 @@ use crate::place::Place;
 use crate::reader::NodeReader;
 use crate::scalar::{PlainScalar, is_null, number};
 
-/// Most nodes of a document whose reader sets no other bound. Those for which an alias stands count again, so do keys that
-/// `<<` takes over or drops, and so does each [`TEXT_OF_ONE`] of a text: all of it takes memory or time when it is read.
+/// Most nodes of a document by default. Aliases count as the nodes that they stand for, and so do
+/// keys that `<<` adds or drops, and each [`TEXT_OF_ONE`] of a text: all of it takes memory or time
+/// when it is read.
 pub(crate) const MOST_NODES: usize = 250_000;
 /// Bytes of a text that count as a node.
 const TEXT_OF_ONE: usize = 1024;
-/// Most collections in one another.
+/// Deepest nesting of collections.
 const DEEPEST: usize = 64;
 /// The key of a mapping whose value gives it more keys (<https://yaml.org/type/merge.html>).
 const MERGE: &str = "<<";
 
-/// A document. Nodes for which aliases stand are there once.
+/// A document. Nodes with aliases are stored once.
 pub(crate) struct Tree<'t> {
     nodes: Vec<TreeNode<'t>>,
     root: Child,
     count: NodeCount,
 }
 
-/// The nodes of a document so far, and the most that it may have.
+/// Number of nodes of a document so far, and its limit.
 struct NodeCount {
     nodes: usize,
     most: usize,
 }
 
 impl NodeCount {
-    /// Counts so many more, before they are made or looked at.
+    /// Counts nodes before they are made or read.
     fn add(&mut self, nodes: usize, place: Place) -> Result<(), YamlError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes <= self.most {
@@ -49,7 +50,7 @@ impl NodeCount {
     }
 }
 
-/// A node, and the place where it is used: that of an alias, where one stands for it.
+/// A node, and its position, or that of the alias that stands for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Child {
     node: usize,
@@ -58,9 +59,9 @@ pub(crate) struct Child {
 
 struct TreeNode<'t> {
     value: NodeValue<'t>,
-    /// Nodes that it consists of, itself included.
+    /// Number of its nodes, including itself.
     weight: usize,
-    /// Collections in one another, itself included.
+    /// Depth of nesting, including itself.
     depth: usize,
 }
 
@@ -68,23 +69,23 @@ struct TreeNode<'t> {
 pub(crate) enum NodeValue<'t> {
     Scalar {
         text: Cow<'t, str>,
-        /// Neither in quotes nor a block, so that it may be more than a text.
+        /// Neither quoted nor a block, so that it may be more than a text.
         is_plain: bool,
     },
     Sequence(Vec<Child>),
     Mapping(Vec<(Child, Child)>),
 }
 
-/// A collection whose end has not been reached.
+/// A collection whose end was not reached yet.
 struct OpenCollection {
     place: Place,
     anchor: usize,
-    /// Of a mapping keys and values in turn.
+    /// Children; of a mapping, alternating keys and values.
     children: Vec<Child>,
 }
 
 impl<'t> Tree<'t> {
-    /// Of a text that is one document of so many nodes at most.
+    /// Parses a text that is one document of at most `most` nodes.
     pub(crate) fn of(source: &'t str, most: usize) -> Result<Self, YamlError> {
         let start = Place { line: 1, column: 1 };
         let root = Child {
@@ -128,7 +129,7 @@ impl<'t> Tree<'t> {
                     continue;
                 }
                 Event::Scalar(mut text, style, anchor, tag) => {
-                    // The parser puts `~` where nothing is written.
+                    // The parser inserts `~` where nothing is written.
                     if text == "~" && style == ScalarStyle::Plain && span.slice(source) != Some("~")
                     {
                         text = Cow::Borrowed("");
@@ -224,7 +225,7 @@ impl<'t> Tree<'t> {
         Ok(Child { node, place })
     }
 
-    /// Keys and values, each key once.
+    /// Keys and values, without duplicate keys.
     fn pairs(&mut self, children: &[Child]) -> Result<Vec<(Child, Child)>, YamlError> {
         let Tree { nodes, count, .. } = self;
         let value_of = |child: Child| &nodes[child.node].value;
@@ -272,7 +273,7 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// The name of a tag of the core schema that fits its value; `!` makes a text of it, as `!!str` does.
+/// Name of a tag of the core schema that fits its value; `!` makes a text of it, like `!!str`.
 fn check_tag(
     tag: Option<&Tag>,
     fits: impl FnOnce(&str) -> bool,
@@ -289,7 +290,7 @@ fn check_tag(
     Err(YamlError::new(place, message))
 }
 
-/// Whether a scalar is what that tag of the core schema says.
+/// True if a scalar fits that tag of the core schema.
 fn is_tagged(core: &str, text: &str) -> bool {
     match core {
         "str" => true,
@@ -315,7 +316,7 @@ fn place(marker: &Marker) -> Place {
 fn unreadable(error: &ScanError) -> YamlError {
     let place = place(error.marker());
     let message = match error.kind() {
-        // The scanner is ahead of the tree, and has a bound of its own.
+        // The scanner is ahead of the tree, and has a limit of its own.
         ErrorKind::RecursionLimitExceeded => return too_deep(place),
         ErrorKind::UnknownAnchor | ErrorKind::MissingAnchorOrAliasName => {
             "nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or `&` needs quotes"
@@ -347,7 +348,7 @@ fn unreadable(error: &ScanError) -> YamlError {
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation => "a tab does not indent in YAML; use blanks",
         _ => {
-            // Where the scanner was is of no use to a reader of the file.
+            // The state of the scanner is of no use to a user.
             let message = error.info();
             let inner = message.strip_prefix("while ");
             let inner = inner.and_then(|inner| inner.split_once(", "));

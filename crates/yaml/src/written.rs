@@ -1,4 +1,4 @@
-//! Values that keep the characters with which they were written.
+//! Values that keep their notation.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -8,20 +8,22 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::scalar::PlainScalar;
 
-/// The name of a newtype by which a value asks the reader of this crate for what is written: no type of Rust can have it.
+/// Name of a newtype by which a value requests its notation from the reader of this crate: no Rust
+/// type can have this name.
 pub(crate) const WRITTEN: &str = "a value as it is written";
 
-/// The only key of a map that stands in other formats for a plain scalar that they would change: `1.10`, `1e3`.
+/// The only key of a map that represents a plain scalar in formats that would change it: `1.10`,
+/// `1e3`.
 const AS_WRITTEN: &str = "as written";
 
-/// A value of any type. A plain scalar has a type by the core schema of YAML 1.2, and the characters that were written.
+/// A value of any type. A plain scalar has a type by the core schema of YAML 1.2, and its notation.
 #[derive(Debug, Clone)]
 pub enum WrittenValue {
     /// A text, a number, a truth value or `null`.
     Scalar {
-        /// The characters.
+        /// Its characters.
         text: String,
-        /// Neither in quotes nor a block, so that it may be more than a text.
+        /// Neither quoted nor a block, so that it may be more than a text.
         is_plain: bool,
     },
     /// Values in order.
@@ -39,7 +41,7 @@ impl WrittenValue {
         }
     }
 
-    /// A text, whatever it looks like.
+    /// A text, regardless of its characters.
     pub fn quoted(text: impl Into<String>) -> WrittenValue {
         WrittenValue::Scalar {
             text: text.into(),
@@ -47,7 +49,8 @@ impl WrittenValue {
         }
     }
 
-    /// What a scalar is, and its characters; `None` for a list or a map. A whole number may be written as `1e3`.
+    /// Type and characters of a scalar; `None` for a list or a map. A whole number may be written
+    /// as `1e3`.
     pub fn scalar(&self) -> Option<(PlainScalar, &str)> {
         match self {
             WrittenValue::Scalar { text, is_plain } => {
@@ -63,7 +66,7 @@ impl WrittenValue {
     }
 }
 
-/// What it is and its characters, whether a text is in quotes or not.
+/// Compares types and characters; texts are equal with and without quotes.
 impl PartialEq for WrittenValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -74,7 +77,7 @@ impl PartialEq for WrittenValue {
     }
 }
 
-/// As JSON, but for numbers, which are as they are written.
+/// JSON, except for numbers, which keep their notation.
 impl fmt::Display for WrittenValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,7 +124,7 @@ impl<'de> Visitor<'de> for WrittenVisitor {
         f.write_str("a value")
     }
 
-    /// Another reader than that of this crate.
+    /// Called by readers other than that of this crate.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
         let value = value.deserialize_any(self)?;
         let written = match &value {
@@ -181,7 +184,7 @@ impl<'de> Visitor<'de> for WrittenVisitor {
     }
 }
 
-/// As what it is, unless that loses how it was written; [`Deserialize`] takes both.
+/// The value, unless that loses its notation; [`Deserialize`] takes both.
 impl Serialize for WrittenValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

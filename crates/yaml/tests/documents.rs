@@ -1,4 +1,4 @@
-//! Documents, what is read from them, and what is said of wrong ones.
+//! Documents, their values, and the errors of defective ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +51,7 @@ enum Either {
     Keys { a: Kind },
 }
 
-/// A text with its place.
+/// A text with its position.
 #[derive(Debug, PartialEq)]
 struct At(String, u32, u32);
 
@@ -67,7 +67,7 @@ fn every_kind_of_value_is_read() {
     let text = "name: 1.10\nport: 0x50\nshare: 3\nis_on: yes\nlist: [a, '', 007]\npair: [-1, +2]\nkind: plain\n\
         either: {a: {sized: 3}}\nby_number: {1: x, 2: ü}\n";
     let expected = Everything {
-        // Where a text is expected, it is as it is written.
+        // Where a text is expected, the notation is kept.
         name: "1.10".to_owned(),
         port: 80,
         share: 3.0,
@@ -97,7 +97,7 @@ fn every_kind_of_value_is_read() {
     let either: Vec<Either> = read("[1, '1', x]").unwrap();
     let text = |text: &str| Either::Text(text.to_owned());
     assert_eq!(either, [Either::Number(1), text("1"), text("x")]);
-    // A key without a value has nothing, or nothing in it.
+    // A key without a value has nothing, or an empty value.
     let empty: Everything = read("{name: x, list: , pair: , by_number: ~}").unwrap();
     assert!(empty.list.is_empty() && empty.pair.is_none() && empty.by_number.is_empty());
 }
@@ -136,7 +136,7 @@ fn a_document_is_what_it_is_in_json() {
         ("!!map {a: !!seq []}", json!({"a": []})),
         ("--- # first\n1\n...\n", json!(1)),
         ("# a comment\n'a # b' # another\n", json!("a # b")),
-        // Keys that are taken over: those that are there stay.
+        // Merged keys: existing ones stay.
         (
             "a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\n",
             json!({"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
@@ -169,14 +169,14 @@ fn values_know_their_places() {
     let at = |text: &str, line, column| At(text.to_owned(), line, column);
     assert_eq!(found.a, [at("one", 1, 5), at("two", 1, 10)]);
     assert_eq!(found.b, at("three", 2, 8));
-    // Where it is used, not where it is defined.
+    // Its use, not its definition.
     assert_eq!(found.c, [at("three", 4, 5)]);
     assert_eq!(found.d.0, "four\n");
-    // Another deserialiser knows none.
+    // Other deserialisers have no positions.
     assert_eq!(serde_json::from_str::<At>("\"x\"").unwrap(), at("x", 0, 0));
 }
 
-/// Something that reads its keys itself.
+/// A type that reads its keys itself.
 #[derive(Debug)]
 struct ByHand;
 
@@ -337,7 +337,7 @@ fn documents_are_bounded() {
         message.contains("more than 64 lists and mappings in one another"),
         "{message}"
     );
-    // The scanner has a bound of its own, and says the same.
+    // The scanner has a limit of its own, with the same message.
     for much in [format!("a: {}", deep(300)), "- ".repeat(300)] {
         let message = said::<Value>(&much);
         assert!(
@@ -364,8 +364,8 @@ fn documents_are_bounded() {
     assert!(read_up_to::<Value>(&longer, 250_001).is_ok());
 }
 
-/// What a few bytes can stand for is counted before it is made: keys that are taken over, keys that are there already
-/// and dropped, and long texts.
+/// The expansion of a few bytes is counted before it is made: merged keys, dropped duplicates, and
+/// long texts.
 #[test]
 fn what_merges_and_aliases_stand_for_is_bounded() {
     let keys: String = (0..40_000).map(|n| format!("k{n}: 1, ")).collect();
@@ -399,7 +399,7 @@ fn what_merges_and_aliases_stand_for_is_bounded() {
             &text[..20]
         );
     }
-    // What is large, and stands there itself, is read.
+    // A large document without aliases is read.
     let large = format!("- &b {{{keys}}}\n- {{<<: *b, k0: 2, own: {long}}}\n");
     let large = value(&large);
     assert_eq!(large[1].as_object().unwrap().len(), 40_001);

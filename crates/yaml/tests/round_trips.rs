@@ -1,4 +1,4 @@
-//! What is written as JSON or as YAML is read again.
+//! Documents written as JSON or as YAML are read again.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn written_and_read(expected: &Value) -> (Result<Value, yaml::YamlError>, String
     (read(&text), text)
 }
 
-/// The crate that writes plans must quote what is something else in this one.
+/// The crate that writes plans must quote texts that have another type in this one.
 #[test]
 fn texts_that_look_like_something_else_stay_texts() {
     let texts = [
@@ -105,7 +105,7 @@ proptest! {
         }
     }
 
-    /// Plans are written by another crate than they are read by.
+    /// Plans are written and read by different crates.
     #[test]
     fn what_is_written_as_yaml_is_read(expected in any_json()) {
         let (found, written) = written_and_read(&expected);

@@ -1,7 +1,7 @@
 //! The filter of a recording: hosts, ports, and each packet of loopback once.
 //!
-//! Everything is addressed from the network header on (`SKF_NET_OFF`), so that the same program serves
-//! Ethernet with and without a VLAN tag, cooked and raw interfaces.
+//! Everything is addressed from the network header on (`SKF_NET_OFF`), so that the same program
+//! serves Ethernet with and without a VLAN tag, cooked and raw interfaces.
 //!
 //! ```text
 //! protocol --> ipv4 --> ports --> request  --> accept, or reject one of two copies
@@ -23,10 +23,11 @@ const MOST_STEPS: usize = 4096;
 
 /// Next header of an IPv6 packet that is a fragment.
 const FRAGMENT: u32 = 44;
-/// Extension headers that begin with the next header and a length in units of 8 bytes, of which the first is not counted
-/// (RFC 8200, section 4): hop-by-hop options, routing, destination options.
+/// Extension headers that begin with the next header and a length in units of 8 bytes, of which the
+/// first is not counted (RFC 8200, section 4): hop-by-hop options, routing, destination options.
 const EXTENSIONS: [u32; 3] = [0, 43, 60];
-/// Extension headers that are followed: a filter has no loops. RFC 8200, section 4.1 has so many before TCP.
+/// Most extension headers that are followed: a filter has no loops. RFC 8200, section 4.1 has this
+/// many before TCP.
 const MOST_EXTENSIONS: usize = 4;
 /// Length of an IPv6 header in bytes.
 const IPV6_HEADER: u32 = 40;
@@ -36,23 +37,23 @@ pub(crate) const PROTOCOL: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast
 pub(crate) const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
 pub(crate) const INTERFACE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_IFINDEX).cast_unsigned();
 
-/// Places of the program's memory.
+/// Indices of the program's memory.
 const SOURCE_PORT: u32 = 0;
 const DESTINATION_PORT: u32 = 1;
 const NEXT_HEADER: u32 = 2;
 const OFFSET: u32 = 3;
 
-/// Which packets are kept.
+/// Selection of packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PacketSelection {
-    /// IP packets from or to one of these; with none, all.
+    /// Keeps IP packets from or to one of these hosts; empty: all.
     pub hosts: Vec<IpAddr>,
-    /// TCP and UDP packets from or to one of these ports, and fragments of IP, most of which have no ports; with
-    /// none, all. On loopback they are taken for the ports of servers.
+    /// Keeps TCP and UDP packets from or to one of these ports, and fragments of IP, most of which
+    /// have no ports; empty: all. On loopback they are assumed to be the ports of servers.
     pub ports: Vec<u16>,
 }
 
-/// A place in the program that instructions jump to.
+/// A position in the program that instructions jump to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Version,
@@ -60,10 +61,10 @@ enum Label {
     Host4,
     Ports4,
     Ipv6,
-    /// Behind the comparison with a host.
+    /// After the comparison with a host.
     NextHost(usize),
     Host6,
-    /// Behind so many extension headers.
+    /// After this number of extension headers.
     Extension(usize),
     Ports6,
     Ports,
@@ -78,7 +79,8 @@ enum Label {
 }
 
 /// The program that keeps `snap_length` bytes of the selected packets. Of packets on the interface
-/// `once_on`, which is loopback, it keeps one of two copies (see `recording`). `None` if it is too long.
+/// `once_on`, which is loopback, it keeps one of two copies (see `recording`). `None` if it is too
+/// long.
 pub(crate) fn program(
     selection: &PacketSelection,
     snap_length: u32,
@@ -91,7 +93,7 @@ pub(crate) fn program(
     program.load(BPF_W | BPF_ABS, PROTOCOL);
     program.goto_if(0x0800, Label::Ipv4);
     program.goto_if(0x86dd, Label::Ipv6);
-    // A tag that is still in the packet: the version of IP has to be looked at.
+    // The tag is still in the packet: check the version of IP.
     program.goto_if(0x8100, Label::Version);
     program.goto_if(0x88a8, Label::Version);
     program.goto(Label::NoIp);
@@ -141,7 +143,7 @@ fn ipv4(program: &mut Assembler, hosts: &[IpAddr]) {
     program.mark(Label::Host4);
     program.load(BPF_H | BPF_ABS, NET.wrapping_add(6));
     program.push(BPF_ALU | BPF_AND | BPF_K, 0x3fff);
-    // Of a fragment, the incoming copy.
+    // Of a fragment, keep the incoming copy.
     program.goto_unless(0, Label::Response);
     program.load(BPF_B | BPF_ABS, NET.wrapping_add(9));
     program.goto_if(TCP, Label::Ports4);
@@ -154,7 +156,7 @@ fn ipv4(program: &mut Assembler, hosts: &[IpAddr]) {
     program.goto(Label::Ports);
 }
 
-/// Behind more than [`MOST_EXTENSIONS`] extension headers ports are not looked for.
+/// After more than [`MOST_EXTENSIONS`] extension headers, ports are not looked for.
 fn ipv6(program: &mut Assembler, hosts: &[IpAddr]) {
     program.mark(Label::Ipv6);
     for (way, place) in [8, 24].into_iter().enumerate() {
@@ -208,7 +210,7 @@ fn pass_extension(program: &mut Assembler) {
     program.load(BPF_MEM, NEXT_HEADER);
 }
 
-/// Whether a port is one of these, and whether the packet goes to the server or comes from it.
+/// Compares the ports, and decides if the packet goes to the server or comes from it.
 fn compare_ports(program: &mut Assembler, ports: &[u16]) {
     program.mark(Label::Ports);
     if !ports.is_empty() {
@@ -228,7 +230,7 @@ fn compare_ports(program: &mut Assembler, ports: &[u16]) {
         }
         program.goto(Label::Response);
     }
-    // Both or neither are known: servers have the lower port.
+    // If both or neither are selected: servers have the lower port.
     program.mark(Label::Nearer);
     program.push(BPF_LDX | BPF_MEM, SOURCE_PORT);
     program.load(BPF_MEM, DESTINATION_PORT);
@@ -236,7 +238,7 @@ fn compare_ports(program: &mut Assembler, ports: &[u16]) {
     program.goto(Label::Request);
 }
 
-/// Of requests the outgoing copy, of everything else the incoming one.
+/// Keeps the outgoing copy of requests, and the incoming one of everything else.
 fn choose_copy(program: &mut Assembler, once_on: Option<u32>) {
     let copies = [(Label::Request, false), (Label::Response, true)];
     for (label, incoming) in copies {
@@ -258,8 +260,9 @@ fn choose_copy(program: &mut Assembler, once_on: Option<u32>) {
     }
 }
 
-/// Instructions with jumps to labels. Jumps of classic BPF go forward, and a conditional one at most 255
-/// instructions: each is a short one and an unconditional one, which has no such limit.
+/// Instructions with jumps to labels. Jumps of classic BPF go forward, and a conditional one at
+/// most 255 instructions: each is a short one followed by an unconditional one, which has no such
+/// limit.
 #[derive(Debug, Default)]
 struct Assembler {
     steps: Vec<FilterStep>,

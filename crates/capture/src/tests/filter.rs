@@ -13,7 +13,7 @@ use crate::filter::selection::{INTERFACE, NET, PACKET_TYPE, PROTOCOL, PacketSele
 const LOOPBACK: u32 = 1;
 const OUTGOING: u32 = 4;
 
-/// A packet as a filter sees it.
+/// Input of a filter.
 struct FilteredPacket<'a> {
     protocol: u32,
     interface: u32,
@@ -21,7 +21,8 @@ struct FilteredPacket<'a> {
     network: &'a [u8],
 }
 
-/// Runs a program as the kernel does (`Documentation/networking/filter.rst`): bytes that are kept.
+/// Runs a program like the kernel (`Documentation/networking/filter.rst`). Returns the bytes to
+/// keep.
 fn run(program: &[FilterStep], packet: &FilteredPacket<'_>) -> u32 {
     let (mut a, mut x, mut memory, mut next) = (0_u32, 0_u32, [0_u32; 16], 0);
     let load = |size: u32, place: u32| match place {
@@ -121,7 +122,8 @@ fn hosts_and_ports_are_selected() {
     let first6 = IpAddr::from([1; 16]).to_string();
     let second6 = IpAddr::from([2; 16]).to_string();
     let other6 = "101:101:101:101:101:101:101:102";
-    // What is selected, and whether packets between the first and the second host and from port 4000 to 80 are.
+    // A selection, and whether it includes packets between the first and the second host and from
+    // port 4000 to 80.
     let table = [
         (selection(&[], &[]), true, true),
         (selection(&[], &[80]), true, true),

@@ -8,7 +8,7 @@ use crate::output::{CaptureOutput, ShortenedFile};
 use crate::recording::frame;
 use crate::ring::{LinkAddress, Packet};
 
-/// A disk with room for some bytes.
+/// A disk with space for some bytes.
 #[derive(Debug)]
 struct SmallDisk {
     bytes: Vec<u8>,

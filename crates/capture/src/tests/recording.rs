@@ -32,7 +32,7 @@ fn can_capture() -> bool {
     false
 }
 
-/// Whether there is such a program; in CI there must be.
+/// True if the program exists; in CI it must exist.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -55,14 +55,14 @@ fn loopback(port: u16) -> RecordingOptions {
 }
 
 fn start(path: &Path, options: &RecordingOptions) -> Result<Recording, CaptureError> {
-    // A test records to one file several times.
+    // A test may record to one file several times.
     if path.is_file() {
         std::fs::remove_file(path).unwrap();
     }
     Recording::start(path, options, Arc::new(AtomicBool::new(false)))
 }
 
-/// Connections that send 10 bytes to and fro, each many times.
+/// Sends 10 bytes in both directions of a connection, `rounds` times.
 fn talk(listener: &TcpListener, rounds: usize) {
     let address = listener.local_addr().unwrap();
     thread::scope(|scope| {
@@ -87,7 +87,7 @@ fn listener(address: &str) -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// What a file has of a conversation on that port.
+/// Packets of a conversation on that port in a file.
 #[derive(Debug, Default)]
 struct Found {
     packets: u64,
@@ -123,7 +123,7 @@ fn found(path: &Path, port: u16) -> Found {
     found
 }
 
-/// What tshark reads: times in nanoseconds of all frames of TCP.
+/// Times of all TCP frames in nanoseconds, read by tshark.
 fn tshark(path: &Path) -> Vec<i64> {
     let fields = ["-T", "fields", "-e", "frame.time_epoch", "-Y", "tcp"];
     let output = Command::new("tshark")
@@ -172,7 +172,7 @@ fn a_recording_of_loopback_has_each_packet_once_as_the_client_saw_it() {
         assert_eq!(summary.counters.packets, summary.packets);
         assert_eq!(summary.end, RecordingEnd::Stopped);
         assert_eq!(summary.bytes, path.metadata().unwrap().len());
-        // Requests as they left, responses as they arrived.
+        // Requests at their departure, responses at their arrival.
         assert_eq!(
             found.ways.keys().collect::<Vec<_>>(),
             [&(false, false), &(true, true)]
@@ -205,7 +205,7 @@ fn both_copies_are_recorded_on_demand() {
     assert_eq!(found.ways.len(), 4);
 }
 
-/// Talks until the recording has ended.
+/// Sends packets until the recording has ended.
 fn record_until_it_ends(options: RecordingOptions, path: &Path) -> RecordingSummary {
     let (listener, address) = listener("127.0.0.1");
     let options = RecordingOptions {
@@ -265,7 +265,7 @@ fn a_recording_stops_promptly_and_counts_what_it_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.pcapng");
     let started = Instant::now();
-    // Ports that nobody else can ask for: other tests run beside this one.
+    // Reserved ports: other tests run at the same time.
     let (_taken, address) = listener("127.0.0.1");
     start(&path, &loopback(address.port()))
         .unwrap()
@@ -278,7 +278,8 @@ fn a_recording_stops_promptly_and_counts_what_it_lost() {
     );
     assert_eq!(found(&path, address.port()).packets, 0);
 
-    // A ring that is too small for what comes while nobody reads: the kernel counts what it drops.
+    // The ring is too small for the packets that arrive before they are read: the kernel counts its
+    // drops.
     let (listener, address) = listener("127.0.0.1");
     let small = RecordingOptions {
         ring_bytes: 2 << 20,
@@ -329,7 +330,7 @@ fn what_cannot_be_recorded_is_an_error() {
     assert!(error.starts_with("writing /dev/full failed: "), "{error}");
 }
 
-/// A process that does not outlive its test, however that ends.
+/// A process that ends with its test, even after a panic.
 struct OwnProcess(Child);
 
 impl Drop for OwnProcess {
@@ -358,7 +359,7 @@ fn files_of_tcpdump_are_read() {
             .spawn()
             .unwrap();
         let mut tcpdump = OwnProcess(tcpdump);
-        // It says "listening on" when it does.
+        // It prints "listening on" when it is ready.
         let mut stderr = tcpdump.0.stderr.take().unwrap();
         let mut said = Vec::new();
         while !String::from_utf8_lossy(&said).contains("listening on") {
@@ -400,7 +401,7 @@ fn files_of_tcpdump_are_read() {
     }
 }
 
-/// Whether a file has the last packet of [`talk`], which acknowledges the second FIN.
+/// True if a file has the last packet of [`talk`], which acknowledges the second FIN.
 fn is_complete(path: &Path) -> bool {
     let Ok(mut reader) = CaptureReader::new(File::open(path).unwrap()) else {
         return false;
@@ -422,7 +423,7 @@ fn link_types_are_those_of_the_interfaces() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.pcapng");
-    // Nobody else asks for its port: other tests run beside this one.
+    // A reserved port: other tests run at the same time.
     let (_taken, address) = listener("127.0.0.1");
     let table = [
         (CaptureSource::Any, LinkType::LINUX_SLL2, "any"),
@@ -452,8 +453,8 @@ fn link_types_are_those_of_the_interfaces() {
     }
 }
 
-/// The kernel takes the tag out of a packet that arrives, here at one of a pair of interfaces in a network
-/// namespace of its own.
+/// The kernel removes the tag of a packet that arrives, here at one of a pair of interfaces in a
+/// network namespace.
 #[test]
 fn a_tag_that_the_kernel_took_out_is_recorded() {
     if !can_capture() {
@@ -501,7 +502,7 @@ fn inside_a_namespace_with_a_pair_of_interfaces() {
     let sender = crate::socket::open(socket2::Type::RAW).unwrap();
     let index = |name| rustix::net::netdevice::name_to_index(&sender, name).unwrap();
     crate::socket::bind(&sender, index("va0")).unwrap();
-    // The kernel gives a packet to the socket that was opened first last.
+    // The kernel passes a packet to the socket that was opened first last.
     let mut witness = crate::socket::open(socket2::Type::RAW).unwrap();
     crate::socket::bind(&witness, index("va1")).unwrap();
     witness.set_nonblocking(false).unwrap();
@@ -529,7 +530,7 @@ fn inside_a_namespace_with_a_pair_of_interfaces() {
         let mut reader = CaptureReader::new(File::open(&path).unwrap()).unwrap();
         let mut tags = Vec::new();
         while let Some(packet) = reader.next_packet().unwrap() {
-            // Where it leaves, older kernels leave the tag of a cooked packet out.
+            // At departure, older kernels leave out the tag of a cooked packet.
             if packet.direction == PacketDirection::Outgoing {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Templates take no more than their bounds.
+//! Templates stay within their limits.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ fn nothing_takes_more_than_its_bounds() {
     }
 }
 
-/// With the bounds of a suite, each would take many times the memory that it may make bytes.
+/// With the limits of a suite, each would take many times the memory of its bytes.
 #[test]
 fn memory_is_bounded_before_it_is_taken() {
     let peak_kib = || -> u64 {
@@ -92,7 +92,7 @@ fn no_nesting_takes_the_stack() {
     assert_eq!(rendered(&sum).as_deref(), Ok("200"));
 }
 
-/// Each level would take room on the stack where the value is shown or dropped.
+/// Each level would take space on the stack when the value is formatted or dropped.
 #[test]
 fn values_are_not_nested_deeper_than_the_stack() {
     let nested = |levels: usize, step: &str| {

@@ -78,7 +78,7 @@ fn sizes_in_names() {
     }
 }
 
-/// What is wrong, and what is said of it.
+/// Defects, and the errors about them.
 #[test]
 fn errors_name_the_line() {
     let table = r#"
@@ -156,7 +156,7 @@ fn a_form_is_sent_by_post() {
         ),
         ("cgi-bin/a", Some("b=1&c=%20"), Some(10))
     );
-    // The name of a program tells no size.
+    // The name of a program has no size.
     assert_eq!((files[1].form.as_deref(), files[1].size), (Some("d"), None));
     assert!(list.posts() && list.files().next().is_none());
     assert!(list.suite_text("t").contains("needs: cgi\n"));
