@@ -1,9 +1,9 @@
-//! How far reported response times are from those on the wire.
+//! Accuracy of reported response times, compared with those on the wire.
 //!
-//! Every run is captured (see [`capture`]); of each operation the reported time is compared
-//! with that between the last packet of its request and the first of its response. Other tools
-//! report no single operations, so that of them the percentiles stand beside those of the wire, by
-//! their own idea of a response time.
+//! Every run is captured (see [`capture`]); for each operation, the reported time is compared with
+//! the time between the last packet of its request and the first of its response. Other tools
+//! report no single operations, so their percentiles are compared with those of the wire, by their
+//! own definition of a response time.
 
 use std::fs;
 use std::time::Duration;
@@ -30,19 +30,19 @@ use trace::on_wire::{ReportedTime, TimePairs, pair};
 /// Connections of the excerpt for README.
 const USUAL: u32 = 15;
 
-/// The cells that other tools stand beside.
+/// The cell with other tools.
 const GET: &str = "GET 1 KiB, nginx";
 const HTTP2_GET: &str = "GET 1 KiB, nginx, HTTP/2";
 
-/// What the kernel's clock is held to.
+/// Required accuracy of the kernel's clock.
 pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AccuracyReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
-    /// What the kernel's clock is held to.
+    /// Required accuracy of the kernel's clock.
     pub wanted: Tolerance,
     /// Prestan, run by run.
     pub cells: Vec<AccuracyRun>,
@@ -53,7 +53,7 @@ pub struct AccuracyReport {
 /// One run of Prestan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AccuracyRun {
-    /// What was requested.
+    /// The request.
     pub what: String,
     /// Connections.
     pub connections: u32,
@@ -61,7 +61,7 @@ pub struct AccuracyRun {
     pub clock: String,
     /// Operations compared.
     pub operations: usize,
-    /// Operations that the capture knows no time of.
+    /// Operations without a time in the capture.
     pub unmatched: u64,
     /// On the wire, in microseconds.
     pub wire: Spread,
@@ -69,11 +69,11 @@ pub struct AccuracyRun {
     pub reported: Spread,
     /// Reported minus wire, operation by operation.
     pub difference: Spread,
-    /// What 99 of 100 differences stay within.
+    /// Bound that 99 of 100 differences stay within.
     pub within: f64,
-    /// Median of what the server says itself, where it does.
+    /// Median of the server's own times, if it reports them.
     pub server_p50: Option<f64>,
-    /// Operations shorter on the wire than the server says, which cannot be.
+    /// Operations shorter on the wire than reported by the server, which is impossible.
     pub shorter_than_server: Option<u64>,
     /// Only of the kernel's clock.
     pub verdict: Attainment,
@@ -88,13 +88,13 @@ pub struct PeerRun {
     pub connections: u32,
     /// On the wire, in microseconds.
     pub wire: Spread,
-    /// Median as it says.
+    /// Reported median.
     pub p50: f64,
-    /// 99th percentile as it says.
+    /// Reported 99th percentile.
     pub p99: f64,
 }
 
-/// How much is done.
+/// Size of the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct AccuracySize {
     gets: u64,
@@ -104,7 +104,7 @@ pub struct AccuracySize {
 }
 
 impl AccuracySize {
-    /// What the documents show.
+    /// The size for the documents.
     pub const FULL: AccuracySize = AccuracySize {
         gets: 50_000,
         puts: 2_000,
@@ -112,7 +112,7 @@ impl AccuracySize {
         seconds: 2,
     };
 
-    /// A first look.
+    /// A short version.
     pub const QUICK: AccuracySize = AccuracySize {
         gets: 5_000,
         puts: 200,
@@ -124,7 +124,7 @@ impl AccuracySize {
 /// Measures everything with HTTP/1.
 ///
 /// # Errors
-/// Where a program is missing, fails, or packets cannot be captured.
+/// A program is missing or fails, or packets cannot be captured.
 pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
     let nginx = BenchServer::nginx()?;
     let mut machine = BenchMachine::this();
@@ -192,8 +192,8 @@ fn peers(
     runs.into_iter().collect()
 }
 
-/// One stream at a time on each connection, by the kernel's clock: that of user space has no other way to its
-/// readings than with HTTP/1.
+/// One stream at a time on each connection, by the kernel's clock: the user-space clock works as
+/// with HTTP/1.
 fn streams(
     prestan: &Prestan,
     get: &str,
@@ -212,12 +212,12 @@ fn streams(
     gets.into_iter().chain(puts).collect()
 }
 
-/// A run of Prestan, and what the capture saw of it.
+/// A run of Prestan, and its requests in the capture.
 #[derive(Debug)]
 pub struct Observed {
     /// Times that Prestan reports.
     pub reported: Vec<ReportedTime>,
-    /// Everything on the wire, requests that are not measured included.
+    /// Requests on the wire, including those that are not measured.
     pub requests: Vec<TracedRequest>,
 }
 
@@ -241,7 +241,7 @@ fn compared(prestan: &Prestan, what: &str, load: Closed<'_>) -> Result<AccuracyR
     cell(what, load, &pair(&observed.reported, &observed.requests))
 }
 
-/// GET of 1 KiB from a server that answers after exactly this time, and keeps its own record.
+/// GET of 1 KiB from a server that responds after exactly this time, and records its own times.
 fn delayed(
     prestan: &Prestan,
     delay: Duration,
@@ -316,7 +316,7 @@ fn beside(
     let job = PeerJob {
         url: nginx.file_url(),
         connections,
-        // A multiple of the connections, or some tools do fewer.
+        // A multiple of the connections: with other numbers, some tools send fewer.
         requests: size.gets / u64::from(connections) * u64::from(connections),
         seconds: size.seconds,
         version: nginx.http(),
@@ -325,7 +325,7 @@ fn beside(
     let log = directory.path().join("log");
     let mut command = peer.command(job, Some(&log))?;
     let (finished, requests) = observe(nginx.addr()?.port(), || child::run(&mut command))?;
-    // Not all of them write one.
+    // Some tools write none.
     let logged = fs::read_to_string(&log).unwrap_or_default();
     let said = peer.said(&(finished.stdout + &logged), job)?;
     let wire = requests.iter().filter_map(TracedRequest::response_time_ns);
@@ -346,7 +346,7 @@ fn beside(
 }
 
 impl AccuracyReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut tables = vec![self.differences(), self.beside()];
         if self.cells.iter().any(|cell| cell.server_p50.is_some()) {
@@ -428,7 +428,7 @@ impl AccuracyReport {
         table
     }
 
-    /// Those that people know best, at a load as usual; not of HTTP/2.
+    /// The best-known tools at a usual load; not with HTTP/2.
     pub fn excerpt(&self) -> Option<BenchTable> {
         let heads = [
             "tool",

@@ -1,5 +1,5 @@
-//! Whether `prestan compare --inside` sees what a branch of a server does more: WsgiDAV with one fsync more in PUT, with one
-//! stat more for each member in PROPFIND, and as it is.
+//! Detection of additional work in a branch of a server by `prestan compare --inside`: WsgiDAV with
+//! one more fsync in PUT, with one more stat for each member in PROPFIND, and unchanged.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::table::BenchTable;
 
-/// The server. Its branches are modules of Python that change it when it starts.
+/// The server. Its branches are Python modules that change it at its start.
 const SERVER: &str = "wsgidav";
 /// Time of each comparison.
 const BUDGET: &str = "60s";
 
-/// What a branch does more, and where.
+/// Additional work of a branch.
 struct Branch {
     name: &'static str,
     /// The rows that it changes.
     rows: &'static [&'static str],
     call: &'static str,
-    /// So many for each operation.
+    /// Number for each operation.
     by: f64,
     options: &'static [&'static str],
 }
@@ -54,18 +54,18 @@ const BRANCHES: [Branch; 2] = [
     },
 ];
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BranchesReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Each branch.
     pub branches: Vec<FoundBranch>,
     /// Comparisons of the server with itself.
     pub with_itself: u32,
-    /// Differences that were found in them, and in rows that a branch does not change.
+    /// Differences found in them, and in rows that a branch does not change.
     pub wrong: Vec<String>,
-    /// Those of the server with itself that found some.
+    /// Comparisons of the server with itself that found a difference.
     pub wrong_with_itself: u32,
 }
 
@@ -76,14 +76,14 @@ pub struct FoundBranch {
     pub what: String,
     /// Comparisons.
     pub comparisons: u32,
-    /// Those that found it in each row, as a fact.
+    /// Comparisons that found it in each row, as a fact.
     pub found: u32,
 }
 
-/// Compares again and again.
+/// Runs all comparisons.
 ///
 /// # Errors
-/// Where the server or a program is missing or fails.
+/// The server or a program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<BranchesReport> {
     // With each branch, and of the server with itself: 80 minutes in full.
     let (with_branch, with_itself) = size.of((20, 40), (2, 2));
@@ -144,7 +144,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<BranchesReport> {
     Ok(report)
 }
 
-/// What a comparison says that B does more or less of.
+/// A difference found by a comparison.
 struct Difference {
     row: String,
     /// A call, or `cpu`.
@@ -160,7 +160,7 @@ impl Difference {
 }
 
 impl Branch {
-    /// The server with what it does more, as `--server` takes it.
+    /// The server with its additional work, as an argument of `--server`.
     fn server(&self) -> String {
         let modules = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("branches")
@@ -221,7 +221,7 @@ fn compare(prestan: &Prestan, other: &str, options: &[&str]) -> Result<Vec<Diffe
 }
 
 impl BranchesReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

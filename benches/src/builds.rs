@@ -1,5 +1,6 @@
-//! What a request costs with this build, beside another build of Prestan: a change of the profile, or of the path of a
-//! request, shows here before it shows in a table of peers.
+//! Cost of a request with this build, compared with another build of Prestan: effects of the
+//! profile, or of changes to the path of a request, appear here before they appear in a comparison
+//! with other tools.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -12,13 +13,13 @@ use crate::numbers::Median;
 use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
 
-/// The upper end of the interval of the ratio, for which a request costs what it did.
+/// Highest upper end of the interval of the ratio at which a request counts as equally expensive.
 const MOST: f64 = 1.05;
 
 /// Both builds with each clock.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BuildsReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
@@ -28,7 +29,7 @@ pub struct BuildsReport {
     pub clocks: Vec<ClockOfBuilds>,
 }
 
-/// Processor time a request, in microseconds.
+/// Processor time per request, in microseconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ClockOfBuilds {
     /// Its name.
@@ -37,14 +38,14 @@ pub struct ClockOfBuilds {
     pub other: Median,
     /// Of this build.
     pub ours: Median,
-    /// The second over the first, round by round.
+    /// Ratio of this build to the other one, round by round.
     pub ratio: Median,
 }
 
-/// Measures both builds round by round, each first in every second round.
+/// Measures both builds round by round, alternating the order.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(ours: &Prestan, other: &Prestan, size: CostSize) -> Result<BuildsReport> {
     let nginx = BenchServer::nginx()?;
     let benches = [other, ours].map(|prestan| CostBench::of(prestan, &nginx, size));
@@ -81,7 +82,7 @@ pub fn run(ours: &Prestan, other: &Prestan, size: CostSize) -> Result<BuildsRepo
 }
 
 impl BuildsReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

@@ -1,4 +1,4 @@
-//! Programs that are run to their end, and what they used.
+//! Programs that run to their end, and the resources that they used.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use wait4::Wait4;
 
-/// A program that has ended well.
+/// A program that has succeeded.
 #[derive(Debug, Clone)]
 pub struct FinishedChild {
     /// Its standard output.
     pub stdout: String,
     /// Processor time of all its threads, in the program and in the kernel for it.
     pub cpu: Duration,
-    /// From its start to its end.
+    /// Time from start to end.
     pub wall: Duration,
-    /// Most memory it ever held, in bytes.
+    /// Peak memory in bytes.
     pub peak_bytes: u64,
 }
 
 /// Runs a program to its end.
 ///
 /// # Errors
-/// Where it cannot be started, or ends with a status other than 0.
+/// It cannot be started, or ends with a status other than 0.
 pub fn run(command: &mut Command) -> Result<FinishedChild> {
     run_until(command, &[0])
 }
@@ -32,9 +32,9 @@ pub fn run(command: &mut Command) -> Result<FinishedChild> {
 /// Runs a program until it ends with one of these statuses.
 ///
 /// # Errors
-/// Where it cannot be started, or ends otherwise.
+/// It cannot be started, or ends otherwise.
 pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<FinishedChild> {
-    // Files, not pipes: nobody has to read while it runs.
+    // Files, not pipes: they need no reader while it runs.
     let mut stdout = tempfile::tempfile().context("create a file for a program's output")?;
     let mut stderr = tempfile::tempfile().context("create a file for a program's errors")?;
     let out = stdout.try_clone().context("share a program's output")?;

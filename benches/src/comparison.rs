@@ -1,33 +1,33 @@
-//! Reported times beside those on the wire, operation by operation. Pure.
+//! Reported times compared with those on the wire, operation by operation. Pure.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::Spread;
 use trace::on_wire::TimePairs;
 
-/// How far reported times may be from those on the wire, in microseconds.
+/// Largest deviations of reported times from those on the wire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
-    /// The median difference, up or down.
+    /// Median difference, in either direction.
     pub p50: f64,
-    /// What 99 of 100 differences stay within, up or down.
+    /// Bound that 99 of 100 differences stay within, in either direction.
     pub p99: f64,
 }
 
-/// Whether figures are what was wanted.
+/// Result of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attainment {
-    /// They are.
+    /// Met.
     Ok,
-    /// They are not.
+    /// Missed.
     Missed,
-    /// Nothing was demanded.
+    /// No requirement.
     None,
 }
 
 impl Attainment {
-    /// Of a condition.
+    /// Result of a condition.
     pub fn of(holds: bool) -> Attainment {
         if holds {
             Attainment::Ok
@@ -36,7 +36,7 @@ impl Attainment {
         }
     }
 
-    /// For a table.
+    /// Text for a table.
     pub fn name(self) -> &'static str {
         match self {
             Attainment::Ok => "ok",
@@ -46,8 +46,8 @@ impl Attainment {
     }
 }
 
-/// Every operation has its time on the wire, and the differences are small enough. Of nothing measured nothing
-/// good is said.
+/// Met if every operation has its time on the wire, and the differences are small enough. Without
+/// measurements, missed.
 pub fn judge(pairs: &TimePairs, wanted: Tolerance) -> Attainment {
     let median = Spread::of(&pairs.difference).map(|spread| spread.p50.abs());
     let holds = match (median, pairs.within()) {

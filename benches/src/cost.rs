@@ -1,8 +1,9 @@
-//! What a request costs the client's processor, beside other load generators and the bare minimum.
+//! Processor time of the client per request, compared with other load generators and the bare
+//! minimum.
 //!
-//! Every client makes the same requests to the same server, round by round. Within a round they
-//! follow one another, in an order that changes from round to round, so that what drifts on the
-//! machine meets them all; each is compared with the floor of its own round.
+//! Every client sends the same requests to the same server, round by round. Within a round the
+//! clients follow one another, in an order that changes from round to round, so that drift of the
+//! machine affects all of them; each is compared with the floor of its own round.
 
 use std::env;
 use std::process::Command;
@@ -23,11 +24,11 @@ use crate::table::{BenchTable, micros};
 /// Kept connections of every client.
 const CONNECTIONS: u32 = 64;
 
-/// How far above another client's a median may be that is called at most as much, if its interval is not
-/// above it.
+/// Factor by which a median may exceed another client's and still count as "at most as much", if
+/// its interval is not above it.
 const LITTLE_MORE: f64 = 1.05;
 
-/// How much is done.
+/// Size of the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct CostSize {
     pub(crate) rounds: usize,
@@ -36,14 +37,14 @@ pub struct CostSize {
 }
 
 impl CostSize {
-    /// What the documents show.
+    /// The size for the documents.
     pub const FULL: CostSize = CostSize {
         rounds: 11,
         requests: 150_000,
         starts: 21,
     };
 
-    /// A first look.
+    /// A short version.
     pub const QUICK: CostSize = CostSize {
         rounds: 3,
         requests: 20_000,
@@ -51,31 +52,31 @@ impl CostSize {
     };
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CostReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
-    /// Requests of each client in each round; of wrk about as many.
+    /// Requests of each client in each round; approximately for wrk.
     pub requests: u64,
-    /// The clients, the floor first.
+    /// The clients, starting with the floor.
     pub clients: Vec<CostClient>,
-    /// `prestan load` with a single request: what it costs to start and to end.
+    /// `prestan load` with a single request: the cost of start and end.
     pub start: Start,
 }
 
 /// The same with HTTP/2 in clear text, with one stream at a time on each connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Http2CostReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
     /// Requests of each client in each round.
     pub requests: u64,
-    /// The clients, h2load first.
+    /// The clients, starting with h2load.
     pub clients: Vec<StreamClient>,
 }
 
@@ -84,15 +85,15 @@ pub struct Http2CostReport {
 pub struct CostClient {
     /// Its name.
     pub name: String,
-    /// Processor time a request, in microseconds.
+    /// Processor time per request, in microseconds.
     pub cpu: Median,
-    /// The same as a multiple of the floor's, round by round.
+    /// Multiple of the floor's, round by round.
     pub of_floor: Median,
-    /// The same as a multiple of wrk's, where that is installed.
+    /// Multiple of wrk's, if installed.
     pub of_wrk: Option<Median>,
-    /// Requests a second of wall time, start and end included.
+    /// Requests per second of wall time, including start and end.
     pub per_second: Median,
-    /// What it is held to, and whether it holds.
+    /// Requirements and their results.
     pub wanted: Vec<(String, Attainment)>,
 }
 
@@ -101,17 +102,17 @@ pub struct CostClient {
 pub struct StreamClient {
     /// Its name.
     pub name: String,
-    /// Processor time a request, in microseconds.
+    /// Processor time per request, in microseconds.
     pub cpu: Median,
-    /// The same as a multiple of h2load's, round by round.
+    /// Multiple of h2load's, round by round.
     pub of_h2load: Median,
-    /// Requests a second of wall time, start and end included.
+    /// Requests per second of wall time, including start and end.
     pub per_second: Median,
-    /// At most as much as h2load; nothing is demanded of the kernel's clock.
+    /// At most as much as h2load; no requirement for the kernel's clock.
     pub verdict: Attainment,
 }
 
-/// What it costs to start and to end.
+/// Cost of start and end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Start {
     /// Processor time, in milliseconds.
@@ -128,7 +129,7 @@ enum CostContender {
     Peer(Peer),
 }
 
-/// What one run of a client told.
+/// Result of one run of a client.
 #[derive(Debug, Clone, Copy)]
 struct CostTurn {
     cpu_us: f64,
@@ -139,18 +140,18 @@ pub(crate) struct CostBench<'a> {
     prestan: &'a Prestan,
     server: &'a BenchServer,
     requests: u64,
-    /// As many as wrk needs for about the same number of requests.
+    /// Duration in which wrk sends about the same number of requests.
     seconds: u64,
 }
 
 /// Measures everything.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     let nginx = BenchServer::nginx()?;
     let mut bench = CostBench::of(prestan, &nginx, size);
-    // The first run is not measured; it warms the server up and tells how fast it is.
+    // The first run is not measured; it warms up the server and shows how fast it is.
     let pace = bench.turn(CostContender::Floor)?.per_second;
     bench.seconds = (size.requests as f64 / pace).round().max(1.0) as u64;
     let contenders = contenders();
@@ -167,14 +168,14 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     })
 }
 
-/// Measures what HTTP/2 costs.
+/// Measures the cost of HTTP/2.
 ///
 /// # Errors
-/// Where a program is missing, h2load included, or fails.
+/// A program (including h2load) is missing or fails.
 pub fn run_http2(prestan: &Prestan, size: CostSize) -> Result<Http2CostReport> {
     let nginx = BenchServer::nginx_http2()?;
     let bench = CostBench::of(prestan, &nginx, size);
-    // As there: to warm the server up.
+    // Warms up the server.
     bench.turn(CostContender::Peer(Peer::H2load))?;
     let turns = bench.rounds("cost of HTTP/2", size.rounds, &HTTP2_CONTENDERS)?;
     let mut machine = BenchMachine::this();
@@ -198,7 +199,7 @@ fn contenders() -> Vec<CostContender> {
     ours.into_iter().chain(peers).collect()
 }
 
-/// A rotation that begins elsewhere in every round and runs backwards in every second.
+/// A rotation with another start in every round, and reversed in every second.
 pub(crate) fn order(round: usize, count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).map(|place| (place + round) % count).collect();
     if round % 2 == 1 {
@@ -234,7 +235,7 @@ impl<'a> CostBench<'a> {
         }
     }
 
-    /// Processor time a request, in microseconds.
+    /// Processor time per request, in microseconds.
     pub(crate) fn cost_of(&self, clock: RequestedClock) -> Result<f64> {
         Ok(self.turn(CostContender::Prestan(clock))?.cpu_us)
     }
@@ -282,7 +283,7 @@ impl<'a> CostBench<'a> {
         })
     }
 
-    /// This program again, as the floor.
+    /// This program as the floor.
     fn floor(&self) -> Result<Command> {
         let ourselves = env::current_exe().context("find this program")?;
         let mut command = Command::new(ourselves);
@@ -315,7 +316,7 @@ impl<'a> CostBench<'a> {
     }
 }
 
-/// Of [`HTTP2_CONTENDERS`], in their order.
+/// Results of [`HTTP2_CONTENDERS`], in order.
 fn streams(turns: &[Vec<CostTurn>]) -> Vec<StreamClient> {
     let cost = |turns: &[CostTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let Some(base) = turns.first().map(|turns| cost(turns)) else {
@@ -342,7 +343,7 @@ fn streams(turns: &[Vec<CostTurn>]) -> Vec<StreamClient> {
     clients.collect()
 }
 
-/// `None` where there was no round.
+/// `None` without rounds.
 fn clients(contenders: &[CostContender], turns: &[Vec<CostTurn>]) -> Option<Vec<CostClient>> {
     let cost = |turns: &[CostTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let position = |wanted| contenders.iter().position(|&contender| contender == wanted);
@@ -397,7 +398,7 @@ fn wanted(
 }
 
 impl CostReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
@@ -439,7 +440,7 @@ impl CostReport {
 }
 
 impl Http2CostReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
@@ -531,7 +532,7 @@ mod tests {
         // With either clock.
         assert_eq!(cheaper, [none, ok, ok]);
         assert_eq!(verdicts([1.2; 6]), [none, missed, missed]);
-        // As much, for all that is known; more, and surely; and too much more.
+        // The same within the uncertainty; more, with certainty; and far too much.
         assert_eq!(verdicts([0.9, 1.03, 1.03, 1.03, 1.03, 1.1])[1], ok);
         assert_eq!(verdicts([1.02, 1.03, 1.03, 1.03, 1.03, 1.1])[1], missed);
         assert_eq!(verdicts([0.9, 1.06, 1.06, 1.06, 1.06, 1.1])[1], missed);

@@ -1,5 +1,5 @@
-//! Tables of the last benchmarks, put into pages between marks:
-//! `<!-- bench:cost -->` ... `<!-- /bench:cost -->`.
+//! Tables of the last benchmarks, put into pages between marks: `<!-- bench:cost -->` ... `<!--
+//! /bench:cost -->`.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::table::BenchTable;
 /// The pages that may have marks, each in one of them, from the root of the project.
 const PAGES: [&str; 3] = ["README.md", "docs/ACCURACY.md", "docs/COST.md"];
 
-/// Replaces what stands between the marks of a benchmark, in the page that has them.
+/// Replaces the text between the marks of a benchmark, in the page that has them.
 ///
 /// # Errors
-/// Where no page has the marks, or a page cannot be read or written.
+/// No page has the marks, or a page cannot be read or written.
 pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> Result<()> {
     let tables: Vec<_> = tables.iter().map(BenchTable::markdown).collect();
     let below = if below.is_empty() {
@@ -47,7 +47,7 @@ fn closing(name: &str) -> String {
     format!("<!-- /bench:{name} -->")
 }
 
-/// A page with the new text; `None` where it has no marks.
+/// A page with the new text; `None` without marks.
 fn between(page: &str, name: &str, text: &str) -> Result<Option<String>> {
     let (opening, closing) = (opening(name), closing(name));
     let Some((before, rest)) = page.split_once(&opening) else {

@@ -1,9 +1,9 @@
-//! The least that a client can do: an event loop that sends a request, reads the response to its
-//! end, and sends the next.
+//! The minimal client: an event loop that sends a request, reads the response to its end, and sends
+//! the next.
 //!
 //! One thread, edge-triggered epoll, no clock, no allocation once it runs, one `send` and one
-//! `recv` a request. It runs as a process of its own, so that its processor time can be told like
-//! that of any other.
+//! `recv` per request. It is a process of its own, so that its processor time is measured like that
+//! of any other client.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -13,18 +13,18 @@ use memchr::memmem;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-/// What an event says of a connection that will have no more of them.
+/// Events of a connection that has ended.
 const ENDED: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
 
-/// Room for a response head and a small body; more than one `recv` takes the rest.
+/// Bytes for a response head and a small body; further `recv` calls read the rest.
 const ROOM: usize = 8 * 1024;
 
-/// GETs a path that many times over that many connections.
+/// Sends `requests` GETs of a path over `connections` connections.
 ///
 /// # Errors
-/// Where the server ends a connection, or answers anything but 200 with a `Content-Length`.
+/// The server ends a connection, or its response is not 200 with a `Content-Length`.
 pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) -> Result<()> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\n\r\n").into_bytes();
     let epoll = epoll::create(CreateFlags::CLOEXEC).context("create an epoll instance")?;
@@ -75,7 +75,7 @@ struct FloorConnection {
     room: Box<[u8; ROOM]>,
     /// Bytes of the head so far, while it is not complete.
     head: usize,
-    /// Bytes of the body that have not come; `None` before the head is complete.
+    /// Bytes of the body that have not arrived; `None` before the head is complete.
     missing: Option<usize>,
 }
 
@@ -98,8 +98,8 @@ impl FloorConnection {
         Ok(())
     }
 
-    /// Takes what has come; true when the response is complete. Of a connection that has ended
-    /// there will be no other event.
+    /// Reads available bytes; true if the response is complete. A connection that has ended has no
+    /// further events.
     fn hear(&mut self, has_ended: bool) -> Result<bool> {
         loop {
             let room = &mut self.room[self.head..];
@@ -119,7 +119,7 @@ impl FloorConnection {
         }
     }
 
-    /// Accounts for that many bytes more in the room; true when the response is complete.
+    /// Counts further bytes in the buffer; true if the response is complete.
     fn take(&mut self, count: usize) -> Result<bool> {
         let missing = match self.missing {
             Some(missing) => missing.checked_sub(count),
@@ -144,7 +144,7 @@ impl FloorConnection {
     }
 }
 
-/// What the head of a response says; its last line ends with CR LF as well.
+/// Parses the head of a response; its last line ends with CR LF as well.
 fn content_length(head: &[u8]) -> Result<usize> {
     const NAME: &[u8] = b"\r\nContent-Length: ";
     if !head.starts_with(b"HTTP/1.1 200") {

@@ -1,5 +1,5 @@
-//! What looking inside of a server does to its response times: the same tests with `--pid` and without, in turns; with it also
-//! as a user whom the kernel does not tell of all threads of a process together.
+//! Effect of `--inside` on response times: the same tests with and without `--pid`, in turns; also
+//! as a user who may not read counters of whole processes.
 
 use std::collections::BTreeMap;
 
@@ -19,17 +19,17 @@ use crate::table::BenchTable;
 
 /// The servers: one with two processes, and one with two hundred threads.
 const SERVERS: [&str; 2] = ["nginx", "apache"];
-/// Tests that both have. PUT takes turns with DELETE, so that counters are read at each of them.
+/// Tests of both servers. PUT alternates with DELETE, so that counters are read at each of them.
 const TESTS: [&str; 2] = ["Put1K", "Get1K"];
-/// The most that looking may cost, as a factor of response times.
+/// Largest acceptable factor of response times.
 const AT_MOST: f64 = 1.01;
-/// Whoever lacks this right reads two files of each thread.
+/// Without this capability, two files of each thread are read.
 const OF_TASK_STATS: &str = "net_admin";
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct InsideReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
@@ -46,17 +46,17 @@ pub struct WatchedTest {
     pub server: String,
     /// The test.
     pub test: String,
-    /// Median of the response times when nobody looks, in microseconds.
+    /// Median of the response times without `--pid`, in microseconds.
     pub without_us: Median,
-    /// Medians when somebody does, as a multiple of those, round by round.
+    /// Medians with `--pid`, as a multiple of those, round by round.
     pub of_without: Median,
-    /// The same where two files of each thread are read.
+    /// The same when two files of each thread are read.
     pub by_thread: Median,
-    /// Whether it is cheap enough for root.
+    /// Result of the requirement for root.
     pub verdict: Attainment,
 }
 
-/// How it is looked into a server.
+/// Ways of looking into a server.
 #[derive(Debug, Clone, Copy)]
 enum Look {
     Not,
@@ -64,7 +64,7 @@ enum Look {
     ByThread,
 }
 
-/// In this order they are measured and found.
+/// Order of measurements and results.
 const LOOKS: [Look; 3] = [Look::Not, Look::AsRoot, Look::ByThread];
 
 /// The medians of each round, by [`LOOKS`].
@@ -73,7 +73,7 @@ type FoundMedians = [Vec<BTreeMap<String, f64>>; LOOKS.len()];
 /// Measures everything.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<InsideReport> {
     let (rounds, requests) = size.of((101, 400), (5, 100));
     let mut machine = BenchMachine::this();
@@ -83,7 +83,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<InsideReport> {
         let server = RealServer::start(recipe)?;
         machine.add(&format!("{name} {}", server.installed().version));
         let measure = |look: Look| medians(prestan, &server, requests, look);
-        // Not measured: it warms the server up.
+        // Not measured: warms up the server.
         measure(Look::Not)?;
         let mut found = FoundMedians::default();
         for round in 0..rounds {
@@ -154,7 +154,7 @@ fn watched(server: &str, found: &FoundMedians) -> Result<Vec<WatchedTest>> {
 }
 
 impl InsideReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

@@ -1,19 +1,19 @@
-//! What the project says about itself as a measuring instrument, measured.
+//! Benchmarks of Prestan as a measuring instrument.
 //!
 //! | benchmark | question |
 //! |---|---|
 //! | [`accuracy`] | how far are reported times from those on the wire? |
-//! | [`cost`] | what does a request cost the client's processor? |
+//! | [`cost`] | how much processor time does a request cost the client? |
 //! | [`pages`] | and a file of a page? |
 //! | [`scale`] | what do ten thousand users cost, and how punctual is a schedule? |
 //! | [`suite`] | how much of a suite's time is the server's? |
 //! | [`threads`] | do more worker threads help beside a server on the same machine? |
-//! | [`verdicts`] | is what comparisons say right? |
+//! | [`verdicts`] | are comparisons right? |
 //! | [`verify`] | what does it cost to verify responses? |
 //!
 //! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
-//! What is pure (exchanges to differences, statistics) is apart from what acts, and tested without a
-//! network.
+//! Pure code (exchanges to differences, statistics) is separate from code that acts, and tested
+//! without a network.
 
 pub mod accuracy;
 pub mod branches;
@@ -39,17 +39,17 @@ pub mod threads;
 pub mod verdicts;
 pub mod verify;
 
-/// How much is done.
+/// Size of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub enum BenchSize {
-    /// What the documents show.
+    /// The size for the documents.
     Full,
-    /// A first look.
+    /// A short version.
     Quick,
 }
 
 impl BenchSize {
-    /// The one or the other.
+    /// Chooses a value by size.
     pub fn of<T>(self, full: T, quick: T) -> T {
         match self {
             BenchSize::Full => full,

@@ -14,17 +14,17 @@ pub struct Prestan {
     program: PathBuf,
 }
 
-/// Which clock is asked for.
+/// The requested clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedClock {
-    /// The kernel's stamps.
+    /// The kernel's time stamps.
     Kernel,
     /// Clock readings beside the system calls.
     User,
 }
 
 impl RequestedClock {
-    /// As on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             RequestedClock::Kernel => "kernel",
@@ -35,8 +35,8 @@ impl RequestedClock {
 
 /// Runs a command line of Prestan to its end.
 ///
-/// Status 3 says that the generator was the bottleneck, so that the figures are not those of the
-/// server. On two cores it is right about that; here the figures of interest are the generator's.
+/// Status 3 means that the load generator was the bottleneck, so the figures do not describe the
+/// server. That is true on two cores; here the figures of interest are those of the load generator.
 ///
 /// # Errors
 /// As [`child::run_until`].
@@ -49,15 +49,15 @@ pub fn run(command: &mut Command) -> Result<FinishedChild> {
 pub struct Closed<'a> {
     /// `GET` or `PUT`.
     pub method: &'a str,
-    /// What is requested.
+    /// URL of the request.
     pub url: &'a str,
     /// Connections, each with one request at a time.
     pub users: u32,
     /// Operations of all users together.
     pub requests: u64,
-    /// Which clock.
+    /// The clock.
     pub clock: RequestedClock,
-    /// As which version of HTTP; with HTTP/2 one stream at a time.
+    /// Version of HTTP; with HTTP/2 one stream at a time.
     pub version: HttpVersion,
 }
 
@@ -69,12 +69,12 @@ impl Prestan {
         }
     }
 
-    /// `prestan`, with nothing in the environment that would change what it does.
+    /// `prestan`, without environment variables that would change its behaviour.
     pub fn command(&self) -> Command {
         undisturbed(Command::new(&self.program))
     }
 
-    /// The same without a right of root, such as `net_admin` (capabilities(7)).
+    /// The same without a capability, such as `net_admin` (capabilities(7)).
     pub fn command_without(&self, right: &str) -> Command {
         let mut command = Command::new("setpriv");
         for kind in ["--bounding-set", "--inh-caps"] {
@@ -103,7 +103,7 @@ impl Prestan {
         command
     }
 
-    /// `prestan load` by a schedule of that rate.
+    /// `prestan load` with a schedule of that rate.
     pub fn open(&self, url: &str, rate: u32, connections: u32, seconds: u32) -> Command {
         let mut command = self.command();
         command
@@ -116,7 +116,7 @@ impl Prestan {
     }
 }
 
-/// Without what the environment would change.
+/// Removes environment variables that would change the behaviour.
 fn undisturbed(mut command: Command) -> Command {
     for name in ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"] {
         command.env_remove(name);

@@ -1,4 +1,4 @@
-//! Facts without which a figure says nothing.
+//! Machine and programs, without which figures are meaningless.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ pub struct BenchMachine {
     pub kernel: String,
     /// Model of the processor.
     pub cpu: String,
-    /// Cores that we may use.
+    /// Available cores.
     pub cores: usize,
     /// Programs and their versions.
     pub programs: BTreeMap<String, String>,
@@ -36,7 +36,7 @@ impl BenchMachine {
         }
     }
 
-    /// Adds a program; its version is what comes behind its name.
+    /// Adds a program; its version follows its name.
     pub fn add(&mut self, version: &str) {
         let (name, version) = version.split_once(' ').unwrap_or((version, "unknown"));
         self.programs.insert(name.to_owned(), version.to_owned());

@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`: see the library for what is measured.
+//! `cargo xtask bench NAME`: see the library for the benchmarks.
 
 use std::env;
 use std::fs;
@@ -31,17 +31,17 @@ struct BenchArgs {
 enum What {
     /// Reported times beside those on the wire
     Accuracy(Versions),
-    /// Whether comparisons see what a branch of a server does more inside
+    /// Detection of additional work in a branch of a server
     Branches(How),
-    /// Processor time a request, beside other tools
+    /// Processor time per request, beside other tools
     Cost {
         #[command(flatten)]
         versions: Versions,
-        /// Instead beside this program, another build of Prestan
+        /// Compare with another build of Prestan instead of other tools
         #[arg(long, conflicts_with = "http2")]
         beside: Option<PathBuf>,
     },
-    /// Processor time a file of a page, beside other tools
+    /// Processor time per file of a page, beside other tools
     Pages(How),
     /// Many users, and a schedule
     Scale {
@@ -51,15 +51,15 @@ enum What {
         #[arg(long)]
         full: bool,
     },
-    /// What looking inside of a server does to its response times
+    /// Effect of looking inside of a server on its response times
     Inside(How),
     /// How much of a suite's time is the server's
     Suite(How),
-    /// One worker thread beside several, where the server is on the same machine
+    /// One worker thread beside several, with the server on the same machine
     Threads(How),
-    /// Whether comparisons are right
+    /// Correctness of comparisons
     Verdicts(How),
-    /// What verifying responses costs, in pages a second
+    /// Cost of verifying responses, in pages per second
     Verify(How),
     /// The server that `verdicts` compares
     Serve {
@@ -68,7 +68,7 @@ enum What {
         /// The test whose requests take longer
         #[arg(long, requires = "by_ns")]
         slow: Option<String>,
-        /// By how many nanoseconds
+        /// Additional time in nanoseconds
         #[arg(long)]
         by_ns: Option<u64>,
     },
@@ -102,7 +102,7 @@ struct How {
     /// Measure much less
     #[arg(long)]
     quick: bool,
-    /// Measure nothing; put the tables of the last time into README.md, docs/ACCURACY.md and docs/COST.md
+    /// Measure nothing; put the last tables into README.md, docs/ACCURACY.md and docs/COST.md
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
 }
@@ -237,7 +237,7 @@ impl How {
     }
 }
 
-/// Measures, prints and keeps, or puts what was kept into the pages.
+/// Measures, prints and saves, or puts saved results into the pages.
 fn perform<R: BenchReport>(
     name: &str,
     how: &How,
@@ -267,7 +267,7 @@ fn perform<R: BenchReport>(
     Ok(())
 }
 
-/// The directory of built programs, in which `prestan` is, too.
+/// Directory of built programs, including `prestan`.
 fn beside_us() -> Result<PathBuf> {
     let program = env::current_exe().context("find this program")?;
     let directory = program.parent().context("find this program's directory")?;

@@ -17,7 +17,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of nanoseconds, in any order; `None` of nothing.
+    /// Percentiles of nanoseconds, in any order; `None` without values.
     pub fn of(nanos: &[i64]) -> Option<Spread> {
         let mut sorted = nanos.to_vec();
         sorted.sort_unstable();
@@ -31,24 +31,24 @@ impl Spread {
     }
 }
 
-/// A median, and where the true one lies with at least 95 % confidence.
+/// A median with its interval of at least 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Median {
     /// The middle value, or the mean of the two in the middle.
     pub value: f64,
     /// Lower bound.
     pub low: f64,
-    /// Upper bound. Of fewer than six values the two bounds are minimum and maximum, which hold
-    /// the true median less often.
+    /// Upper bound. With fewer than six values the bounds are minimum and maximum, with less
+    /// confidence.
     pub high: f64,
 }
 
 impl Median {
-    /// Of values in any order; `None` of nothing.
+    /// Median of values in any order; `None` without values.
     ///
-    /// The bounds are those of the sign test: whether a value lies above the true median is the
-    /// toss of a coin, whatever the distribution, so the k-th smallest and k-th largest of n miss
-    /// it as often as n tosses show fewer than k heads, or fewer than k tails.
+    /// The bounds are those of the sign test: a value is above the true median with probability
+    /// 1/2, whatever the distribution, so the k-th smallest and k-th largest of n miss it as often
+    /// as n coin tosses show fewer than k heads, or fewer than k tails.
     pub fn of(values: &[f64]) -> Option<Median> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -77,7 +77,7 @@ fn fewer_heads(n: usize, k: usize) -> f64 {
     sum
 }
 
-/// Total length of what intervals cover together, in any order.
+/// Total length covered by intervals, in any order.
 pub fn covered(intervals: &[(i64, i64)]) -> i64 {
     let mut sorted = intervals.to_vec();
     sorted.sort_unstable();
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_median_is_that_of_the_sign_test() {
-        // Tables: of 5 nothing narrower than the range (93.75 %), of 6 to 8 the range, of 9 to 11
-        // the second, of 12 the third.
+        // Tables: for n = 5 nothing narrower than the range (93.75 %), for 6 to 8 the range, for 9
+        // to 11 the second, for 12 the third.
         for (n, k) in [(1, 1), (5, 1), (7, 1), (8, 1), (9, 2), (11, 2), (12, 3)] {
             let values: Vec<f64> = (1..=n).map(f64::from).collect();
             let median = Median::of(&values).unwrap();

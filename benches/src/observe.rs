@@ -1,4 +1,4 @@
-//! Something is done while its packets are captured.
+//! Captures the packets of an action.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -12,17 +12,19 @@ use trace::{AnalysisLimits, TracedRequest};
 /// Memory of the kernel for packets that are not yet written: those of a second or more.
 const RING: usize = 64 << 20;
 
-/// Longest headers of a packet (Ethernet, IP and TCP with all options), and room for the head of a request.
+/// Longest headers of a packet (Ethernet, IP and TCP with all options), and space for the head of a
+/// request.
 const KEPT: u32 = 14 + 60 + 60 + 1024;
 
 /// Connections whose requests are read at the same time.
 const CONNECTIONS: usize = 4096;
 
-/// Does something that makes requests to this port of loopback, and gives what it says and the requests, in the order
-/// of their first bytes. The packets are recorded and read as `prestan capture` and `prestan analyze` do it.
+/// Calls `act`, which makes requests to this port of loopback. Returns its result and the requests,
+/// in the order of their first bytes. The packets are recorded and read as by `prestan capture` and
+/// `prestan analyze`.
 ///
 /// # Errors
-/// Where it fails, where packets cannot be captured, and where any was lost.
+/// `act` fails, packets cannot be captured, or some were lost.
 pub fn observe<T>(port: u16, act: impl FnOnce() -> Result<T>) -> Result<(T, Vec<TracedRequest>)> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("packets.pcapng");

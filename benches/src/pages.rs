@@ -1,9 +1,9 @@
-//! What a file of a page costs the client's processor, beside load generators that fetch the same
-//! files over as many connections.
+//! Processor time of the client per file of a page, compared with load generators that fetch the
+//! same files over as many connections.
 //!
-//! wrk and h2load know no pages: they go through a list in which every file stands as often as the
-//! weights say, one request after the other on each connection, which is what a child of WebSTONE
-//! does between two draws. Round by round, as in `cost`.
+//! wrk and h2load have no pages: they go through a list in which every file occurs in proportion to
+//! its weight, one request after the other on each connection, like a child of WebSTONE between two
+//! draws. Round by round, as in `cost`.
 
 use std::fs;
 use std::path::Path;
@@ -28,13 +28,13 @@ use crate::table::{BenchTable, micros};
 const MIX: &str = "general";
 /// Kept connections of every client: the children.
 const CHILDREN: u32 = 24;
-/// What a file may cost, as a multiple of the cheapest other one.
+/// Largest acceptable cost of a file, as a multiple of the cheapest other tool.
 const AT_MOST: f64 = 1.1;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PagesReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
@@ -49,13 +49,13 @@ pub struct PagesReport {
 pub struct PagesClient {
     /// Its name.
     pub name: String,
-    /// Processor time a file, in microseconds.
+    /// Processor time per file, in microseconds.
     pub cpu: Median,
-    /// The same as a multiple of that of the cheapest of the others, round by round.
+    /// Multiple of the cheapest other tool, round by round.
     pub of_cheapest: Option<Median>,
-    /// Pages a second.
+    /// Pages per second.
     pub per_second: Median,
-    /// Whether the cost is what is wanted.
+    /// Result of the requirement.
     pub verdict: Option<Attainment>,
 }
 
@@ -75,7 +75,7 @@ impl PagesContender {
     }
 }
 
-/// What one run of a client told.
+/// Result of one run of a client.
 #[derive(Debug, Clone, Copy)]
 struct PagesTurn {
     cpu_us: f64,
@@ -89,7 +89,7 @@ struct PagesBench<'a> {
     seconds: u64,
 }
 
-/// The files of the mix as often as the weights say.
+/// The files of the mix in proportion to their weights.
 struct List<'a> {
     directory: &'a Path,
     files_per_page: f64,
@@ -98,7 +98,7 @@ struct List<'a> {
 /// Measures everything.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<PagesReport> {
     let (rounds, seconds) = size.of((11, 5), (3, 1));
     let nginx = BenchServer::nginx()?;
@@ -121,7 +121,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<PagesReport> {
         .into_iter()
         .chain(peers.iter().copied().map(PagesContender::Peer))
         .collect();
-    // Not measured: it warms the server up.
+    // Not measured: warms up the server.
     bench.turn(contenders[0])?;
     let mut turns: Vec<Vec<PagesTurn>> = vec![Vec::new(); contenders.len()];
     for round in 0..rounds {
@@ -142,11 +142,11 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<PagesReport> {
 }
 
 impl<'a> List<'a> {
-    /// Writes it for both programs.
+    /// Writes the list for both programs.
     fn write(directory: &'a Path, url: &str) -> Result<List<'a>> {
         let mix = webstone::Mix::find(MIX).context("the mix")?.list();
         let (mut paths, mut pages) = (Vec::new(), 0);
-        // Weights are whole hundredths. Pages are spread evenly, as a shuffled deck is.
+        // Weights are whole hundredths. Pages are spread evenly, like a shuffled deck.
         let mut dealt = vec![0.0; mix.pages.len()];
         for turn in 1..=100 {
             let behind =
@@ -244,7 +244,7 @@ impl PagesBench<'_> {
     }
 }
 
-/// `None` where there was no round.
+/// `None` without rounds.
 fn clients(contenders: &[PagesContender], turns: &[Vec<PagesTurn>]) -> Option<Vec<PagesClient>> {
     let cost = |turns: &[PagesTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let rounds = turns.first()?.len();
@@ -277,7 +277,7 @@ fn clients(contenders: &[PagesContender], turns: &[Vec<PagesTurn>]) -> Option<Ve
 }
 
 impl PagesReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

@@ -1,5 +1,5 @@
-//! Other load generators: their command lines, and what they say. Those that are not installed are
-//! left out.
+//! Other load generators: their command lines and output. Programs that are not installed are left
+//! out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use testbed::real::{find_program, tool_cache};
 pub enum Peer {
     /// One thread with an event loop, in C.
     Wrk,
-    /// Of nghttp2, the only one that speaks HTTP/2 in clear text.
+    /// Of nghttp2, the only one with HTTP/2 in clear text.
     H2load,
     /// In Rust, on hyper.
     Oha,
@@ -25,30 +25,30 @@ pub enum Peer {
     K6,
 }
 
-/// What k6 is to run: it has no command line for a GET.
+/// Script of k6, which has no command line for a GET.
 const K6_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/k6.js");
 
-/// What it is to do.
+/// The job of a load generator.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerJob<'a> {
-    /// What to GET.
+    /// URL of the GET.
     pub url: &'a str,
     /// Kept connections.
     pub connections: u32,
-    /// Requests in all.
+    /// Total number of requests.
     pub requests: u64,
-    /// The same as whole seconds, for those that count no requests.
+    /// The same as whole seconds, for tools that do not count requests.
     pub seconds: u64,
-    /// As which version of HTTP; with HTTP/2 one stream at a time.
+    /// Version of HTTP; with HTTP/2 one stream at a time.
     pub version: HttpVersion,
 }
 
-/// What it says itself.
+/// Figures that it reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeerFigures {
-    /// Requests it made.
+    /// Number of its requests.
     pub requests: u64,
-    /// Median and 99th percentile in microseconds, where it says them.
+    /// Median and 99th percentile in microseconds, if reported.
     pub p50_p99_us: Option<(f64, f64)>,
 }
 
@@ -75,13 +75,13 @@ impl Peer {
         }
     }
 
-    /// Those that are installed.
+    /// Installed tools.
     pub fn installed() -> impl Iterator<Item = Peer> {
         let all = Peer::ALL.into_iter();
         all.filter(|peer| peer.program().is_some())
     }
 
-    /// Where its program is, if it is installed.
+    /// Path of its program, if installed.
     pub(crate) fn program(self) -> Option<PathBuf> {
         let cached = tool_cache().map(|cache| cache.join("bin").join(self.name()));
         cached
@@ -89,13 +89,13 @@ impl Peer {
             .or_else(|| find_program(self.name()))
     }
 
-    /// `wrk 4.1.0`; `hey` does not tell.
+    /// `wrk 4.1.0`; `hey` has no option for it.
     pub fn version(self) -> String {
         let argument = match self {
             Peer::Ab => "-V",
             Peer::Wrk => "-v",
             Peer::H2load | Peer::Oha | Peer::K6 => "--version",
-            // It would take it for its URL; Debian knows.
+            // Its argument would be a URL; the version is that of the Debian package.
             Peer::Hey => return format!("hey {}", debian_version("hey")),
         };
         let output = self
@@ -111,11 +111,11 @@ impl Peer {
         format!("{} {}", self.name(), version.unwrap_or("unknown"))
     }
 
-    /// Its command line, with one thread where it has a choice. With a log it is asked for its
-    /// times as exactly as it can tell, there or on standard output.
+    /// Its command line, with one thread if that is an option. With a log, it reports its times
+    /// with the highest precision, there or on standard output.
     ///
     /// # Errors
-    /// Where it is not installed.
+    /// It is not installed.
     pub fn command(self, job: PeerJob<'_>, log: Option<&Path>) -> Result<Command> {
         let program = self.program();
         let program = program.with_context(|| format!("{} is not installed", self.name()))?;
@@ -170,10 +170,10 @@ impl Peer {
         Ok(command)
     }
 
-    /// Reads what it printed, its log included.
+    /// Parses its output and its log.
     ///
     /// # Errors
-    /// Where that is not what this version of it is known to print.
+    /// The output is not in the known format.
     pub fn said(self, stdout: &str, job: PeerJob<'_>) -> Result<PeerFigures> {
         let said = match self {
             Peer::Wrk => wrk(stdout),
@@ -198,7 +198,7 @@ fn debian_version(package: &str) -> String {
     }
 }
 
-/// The first word of the line that begins so, behind that beginning.
+/// The first word after the beginning of a line.
 fn after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     let mut lines = text.lines().map(str::trim_start);
     let rest = lines.find_map(|line| line.strip_prefix(beginning))?;
@@ -224,7 +224,7 @@ fn time_us(text: &str) -> Option<f64> {
     })
 }
 
-/// Its log has a line a request: start, status, microseconds.
+/// Its log has one line per request: start, status, microseconds.
 fn h2load(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("finished in").then_some(())?;
     let times = stdout.lines().filter_map(|line| {
@@ -246,7 +246,7 @@ fn oha(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     })
 }
 
-/// With CSV a line a request, seconds first; otherwise a summary.
+/// With CSV one line per request, seconds first; otherwise a summary.
 fn hey(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     let times = stdout.lines().filter_map(|line| {
         let seconds: f64 = line.split_once(',')?.0.parse().ok()?;
@@ -258,7 +258,7 @@ fn hey(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     })
 }
 
-/// Its CSV has a line a percentile, in milliseconds.
+/// Its CSV has one line per percentile, in milliseconds.
 fn ab(stdout: &str) -> Option<PeerFigures> {
     let time = |share: &str| Some(after(stdout, share)?.parse::<f64>().ok()? * 1e3);
     Some(PeerFigures {
@@ -267,11 +267,11 @@ fn ab(stdout: &str) -> Option<PeerFigures> {
     })
 }
 
-/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary. What it shows
-/// its users as the response time is `http_req_duration`: sending, waiting and receiving, without connecting.
+/// Its export is a document of all metrics, in milliseconds; without one, it prints a summary. Its
+/// response time is `http_req_duration`: sending, waiting and receiving, without connecting.
 fn k6(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
     stdout.contains("http_req_duration").then_some(())?;
-    // The export begins a line; a row of the summary is called `{ expected_response:true }`.
+    // The export begins a line; a row of the summary is named `{ expected_response:true }`.
     let export = stdout.find("\n{").map(|start| &stdout[start..]);
     let export: Option<serde_json::Value> = export.map(serde_json::from_str).transpose().ok()?;
     let time = |share: &str| {

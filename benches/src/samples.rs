@@ -1,4 +1,4 @@
-//! What Prestan says of each operation.
+//! Prestan's report of each operation.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use trace::on_wire::ReportedTime;
 /// The operations of a run that are ok and have a response time.
 ///
 /// # Errors
-/// Where there is no such run, or it is damaged.
+/// There is no such run, or it is damaged.
 pub fn read(run: &Path) -> Result<Vec<ReportedTime>> {
     let what = || format!("read the run in {}", run.display());
     let recorded = rundir::open(run).with_context(what)?;
@@ -22,7 +22,8 @@ pub fn read(run: &Path) -> Result<Vec<ReportedTime>> {
 
 fn reported(sample: &Sample) -> Option<ReportedTime> {
     let moments = sample.moments;
-    // Not `response()`, which has no negative ones: that would be a difference to be seen here.
+    // Not `response()`, which is never negative: a negative time would be a relevant difference
+    // here.
     let response_ns = moments.first?.cast_signed() - moments.sent?.cast_signed();
     (sample.outcome == Outcome::Ok).then_some(ReportedTime {
         number: sample.number,

@@ -1,4 +1,4 @@
-//! What many users cost, in processor time and memory, and how punctual a schedule is kept.
+//! Cost of many users in processor time and memory, and accuracy of a schedule.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::numbers::Median;
 use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
 
-/// Open files of ten thousand connections, with something to spare, here and at the server.
+/// Open files of ten thousand connections, with a reserve, here and at the server.
 const FILES: u64 = 16 * 1024;
 
 /// Requests a second of the schedule.
@@ -27,7 +27,7 @@ const CONNECTIONS: u32 = 64;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
-/// How much is done.
+/// Size of the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct ScaleSize {
     users: &'static [u32],
@@ -37,7 +37,7 @@ pub struct ScaleSize {
 }
 
 impl ScaleSize {
-    /// What the documents show.
+    /// The size for the documents.
     pub const FULL: ScaleSize = ScaleSize {
         users: &[1, 10, 100, 1000, 10_000],
         requests: 150_000,
@@ -45,7 +45,7 @@ impl ScaleSize {
         seconds: 10,
     };
 
-    /// A first look.
+    /// A short version.
     pub const QUICK: ScaleSize = ScaleSize {
         users: &[1, 100, 1000],
         requests: 20_000,
@@ -54,10 +54,10 @@ impl ScaleSize {
     };
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScaleReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Requests of each run with users.
     pub requests: u64,
@@ -65,27 +65,27 @@ pub struct ScaleReport {
     pub users: Vec<ClosedLoop>,
     /// The schedule.
     pub schedule: OpenLoop,
-    /// Ten million operations, where they were asked for.
+    /// Ten million operations, if requested.
     pub long: Option<Long>,
 }
 
 /// A number of users.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ClosedLoop {
-    /// How many.
+    /// Number of users.
     pub users: u32,
-    /// Processor time a request in microseconds, without what it costs to connect.
+    /// Processor time per request in microseconds, without the cost of connecting.
     pub cpu: Median,
-    /// The same with everything.
+    /// The same including it.
     pub cpu_gross: Median,
-    /// Most memory, in bytes.
+    /// Peak memory in bytes.
     pub peak: Median,
 }
 
 /// An open loop.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct OpenLoop {
-    /// Operations planned a second.
+    /// Planned operations per second.
     pub rate: u32,
     /// Seconds.
     pub seconds: u32,
@@ -100,16 +100,16 @@ pub struct OpenLoop {
 pub struct Long {
     /// Operations.
     pub requests: u64,
-    /// Most memory, in bytes.
+    /// Peak memory in bytes.
     pub peak: u64,
     /// Wall time in seconds.
     pub seconds: f64,
 }
 
-/// Measures everything; with `long` that many operations in one run, too.
+/// Measures everything; with `long` also that many operations in one run.
 ///
 /// # Errors
-/// Where a program is missing or fails, and where so many files may not be open.
+/// A program is missing or fails, or not enough files may be open.
 pub fn run(prestan: &Prestan, size: ScaleSize, long: Option<u64>) -> Result<ScaleReport> {
     raise_open_files()?;
     let nginx = BenchServer::nginx()?;
@@ -149,7 +149,7 @@ fn measure(
     let mut cpu_gross = Vec::new();
     let mut peak = Vec::new();
     for _ in 0..size.rounds {
-        // A request of each user is the price of connecting, starting and ending.
+        // One request per user is the cost of connecting, starting and ending.
         let few = u64::from(users);
         let without = closed(prestan, nginx, users, few)?.cpu.as_secs_f64() * 1e6;
         let finished = closed(prestan, nginx, users, size.requests)?;
@@ -177,8 +177,8 @@ fn closed(
     let closed = nginx.get(users, requests, RequestedClock::User);
     let mut command = prestan.closed(closed, &save.path().join("run"));
     let finished = load::run(command.args(["--threads", "1"]))?;
-    // A child begins with the memory of its parent's peak on its account (`exec_mmap` in the
-    // kernel), so that one that never held as much would seem to.
+    // The peak memory of a child includes that of its parent at the start (`exec_mmap` in the
+    // kernel).
     let ours = child::run(&mut Command::new("true"))?.peak_bytes;
     if finished.peak_bytes <= ours {
         bail!(
@@ -203,7 +203,7 @@ fn schedule(prestan: &Prestan, url: &str, seconds: u32) -> Result<OpenLoop> {
     })
 }
 
-/// Median and 99th percentile of how late operations began, in microseconds.
+/// Median and 99th percentile of the lateness of operations, in microseconds.
 fn lateness(document: &Value) -> Option<(f64, f64)> {
     let lateness = &document["generator"][0]["lateness_us"];
     Some((lateness["p50"].as_f64()?, lateness["p99"].as_f64()?))
@@ -223,7 +223,7 @@ fn raise_open_files() -> Result<()> {
 }
 
 impl ScaleReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut wanted = BenchTable::new(
             "Scale, wanted and measured",
@@ -261,8 +261,8 @@ impl ScaleReport {
         table
     }
 
-    /// What each user adds to the memory of a run with one. A few add less than one run differs
-    /// from the next.
+    /// Memory that each user adds to a run with one user. A few users add less than the difference
+    /// between runs.
     fn kib_a_user(&self, users: &ClosedLoop) -> Option<f64> {
         let one = self.with(1).filter(|_| users.users >= 100)?;
         let more = users.peak.value - one.peak.value;
@@ -273,7 +273,7 @@ impl ScaleReport {
         self.users.iter().find(|one| one.users == users)
     }
 
-    /// What, measured, bound, verdict.
+    /// Name, measured value, bound, result.
     fn wanted(&self) -> Vec<(String, String, String, Attainment)> {
         let mut wanted = Vec::new();
         let mut add = |what: String, value: f64, unit: &str, bound: f64| {

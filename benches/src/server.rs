@@ -1,4 +1,4 @@
-//! The server that a client is measured against.
+//! The server under test.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,12 +29,12 @@ impl BenchServer {
     /// nginx with one worker.
     ///
     /// # Errors
-    /// Where it is missing or does not start.
+    /// The program is missing or does not start.
     pub fn nginx() -> Result<BenchServer> {
         BenchServer::start("nginx", &nginx_recipe()?, HttpVersion::Http11)
     }
 
-    /// The same with HTTP/2, and nothing else.
+    /// The same with HTTP/2 only.
     ///
     /// # Errors
     /// As [`BenchServer::nginx`].
@@ -44,10 +44,10 @@ impl BenchServer {
         BenchServer::start("nginx", &recipe, HttpVersion::Http2)
     }
 
-    /// Apache with HTTP/2, as everybody can start it.
+    /// Apache with HTTP/2, from its recipe.
     ///
     /// # Errors
-    /// Where it is missing or does not start.
+    /// The program is missing or does not start.
     pub fn apache_http2() -> Result<BenchServer> {
         let recipe = Recipe::with_parameters("apache,http=2").map_err(anyhow::Error::msg)?;
         BenchServer::start("apache", &recipe, HttpVersion::Http2)
@@ -100,7 +100,7 @@ impl BenchServer {
         }
     }
 
-    /// How HTTP is spoken to it.
+    /// Its version of HTTP.
     pub fn http(&self) -> HttpVersion {
         self.version
     }
@@ -119,7 +119,7 @@ impl BenchServer {
         format!("{} {}", self.program, self.server.installed().version)
     }
 
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Errors
     /// As [`port_of`].
@@ -132,7 +132,7 @@ impl BenchServer {
 /// The port in `http://127.0.0.1:PORT/path`.
 ///
 /// # Errors
-/// Where there is none.
+/// The URL has none.
 pub fn port_of(url: &str) -> Result<u16> {
     let host = url.split('/').nth(2);
     let port = host.and_then(|host| host.rsplit_once(':'));

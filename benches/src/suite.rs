@@ -1,10 +1,10 @@
-//! How much of a suite's time is the server's.
+//! Share of the server in a suite's time.
 //!
-//! The samples hold measured operations only, while set-up and clean-up are most of what a suite
-//! sends. So the packets are asked: a request is *at the server* from its last packet to the first
-//! of its response, and *outstanding* from its first packet to the last of its response, which
-//! includes the transfer of bodies. Both are covered time, overlaps counted once, as a share of
-//! the wall time of the whole process, its start and end included.
+//! Samples have measured operations only, while set-up and clean-up are most of a suite's requests.
+//! So packets are captured: a request is *at the server* from its last packet to the first of its
+//! response, and *outstanding* from its first packet to the last of its response, which includes
+//! the transfer of bodies. Both are covered time, overlaps counted once, as a share of the wall
+//! time of the whole process, including its start and end.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -21,17 +21,17 @@ use crate::server::port_of;
 use crate::table::BenchTable;
 use trace::TracedRequest;
 
-/// Share of the wall time in which a request is to be at the server.
+/// Required share of the wall time in which a request is at the server.
 const WANTED: f64 = 0.9;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// `-r`.
     pub requests: u32,
-    /// Requests on the wire, with set-up and clean-up.
+    /// Requests on the wire, including set-up and clean-up.
     pub exchanges: usize,
     /// Wall time of the process, in seconds.
     pub wall_s: f64,
@@ -46,7 +46,7 @@ pub struct SuiteReport {
 /// Runs the suite against Apache.
 ///
 /// # Errors
-/// Where a program is missing or fails, and where packets cannot be captured.
+/// A program is missing or fails, or packets cannot be captured.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<SuiteReport> {
     let each = size.of(100_u32, 10);
     let recipe = Recipe::named("apache").context("no recipe `apache` in servers/")?;
@@ -77,7 +77,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<SuiteReport> {
     })
 }
 
-/// Seconds that are covered by an interval of each exchange.
+/// Seconds covered by an interval of each exchange.
 fn seconds(
     requests: &[TracedRequest],
     interval: impl Fn(&TracedRequest) -> Option<(i64, i64)>,
@@ -87,7 +87,7 @@ fn seconds(
 }
 
 impl SuiteReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

@@ -55,7 +55,7 @@ impl fmt::Display for BenchTable {
     }
 }
 
-/// Microseconds with as many places as tell something.
+/// Microseconds with as many decimals as are significant.
 pub fn micros(value: f64) -> String {
     match value.abs() {
         ..10.0 => format!("{value:.2}"),

@@ -1,7 +1,7 @@
-//! Whether more worker threads help on a machine that load generator and server share.
+//! Effect of more worker threads on a machine that load generator and server share.
 //!
-//! The same closed loop with one thread and with several, in turns, first the one and then the other
-//! first, so that what the machine does meanwhile happens to both.
+//! The same closed loop with one thread and with several, in turns and in alternating order, so
+//! that changes of the machine affect both.
 
 use std::fs;
 
@@ -21,16 +21,16 @@ use crate::table::BenchTable;
 const SERVERS: [&str; 2] = ["nginx", "apache"];
 const USERS: u32 = 64;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ThreadsReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
-    /// Threads beside one.
+    /// Number of threads compared with one.
     pub threads: u32,
     /// Pairs of runs.
     pub rounds: usize,
-    /// Server by server.
+    /// Results by server.
     pub servers: Vec<ThreadsTrial>,
 }
 
@@ -39,7 +39,7 @@ pub struct ThreadsReport {
 pub struct ThreadsTrial {
     /// Its recipe.
     pub server: String,
-    /// Requests a second with several threads, of those with one.
+    /// Requests per second with several threads, relative to one.
     pub throughput: Median,
     /// p99 of the total time, the same way.
     pub p99: Median,
@@ -47,7 +47,7 @@ pub struct ThreadsTrial {
     pub inconclusive: (usize, usize),
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ThreadsRun {
     per_second: f64,
@@ -58,7 +58,7 @@ struct ThreadsRun {
 /// Measures with one thread and with as many as there are processors.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<ThreadsReport> {
     let (rounds, seconds) = size.of((20, 2), (3, 1));
     let threads = std::thread::available_parallelism().context("count the processors")?;
@@ -143,7 +143,7 @@ impl ThreadsTrial {
 }
 
 impl ThreadsReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let title = format!(
             "{} worker threads of the load generator beside one, on the machine of the server ({USERS} users, GET of \

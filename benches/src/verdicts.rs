@@ -1,9 +1,9 @@
-//! Whether `prestan compare` is right: two processes of one server, and one that is 5 % slower.
+//! Correctness of `prestan compare`: two processes of one server, and one that is 5 % slower.
 //!
-//! Real servers are compared with themselves, as `--server` starts them. The demo server is compared
-//! with one that spends more time at work, and not asleep, for one test: as much as makes it 5 % slower
-//! on average over all comparisons. Work has a price beside itself (whoever waits for the answer sleeps
-//! more deeply meanwhile), so that how much is needed is learned from the comparisons before.
+//! Real servers are compared with themselves, started by `--server`. The demo server is compared
+//! with one that does additional work, without sleeping, in one test: as much as makes it 5 %
+//! slower on average over all comparisons. Work also has an indirect cost (a client that waits
+//! longer sleeps more deeply), so the necessary amount is learned from the earlier comparisons.
 
 use std::env;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,10 +22,10 @@ use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::table::BenchTable;
 
-/// Servers that are compared with themselves, where they are installed.
+/// Servers that are compared with themselves, if installed.
 const SERVERS: [&str; 6] = ["nginx", "apache", "dufs", "lighttpd", "rclone", "wsgidav"];
-/// The tests that are slower, one after the other. Their rows are called as they are, and take less
-/// than a millisecond.
+/// The tests that are made slower, one after the other. Their rows have the same names, and take
+/// less than a millisecond.
 const SLOWED: [&str; 5] = [
     "PropfindDeadMult",
     "Get1K",
@@ -33,30 +33,30 @@ const SLOWED: [&str; 5] = [
     "PropfindLiveSingle",
     "Get64K",
 ];
-/// By how much it is slower.
+/// Relative slowdown.
 const BY: f64 = 0.05;
-/// Comparisons that only teach how much work that takes.
+/// Comparisons that only measure the necessary amount of work.
 const PILOTS: u32 = 5;
-/// The share of comparisons that may be wrong where nothing is.
+/// Largest share of wrong comparisons of equal servers.
 const ALPHA: f64 = 0.05;
-/// What a comparison that may find something has, as by default.
+/// Time of a comparison that may find a difference, as by default.
 const BUDGET: &str = "60s";
-/// What a comparison has that can only be wrong: how often it is does not depend on it, and twice as many
-/// comparisons say more.
+/// Time of a comparison of equal servers: the error rate does not depend on it, and twice as many
+/// comparisons are more precise.
 const BUDGET_OF_ITSELF: &str = "15s";
-/// A comparison may take so long, in seconds: its budget, and what it takes to end.
+/// Longest comparison in seconds: its budget, and the time to end.
 const LONGEST: f64 = 65.0;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct VerdictsReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Two processes of one server, with all tests of the suite.
     pub itself: ComparisonSeries,
-    /// Runs of these with A and B exchanged: rows whose verdict is not the opposite.
+    /// Comparisons with A and B exchanged: rows whose verdict is not the opposite.
     pub not_turned: usize,
-    /// Runs of A beside themselves: rows that are not the same.
+    /// Comparisons of the runs of A with themselves: rows that are not the same.
     pub not_same: usize,
     /// A server that is slower in one test.
     pub slowed: ComparisonSeries,
@@ -69,22 +69,22 @@ pub struct ComparisonSeries {
     pub comparisons: usize,
     /// Rows of all of them.
     pub rows: usize,
-    /// Verdicts *faster* and *slower* where nothing is.
+    /// Verdicts *faster* and *slower* of equal rows.
     pub wrong: Vec<String>,
-    /// Verdicts *slower* where it is.
+    /// Verdicts *slower* of the slower row.
     pub found: usize,
     /// The longest comparison, in seconds.
     pub longest_s: f64,
-    /// How much work was added to B in each of them, of what was measured of A, in percent.
+    /// Work added to B in each of them, relative to A's measured time, in percent.
     pub added_percent: Vec<f64>,
-    /// By how much B was found to be slower in each of them, in percent.
+    /// Measured slowdown of B in each of them, in percent.
     pub slower_percent: Vec<f64>,
 }
 
-/// Serves a temporary directory until it is ended; requests of one test take longer.
+/// Serves a temporary directory until the process is ended; requests of one test take longer.
 ///
 /// # Errors
-/// Where it cannot listen.
+/// The port is not available.
 pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let slowdown = slowed.map(|(test, nanos)| Slowdown {
@@ -98,10 +98,10 @@ pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
     }
 }
 
-/// Compares again and again.
+/// Runs all comparisons.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
     // Of servers with themselves, and of a server with a slower one: 70 minutes, or 20.
     let (of_itself, of_slower) = size.of((100_u32, 40), (20, 10));
@@ -137,7 +137,8 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
             };
             not_turned = turned_wrong(&document, &recorded([&runs[1], &runs[0]])?)?;
             let own = recorded([&runs[0], &runs[0]])?;
-            // What neither can do, or what the load generator may have changed, has no verdict on times.
+            // Tests that neither supports, or whose times the load generator may have changed, have
+            // no verdict on times.
             let has_times = |row: &&Value| {
                 row["times"].is_string() && row["disqualified_pairs"].as_u64() == Some(0)
             };
@@ -185,7 +186,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
     })
 }
 
-/// Of the test that is slower: the mean of A in microseconds, and how many times that B takes.
+/// The slowed test: mean of A in microseconds, and the ratio of B.
 fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
     let mut rows = rows(document)?.filter(|row| row["measure"] == test);
     let row = rows.next().context("the test that is to be slower")?;
@@ -194,19 +195,19 @@ fn slowed_row(document: &Value, test: &str) -> Result<(f64, f64)> {
     both.context("the mean and the ratio of the test that is to be slower")
 }
 
-/// How much slower a server has become for each percent of work that was added.
+/// Slowdown of a server for each percent of added work.
 fn price(known: [&ComparisonSeries; 2]) -> f64 {
     let added: f64 = known.iter().flat_map(|series| &series.added_percent).sum();
     let slower: f64 = known.iter().flat_map(|series| &series.slower_percent).sum();
     if added > 0.0 {
-        // Where the first ones find nothing, the next are not to stand still for it.
+        // If the first comparisons find nothing, the next must not stop because of that.
         (slower / added).clamp(0.5, 5.0)
     } else {
         1.0
     }
 }
 
-/// Runs that have said what they had to say.
+/// Removes runs that are not needed any more.
 fn clear(directory: &Path) -> Result<()> {
     for entry in std::fs::read_dir(directory)? {
         std::fs::remove_dir_all(entry?.path())?;
@@ -214,7 +215,7 @@ fn clear(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where the runs of a server are kept, as `compare` takes them.
+/// Directories of the runs of a server, as arguments of `compare`.
 fn kept(server: &Value) -> Result<String> {
     let runs = server["runs"].as_array().context("a list of runs")?;
     let runs: Option<Vec<&str>> = runs.iter().map(Value::as_str).collect();
@@ -269,7 +270,7 @@ impl ComparisonSeries {
 }
 
 impl VerdictsReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             "prestan compare, of servers of which the truth is known",
@@ -296,7 +297,8 @@ impl VerdictsReport {
         );
         let slowed = &self.slowed;
         let least = slowed.comparisons * 95 / 100;
-        // One in twenty comparisons may err; more than this are there in one of a hundred series.
+        // One in twenty comparisons may be wrong; one in a hundred series has more than this
+        // number.
         let expected = slowed.comparisons as f64 * ALPHA;
         let by_chance = (expected + 2.33 * (expected * (1.0 - ALPHA)).sqrt()) as usize;
         let mean = |percents: &[f64]| percents.iter().sum::<f64>() / percents.len().max(1) as f64;

@@ -1,8 +1,8 @@
-//! What verifying responses costs, in pages a second.
+//! Cost of verifying responses, in pages per second.
 //!
-//! One user downloads a page again and again, so whatever it does between two pages the rate shows: with
-//! several, verifying the page of one would fall into the time in which the others wait. Round by round, as in
-//! `cost`; each way to verify is compared with `none` in its round.
+//! One user downloads a page repeatedly, so the rate shows all of its work between two pages: with
+//! several users, verifying the page of one would overlap with the waiting of the others. Round by
+//! round, as in `cost`; each kind of verification is compared with `none` in its round.
 
 use std::fs;
 
@@ -33,45 +33,45 @@ const PAGES: [(&str, &[u32]); 2] = [
         &[2_000, 12_000, 132_750, 132_750, 132_750, 132_750],
     ),
 ];
-/// Ways to verify; the first is what the others are compared with.
+/// Kinds of verification; the others are compared with the first.
 const WAYS: [&str; 4] = ["none", "head", "first", "full"];
-/// The way that is held to [`AT_LEAST`].
+/// The kind with the requirement [`AT_LEAST`].
 const JUDGED: &str = "full";
-/// The least page rate, as a share of that without verification.
+/// Least page rate, relative to that without verification.
 const AT_LEAST: f64 = 0.9;
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct VerifyReport {
-    /// Where.
+    /// The machine.
     pub machine: BenchMachine,
     /// Rounds.
     pub rounds: usize,
-    /// Seconds of each way in each round.
+    /// Seconds of each kind in each round.
     pub seconds: u64,
-    /// The pages, each with every way to verify.
+    /// The pages, each with every kind of verification.
     pub ways: Vec<VerifiedPage>,
 }
 
-/// A page, verified in one way.
+/// A page with one kind of verification.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VerifiedPage {
     /// The page.
     pub page: String,
-    /// `full`, for example.
+    /// The kind, such as `full`.
     pub verify: String,
-    /// Pages a second.
+    /// Pages per second.
     pub per_second: Median,
-    /// The same as a multiple of that without verification, round by round.
+    /// Multiple of the rate without verification, round by round.
     pub of_none: Median,
-    /// Whether the rate is what is wanted.
+    /// Result of the requirement.
     pub verdict: Option<Attainment>,
 }
 
 /// Measures everything.
 ///
 /// # Errors
-/// Where a program is missing or fails.
+/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
     let (rounds, seconds) = size.of((11, 3), (3, 1));
     let nginx = BenchServer::nginx()?;
@@ -95,7 +95,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
                 .args(["--verify", verify]);
             pages_a_second(&load::run(&mut command)?.stdout)
         };
-        // Not measured: it warms the server up.
+        // Not measured: warms up the server.
         rate(JUDGED)?;
         let mut rates = vec![Vec::new(); WAYS.len()];
         for round in 0..rounds {
@@ -116,7 +116,7 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
     })
 }
 
-/// Of a file of a page with so many: nginx keeps files open, so no two pages share any.
+/// Name of a file of a page with `files` files: nginx keeps files open, so no two pages share any.
 fn name(files: usize, place: usize) -> String {
     format!("page-{files}-{place}.bin")
 }
@@ -142,7 +142,7 @@ fn pages_a_second(document: &str) -> Result<f64> {
     Ok(webstone["number"].as_f64().context("the number")? / 60.0)
 }
 
-/// `None` where there was no round.
+/// `None` without rounds.
 fn verified(page: &str, rates: &[Vec<f64>]) -> Option<Vec<VerifiedPage>> {
     let none = rates.first()?;
     let ways = WAYS.iter().zip(rates);
@@ -160,7 +160,7 @@ fn verified(page: &str, rates: &[Vec<f64>]) -> Option<Vec<VerifiedPage>> {
 }
 
 impl VerifyReport {
-    /// For the terminal and for pages.
+    /// Tables for the terminal and for pages.
     pub fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(

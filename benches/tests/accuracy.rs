@@ -1,8 +1,8 @@
-//! The kernel's clock against packets, small: what `cargo xtask bench accuracy` measures at length.
+//! A short version of `cargo xtask bench accuracy`: the kernel's clock compared with packets.
 //!
-//! Tolerances are wider than those of the benchmark, because other tests and other guests of the
-//! machine run at the same time. They can spoil a measurement, never improve it: so the best of
-//! three counts.
+//! Tolerances are wider than in the benchmark, because other tests and other guests of the machine
+//! run at the same time. They can spoil a measurement, never improve it: so the best of three
+//! counts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ const WANTED: Tolerance = Tolerance {
 };
 const ROUNDS: u32 = 3;
 
-/// The program of the same build: `cargo test --workspace` makes it, `cargo test -p benches` only
+/// The program of the same build: `cargo test --workspace` builds it, `cargo test -p benches` only
 /// finds it.
 fn prestan() -> Option<Prestan> {
     let test = env::current_exe().unwrap();
@@ -39,7 +39,7 @@ fn prestan() -> Option<Prestan> {
     need_or(found).map(Prestan::at)
 }
 
-/// Everything a comparison needs, or nothing where that is no failure.
+/// Everything that a comparison needs, or `None` if that is no failure.
 fn needed(
     program: &str,
     start: fn() -> anyhow::Result<BenchServer>,
@@ -51,7 +51,7 @@ fn needed(
     Some((prestan()?, start().unwrap()))
 }
 
-/// Judges a run, and the same run with every time 20 us too long, which must not pass.
+/// Judges a run, and the same run with every time 20 us longer, which must not pass.
 fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
     let pairs = pair(&observed.reported, &observed.requests);
     let shifted: Vec<_> = observed
@@ -114,7 +114,7 @@ fn times_of_streams_are_those_of_their_frames_on_the_wire() {
     }
 }
 
-/// Answers one request on one connection, in two pieces.
+/// Sends one response on one connection, in two pieces.
 fn answer_once(listener: &TcpListener) {
     let (mut socket, _) = listener.accept().unwrap();
     let mut request = [0; 1024];

@@ -1,5 +1,6 @@
-//! Frames for the bare server, each behind a byte for its length and one for the time since the last. Acknowledgments
-//! are moved to what the server sent, and checksums are filled in, so that most segments are believed.
+//! Frames for the bare server, each preceded by a byte for its length and one for the time since
+//! the last. Acknowledgments are moved to data that the server sent, and checksums are filled in,
+//! so that most segments are accepted.
 
 #![no_main]
 
@@ -8,12 +9,14 @@ use bare::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// Where IPv4 and TCP keep their checksums and TCP its acknowledgment, in a frame without IP options.
+/// Offsets of the checksums of IPv4 and TCP, and of the TCP acknowledgment, in a frame without IP
+/// options.
 const IP_CHECKSUM: usize = 24;
 const ACKNOWLEDGMENT: usize = 42;
 const TCP_CHECKSUM: usize = 50;
 
-/// Most frames that one frame can cause: everything outstanding of 64 connections is far less in such a short time.
+/// Most frames that one frame can cause: everything outstanding of 64 connections is far less in
+/// such a short time.
 const MOST_CAUSED: usize = 64 * 4096;
 
 fuzz_target!(|input: &[u8]| {
@@ -49,7 +52,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The frame with addresses of the server, an acknowledgment of what it sent, and right checksums.
+/// The frame with addresses of the server, an acknowledgment of its data, and valid checksums.
 fn repaired(frame: &[u8], first: u32) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if frame.len() < 54 {
@@ -82,7 +85,7 @@ fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks(2).map(word).sum()
 }
 
-/// Writes the checksum of a range (RFC 1071) to its place.
+/// Writes the checksum of a range (RFC 1071) to its offset.
 fn fill(frame: &mut [u8], place: usize, range: std::ops::Range<usize>, start: u32) {
     frame[place..place + 2].fill(0);
     let mut total = start + sum(&frame[range]);

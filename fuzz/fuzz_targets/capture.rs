@@ -1,5 +1,5 @@
-//! Capture files. No bytes panic; packets are numbered in order, and lie in the file one after the other;
-//! segments are no longer than packets. All packets written as pcapng are read as the same.
+//! Capture files. No bytes panic; packets are numbered in order, and lie in the file one after the
+//! other; segments are no longer than packets. All packets written as pcapng are read as the same.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use trace::file::{CaptureInterface, LONGEST_PACKET, LinkType};
 use trace::{CaptureReader, CapturedPacket, Dissector, PcapngWriter};
 
-/// What has to come out again: time, link type, length on the wire, bytes.
+/// A packet to compare: time, link type, length on the wire, bytes.
 type PacketRow = (i64, LinkType, u32, Vec<u8>);
 
 fn row(packet: &CapturedPacket<'_>) -> PacketRow {

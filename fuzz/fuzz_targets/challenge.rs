@@ -1,4 +1,4 @@
-//! No challenge may panic, be asked for ever, or put a line end into a request.
+//! No challenge may cause a panic, an endless exchange, or a line end in a request.
 
 #![no_main]
 

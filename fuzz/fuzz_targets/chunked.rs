@@ -1,4 +1,4 @@
-//! A chunked body decoded whole and byte by byte must come to the same bytes.
+//! A chunked body decoded as a whole and byte by byte must result in the same bytes.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! No text may make the language of constraints panic, and what it prints means the same.
+//! No text may make the language of constraints panic, and its output means the same.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Experiment files, and the records of campaigns: no panic, no hang, trials that fit, finite ranges.
+//! Experiment files, and the records of campaigns: no panic, no hang, trials that fit, finite
+//! ranges.
 
 #![no_main]
 
@@ -9,7 +10,7 @@ use experiment::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// What separates an experiment from its trials.
+/// Separator between an experiment and its trials.
 const BETWEEN: &str = "\n---\n";
 
 fuzz_target!(|text: &str| {
@@ -19,7 +20,7 @@ fuzz_target!(|text: &str| {
     let built_in = builtin::EXPERIMENTS.first().map_or("", |own| own.text);
     let spec = match ExperimentSpec::read("fuzz", yaml) {
         Ok(spec) => spec,
-        // The trials are those of a right one, then.
+        // Then the trials are those of a valid one.
         Err(_) => match ExperimentSpec::read("built-in", built_in) {
             Ok(spec) => spec,
             Err(error) => panic!("{error}"),

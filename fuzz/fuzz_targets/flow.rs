@@ -1,5 +1,6 @@
-//! What background traffic reads from the network: control messages, datagrams, streams, and what sinks and limits make
-//! of them. No panic, the same however they are cut, and figures that add up. The first byte says where to cut.
+//! Input of background traffic from the network: control messages, datagrams, streams, and the
+//! behaviour of sinks and limits. No panic, the same result however they are split, and figures
+//! that add up. The first byte is the position of the split.
 
 #![no_main]
 
@@ -16,7 +17,7 @@ use flow::sink::{SinkLimits, exceeds};
 use libfuzzer_sys::fuzz_target;
 use traffic::sink::{DatagramArrival, DatagramSink, LONGEST_SERIES_S, SequenceWidth, StreamSink};
 
-/// Whole numbers that are read from the input until it ends, and 0 then.
+/// Integers read from the input; 0 after its end.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -28,7 +29,7 @@ impl Numbers<'_> {
         *first
     }
 
-    /// Most are small: the first byte says how many follow.
+    /// Most are small: the first byte is the number of bytes that follow.
     fn number(&mut self) -> u64 {
         let bytes = self.byte() % 9;
         (0..bytes).fold(0, |number, _| number << 8 | u64::from(self.byte()))
@@ -98,7 +99,7 @@ fn blocks<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<Vec<(u64, u32)>>
     Some(found)
 }
 
-/// What a sink agrees to is within its limits.
+/// The flows that a sink accepts are within its limits.
 fn request(groups: Vec<FlowGroup>) {
     let limits = SinkLimits {
         bytes_per_second: Some(1_000_000),
@@ -131,7 +132,7 @@ fn arrivals(mut numbers: Numbers<'_>) {
     while !numbers.0.is_empty() {
         sequence = match numbers.byte() {
             0 => numbers.number(),
-            // Most are near the one before.
+            // Most are near the previous one.
             step => sequence.wrapping_add_signed(i64::from(step as i8)),
         };
         received_ns = received_ns.wrapping_add(numbers.number());
@@ -170,13 +171,13 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let cut = usize::from(*cut) + 1;
-    // Before the other side has proved that it has the token, and after it.
+    // Before and after the other side has proved that it has the token.
     for longest in [LONGEST_FROM_STRANGER, LONGEST_MESSAGE] {
         let whole = messages([bytes].into_iter(), longest);
         assert_eq!(messages(bytes.chunks(cut), longest), whole);
         whole.into_iter().flatten().for_each(is_read_again);
     }
-    // A message within a frame whose length is right.
+    // A message within a frame of valid length.
     let mut frame = (bytes.len() as u32).to_be_bytes().to_vec();
     frame.extend(bytes);
     let framed = messages([&*frame].into_iter(), LONGEST_MESSAGE);

@@ -1,5 +1,5 @@
-//! Captured frames, each behind a byte for its length. A frame can also fill a gap that others left, so
-//! that there are at most two requests for each; with HTTP/2, at most one for each nine bytes.
+//! Captured frames, each preceded by a byte for its length. A frame can also fill a gap that others
+//! left, so there are at most two requests for each; with HTTP/2, at most one per nine bytes.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! No document may panic or hang, and what it names can be requested.
+//! No document may cause a panic or a hang, and the files that it names can be requested.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Frames and header blocks read whole and read in two pieces must come to the same end.
+//! Frames and header blocks read as a whole and in two pieces must have the same result.
 
 #![no_main]
 
@@ -26,7 +26,7 @@ fuzz_target!(|input: (usize, &[u8])| {
     }
 });
 
-/// What was read: body, and what is to be seen of every other event.
+/// Result of reading: body, and a description of every other event.
 fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<String>), FrameError> {
     let mut reader = FrameReader::new(LIMITS.head_bytes);
     let mut decoder = HeaderDecoder::default();

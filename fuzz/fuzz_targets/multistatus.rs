@@ -1,4 +1,4 @@
-//! No body may panic, hang, or get past the bounds.
+//! No body may cause a panic or a hang, or exceed the limits.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! No netrc file may panic; what is found stands in it, behind its keywords.
+//! No netrc file may cause a panic; found values are in it, after their keywords.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fuzz_target!(|input: (&str, &str)| {
     };
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.contains(&login) && words.contains(&password));
-    // Comments and macros are not told apart here.
+    // Comments and macros are not distinguished here.
     if text.contains('#') || text.contains("macdef") {
         return;
     }

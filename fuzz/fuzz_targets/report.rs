@@ -1,5 +1,4 @@
-//! Whatever servers and suites write, a report has the lines, rows and elements that it would have
-//! otherwise.
+//! Whatever servers and suites write, a report has the same lines, rows and elements.
 
 #![no_main]
 
@@ -18,7 +17,7 @@ fuzz_target!(|strangers: [&str; 4]| {
     }
 });
 
-/// What can be counted of each report.
+/// Countable properties of each report.
 fn reports([server, suite, test, evidence]: [&str; 4]) -> [usize; 5] {
     // A row has a name, and names are unique.
     let name = format!("x{test}");
@@ -70,7 +69,7 @@ fn text(run: &Run, summary: &Summary) -> String {
     text
 }
 
-/// A page of a site, which has its scripts elsewhere.
+/// A page of a site, whose scripts are elsewhere.
 fn page(run: &Run, summary: &Summary) -> String {
     let shown = PageRun {
         name: None,

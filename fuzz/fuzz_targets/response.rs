@@ -1,4 +1,4 @@
-//! A response read whole and read in two pieces must come to the same end.
+//! A response read as a whole and in two pieces must have the same result.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ fuzz_target!(|input: (bool, usize, &[u8])| {
     let cut = cut % (message.len() + 1);
     let whole = read(message, message.len(), is_head);
     let halves = read(message, cut, is_head);
-    // The excerpt in an error may be longer when more had arrived.
+    // The excerpt in an error may be longer if more had arrived.
     let kind = |end: &Result<(), ProtocolError>| end.as_ref().err().map(std::mem::discriminant);
     assert_eq!(kind(&whole.end), kind(&halves.end));
     assert_eq!(whole.body, halves.body);

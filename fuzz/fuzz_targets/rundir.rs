@@ -1,4 +1,4 @@
-//! A damaged run directory is read or refused, and what is read can be reported.
+//! A damaged run directory is read or refused, and runs that can be read can be reported.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use rundir::{RunDir, load};
 use stats::testing::RunBuilder;
 
-/// A run directory and what its files hold.
+/// A run directory and the content of its files.
 struct Whole {
     directory: PathBuf,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -18,10 +18,10 @@ struct Whole {
 
 fn whole() -> Whole {
     // The reader of samples turns panics of the Parquet library into errors, and libFuzzer ends the
-    // process in the hook. Panics that go further end it all the same.
+    // process in the hook. Other panics end it anyway.
     std::panic::set_hook(Box::new(|_| {}));
     let directory = std::env::temp_dir().join(format!("prestan-fuzz-{}", std::process::id()));
-    // Of a process before us that had our number.
+    // Of an earlier process with the same number.
     let _ = fs::remove_dir_all(&directory);
     let run = RunBuilder::new(2)
         .test("Get1K", &[("Get1K", "GET")])

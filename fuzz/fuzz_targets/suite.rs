@@ -1,4 +1,4 @@
-//! No suite file may panic or hang; what resolves has unique names.
+//! No suite file may cause a panic or a hang; plans have unique names.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     let Ok(spec) = parse("fuzz", text) else {
         return;
     };
-    // A million members or a gigabyte of body is allowed, and no finding.
+    // A million members or a gigabyte of body is allowed, and not a defect.
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if text
         .as_bytes()
