@@ -1,5 +1,5 @@
-//! `cargo xtask bench NAME`: the benchmarks of `benches/`, with everything they need built; and that of
-//! building itself.
+//! `cargo xtask bench NAME`: the benchmarks of `benches/`, with everything they need built; and the
+//! benchmark of building itself.
 
 mod build;
 
@@ -9,14 +9,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::project::{build_release, root};
 
-/// Builds `prestan` and the benchmarks as people install it, and runs the latter with these arguments.
+/// Builds `prestan` and the benchmarks as users install them, and runs the latter with these
+/// arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let [name, rest @ ..] = arguments
         && name == "build"
     {
         return build::run(rest);
     }
-    // One after the other: together, the program would have the features that only benchmarks need.
+    // Separately: together, the program would have the features that only benchmarks need.
     build_release(&["prestan"])?;
     let programs = build_release(&["benches"])?;
     let mut benches = Command::new(programs.join("benches"));
@@ -38,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// Marks of tables that have stood before.
+    /// Marks of tables that occur twice.
     fn repeated(pages: &[String]) -> Vec<&str> {
         let mut known = BTreeSet::new();
         let tables = pages.iter().flat_map(|page| page.lines());

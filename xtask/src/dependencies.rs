@@ -1,7 +1,8 @@
 //! The rules of `deny.toml` for dependencies: licences, sources, and versions of one crate.
 //!
-//! The file is that of cargo-deny, which nightly runs, with the advisories. It takes minutes to build, which
-//! CI does not have, so that `cargo xtask lint` applies the same rules with this.
+//! The file is that of cargo-deny, which the nightly run uses, with the advisories. cargo-deny
+//! takes minutes to build, which CI does not have, so `cargo xtask lint` applies the same rules
+//! with this module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +30,7 @@ struct DuplicateRules {
     skip: Vec<SkippedCrate>,
 }
 
-/// A version that may stand beside another one of its crate.
+/// A version that is allowed beside another one of its crate.
 #[derive(Debug, Deserialize)]
 struct SkippedCrate {
     /// `NAME@VERSION`.
@@ -38,13 +39,13 @@ struct SkippedCrate {
 }
 
 /// # Errors
-/// When a dependency does not follow the rules.
+/// A dependency does not follow the rules.
 pub(crate) fn check() -> Result<()> {
     tell!("xtask: dependencies against deny.toml");
     let path = root()?.join("deny.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let rules: DependencyRules = toml::from_str(&text).context("read deny.toml")?;
-    // What only fuzzing needs is given to nobody.
+    // Dependencies of fuzzing only are not distributed.
     let used = in_tree(&[
         "--workspace",
         "--exclude=prestan-fuzz",
@@ -107,7 +108,8 @@ impl DependencyRules {
     }
 }
 
-/// Whether an SPDX expression can be fulfilled with these licences. The slash of old manifests is an `OR`.
+/// True if an SPDX expression can be fulfilled with these licences. The slash of old manifests is
+/// an `OR`.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -137,7 +139,7 @@ fn all_of(words: &mut Words<'_>, allowed: &[String]) -> bool {
     is_allowed
 }
 
-/// One licence, with an exception perhaps, or an expression in brackets.
+/// One licence, possibly with an exception, or an expression in brackets.
 fn one_of(words: &mut Words<'_>, allowed: &[String]) -> bool {
     match words.next() {
         Some("(") => any_of(words, allowed) & (words.next() == Some(")")),

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what is published, in `target/dist`.
+//! `cargo xtask dist`: the files of a release, in `target/dist`.
 //!
 //! ```text
 //! prestan-VERSION-TRIPLE.tar.gz       the program, manual pages, completions, documents, licences
@@ -8,12 +8,13 @@
 //! SHA256SUMS                          checksums of all of them
 //! ```
 //!
-//! There are the first three for each processor of [`target::ALL`], or the command fails; `--target` asks for
-//! fewer.
+//! The first three are made for each processor of [`target::ALL`], or the command fails; `--target`
+//! selects fewer.
 //!
-//! The same commit makes the same bytes with the same compilers: the time in all files is that of the
-//! commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, modes do not depend on the umask, and no
-//! path of the machine is in the program. What was made is unpacked and tried at the end.
+//! The same commit makes the same bytes with the same compilers: the time of all files is that of
+//! the commit (`SOURCE_DATE_EPOCH`), entries are sorted and belong to root, modes do not depend on
+//! the umask, and no path of the machine is in the program. At the end, the files are unpacked and
+//! tried.
 
 mod check;
 mod content;
@@ -39,12 +40,12 @@ use content::Content;
 use parts::Parts;
 use target::ReleaseTarget;
 
-/// The one profile of programs that people run; see `Cargo.toml`.
+/// The profile of programs for users; see `Cargo.toml`.
 const PROFILE: &str = "release";
 
 pub(crate) const CHECKSUMS: &str = "SHA256SUMS";
 
-/// What everything that is published is called by.
+/// Names and properties of a release.
 pub(crate) struct Release {
     version: String,
     /// The program in one line.
@@ -75,15 +76,15 @@ impl Release {
     }
 }
 
-/// What `dist` is to do.
+/// Options of `dist`.
 #[derive(Default)]
 struct DistOptions {
-    /// All of them, if none is named.
+    /// Targets; empty: all.
     targets: Vec<ReleaseTarget>,
-    /// Programs that are built already, for tests.
+    /// Programs that are already built, for tests.
     programs: Vec<PathBuf>,
     into: Option<PathBuf>,
-    /// Whether what was made is also installed in bare roots.
+    /// The files are also installed in bare roots.
     installs: bool,
 }
 
@@ -116,7 +117,7 @@ impl DistOptions {
         Ok(options)
     }
 
-    /// Programs with their targets, in the order of these; built where none is given.
+    /// Programs with their targets, in the order of these; built if none is given.
     fn programs(&self) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
         if self.programs.is_empty() {
             let named = &self.targets;
@@ -136,8 +137,9 @@ impl DistOptions {
     }
 }
 
-/// Does `dist [--target TRIPLE]... [--program FILE]... [--into DIR] [--install]`: for all targets or some, with
-/// programs that are already built, elsewhere, with a trial in bare roots.
+/// Executes `dist [--target TRIPLE]... [--program FILE]... [--into DIR] [--install]`: for all
+/// targets or some, with programs that are already built, in another directory, with a trial in
+/// bare roots.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = DistOptions::read(arguments)?;
     let metadata = Metadata::read()?;
@@ -167,7 +169,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Does it, and again with everything built anew elsewhere.
+/// Executes it twice, the second time with everything built anew in another directory.
 pub(crate) fn run_twice() -> Result<()> {
     run(&[])?;
     let target = Metadata::read()?.target_directory;
@@ -186,7 +188,7 @@ pub(crate) fn run_twice() -> Result<()> {
     fs::remove_dir_all(&elsewhere).with_context(|| format!("remove {}", elsewhere.display()))
 }
 
-/// Installs what [`run`] has made, in bare roots of all processors.
+/// Installs the files of [`run`] in bare roots of all processors.
 pub(crate) fn install() -> Result<()> {
     let metadata = Metadata::read()?;
     let made = metadata.target_directory.join("dist");
@@ -194,8 +196,8 @@ pub(crate) fn install() -> Result<()> {
     install::everywhere(&release, &target::ALL, &made, &metadata.target_directory)
 }
 
-/// Builds the program for each target, in one run of cargo: what both need is built once, and no core
-/// waits for the end of the first.
+/// Builds the program for each target, in one run of cargo: common parts are built once, and no
+/// core waits for the end of the first.
 fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>> {
     target::install_tools(targets)?;
     let mut arguments = vec!["--package", "prestan", "--features", "prestan/png"];
@@ -217,12 +219,12 @@ fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>>
     Ok(targets.iter().map(program).collect())
 }
 
-/// Runs `cargo build` with [`PROFILE`], so that nothing in a program depends on the machine.
+/// Runs `cargo build` with [`PROFILE`], so that the program does not depend on the machine.
 fn compile(arguments: &[&str], mut variables: Vec<(String, OsString)>) -> Result<()> {
-    // Messages of panics name source files, which are elsewhere on each machine.
+    // Messages of panics name source files, whose paths differ between machines.
     let registry = cargo_home()?;
     let target = Metadata::read()?.target_directory;
-    // The last one that fits holds, and the target directory may lie in the project.
+    // The last matching one applies, and the target directory may be in the project.
     let places = [
         (root()?, "."),
         (registry.as_path(), "cargo"),
@@ -259,7 +261,7 @@ fn cargo_home() -> Result<PathBuf> {
         .context("neither CARGO_HOME nor HOME says where cargo keeps its packages")
 }
 
-/// The time that `SOURCE_DATE_EPOCH` gives, or that of the last commit.
+/// The time of `SOURCE_DATE_EPOCH`, or of the last commit.
 fn epoch() -> Result<String> {
     match env::var("SOURCE_DATE_EPOCH") {
         Ok(epoch) => Ok(epoch),

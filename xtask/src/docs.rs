@@ -4,9 +4,9 @@
 //! docs/SUMMARY.md --> pages, and the files they link to --> target/docs/src --> mdBook --> target/docs/site
 //! ```
 //!
-//! The pages keep their places, so that links between them hold here as they do in the repository. The gallery of
-//! servers is part of the site where it has been made (`cargo xtask gallery`). Links of the finished site are
-//! checked.
+//! The pages keep their paths, so that links between them are the same as in the repository. The
+//! gallery of servers is part of the site if it has been made (`cargo xtask gallery`). Links of the
+//! finished site are checked.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,10 +19,10 @@ use anyhow::{Context, Result, bail};
 use crate::project::{finish, root};
 use crate::{gallery, setup};
 
-/// Where the pages of the site are listed, relative to itself.
+/// List of the pages of the site; its links are relative to itself.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Where a page names the gallery, and the link that the site has there.
+/// Text of a page that names the gallery, and the link that replaces it in the site.
 const GALLERY: (&str, &str) = ("`target/gallery`", "[the gallery](../gallery/index.html)");
 
 pub(crate) fn run() -> Result<()> {
@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Puts the pages, and what they link to, below `to`, with the gallery where there is one.
+/// Copies the pages and the files that they link to below `to`, with the gallery if there is one.
 fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
     let read = |path: &Path| {
         fs::read_to_string(root.join(path)).with_context(|| format!("read {}", path.display()))
@@ -60,7 +60,7 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
     let summary = read(Path::new(SUMMARY))?;
     let docs = Path::new("docs");
     let pages: BTreeSet<PathBuf> = links(&summary).map(|link| joined(docs, link)).collect();
-    // mdBook looks for its summary at the top.
+    // mdBook expects its summary at the top.
     let mut moved = summary.clone();
     for link in links(&summary) {
         let place = joined(docs, link);
@@ -101,7 +101,7 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the links of a page lead to in this project, without the anchor.
+/// Destinations of the links of a page in this project, without the anchor.
 pub(crate) fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](")
         .skip(1)
@@ -148,7 +148,7 @@ fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Links of the pages of a site to files that are not there.
+/// Links of the pages of a site to missing files.
 fn broken_links(site: &Path) -> Result<Vec<String>> {
     let (mut broken, mut directories) = (Vec::new(), vec![site.to_owned()]);
     while let Some(directory) = directories.pop() {
@@ -171,7 +171,7 @@ fn broken_links(site: &Path) -> Result<Vec<String>> {
 
 fn leads_somewhere(directory: &Path, link: &str) -> bool {
     let path = link.split(['#', '?']).next().unwrap_or_default();
-    // `/` begins links of the page for errors 404, which is served for any address.
+    // `/` begins links of the 404 page, which is served for any address.
     let is_elsewhere = link.contains(':') || path.is_empty() || path.starts_with('/');
     is_elsewhere || directory.join(path.replace("%20", " ")).exists()
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask experiments`: measures all built-in experiments, and puts what they found into `docs/FINDINGS.md`.
+//! `cargo xtask experiments`: measures all built-in experiments, and puts their findings into
+//! `docs/FINDINGS.md`.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +12,11 @@ use crate::project::{between, build_release, root};
 const PAGE: &str = "docs/FINDINGS.md";
 const BEGIN: &str = "<!-- findings -->\n";
 const END: &str = "<!-- /findings -->";
-/// Status of `lab run` for a campaign that is finished: its report is then all that is needed.
+/// Status of `lab run` for a finished campaign: only its report is needed then.
 const REFUSED: i32 = 2;
 
-/// Measures these experiments, or all; with `--full` all of their cells. A campaign that is in `target/experiments` is continued,
-/// and printed again if it is finished.
+/// Measures these experiments, or all; with `--full` all of their cells. A campaign in
+/// `target/experiments` is resumed, and only reported if it is finished.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let root = root()?;
     let is_full = arguments.iter().any(|own| own == "--full");
@@ -81,7 +82,7 @@ fn measure(program: &Path, directory: &Path, name: &str, is_full: bool) -> Resul
     Ok(())
 }
 
-/// What was found by an experiment that has been measured.
+/// Findings of a measured experiment.
 fn findings(directory: &Path, name: &str) -> Result<String> {
     let path = directory.join(name).with_extension("md");
     if !path.exists() {

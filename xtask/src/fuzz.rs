@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::{cargo, root};
 use crate::setup;
 
-/// The targets, and where inputs lie that each may begin with.
+/// The targets, and directories of initial inputs.
 const TARGETS: [(&str, Option<&str>); 18] = [
     ("bare", None),
     ("response", None),
@@ -31,11 +31,11 @@ const TARGETS: [(&str, Option<&str>); 18] = [
     ("report", None),
 ];
 
-/// How long each target runs where nobody says.
+/// Default time of each target.
 const USUAL: Duration = Duration::from_secs(60);
-/// One input that takes longer is a finding: a hang.
+/// An input that takes longer is a failure: a hang.
 const HANG: Duration = Duration::from_secs(10);
-/// An input that takes more memory is one, too.
+/// An input that takes more memory is a failure, too.
 const MEMORY_MIB: u32 = 2048;
 
 /// Runs `[TARGET ...] [--seconds N]` of the command line.
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         targets = TARGETS.to_vec();
     }
     setup::published(setup::CARGO_FUZZ)?;
-    // All of them, whatever becomes of the first.
+    // All of them, even if the first fails.
     let failed: Vec<&str> = targets
         .into_iter()
         .filter_map(|(name, seeds)| {
@@ -90,7 +90,7 @@ fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
         .map(str::to_owned)
         .to_vec();
     if let Some(seeds) = seeds {
-        // New inputs go to the first of them, which cargo-fuzz makes only where it is alone.
+        // New inputs go to the first directory, which cargo-fuzz makes only if it is the only one.
         fs::create_dir_all(root()?.join(&corpus)).with_context(|| format!("making {corpus}"))?;
         arguments.extend([corpus, seeds.to_owned()]);
     }
@@ -102,8 +102,8 @@ fn fuzz(name: &str, seeds: Option<&str>, time: Duration) -> Result<()> {
         "-print_final_stats=1".to_owned(),
     ]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // The sanitizer and the counters of libFuzzer are options of the compiler that are not stable;
-    // this lets the stable one take them.
+    // The sanitizer and the counters of libFuzzer are unstable options of the compiler; this lets
+    // the stable one accept them.
     cargo(
         &arguments,
         &[("RUSTC_BOOTSTRAP", "1".into()), ("PATH", setup::path()?)],

@@ -1,5 +1,5 @@
 //! `cargo xtask gallery`: measures all servers, and makes a site of them in `target/gallery`, which
-//! `cargo xtask docs` takes into that of the documents. Its table and two pictures of it go into the guide.
+//! `cargo xtask docs` includes. Its table and two pictures of it go into the guide.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::project::{between, cargo, finish, root};
 const BEGIN: &str = "<!-- gallery -->\n";
 const END: &str = "<!-- /gallery -->";
 
-/// As many runs, and requests in each, as make intervals of a few percent in some minutes.
+/// Runs and requests that make intervals of a few percent in some minutes.
 const HOW: [&str; 4] = ["--repeat", "10", "-r", "20"];
 
 /// A page, and the picture of its top in `docs/images`.
 const PICTURES: [(&str, &str); 2] = [("index", "gallery"), ("test-CopyCol", "gallery-copycol")];
 
-/// Where the site is.
+/// Directory of the site.
 pub(crate) fn directory() -> Result<PathBuf> {
     Ok(root()?.join("target/gallery"))
 }
@@ -49,8 +49,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Has a browser draw the top of a page, as wide as the tables of the gallery, and no larger than a page of the guides
-/// shows it.
+/// Makes a picture of the top of a page in a browser, as wide as the tables of the gallery, and not
+/// larger than shown in the guides.
 fn photograph(page: &Path, picture: &Path) -> Result<()> {
     let screenshot = format!("--screenshot={}", picture.display());
     finish(

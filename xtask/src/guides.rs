@@ -1,4 +1,4 @@
-//! `cargo xtask guides`: the figures of README and the guides, from runs of today's program.
+//! `cargo xtask guides`: the figures of README and the guides, from runs of the current program.
 //!
 //! ```text
 //! console blocks   --run in full--> the same blocks with new figures --> docs/images/compare.svg
@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use crate::project::{build_release, cargo, finish, root};
 use crate::setup;
 
-/// An image of the guides, what is run for it, and which of its figures it is. `URL` is that of the embedded
+/// An image of the guides, its command, and the figure to use. `URL` is that of the embedded
 /// server.
 const FIGURES: [(&str, &str, &str); 6] = [
     (
@@ -85,7 +85,7 @@ fn draw(program: &Path) -> Result<()> {
             .arg(directory.path())
             .env("XDG_STATE_HOME", directory.path())
             .stdout(Stdio::null());
-        // What was found, and whether it is conclusive, does not matter here.
+        // The results do not matter here, even if inconclusive.
         let status = run.status().with_context(|| format!("run {run:?}"))?;
         if !matches!(status.code(), Some(0 | 1 | 3)) {
             bail!("{run:?}: {status}");
@@ -98,7 +98,7 @@ fn draw(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// `prestan serve`, until it is dropped.
+/// `prestan serve`, until dropped.
 struct EmbeddedServer {
     process: Child,
     url: String,
@@ -126,7 +126,7 @@ impl EmbeddedServer {
 impl Drop for EmbeddedServer {
     fn drop(&mut self) {
         let stop = finish(Command::new("kill").arg(self.process.id().to_string()));
-        // It removes its directory at its end.
+        // It removes its directory when it ends.
         if stop.is_ok() {
             let _ = self.process.wait();
         }

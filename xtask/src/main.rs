@@ -1,4 +1,4 @@
-//! Chores of this project: `cargo xtask TASK`.
+//! Tasks of this project: `cargo xtask TASK`.
 
 #[macro_use]
 mod project;
@@ -109,7 +109,7 @@ fn lint() -> Result<()> {
     )
 }
 
-/// Tests write the snapshots and schemas that they compare with.
+/// Makes tests write the snapshots and schemas that they compare with.
 fn bless(words: &[String]) -> Result<()> {
     let mut request = TestRequest::parse(words)?;
     let variables = [("INSTA_UPDATE", "always"), ("PRESTAN_BLESS", "1")];

@@ -1,4 +1,4 @@
-//! What `cargo metadata` tells of the packages behind the workspace.
+//! Output of `cargo metadata`: the packages that the workspace needs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::project::{cargo_output, output};
 
-/// What releases are for.
+/// Targets of releases.
 pub(crate) const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 /// All packages of `Cargo.lock` that one of [`TARGETS`] needs.
@@ -19,7 +19,7 @@ pub(crate) struct Metadata {
     pub(crate) target_directory: PathBuf,
 }
 
-/// One package: of ours, or a dependency.
+/// A package: ours, or a dependency.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CargoPackage {
     pub(crate) id: String,
@@ -32,13 +32,13 @@ pub(crate) struct CargoPackage {
     pub(crate) source: Option<String>,
 }
 
-/// Who depends on whom.
+/// Dependencies between packages.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DependencyGraph {
     pub(crate) nodes: Vec<DependencyNode>,
 }
 
-/// A package and what it depends on.
+/// A package and its dependencies.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DependencyNode {
     pub(crate) id: String,
@@ -47,7 +47,7 @@ pub(crate) struct DependencyNode {
 
 impl Metadata {
     /// # Errors
-    /// When cargo fails, because `Cargo.lock` is not up to date, for example.
+    /// Cargo fails, for example because `Cargo.lock` is not up to date.
     pub(crate) fn read() -> Result<Metadata> {
         let platforms = TARGETS.map(|target| ["--filter-platform", target]);
         let metadata = [
@@ -66,7 +66,7 @@ impl Metadata {
     }
 }
 
-/// The triple of this system, as rustc names it.
+/// The triple of this system in rustc.
 pub(crate) fn host() -> Result<String> {
     let version = output("rustc", &["-vV"])?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
@@ -75,7 +75,7 @@ pub(crate) fn host() -> Result<String> {
 
 /// Names and versions of the crates that `cargo tree` prints with these arguments, for [`TARGETS`].
 ///
-/// Cargo's metadata has more: also those that no feature asks for.
+/// Cargo's metadata has more: also crates that no enabled feature needs.
 pub(crate) fn in_tree(arguments: &[&str]) -> Result<BTreeSet<(String, String)>> {
     let tree = ["tree", "--locked", "--prefix=none", "--format={p}"];
     let targets = TARGETS.map(|target| ["--target", target]);

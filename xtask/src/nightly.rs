@@ -13,9 +13,9 @@
 //! links         addresses in the documents
 //! ```
 //!
-//! Each step is done, whatever becomes of those before it. What came of them goes to `docs/NIGHTLY.md`, which keeps
-//! the last result of the others; a scheduled run publishes the page as an artefact and commits
-//! nothing. What needs the internet, where there is none, is marked as not run.
+//! Each step is executed even if earlier ones fail. The results go to `docs/NIGHTLY.md`, which
+//! keeps the last result of the other steps; a scheduled run publishes the page as an artefact and
+//! commits nothing. Steps that need the internet are marked as not run without it.
 
 use std::fs;
 use std::process::Command;
@@ -28,7 +28,7 @@ use crate::test::interruption::Interruption;
 use crate::test::{self, TestChoice, TestRequest};
 use crate::{bench, dist, docs, fuzz, setup};
 
-/// Name, and what it does.
+/// Name and action of a step.
 type Step = (&'static str, fn() -> Result<()>);
 
 const STEPS: [Step; 19] = [
@@ -39,7 +39,8 @@ const STEPS: [Step; 19] = [
     ("speed", || all_tests(TestChoice::Optimised)),
     ("fuzz", || fuzz::run(&[])),
     ("bench-accuracy", || benchmark(&["accuracy"])),
-    // In full, these two take an hour and more each, which is for the figures of the documents.
+    // In full, these two take an hour and more each, which is only for the figures of the
+    // documents.
     ("bench-branches", || benchmark(&["branches", "--quick"])),
     ("bench-cost", || benchmark(&["cost"])),
     ("bench-inside", || benchmark(&["inside"])),
@@ -56,7 +57,7 @@ const STEPS: [Step; 19] = [
     ("links", links),
 ];
 
-/// Documents whose links lead somewhere.
+/// Documents whose links are checked.
 const DOCUMENTS: [&str; 5] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -65,7 +66,7 @@ const DOCUMENTS: [&str; 5] = [
     "servers",
 ];
 
-/// Does the steps that are named, or all.
+/// Executes the named steps, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     if let Some(unknown) = names
         .iter()
@@ -105,7 +106,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
             step,
             format!("{outcome} | {minutes:.0} | {commit} | {date}"),
         );
-        // After each step: what was done is known even if the next one is interrupted.
+        // After each step: completed results are saved even if the next one is interrupted.
         fs::write(&path, results.page()).with_context(|| format!("write {}", path.display()))?;
     }
     if failed.is_empty() {
@@ -115,13 +116,13 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     }
 }
 
-/// `bench` names all steps that begin with `bench-`, and `tests` those of documents, too.
+/// `bench` selects all steps that begin with `bench-`, and `tests` also those of documents.
 fn is_named(step: &str, name: &str) -> bool {
     let rest = step.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// A step could not be done on this machine, which says nothing about the project.
+/// A step could not be executed on this machine: no result about the project.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NotRun(&'static str);
@@ -131,7 +132,7 @@ struct NotRun(&'static str);
 struct NightlyResults(Vec<(&'static str, String)>);
 
 impl NightlyResults {
-    /// Those of a page; steps that are not on it were not run.
+    /// Results from a page; steps that are missing on it were not run.
     fn read(page: &str) -> NightlyResults {
         let known = |step: &str| {
             let start = format!("| {step} | ");
@@ -197,7 +198,7 @@ fn dependencies() -> Result<()> {
     cargo(&["deny", "--offline", "check", "advisories"], &path)
 }
 
-/// Asks for every address once.
+/// Requests every address once.
 fn links() -> Result<()> {
     let root = root()?;
     let mut texts = Vec::new();
@@ -237,7 +238,7 @@ fn links() -> Result<()> {
     }
 }
 
-/// Addresses that links of a document lead to.
+/// Addresses in links of a document.
 fn addresses(text: &str) -> impl Iterator<Item = &str> {
     let links = text.split("](").skip(1);
     let links = links.filter_map(|rest| rest.split([')', ' ', '#']).next());
@@ -278,7 +279,7 @@ mod tests {
         assert!(page.contains("| links | not run | | | |\n"), "{page}");
         assert!(!page.contains("other"), "{page}");
         assert_eq!(NightlyResults::read(&page).page(), page);
-        // The page in the repository is one of this kind.
+        // The page in the repository has this format.
         let kept = fs::read_to_string(root().unwrap().join("docs/NIGHTLY.md")).unwrap();
         assert_eq!(NightlyResults::read(&kept).page(), kept);
     }

@@ -1,4 +1,4 @@
-//! The project and the programs that work on it: where it lies, cargo, git.
+//! The project and the programs that work on it: its directory, cargo, git.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::metadata::Metadata;
 
-/// Lines of a failed program that an error repeats.
+/// Last lines of a failed program's output that an error repeats.
 const LAST_LINES: usize = 20;
 
 /// The top directory.
@@ -19,7 +19,7 @@ pub(crate) fn root() -> Result<&'static Path> {
         .context("no project around xtask")
 }
 
-/// A page with another content between two of its lines.
+/// Replaces the content between two lines of a page.
 pub(crate) fn between(page: &str, (begin, end): (&str, &str), content: &str) -> Result<String> {
     let missing = |mark: &str| format!("the page has no `{}`", mark.trim_end());
     let (before, rest) = page.split_once(begin).with_context(|| missing(begin))?;
@@ -27,7 +27,7 @@ pub(crate) fn between(page: &str, (begin, end): (&str, &str), content: &str) -> 
     Ok([before, begin, "\n", content, end, after].concat())
 }
 
-/// Says something on standard error. Whoever closed it (`| head`) has seen enough, which is no reason to panic.
+/// Prints a message on standard error. A closed pipe (`| head`) is no reason to panic.
 macro_rules! tell {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -40,20 +40,19 @@ pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, OsString)]) -> Res
     say_and_run(arguments, environment, Stdio::inherit()).map(drop)
 }
 
-/// What cargo prints when it is run in the top directory.
+/// Output of cargo in the top directory.
 pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
     let mut cargo = cargo_command()?;
     output_of(cargo.args(arguments))
 }
 
-/// What cargo prints on standard output when it is run in the top directory; what it says of errors and progress is
-/// for people.
+/// Standard output of cargo in the top directory; errors and progress are printed.
 pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
     let said = say_and_run(arguments, &[], Stdio::piped())?;
     String::from_utf8(said).context("what cargo says is not UTF-8")
 }
 
-/// Gives what cargo prints on standard output, where that is a pipe.
+/// Standard output of cargo, if it is a pipe.
 fn say_and_run(
     arguments: &[&str],
     environment: &[(&str, OsString)],
@@ -74,7 +73,7 @@ fn say_and_run(
     Ok(output.stdout)
 }
 
-/// Builds packages as people install them. Gives the directory of the programs.
+/// Builds packages as users install them. Returns the directory of the programs.
 pub(crate) fn build_release(packages: &[&str]) -> Result<PathBuf> {
     let packages = packages.iter().flat_map(|name| ["--package", *name]);
     let build: Vec<&str> = ["build", "--locked", "--release"]
@@ -88,8 +87,8 @@ pub(crate) fn build_release(packages: &[&str]) -> Result<PathBuf> {
 /// Cargo in the top directory.
 pub(crate) fn cargo_command() -> Result<Command> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // What cargo says of this package is nothing for that one: build scripts that look at it would
-    // run again, and libraries be built twice.
+    // Variables of cargo about this package do not apply to that one: build scripts that read them
+    // would run again, and libraries would be built twice.
     let of_this_package = env::vars_os()
         .map(|(name, _)| name)
         .filter(|name| is_of_a_package(&name.to_string_lossy()));
@@ -106,7 +105,7 @@ fn is_of_a_package(variable: &str) -> bool {
     prefixes.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// Runs a command to its end, which must be a good one.
+/// Runs a command, which must succeed.
 pub(crate) fn finish(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status();
     let status = status.with_context(|| format!("run {command:?}"))?;
@@ -116,23 +115,23 @@ pub(crate) fn finish(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a program prints when it is run in the top directory, without blanks around it.
+/// Output of a program in the top directory, without surrounding blanks.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
     let output = output_of(Command::new(program).args(arguments).current_dir(root()?))?;
     Ok(output.trim().to_owned())
 }
 
-/// What a command prints on standard output.
+/// Standard output of a command.
 ///
 /// # Errors
-/// When it cannot be started or fails; the last lines of what it said are in the message.
+/// It cannot be started or fails; the last lines of its output are in the message.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("starting {command:?}"))?;
     if !output.status.success() {
-        // Some, as apt does, say the reason among what they print.
+        // Some, such as apt, print the reason on standard output.
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.trim().lines().collect();

@@ -1,4 +1,4 @@
-//! Pages as pictures, to be looked at: on a screen and on a phone, light and dark.
+//! Pictures of pages for inspection: on a screen and on a phone, light and dark.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::project::{output_of, root};
 
 /// Width and height of a picture, in pixels: long enough for most pages.
 const SIZES: [(u32, u32); 2] = [(1400, 7000), (390, 9000)];
-/// A window cannot be as narrow as a phone.
+/// Narrowest window of the browser, wider than a phone.
 const NARROWEST: u32 = 500;
 /// The preference of light and dark, as Chromium numbers it.
 const THEMES: [(&str, u32); 2] = [("light", 1), ("dark", 0)];
 
-/// Takes the directory with the pages.
+/// Makes the pictures; the argument is the directory with the pages.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [directory] = arguments else {
         bail!("write `cargo xtask screenshots DIR`: the directory with the pages");

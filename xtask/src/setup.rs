@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: what the tests need beside Rust.
+//! `cargo xtask setup`: installs everything that tests need beside Rust.
 //!
 //! ```text
 //! Debian packages --> apt-get, as root, starting nothing
@@ -9,10 +9,10 @@
 //! The nightly tests also need dufs, which cargo builds into the tool cache.
 //!
 //! With `--peers` also the load generators that `cargo xtask bench` compares with; nothing else
-//! needs them. k6 is left out, with a word, where Go is too old for it.
+//! needs them. k6 is left out, with a message, if Go is too old for it.
 //!
-//! Each step first looks whether its work is done, so that a second run takes no time. The tool
-//! cache is where `testbed::real::tool_cache` looks.
+//! Each step first checks if its work is done, so that a second run takes no time. The tool cache
+//! is the one of `testbed::real::tool_cache`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::project::{finish, root};
 
-/// Debian packages, each with a file that shows that it, or another package that will do, is there.
+/// Debian packages, each with a file that proves the presence of it or of an equivalent package.
 const PACKAGES: [(&str, &str); 25] = [
     ("chromium", "/usr/bin/chromium"),
     ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
@@ -39,7 +39,7 @@ const PACKAGES: [(&str, &str); 25] = [
     ("lighttpd-mod-webdav", "/usr/lib/lighttpd/mod_webdav.so"),
     ("rclone", "/usr/bin/rclone"),
     ("chezdav", "/usr/bin/chezdav"),
-    // Not tomcat10, which is a service; it brings a Java runtime where there is none.
+    // Not tomcat10, which is a service; installs a Java runtime if there is none.
     ("tomcat10-common", "/usr/share/tomcat10/bin/bootstrap.jar"),
     ("php8.2-fpm", "/usr/sbin/php-fpm8.2"),
     ("php8.2-xml", "/usr/share/php8.2-xml"),
@@ -59,7 +59,7 @@ const PACKAGES: [(&str, &str); 25] = [
     ("lintian", "/usr/bin/lintian"),
 ];
 
-/// Load generators, the same way.
+/// Load generators, in the same form.
 const PEERS: [(&str, &str); 4] = [
     ("wrk", "/usr/bin/wrk"),
     ("nghttp2-client", "/usr/bin/h2load"),
@@ -67,10 +67,10 @@ const PEERS: [(&str, &str); 4] = [
     ("hey", "/usr/bin/hey"),
 ];
 
-/// Makes Python environments; nothing shows it but Python itself.
+/// Makes Python environments; its presence is proved only by Python itself.
 const PYTHON_VENV: &str = "python3-venv";
 
-/// Brings a `go`, where there is none.
+/// Provides `go` if there is none.
 const GO: &str = "golang-go";
 
 const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
@@ -78,7 +78,7 @@ const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
 /// A program of crates.io, and its version.
 pub(crate) type PublishedTool = (&'static str, &'static str);
 
-/// A server that only the ignored tests need: it is not packaged, and takes minutes to build.
+/// A server that only the ignored tests need: it has no package, and takes minutes to build.
 pub(crate) const DUFS: PublishedTool = ("dufs", "0.47.0");
 pub(crate) const MDBOOK: PublishedTool = ("mdbook", "0.5.4");
 pub(crate) const CARGO_DENY: PublishedTool = ("cargo-deny", "0.20.2");
@@ -86,10 +86,10 @@ pub(crate) const CARGO_FUZZ: PublishedTool = ("cargo-fuzz", "0.13.2");
 const OHA: PublishedTool = ("oha", "1.16.0");
 
 const K6_VERSION: &str = "1.8.1";
-/// The least version of Go that builds that.
+/// Oldest version of Go that builds k6.
 const K6_NEEDS: &str = "1.25";
 
-/// Installs what is missing.
+/// Installs missing programs.
 pub(crate) fn run() -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
@@ -100,12 +100,12 @@ pub(crate) fn run() -> Result<()> {
     if !xnet_is_there(&cache) && go_version().is_none() {
         packages.push(GO);
     }
-    // All, whatever becomes of the first: what needs no root is done without it as well.
+    // All steps, even if the first fails: some need no root.
     let outcomes = [debian_packages(&packages), wsgidav(&cache), xnet(&cache)];
     outcomes.into_iter().collect()
 }
 
-/// Installs a program, and gives its path.
+/// Installs a program, and returns its path.
 pub(crate) fn published(tool: PublishedTool) -> Result<PathBuf> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
@@ -113,7 +113,7 @@ pub(crate) fn published(tool: PublishedTool) -> Result<PathBuf> {
     Ok(cache.join("bin").join(tool.0))
 }
 
-/// Installs the load generators that are missing.
+/// Installs missing load generators.
 pub(crate) fn peers() -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
@@ -125,7 +125,7 @@ pub(crate) fn peers() -> Result<()> {
     outcomes.into_iter().collect()
 }
 
-/// Installs those of some Debian packages, each with a file that shows that it is there, that are missing.
+/// Installs missing Debian packages; each has a file that proves its presence.
 pub(crate) fn packages(packages: &[(&'static str, &str)]) -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
@@ -200,17 +200,17 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
     finish(&mut command)
 }
 
-/// Keeps services from being started by their installation: package scripts ask
-/// `/usr/sbin/policy-rc.d` first, and 101 means no. It is removed when this is dropped.
+/// Prevents packages from starting services when installed: package scripts first call
+/// `/usr/sbin/policy-rc.d`, and 101 means no. Dropping it removes the file.
 struct PolicyRcD;
 
 impl PolicyRcD {
     const PATH: &str = "/usr/sbin/policy-rc.d";
 
-    /// The second line tells ours from an administrator's, should an earlier run have been killed.
+    /// The second line distinguishes it from an administrator's, if an earlier run was killed.
     const TEXT: &str = "#!/bin/sh\n# temporary, of prestan's `cargo xtask setup`\nexit 101\n";
 
-    /// `None` where the administrator has a policy already: that one holds.
+    /// `None` if the administrator has a policy already, which remains in force.
     fn put() -> Result<Option<PolicyRcD>> {
         let mut options = OpenOptions::new();
         let created = options
@@ -246,7 +246,7 @@ fn python_makes_environments() -> bool {
     succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"]))
 }
 
-/// The list of what was installed, written last: it is there when everything is.
+/// The list of installed packages, written last: it exists only if everything does.
 fn wsgidav_stamp(cache: &Path) -> PathBuf {
     cache.join("venv/installed.txt")
 }
@@ -299,14 +299,14 @@ fn cargo_install(cache: &Path, (name, version): PublishedTool) -> Result<()> {
         .args(["install", name, "--version", version, "--locked"])
         .args([OsStr::new("--root"), cache.as_os_str()])
         .args([OsStr::new("--target-dir"), build.as_os_str()])
-        // Cargo's own list may name a program that is gone.
+        // Cargo's own list may have a program that was removed.
         .args(["--force", "--quiet"])
         .current_dir(cache); // away from this workspace's configuration
     finish(&mut install)?;
     fs::remove_dir_all(&build).with_context(|| format!("remove {}", build.display()))
 }
 
-/// What `go version` prints: `go version go1.19.8 linux/amd64`. `None` where there is no Go.
+/// Output of `go version`: `go version go1.19.8 linux/amd64`. `None` without Go.
 fn go_version() -> Option<String> {
     let output = Command::new("go").arg("version").output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
@@ -320,7 +320,7 @@ const XNET: [&str; 3] = [
     include_str!("../../servers/xnet/go.sum"),
 ];
 
-/// The source from which the program was built, written last: it is there when the program is.
+/// The source from which the program was built, written last: it exists only if the program does.
 fn xnet_stamp(cache: &Path) -> PathBuf {
     cache.join("xnet.txt")
 }
@@ -341,7 +341,8 @@ fn xnet(cache: &Path) -> Result<()> {
     say("prestan-xnet, the server of golang.org/x/net/webdav");
     let mut build = Command::new("go");
     build
-        // The version of this project is nothing to it, and Git may refuse to tell it to another user.
+        // The version of this project is irrelevant to it, and Git may refuse to show it to another
+        // user.
         .args(["build", "-buildvcs=false", "-trimpath", "-o"])
         .arg(xnet_program(cache))
         .current_dir(root()?.join("servers/xnet"));
@@ -350,7 +351,7 @@ fn xnet(cache: &Path) -> Result<()> {
     fs::write(&stamp, XNET.concat()).with_context(|| format!("write {}", stamp.display()))
 }
 
-/// Builds k6, where Go is new enough: Debian 12 has none that is, and the benchmarks do without k6.
+/// Builds k6 if Go is new enough: that of Debian 12 is not, and the benchmarks work without k6.
 fn k6(cache: &Path) -> Result<()> {
     let said = Command::new(cache.join("bin/k6")).arg("version").output();
     let is_there = said.is_ok_and(|output| {
@@ -381,7 +382,7 @@ fn k6(cache: &Path) -> Result<()> {
     finish(&mut install)
 }
 
-/// Whether a `go version` is of this version or a later one.
+/// True if the output of `go version` has this version or a later one.
 fn is_recent(said: &str, needed: &str) -> bool {
     let numbers = |text: &str| -> Option<(u32, u32)> {
         let mut numbers = text.split('.');

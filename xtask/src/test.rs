@@ -1,13 +1,15 @@
-//! `cargo xtask test`: every test in a process of its own, as many side by side as keep the processors busy.
+//! `cargo xtask test`: every test in a process of its own, as many side by side as keep the
+//! processors busy.
 //!
 //! ```text
 //! setup ----------------.
 //! cargo test --no-run --+--> programs --> tests --> queue --> slots --> outcomes
 //! ```
 //!
-//! `cargo test` runs one program after the other, so that a slow test at the end of each leaves all processors but
-//! one without work. Here all tests of all programs wait in one queue. A process of its own also gives each test
-//! its own time limit, output and processor time, and a test that kills its process fails alone.
+//! `cargo test` runs one program after the other, so that a slow test at the end of each leaves all
+//! processors but one idle. Here all tests of all programs wait in one queue. A process of its own
+//! also gives each test its own time limit, output and processor time, and a test that kills its
+//! process fails alone.
 
 mod files;
 pub(crate) mod interruption;
@@ -30,46 +32,46 @@ use process::{TestOutcome, TestVerdict};
 use programs::{ListedTest, TestProgram};
 use queue::{QueueGroup, SharedQueue, TestQueue};
 
-/// Most tests wait for a server, a window or a time limit most of their time.
+/// Tests per processor: most wait for a server, a window or a time limit most of the time.
 const SLOTS_OF_A_PROCESSOR: usize = 2;
 
-/// How many of the slowest tests `--times` lists.
+/// Number of the slowest tests that `--times` lists.
 const SLOWEST: usize = 40;
 
-/// No test takes a tenth of this on a machine at rest: it hangs, and is killed.
+/// Time limit of a test, ten times that of any on an idle machine: it hangs, and is killed.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Of those that are ignored because they are long, the longest take half an hour without others beside them.
+/// Time limit of ignored long tests, of which the longest take half an hour alone.
 const LONG_LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// Which tests run.
+/// Selection of tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TestChoice {
-    /// Those that judge a change.
+    /// Tests that judge a change.
     #[default]
     Usual,
-    /// Also those that are marked `#[ignore]`, and those of the features that are off; but none that needs
+    /// Also tests that are marked `#[ignore]`, and those of disabled features; but none that needs
     /// optimised code.
     WithIgnored,
-    /// Only those in modules `quiet`, which measure speed or memory: optimised, one at a time.
+    /// Only tests in modules `quiet`, which measure speed or memory: optimised, one at a time.
     Optimised,
 }
 
-/// Which tests run, and what is said of them.
+/// Selection of tests, and options of the output.
 #[derive(Debug, Default)]
 pub(crate) struct TestRequest {
-    /// Tests whose label contains one of these; all without any.
+    /// Selects tests whose label contains one of these; empty: all.
     pub(crate) words: Vec<String>,
     pub(crate) choice: TestChoice,
-    /// The slowest are listed, and the processor time of each program.
+    /// Lists the slowest tests, and the processor time of each program.
     pub(crate) times: bool,
-    /// Variables of the environment of all tests.
+    /// Environment variables of all tests.
     pub(crate) environment: Vec<(&'static str, OsString)>,
 }
 
 impl TestRequest {
     /// # Errors
-    /// When a word begins with `-` and is no option.
+    /// A word begins with `-` and is no option.
     pub(crate) fn parse(arguments: &[String]) -> Result<TestRequest> {
         let mut request = TestRequest::default();
         for argument in arguments {
@@ -111,7 +113,7 @@ impl TestRequest {
 #[derive(Debug)]
 struct ProgramTest<'a> {
     program: &'a TestProgram,
-    /// As its program knows it: `tests::parsing::empty`.
+    /// Name in its program: `tests::parsing::empty`.
     name: String,
 }
 
@@ -122,10 +124,10 @@ impl ProgramTest<'_> {
     }
 }
 
-/// Installs what tests need, builds them, and runs those that are asked for.
+/// Installs everything that tests need, builds them, and runs the requested ones.
 ///
 /// # Errors
-/// When a step before fails, a test fails, no test has such a name, or a signal ends it.
+/// An earlier step fails, a test fails, no test has such a name, or a signal ends it.
 pub(crate) fn run(mut request: TestRequest) -> Result<()> {
     let programs = while_setting_up(setup::run, || programs::build(request.choice))?;
     let interruption = Interruption::listen()?;
@@ -162,8 +164,8 @@ pub(crate) fn run(mut request: TestRequest) -> Result<()> {
     Ok(())
 }
 
-/// Builds and sets up side by side. Setting up is waited for also if nothing can be built: what it does as root must
-/// not be left half done.
+/// Builds and sets up at the same time. Waits for the set-up even if the build fails: its work as
+/// root must not be left incomplete.
 fn while_setting_up<T>(
     setup: impl FnOnce() -> Result<()> + Send,
     build: impl FnOnce() -> Result<T>,
@@ -180,7 +182,7 @@ fn while_setting_up<T>(
     })
 }
 
-/// Runs the tests in slots side by side; those that fail are told at once.
+/// Runs the tests in slots side by side; failures are printed immediately.
 fn all<'a>(
     tests: Vec<ProgramTest<'a>>,
     request: &TestRequest,
@@ -219,7 +221,7 @@ fn all<'a>(
     })
 }
 
-/// Says what became of the tests, and ends with the line that counts them.
+/// Prints the results of the tests, and finally the line that counts them.
 fn report(
     outcomes: &[(ProgramTest<'_>, TestOutcome)],
     ignored: usize,
@@ -257,7 +259,7 @@ fn report(
     }
     let without = skipped.values().sum::<usize>();
     let passed = outcomes.len() - failed.len() - without;
-    // Whoever reads it may be gone.
+    // The reader may have closed the pipe.
     let _ = writeln!(
         io::stdout(),
         "{passed} passed, {} failed, {} skipped",

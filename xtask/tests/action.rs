@@ -1,4 +1,5 @@
-//! The step of `action.yml` that installs prestan, run by bash as on GitHub, with releases on loopback.
+//! The step of `action.yml` that installs prestan, run by bash as on GitHub, with releases on
+//! loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -72,13 +73,14 @@ fn respond(mut stream: TcpStream, releases: &Releases) {
     stream.write_all(body).unwrap();
 }
 
-/// What the step finds, and leaves behind.
+/// Environment and results of the step.
 struct Runner {
     home: TempDir,
 }
 
 impl Runner {
-    /// With the programs of the step, a `cargo` that notes its arguments, and no `prestan`, whatever is installed here.
+    /// With the programs of the step, a `cargo` that notes its arguments, and no `prestan`,
+    /// whatever is installed here.
     fn new() -> Runner {
         let home = TempDir::new().unwrap();
         let runner = Runner { home };

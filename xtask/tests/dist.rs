@@ -1,5 +1,5 @@
-//! `cargo xtask dist`, with the program of the tests: what is published is whole and works. That it is the same each time
-//! is tried nightly.
+//! `cargo xtask dist`, with the program of the tests: the files of a release are complete and work.
+//! The nightly run also compares two builds.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `cargo test --workspace` makes the program; `cargo test -p xtask` only finds it. In CI it must be there.
+/// `cargo test --workspace` makes the program; `cargo test -p xtask` only finds it. In CI it must
+/// be there.
 #[test]
 fn what_is_published_is_whole_and_works() {
     let test = env::current_exe().unwrap();
@@ -89,8 +90,8 @@ fn said(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Its size and sums are those of its files, its links lead to files of it, the maintainer has an address, and Debian's
-/// tool has no objection.
+/// Its size and sums are those of its files, its links lead to files of it, the maintainer has an
+/// address, and Debian's tool has no objection.
 fn debian_package_is_described(package: &Path, temporary: &Path) {
     let tree = temporary.join("debian");
     let field = |name: &str| said(Command::new("dpkg-deb").arg("-f").arg(package).arg(name));
@@ -125,7 +126,7 @@ fn debian_package_is_described(package: &Path, temporary: &Path) {
     debian_has_no_objection(package);
 }
 
-/// What Debian's own tool says of the package.
+/// Runs Debian's own checks of the package.
 fn debian_has_no_objection(package: &Path) {
     let lintian = Path::new("/usr/bin/lintian");
     if !lintian.is_file() {
@@ -180,7 +181,8 @@ fn links_lead_somewhere(directory: &Path, least: usize) {
     assert!(broken_links(readme.unwrap()).contains(&"docs/methodology/README.md".to_owned()));
 }
 
-/// As an installer checks it: all files but the list have their checksums in it, and the program may be run.
+/// As an installer checks it: all files but the list have their checksums in it, and the program
+/// may be run.
 fn wheel_is_as_its_list_says(wheel: &Path) {
     const CHECK: &str = r#"
 import base64, csv, hashlib, sys, zipfile

@@ -1,5 +1,5 @@
-//! The files that run things elsewhere, read as YAML: their scripts are shell, and the chores that they
-//! name are there. What the scripts of `action.yml` and `ci/` do is tested with the program
+//! The files that run things elsewhere, read as YAML: their scripts are shell, and the chores that
+//! they name are there. What the scripts of `action.yml` and `ci/` do is tested with the program
 //! (`crates/prestan/tests/prestan/pull_requests.rs`).
 
 use std::fs;
@@ -36,7 +36,7 @@ fn is_shell(script: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// What `cargo xtask` prints of its tasks.
+/// The list of tasks printed by `cargo xtask`.
 fn tasks() -> String {
     let usage = Command::new(env!("CARGO_BIN_EXE_xtask")).output();
     usage.map_or(String::new(), |usage| {
@@ -44,7 +44,7 @@ fn tasks() -> String {
     })
 }
 
-/// Whether a script runs no other tasks than these.
+/// True if a script runs only these tasks.
 fn names_only(tasks: &str, script: &str) -> bool {
     script.split("cargo xtask ").skip(1).all(|rest| {
         let task = rest.split_whitespace().next().unwrap_or_default();
@@ -148,7 +148,8 @@ fn the_image_is_made_of_what_is_there() {
             _ => {}
         }
     }
-    // docker reads `.dockerignore` alone, and podman and buildah prefer `.containerignore`: one file for all.
+    // docker reads `.dockerignore` alone, and podman and buildah prefer `.containerignore`: one
+    // file for all.
     let ignored = fs::read_to_string(root().join(".dockerignore")).unwrap();
     assert!(!root().join(".containerignore").exists());
     for built in [".git", "**/target"] {

@@ -1,11 +1,11 @@
-//! `cargo xtask bench build`: what building and testing this project costs.
+//! `cargo xtask bench build`: cost of building and testing this project.
 //!
 //! ```text
 //! round by round, HEAD and --against in turn --> fresh clone --> command of README --> medians --> docs/COST.md
 //! ```
 //!
-//! What the commands need is downloaded before; clones are made in TMPDIR. Processor times hardly
-//! change on a busy machine; wall times need one at rest.
+//! Dependencies are downloaded before; clones are made in TMPDIR. Processor times hardly change on
+//! a busy machine; wall times need an idle one.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -24,12 +24,12 @@ const USAGE: &str =
     "usage: cargo xtask bench build [--build-only] [--times N] [--against COMMIT] | --docs";
 /// A table of docs/COST.md: its file, and the lines around it on the page.
 type CostTable = (&'static str, (&'static str, &'static str));
-/// Of the commands of README.
+/// Costs of the commands of README.
 const ALONE: CostTable = (
     "build.md",
     ("<!-- bench:build -->\n", "<!-- /bench:build -->"),
 );
-/// Of those of another commit in turn with them.
+/// Costs of those of another commit, in turn with them.
 const BESIDE: CostTable = (
     "build-against.md",
     (
@@ -38,13 +38,13 @@ const BESIDE: CostTable = (
     ),
 );
 
-/// Commands of README: what the table calls them, and the arguments of cargo.
+/// A command of README: its name in the table, and the arguments of cargo.
 type ReadmeCommand = (&'static str, [&'static str; 2]);
 const BUILD: ReadmeCommand = ("`cargo build --release`", ["build", "--release"]);
 const TEST: ReadmeCommand = ("`cargo xtask test`", ["xtask", "test"]);
 const TEST_AGAIN: ReadmeCommand = ("the same, when everything is built", TEST.1);
 
-/// Variables that would bring something of another build, or change where tests keep their files.
+/// Variables that would use files of another build, or change where tests keep their files.
 const OTHERS: [&str; 5] = [
     "CARGO_TARGET_DIR",
     "CARGO_BUILD_TARGET_DIR",
@@ -58,18 +58,18 @@ struct BuildOptions {
     is_build_only: bool,
     times: usize,
     against: Option<String>,
-    /// Measure nothing; put the table of the last time into the page.
+    /// Measure nothing; put the last table into the page.
     is_docs: bool,
 }
 
-/// What a command took.
+/// Cost of a command.
 #[derive(Debug, Clone, PartialEq)]
 struct BuildCost {
-    /// Of all its processes, user and system, in seconds.
+    /// Time of all its processes, user and system, in seconds.
     processor: f64,
     /// In seconds.
     wall: f64,
-    /// Packages that were compiled.
+    /// Compiled packages.
     packages: usize,
     /// Bytes of the program; of builds only.
     program: Option<u64>,
@@ -79,7 +79,7 @@ struct BuildCost {
 struct CostRow {
     command: &'static str,
     commit: String,
-    /// One of each round.
+    /// One for each round.
     costs: Vec<BuildCost>,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
                 }
             }
         }
-        // A round that fails later does not lose those before.
+        // A later failure does not lose earlier rounds.
         let text = table_of(&rows, commits.get(1)) + &format!("\n{}\n", machine(times)?);
         fs::write(&table, &text).with_context(|| format!("write {}", table.display()))?;
         let _ = writeln!(io::stdout(), "{text}");
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Puts the tables that were measured into the page.
+/// Puts the saved tables into the page.
 fn write_docs() -> Result<()> {
     let (page, logs) = (root()?.join("docs/COST.md"), logs()?);
     let measured = [ALONE, BESIDE].map(|(file, marks)| (logs.join(file), marks));
@@ -142,7 +142,7 @@ fn write_docs() -> Result<()> {
     fs::write(&page, text).with_context(|| format!("write {}", page.display()))
 }
 
-/// Where tables and the output of commands are kept.
+/// Directory of tables and of the output of commands.
 fn logs() -> Result<PathBuf> {
     Ok(root()?.join("target/bench"))
 }
@@ -176,7 +176,7 @@ impl BuildOptions {
     }
 }
 
-/// A fresh clone of a commit. What it needs has been downloaded.
+/// A fresh clone of a commit. Its dependencies have been downloaded.
 fn clone_of(commit: &str) -> Result<TempDir> {
     let clone = TempDir::with_prefix("prestan-build-")?;
     let inside = |mut command: Command, arguments: &[&str]| {
@@ -207,7 +207,7 @@ fn measured(clone: &Path, (name, arguments): ReadmeCommand) -> Result<BuildCost>
     Ok(cost)
 }
 
-/// What a command that must succeed takes, and how many packages it reports as compiled.
+/// Cost of a command that must succeed, with the number of packages that cargo reports as compiled.
 fn cost_of(command: &mut Command, log: &Path) -> Result<BuildCost> {
     let file = File::create(log).with_context(|| format!("write {}", log.display()))?;
     let (processor, begun) = (processor_time_of_children()?, Instant::now());
@@ -230,7 +230,7 @@ fn cost_of(command: &mut Command, log: &Path) -> Result<BuildCost> {
     })
 }
 
-/// Seconds of all processes that this one, or one of them, has waited for.
+/// Seconds of all processes that this one, or one of its children, has waited for.
 fn processor_time_of_children() -> Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat").context("read /proc/self/stat")?;
     let ticks = ticks_of_children(&stat).context("/proc/self/stat has no times of children")?;
@@ -239,7 +239,7 @@ fn processor_time_of_children() -> Result<f64> {
 
 /// The fields `cutime` and `cstime` (proc_pid_stat(5)) together.
 fn ticks_of_children(stat: &str) -> Option<u64> {
-    // The name of the program may contain anything.
+    // The name of the program may contain any character.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(13);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
@@ -265,7 +265,8 @@ fn add(rows: &mut Vec<CostRow>, (command, _): ReadmeCommand, commit: &str, cost:
     }
 }
 
-/// Medians with the least and the greatest; with `against`, also processor times over those of that commit.
+/// Medians with the least and the greatest; with `against`, also the ratio of processor times to
+/// those of that commit.
 fn table_of(rows: &[CostRow], against: Option<&String>) -> String {
     let of = against.map_or(String::new(), |commit| format!(" of {commit} |"));
     let mut text = format!(
@@ -311,7 +312,7 @@ fn spread(values: impl Iterator<Item = f64>, digits: usize) -> String {
     format!("{median:.digits$} [{least:.digits$}, {greatest:.digits$}]")
 }
 
-/// Where it was measured, and how often.
+/// Description of the machine, and number of rounds.
 fn machine(times: usize) -> Result<String> {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus

@@ -1,4 +1,4 @@
-//! Tries what was made: unpacks it, runs the program, reads the pages.
+//! Tries the files of a release: unpacks them, runs the program, reads the pages.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,8 @@ use super::target::ReleaseTarget;
 use super::{CHECKSUMS, Release, debian, wheel};
 use crate::project::output_of;
 
-/// Checks the sums, the archive, the Debian package and the wheel of each target, and the list of parts.
+/// Checks the sums, the archive, the Debian package and the wheel of each target, and the list of
+/// parts.
 pub(super) fn everything(release: &Release, targets: &[ReleaseTarget], made: &Path) -> Result<()> {
     let mut sums = Command::new("sha256sum");
     output_of(
@@ -77,7 +78,7 @@ fn wheel(release: &Release, target: ReleaseTarget, made: &Path) -> Result<()> {
     output_of(extract.arg(&wheel).arg(unpacked.path()))?;
     let scripts = format!("prestan-{}.data/scripts", release.version);
     let script = unpacked.path().join(scripts).join("prestan");
-    // Python's own unpacker leaves the modes out; pip does not.
+    // Python's own unpacker ignores the modes; pip does not.
     fs::set_permissions(&script, Permissions::from_mode(0o755))
         .with_context(|| format!("the wheel has no {}", script.display()))?;
     program(release, target, &script)

@@ -18,10 +18,10 @@ pub(super) const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", THIRD_P
 
 pub(super) const THIRD_PARTY: &str = "LICENSES-THIRD-PARTY.txt";
 
-/// Those of them that stand in this repository.
+/// Licences in this repository.
 const OWN_LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Shells, and what each calls the file that completes the words after a command.
+/// Shells, and the name of the completion file of a command in each.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "prestan"),
     ("zsh", "_prestan"),
@@ -43,7 +43,7 @@ impl PackageTree {
         self.directory.path()
     }
 
-    /// A place in it, in a directory that is there.
+    /// A path in it, in an existing directory.
     pub(super) fn place(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
         let place = self.path().join(name);
         let directory = place.parent().unwrap_or(self.path());
@@ -67,7 +67,7 @@ impl PackageTree {
 /// ```
 pub(super) struct Content {
     tree: PackageTree,
-    /// Of the directory in the archive.
+    /// Name of the directory in the archive.
     name: String,
     /// Paths in it.
     pub(super) documents: BTreeSet<PathBuf>,
@@ -136,7 +136,7 @@ impl Content {
 }
 
 impl Release {
-    /// Name of the archive without an ending, and of the directory in it.
+    /// Name of the archive without its extension, and of the directory in it.
     pub(super) fn name(&self, target: ReleaseTarget) -> String {
         format!("prestan-{}-{}", self.version, target.triple)
     }
@@ -146,7 +146,7 @@ impl Release {
     }
 }
 
-/// Files in and below a directory: their paths in it, sorted, and where they are.
+/// Files in and below a directory: their relative paths, sorted, and their paths.
 pub(super) fn files_of(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut files = Vec::new();
     let mut open = vec![directory.to_owned()];

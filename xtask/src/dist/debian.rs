@@ -14,10 +14,11 @@ use crate::project::output_of;
 const DOCUMENTATION: &str = "usr/share/doc/prestan";
 const MANUAL: &str = "usr/share/man/man1";
 
-/// A name and an address, as Debian's policy wants it. The project has none: `SECURITY.md` says where to report.
+/// A name and an address, as required by Debian's policy. The project has none: see `SECURITY.md`
+/// for reports.
 const MAINTAINER: &str = "The Prestan authors <noreply@example.org>";
 
-/// Directories of completions: in the content, and where each shell of Debian looks.
+/// Directories of completions: in the content, and in Debian.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions"),
     ("zsh", "usr/share/zsh/vendor-completions"),
@@ -59,7 +60,7 @@ pub(super) fn package(
     let sums = sums.args(files.iter().map(|(name, _)| name));
     let sums = output_of(sums.current_dir(tree.path()))?;
     tree.write("DEBIAN/md5sums", &sums)?;
-    // Whatever the umask of this shell is.
+    // Independent of the umask.
     output_of(
         Command::new("chmod")
             .args(["-R", "u=rwX,go=rX"])
@@ -68,7 +69,7 @@ pub(super) fn package(
     let mut dpkg = Command::new("dpkg-deb");
     dpkg.args(["--root-owner-group", "--build", "-Zgzip", "-z6"])
         .args([tree.path(), &into.join(file_name(release, target))])
-        // Times after this one are set to it, and all files were made after it.
+        // Later times are set to it, and all files are later.
         .env("SOURCE_DATE_EPOCH", &release.epoch);
     output_of(&mut dpkg).context("dpkg-deb makes the Debian package; it is there on Debian")?;
     Ok(())
@@ -89,7 +90,8 @@ fn compress(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The changelog of a package whose version has no revision of Debian, in the form that Debian's tools read.
+/// The changelog of a package whose version has no revision of Debian, in the form that Debian's
+/// tools read.
 fn changelog(release: &Release) -> Result<String> {
     let mut date = Command::new("date");
     date.args(["--utc", "--rfc-email", "--date"]);
@@ -103,7 +105,7 @@ fn changelog(release: &Release) -> Result<String> {
     ))
 }
 
-/// In KiB, each file rounded up.
+/// Size in KiB, each file rounded up.
 fn installed_size(files: &[(String, PathBuf)]) -> Result<u64> {
     let sizes = files.iter().map(|(_, path)| {
         let about = fs::metadata(path).with_context(|| format!("read {}", path.display()))?;
@@ -135,8 +137,8 @@ fn control(release: &Release, target: ReleaseTarget, top: &Path, size: u64) -> R
     ))
 }
 
-/// The licence of the package, in the form that Debian asks for, and where those of its parts are: the full text of a
-/// licence that all of Debian has in one place is an error in this file.
+/// The licence of the package, in Debian's format, and the location of those of its parts: Debian
+/// does not allow the full text of a common licence in this file.
 fn copyright(top: &Path) -> Result<String> {
     let read =
         |name: &str| fs::read_to_string(top.join(name)).with_context(|| format!("read {name}"));

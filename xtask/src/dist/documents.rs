@@ -1,4 +1,5 @@
-//! Which documents packages have: those for users, and all to which these and each other link, at the same places.
+//! Documents of packages: those for users, and all documents linked from these and from each other,
+//! with the same paths.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,10 +12,10 @@ use crate::docs::{joined, links};
 
 const FIRST: [&str; 2] = ["README.md", "CHANGELOG.md"];
 
-/// Their paths in a project; of a directory that is linked to, all files.
+/// Their paths in a project; for a linked directory, all files.
 ///
 /// # Errors
-/// When a link leads nowhere or out of the project.
+/// A link leads nowhere or out of the project.
 pub(super) fn linked(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut open: Vec<PathBuf> = FIRST.map(PathBuf::from).to_vec();

@@ -1,5 +1,5 @@
-//! The image of the `Containerfile`, built by buildah as a release does it, with a bare root as its base: no
-//! registry is asked.
+//! The image of the `Containerfile`, built by buildah as in a release, with a bare root as its
+//! base: no registry is contacted.
 
 use std::path::Path;
 use std::process::Command;
@@ -56,7 +56,7 @@ pub(super) fn try_on(
     Ok(())
 }
 
-/// Where images are kept for the time of a trial.
+/// Storage of images during a trial.
 struct ImageStore {
     storage: TempDir,
 }

@@ -1,5 +1,6 @@
-//! Installs what was made as people do, and runs it, in bare Debian roots: the base system and Python, without
-//! Rust and without a compiler. Those of other processors run in an emulator.
+//! Installs the files of a release like a user, and runs the program, in bare Debian roots: the
+//! base system and Python, without Rust and without a compiler. Programs for other processors run
+//! in an emulator.
 //!
 //! ```text
 //! debootstrap --> root --> tar, dpkg, pip, uvx, buildah --> prestan --version, prestan demo
@@ -17,7 +18,7 @@ use super::{Release, debian, image, wheel};
 use crate::project::{finish, output_of};
 use crate::setup;
 
-/// That in which the program is built, so that its glibc is the oldest.
+/// The release in which the program is built, so that its glibc is the oldest.
 const DEBIAN: &str = "bookworm";
 
 const TOOLS: [(&str, &str); 2] = [
@@ -25,13 +26,13 @@ const TOOLS: [(&str, &str); 2] = [
     ("python3-pip", "/usr/bin/pip3"),
 ];
 
-/// Lets the kernel start programs of other processors.
+/// Makes the kernel start programs of other processors.
 const EMULATION: [(&str, &str); 1] = [("binfmt-support", "/usr/sbin/update-binfmts")];
 
-/// A demonstration that takes a moment.
+/// A short demonstration.
 pub(super) const DEMO: [&str; 5] = ["demo", "--only", "Get1K,Put1K", "--requests", "2"];
 
-/// Does it for each target, with the files in `made`. It needs root, Debian's packages, and PyPI.
+/// Tries each target, with the files in `made`. Needs root, Debian's packages, and PyPI.
 pub(super) fn everywhere(
     release: &Release,
     targets: &[ReleaseTarget],
@@ -143,7 +144,7 @@ impl BareRoot {
         Ok(())
     }
 
-    /// Runs a program in the root, and gives what it prints. It has a `/proc` of its own, which ends with it.
+    /// Runs a program in the root, and returns its output. Its `/proc` ends with it.
     fn run(&self, command: &[&str]) -> Result<String> {
         let root = format!("--root={}", self.directory.path().display());
         let mut program = Command::new("unshare");
@@ -157,7 +158,7 @@ impl BareRoot {
         output_of(&mut program)
     }
 
-    /// Runs the program that came with a file: its version, and a demonstration.
+    /// Runs an installed program: its version, and a demonstration.
     fn demonstrate(&self, file: &str, release: &Release, program: &[&str]) -> Result<()> {
         let run = |arguments: &[&str]| {
             self.run(&[program, arguments].concat())

@@ -1,4 +1,4 @@
-//! What the program is made of: the crates that are linked into it, and what is embedded in it.
+//! Parts of the program: linked crates, and embedded files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use super::content::write;
 use crate::metadata::{CargoPackage, Metadata, in_tree};
 use crate::project::{output_of, root};
 
-/// Beginnings of the names of files with licences.
+/// Prefixes of the names of files with licences.
 const LICENCES: [&str; 6] = [
     "license",
     "licence",
@@ -23,7 +23,7 @@ const LICENCES: [&str; 6] = [
     "unlicense",
 ];
 
-/// What is part of the program, of others, and no crate.
+/// Parts of the program by others that are no crates.
 const EMBEDDED: [EmbeddedFile; 1] = [EmbeddedFile {
     directory: "crates/terminal/font",
     name: "NotoSans-Regular.ttf",
@@ -39,7 +39,7 @@ struct EmbeddedFile {
     name: &'static str,
     version: &'static str,
     copyright: &'static str,
-    /// Its SPDX name, and its text beside the file.
+    /// SPDX name, and file of the text beside the file.
     licence: &'static str,
     licence_text: &'static str,
 }
@@ -82,7 +82,7 @@ struct LinkedCrate {
 
 impl Parts {
     pub(super) fn of(metadata: &Metadata) -> Result<Parts> {
-        // Without those that only the compiler runs.
+        // Without crates that only the compiler runs.
         let linked = in_tree(&[
             "--package=prestan",
             "--features=png",
@@ -105,7 +105,7 @@ impl Parts {
         Ok(Parts { crates })
     }
 
-    /// The licences of all parts that are not ours, each text once.
+    /// The licences of all parts by others, each text once.
     pub(super) fn licences(&self) -> Result<String> {
         let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut list = String::new();
@@ -127,7 +127,7 @@ impl Parts {
                 fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
             document += &format!("==== embedded: {licence}\n\n{}\n\n", text.trim_end());
         }
-        // In the order of the first that has each.
+        // In the order of the first part with each.
         let mut texts: Vec<(String, Vec<String>)> = texts.into_iter().collect();
         texts.sort_by(|(_, a), (_, b)| a.cmp(b));
         for (text, names) in texts {
@@ -210,7 +210,7 @@ impl LinkedCrate {
         })
     }
 
-    /// What others call it by (a package URL).
+    /// Its package URL.
     fn reference(&self) -> String {
         format!(
             "pkg:cargo/{}@{}",
@@ -225,7 +225,7 @@ impl LinkedCrate {
             "bom-ref": self.reference(),
             "name": self.name,
             "version": self.version,
-            // Some write the `or` of two licences as a slash.
+            // Some manifests write the `OR` of two licences as a slash.
             "licenses": [{ "expression": self.licence.replace('/', " OR ") }],
             "purl": self.reference(),
         })

@@ -1,4 +1,4 @@
-//! The processors that releases are for, and what building for them takes.
+//! The processors of releases, and the tools to build for them.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,24 +12,25 @@ use crate::metadata::{TARGETS, host};
 use crate::project::{finish, output_of};
 use crate::setup;
 
-/// Where Debian's packages put their compiler.
+/// Path of the compiler in Debian's packages.
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
-/// Debian packages that make and try the files, each with a file that shows it.
+/// Debian packages that make and try the files, each with a file that proves its presence.
 const PACKERS: [(&str, &str); 2] = [("man-db", "/usr/bin/man"), ("python3", "/usr/bin/python3")];
 
-/// A processor with Debian's kind of Linux on it, and the names that others have for it.
+/// A processor with Debian's kind of Linux, and its names in other projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReleaseTarget {
-    /// As rustc names it.
+    /// Name in rustc.
     pub(super) triple: &'static str,
-    /// As `uname -m` and Python name it.
+    /// Name in `uname -m` and Python.
     pub(super) machine: &'static str,
-    /// As Debian and containers name it.
+    /// Name in Debian and in containers.
     pub(super) debian: &'static str,
     /// Number of the machine in an ELF header.
     elf: u16,
-    /// Debian packages to build and run programs for it elsewhere, each with a file that shows it.
+    /// Debian packages to build and run programs for it on another processor, each with a file that
+    /// proves its presence.
     cross: [(&'static str, &'static str); 3],
 }
 
@@ -73,7 +74,7 @@ impl ReleaseTarget {
         })
     }
 
-    /// That of a program that is already built, from its ELF header.
+    /// The target of a program that is already built, from its ELF header.
     pub(super) fn of_program(program: &Path) -> Result<ReleaseTarget> {
         let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
         let found = ALL
@@ -89,7 +90,7 @@ impl ReleaseTarget {
         Ok(host()? == self.triple)
     }
 
-    /// A command that runs a program for this processor, in an emulator where it is not that of this
+    /// A command that runs a program for this processor, in an emulator if it is not that of this
     /// machine.
     pub(super) fn command(self, program: &Path) -> Result<Command> {
         if self.is_host()? {
@@ -117,7 +118,7 @@ impl ReleaseTarget {
     }
 }
 
-/// Installs what packs files for these processors, tries them, and links programs for them.
+/// Installs the tools that pack files for these processors, try them, and link programs for them.
 pub(super) fn install_tools(targets: &[ReleaseTarget]) -> Result<()> {
     let mut packages = PACKERS.to_vec();
     for target in targets {
@@ -128,11 +129,11 @@ pub(super) fn install_tools(targets: &[ReleaseTarget]) -> Result<()> {
     setup::packages(&packages)
 }
 
-/// A compiler that has the standard library of each target: `None` for that of cargo, whose missing ones
-/// rustup is asked for, or Debian's.
+/// A compiler with the standard library of each target: `None` for that of cargo (rustup installs
+/// missing libraries), otherwise Debian's.
 ///
 /// # Errors
-/// When there is none: a release never lacks a processor without a word.
+/// There is none: a release must not silently lack a processor.
 pub(super) fn compiler(targets: &[ReleaseTarget]) -> Result<Option<OsString>> {
     let usual = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let missing = without_library(&usual, targets);
@@ -155,7 +156,7 @@ pub(super) fn compiler(targets: &[ReleaseTarget]) -> Result<Option<OsString>> {
     );
 }
 
-/// Those of the targets for which a compiler has no standard library.
+/// Targets for which a compiler has no standard library.
 fn without_library(rustc: &OsString, targets: &[ReleaseTarget]) -> Vec<ReleaseTarget> {
     let has_library = |target: &ReleaseTarget| {
         let mut command = Command::new(rustc);
@@ -181,8 +182,8 @@ fn elf_machine(bytes: &[u8]) -> Option<u16> {
         .then(|| u16::from_le_bytes([machine[0], machine[1]]))
 }
 
-/// The newest version of glibc whose symbols a program uses (`GLIBC_2.34` and so on): the oldest that it
-/// runs with.
+/// The newest version of glibc whose symbols a program uses (`GLIBC_2.34` and so on): the oldest
+/// that it runs with.
 pub(super) fn newest_glibc(program: &Path) -> Result<(u32, u32)> {
     let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
     newest_glibc_in(&bytes).context("the program names no version of glibc")

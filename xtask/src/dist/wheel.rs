@@ -1,7 +1,7 @@
 //! The Python wheel: the program as a script, which `pip` and `uvx` install like any other.
 //!
-//! `maturin` would build the program itself. The rest of a wheel is two short files, a list of checksums and a
-//! zip file, which Python's own library makes (`wheel.py`).
+//! `maturin` would build the program itself. The rest of a wheel is two short files, a list of
+//! checksums and a zip file, which Python's own library makes (`wheel.py`).
 
 use std::path::Path;
 use std::process::Command;
@@ -50,8 +50,8 @@ fn pack(tree: &Path, wheel: &Path, epoch: &str) -> Result<()> {
     output_of(python.args(["-c", PACK]).args([tree, wheel]).arg(epoch)).map(drop)
 }
 
-/// Name of the wheel for a target among the files of a directory: which glibc its tag has is not known
-/// before.
+/// Name of the wheel for a target among the files of a directory: the glibc version in its tag is
+/// not known in advance.
 pub(super) fn file_in(directory: &Path, target: ReleaseTarget) -> Result<String> {
     let ending = format!("_{}.whl", target.machine);
     let mut names = files_in(directory)?.into_iter();
@@ -59,7 +59,8 @@ pub(super) fn file_in(directory: &Path, target: ReleaseTarget) -> Result<String>
     found.with_context(|| format!("no wheel in {} ends with {ending}", directory.display()))
 }
 
-/// What the wheel runs with: any Python 3, without its libraries, on this processor with that glibc.
+/// Requirements of the wheel: any Python 3, without its libraries, on this processor with that
+/// glibc.
 fn tag(target: ReleaseTarget, program: &Path) -> Result<String> {
     let (major, minor) = newest_glibc(program)?;
     let machine = target.machine;
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(packed(0o775, 0o664, 0o775, "1700000000"), usual);
         assert_eq!(packed(0o700, 0o600, 0o700, "1700000000"), usual);
         assert_ne!(packed(0o755, 0o644, 0o644, "1700000000"), usual);
-        // The time is in it; none before 1980 can be.
+        // The archive includes the time, which cannot be before 1980.
         assert_ne!(packed(0o755, 0o644, 0o755, "1700000002"), usual);
         packed(0o755, 0o644, 0o755, "0");
     }

@@ -1,4 +1,4 @@
-//! Where the servers of the tests keep their files.
+//! Directory of the files of the tests' servers.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,13 +9,14 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "prestan-tests-";
 
-/// So long are processes that were just killed waited for, which still write.
+/// Longest wait for processes that were just killed, which may still write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A directory in memory that is removed when this is dropped.
+/// A directory in memory. Dropping it removes it.
 ///
-/// Tests create and remove files by the ten thousand, and ext4 looks through the inodes that were freed during
-/// the last five seconds for each new file: a run that takes 7 s in memory takes 55 s on a disk.
+/// Tests create and remove ten thousands of files, and for each new file, ext4 searches the inodes
+/// that were freed during the last five seconds: a run that takes 7 s in memory takes 55 s on a
+/// disk.
 #[derive(Debug)]
 pub(crate) struct FilesInMemory {
     directory: TempDir,
@@ -24,7 +25,7 @@ pub(crate) struct FilesInMemory {
 }
 
 impl FilesInMemory {
-    /// `None` if another directory is asked for, or the system has none with enough room.
+    /// `None` if another directory is requested, or the system has none with enough space.
     pub(crate) fn create() -> Option<FilesInMemory> {
         const ROOM: u64 = 4 << 30;
         let memory = Path::new("/dev/shm");
@@ -32,7 +33,7 @@ impl FilesInMemory {
             return None;
         }
         let begun = File::open(memory).ok()?;
-        // Of two that begin, one has locked its directory before the other looks.
+        // If two begin at the same time, one has locked its directory before the other looks.
         begun.lock().ok()?;
         remove_stale(memory);
         let space = rustix::fs::statvfs(memory).ok()?;
@@ -72,7 +73,7 @@ impl Drop for FilesInMemory {
     }
 }
 
-/// Removes what killed runs have left: nobody has it locked.
+/// Removes leftovers of killed runs: directories without a lock.
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

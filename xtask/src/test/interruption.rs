@@ -1,4 +1,5 @@
-//! Signals that end this program: tests, which lead groups of their own, do not get them from a terminal.
+//! Signals that end this program: tests, which lead process groups of their own, do not receive
+//! them from a terminal.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-/// Can be polled: it is readable, and remains so, from the first of the signals on.
+/// A descriptor to poll: readable from the first of the signals on.
 #[derive(Debug)]
 pub(crate) struct Interruption {
     signalled: PipeReader,
@@ -16,7 +17,7 @@ pub(crate) struct Interruption {
 }
 
 impl Interruption {
-    /// From here on SIGINT, SIGTERM and SIGHUP end nothing by themselves.
+    /// From now on, SIGINT, SIGTERM and SIGHUP do not end the process by themselves.
     pub(crate) fn listen() -> io::Result<Interruption> {
         let interruption = Interruption::never()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -25,7 +26,7 @@ impl Interruption {
         Ok(interruption)
     }
 
-    /// One that does not come.
+    /// An interruption that never happens.
     pub(crate) fn never() -> io::Result<Interruption> {
         let (signalled, signals) = io::pipe()?;
         Ok(Interruption { signalled, signals })

@@ -1,4 +1,4 @@
-//! One test in a process of its own, which leads a group: what it starts ends with it.
+//! One test in a process of its own, which leads a process group: its children end with it.
 
 use std::fs::File;
 use std::io;
@@ -15,18 +15,18 @@ use super::interruption::Interruption;
 use super::{ProgramTest, TestChoice, TestRequest};
 use crate::project::root;
 
-/// So many bytes are kept of the beginning of what a test prints, and of its end: it may print without end.
+/// Bytes kept of the beginning of a test's output, and of its end: the output may be endless.
 const KEPT: u64 = 1 << 20;
 
-/// What became of a test.
+/// Result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestVerdict {
     Passed,
     /// Its program ended in this way, or ran no such test.
     Failed(ExitStatus),
-    /// It was killed after this time.
+    /// The test was killed after this time.
     Hung(Duration),
-    /// It was killed because this program is to end.
+    /// The test was killed because this program ends.
     Interrupted,
     /// Its process could not be started or waited for.
     NotRun,
@@ -50,18 +50,18 @@ impl TestVerdict {
 #[derive(Debug)]
 pub(crate) struct TestOutcome {
     pub(crate) verdict: TestVerdict,
-    /// What it and its children printed.
+    /// Output of the test and its children.
     pub(crate) output: String,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub(crate) took: Duration,
     /// Processor time of its process and of the children that it waited for.
     pub(crate) processor: Duration,
 }
 
 impl TestOutcome {
-    /// Why it tested nothing, as `testbed::need` says it.
+    /// The reason why it tested nothing, printed by `testbed::need`.
     pub(crate) fn skipped(&self) -> Option<&str> {
-        // `test NAME ... ` stands without an end of line before what a test prints first.
+        // `test NAME ... ` has no line end before the first output of a test.
         let said = |line| match str::strip_prefix(line, "test ")?.split_once(" ... ") {
             Some((_, said)) => said.strip_prefix("skipped: "),
             None => None,
@@ -119,7 +119,7 @@ fn command(test: &ProgramTest<'_>, request: &TestRequest) -> io::Result<Command>
     if request.choice != TestChoice::Usual {
         command.arg("--include-ignored");
     }
-    // As cargo does; and insta asks cargo in each process where the workspace is, unless it is told.
+    // Like cargo; without this, insta calls cargo in each process to find the workspace.
     command
         .current_dir(&test.program.directory)
         .env("CARGO_MANIFEST_DIR", &test.program.directory);
@@ -130,12 +130,12 @@ fn command(test: &ProgramTest<'_>, request: &TestRequest) -> io::Result<Command>
     Ok(command)
 }
 
-/// A program that ends well has run the one test: a name that it does not know would be no failure to it.
+/// True if the program succeeded and has run the one test: an unknown name would be no failure.
 fn has_passed(status: ExitStatus, output: &str) -> bool {
     status.success() && output.contains("test result: ok. 1 passed")
 }
 
-/// What was printed into a file. It is read from its beginning, whatever the place is at which others write.
+/// The content of a file from its beginning, regardless of the position of its writers.
 fn printed(output: &File) -> io::Result<String> {
     let part = |from: u64, to: u64| -> io::Result<String> {
         let mut bytes = vec![0; usize::try_from(to - from).map_err(io::Error::other)?];
@@ -155,7 +155,7 @@ fn printed(output: &File) -> io::Result<String> {
     ))
 }
 
-/// What waiting for a process came to.
+/// Result of waiting for a process.
 #[derive(Debug, PartialEq, Eq)]
 enum Awaited {
     Ended,
@@ -163,7 +163,7 @@ enum Awaited {
     Interrupted,
 }
 
-/// A process and what it starts, all of which are killed when it has ended or is no longer wanted.
+/// A process and its children, all of which are killed when it has ended or is not needed any more.
 struct ProcessGroup {
     number: Pid,
     /// Until it is waited for.
@@ -199,7 +199,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills all of it. The number is not given to others until the leader is waited for, which comes last.
+    /// Kills all of it. The number is not reused until the leader is waited for, which comes last.
     fn end(&mut self) -> Option<io::Result<ResUse>> {
         let leader = self.leader.take()?;
         let _ = kill_process_group(self.number, Signal::KILL);
@@ -290,10 +290,10 @@ mod tests {
         let (verdict, output) = shell("sleep 600 & echo $!; wait", limit);
         assert_eq!(verdict, TestVerdict::Hung(limit));
         until_ended(output.trim());
-        // Also what outlives a test.
+        // Including processes that outlive a test.
         let (_, output) = shell("sleep 600 & echo $!", LONG);
         until_ended(output.trim());
-        // And where this program gives up.
+        // Also if this program gives up.
         let group = ProcessGroup::start(Command::new("sleep").arg("600")).unwrap();
         let leader = group.number.as_raw_nonzero().to_string();
         drop(group);
@@ -312,7 +312,7 @@ mod tests {
         until_ended(output.trim());
     }
 
-    /// A process that is gone, or that nobody has waited for.
+    /// Waits until a process has ended.
     fn until_ended(pid: &str) {
         let deadline = Instant::now() + LONG;
         let runs = || {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::TestChoice;
 use crate::project::{cargo_messages, output_of};
 
-/// Programs with tests of ten seconds and more. They come first, so that short ones fill the end.
+/// Programs with tests of ten seconds and more. They come first, so that short tests fill the end.
 const LONG: [&str; 6] = [
     "prestan/prestan",
     "engine",
@@ -23,21 +23,21 @@ const LONG: [&str; 6] = [
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestProgram {
-    /// The crate, and the program where that is not the tests of its own source: `stats`, `lab/lab`.
+    /// The crate, and the program if it is not the unit tests: `stats`, `lab/lab`.
     pub(crate) label: String,
     pub(crate) executable: PathBuf,
-    /// Directory of the crate: tests run in it.
+    /// Directory of the crate, in which tests run.
     pub(crate) directory: PathBuf,
 }
 
-/// A test, as its program lists it.
+/// A test in the list of its program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListedTest {
     pub(crate) name: String,
     pub(crate) is_ignored: bool,
 }
 
-/// A line of what cargo says about a build; the other kinds of lines have none of these.
+/// A line of cargo's messages about a build; other kinds of lines have none of these fields.
 #[derive(Deserialize)]
 struct BuildMessage {
     executable: Option<PathBuf>,
@@ -60,12 +60,13 @@ struct BuiltProfile {
 /// Crates with modules `quiet`.
 const MEASURED: [&str; 3] = ["prestan-flow", "prestan-lab", "prestan-trace"];
 
-/// Builds the test programs of the workspace, and gives them in the order in which they are to be run.
+/// Builds the test programs of the workspace, and returns them in the order in which they shall
+/// run.
 ///
 /// # Errors
-/// When something does not compile; cargo has said what.
+/// The build fails; cargo has printed the reason.
 pub(crate) fn build(choice: TestChoice) -> Result<Vec<TestProgram>> {
-    // The fuzz targets have no tests, and would switch on features of what all others depend on.
+    // The fuzz targets have no tests, and would enable features of common dependencies.
     let mut build = vec!["test", "--workspace", "--exclude=prestan-fuzz"];
     match choice {
         TestChoice::Usual => {}
@@ -119,7 +120,7 @@ impl TestProgram {
     /// All its tests, in its order.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub(crate) fn tests(&self) -> Result<Vec<ListedTest>> {
         let list = |which: &[&str]| -> Result<Vec<String>> {
             let mut command = Command::new(&self.executable);

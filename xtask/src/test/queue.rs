@@ -1,16 +1,16 @@
-//! Which test runs next.
+//! The queue of tests.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a test needs of the machine, by the modules that it is in.
+/// Requirements of a test, by the modules that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueGroup {
-    /// In a module `quiet`: it measures what this machine can do, and nothing else runs meanwhile.
+    /// In a module `quiet`: it measures the speed of this machine, and runs alone.
     Quiet,
-    /// In a module `laboratory`: it has one, with a thread of real-time priority, one at a time.
+    /// In a module `laboratory`: it needs a thread of real-time priority, one at a time.
     Laboratory,
-    /// Anything else.
+    /// Any other module.
     Beside,
 }
 
@@ -27,7 +27,7 @@ impl QueueGroup {
     }
 }
 
-/// The tests that have not begun, and how many run.
+/// Tests that have not begun, and the number of running ones.
 #[derive(Debug)]
 pub(crate) struct TestQueue<T> {
     quiet: VecDeque<T>,
@@ -40,14 +40,14 @@ pub(crate) struct TestQueue<T> {
     has_laboratory: bool,
 }
 
-/// What a free slot does.
+/// The next action of a free slot.
 #[derive(Debug, PartialEq, Eq)]
 enum NextTest<T> {
-    /// Run this, and tell [`TestQueue::ended`].
+    /// Run this test, and call [`TestQueue::ended`].
     Now(T, QueueGroup),
-    /// Ask again when another test has ended.
+    /// Try again when another test has ended.
     Later,
-    /// There is nothing left.
+    /// No tests are left.
     None,
 }
 
@@ -75,8 +75,8 @@ impl<T> TestQueue<T> {
         }
     }
 
-    /// Quiet tests come first, when nothing has to be waited for; then laboratories, of which a long row would
-    /// be left at the end.
+    /// Quiet tests come first, when nothing else runs; then laboratories, which would otherwise run
+    /// one by one at the end.
     fn next(&mut self) -> NextTest<T> {
         if self.is_quiet {
             return NextTest::Later;
@@ -123,7 +123,7 @@ pub(crate) struct SharedQueue<T> {
     freed: Condvar,
 }
 
-/// A test has a slot until this is dropped, also by a panic: then others may begin.
+/// The slot of a running test; dropping it, even by a panic, lets others begin.
 #[derive(Debug)]
 pub(crate) struct OccupiedSlot<'a, T> {
     shared: &'a SharedQueue<T>,
@@ -167,7 +167,7 @@ impl<T> SharedQueue<T> {
         }
     }
 
-    /// Nothing more begins.
+    /// Lets no further test begin.
     pub(crate) fn abandon(&self) {
         let mut queue = self.lock();
         for group in [

@@ -1,4 +1,4 @@
-//! One loop makes the steps of all series, and what decides on them sees nothing but their history.
+//! One loop makes the steps of all series, and policies see nothing but the history.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use crate::arrows::ours;
 use crate::rust_code::files_of;
 use crate::{assert_none, check, impurities, named, root};
 
-/// What lets a text make the steps of a series: the trait, or all of its module, or the module under another name.
+/// Names that give access to the steps of a series: the trait, all of its module, or the module
+/// under another name.
 const OF_RUNNERS: [&str; 5] = [
     "series::Runner",
     "Runner::run",
@@ -15,7 +16,7 @@ const OF_RUNNERS: [&str; 5] = [
     "series::self::as",
 ];
 
-/// Who may name the trait: it and its loop, and the two that implement it.
+/// Files that may name the trait: it and its loop, and the two implementations.
 const WITH_RUNNERS: [&str; 3] = [
     "crates/runner/src/series.rs",
     "crates/runner/src/local.rs",
@@ -71,7 +72,7 @@ fn steps_of_a_series_are_made_in_one_place() {
     assert_none(&check(sources.collect(), |text| named(text, &OF_RUNNERS)));
 }
 
-/// What a policy would look at beside its history: what is on disk, servers, and where runs are kept.
+/// Modules that a policy must not use beside its history: disks, servers, and directories of runs.
 const BEYOND_HISTORY: [&str; 5] = [
     "rundir",
     "crate::servers",
