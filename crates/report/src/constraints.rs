@@ -7,13 +7,18 @@ use stats::{
 };
 
 use crate::clean;
+use crate::document::{Block, List, ListLook, Tone, Words};
 use crate::figure::percent;
-use crate::terminal::{TextReport, wrap};
+use crate::shown_run::ShownRun;
 use crate::{human, human_range};
 
 /// The constraint with its verdict and its figures, in a sentence without a period:
 /// `fast: p99(Get1K) < 5 ms: fail: p99(Get1K) is 6.10 ms (5.90 .. 6.30 ms)`.
 pub fn constraint_in_words(constraint: &JudgedConstraint) -> String {
+    judged(constraint).text()
+}
+
+fn judged(constraint: &JudgedConstraint) -> Words {
     let sense = match constraint.sense {
         ConstraintSense::FailsIf => "fails if ",
         ConstraintSense::Holds | ConstraintSense::Trial => "",
@@ -24,12 +29,14 @@ pub fn constraint_in_words(constraint: &JudgedConstraint) -> String {
         1..=MOST => format!("; {}", readings.join(", ")),
         all => format!("; {} and {} more", readings[..MOST].join(", "), all - MOST),
     };
-    clean(&format!(
-        "{}: {} ({sense}{}){readings}",
-        constraint.name,
-        constraint.verdict.name(),
-        constraint.expression
-    ))
+    let tone = match constraint.verdict {
+        Conclusion::Pass => Tone::Good,
+        Conclusion::Inconclusive => Tone::Doubtful,
+        Conclusion::Fail => Tone::Bad,
+    };
+    Words::from(format!("{}: ", constraint.name))
+        .toned(tone, constraint.verdict.name())
+        .plain(format!(" ({sense}{}){readings}", constraint.expression))
 }
 
 /// Operations that would be enough if they did not depend on each other.
@@ -188,24 +195,15 @@ fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
     }
 }
 
-impl TextReport {
-    /// The constraints with their verdicts, where there are any.
-    pub(crate) fn constraints(&mut self, summary: &Summary) {
-        if summary.constraints.is_empty() {
-            return;
-        }
-        self.line("");
-        self.line("Constraints, judged with 99.8 % intervals:");
-        for constraint in &summary.constraints {
-            let words = constraint_in_words(constraint);
-            let verdict = constraint.verdict.name();
-            let painted = match constraint.verdict {
-                Conclusion::Pass => self.paint.good(verdict),
-                Conclusion::Inconclusive => self.paint.doubtful(verdict),
-                Conclusion::Fail => self.paint.bad(verdict),
-            };
-            let wrapped = wrap(self.width, "- ", "  ", &words);
-            self.line(&wrapped.replacen(&format!(": {verdict}"), &format!(": {painted}"), 1));
-        }
-    }
+/// The constraints of runs with their verdicts; nothing for no constraint.
+pub(crate) fn list(runs: &[ShownRun<'_>]) -> Block {
+    let items = runs.iter().flat_map(|run| {
+        let constraints = run.summary.constraints.iter();
+        constraints.map(|own| run.says("").then("", judged(own)))
+    });
+    List::new(
+        "Constraints, judged with 99.8 % intervals",
+        ListLook::Bullets,
+        items,
+    )
 }

@@ -10,17 +10,21 @@ use record::{MeasureId, PlanRecord, ServerProcessRecord};
 use stats::units::{human, human_range};
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
-use textwrap::core::display_width;
-
 use crate::analysis::figures::number_of;
 use crate::clean;
+use crate::document::{
+    Block, ColumnKind, List, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Words,
+};
 use crate::figure::percent;
-use crate::terminal::{Columns, TextReport};
+use crate::shown_run::ShownRun;
 
-pub(crate) use calls::{calls_in_words, name_of, unknown_calls};
+use calls::calls_in_words;
+pub(crate) use calls::{name_of, unknown_calls};
 pub(crate) use list::list;
-pub(crate) use why::{HEADING as WHY, slowest};
+use why::{HEADING as WHY, slowest};
 pub(crate) use wire::{InsideJson, of_run, target};
+
+const HEADING: &str = "Inside of the server, per operation (95 % CI: of the mean processor time)";
 
 /// What stands for a figure that there is not.
 const NONE: &str = "-";
@@ -30,7 +34,7 @@ const NONE: &str = "-";
 const ENOUGH: u64 = 200;
 
 /// A column, and what it means.
-pub(crate) const COLUMNS: [(&str, &str); 13] = [
+const COLUMNS: [(&str, &str); 13] = [
     (
         "time",
         "mean time from the beginning of an operation to the end of its response",
@@ -73,50 +77,33 @@ pub(crate) const COLUMNS: [(&str, &str); 13] = [
     ),
 ];
 
-/// A figure as it is shown, and by what it is sorted.
-pub(crate) struct InsideCell {
-    pub(crate) shown: String,
-    pub(crate) value: Option<f64>,
-}
-
-impl InsideCell {
-    fn of(value: Option<f64>, shown: impl Fn(f64) -> String) -> InsideCell {
-        InsideCell {
-            shown: value.map_or(NONE.to_owned(), shown),
-            value,
-        }
-    }
-}
-
 /// The figures of a row, in the order of [`COLUMNS`].
-pub(crate) fn cells(row: &InsideRow, test: &TestSummary) -> Vec<InsideCell> {
+fn figures(row: &InsideRow, test: &TestSummary) -> [TableCell; 13] {
+    let figure = |value: Option<f64>, shown: fn(f64) -> String| {
+        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
+    };
     let mean = |figure| row.mean(figure).map(|own| own.mean);
-    let number = |figure| InsideCell::of(mean(figure), count);
-    let size = |figure| InsideCell::of(mean(figure), amount);
     let time = test.total.as_ref().map(|total| total.mean);
     let processor = row.mean(InsideFigure::Processor);
-    let rest = time
-        .zip(processor)
-        .map(|(time, own)| time - own.mean)
-        .filter(|rest| *rest >= 0.0);
+    let rest = time.zip(processor).map(|(time, own)| time - own.mean);
     let interval = processor.and_then(|own| own.interval);
-    vec![
-        InsideCell::of(time, human),
-        InsideCell::of(processor.map(|own| own.mean), human),
-        InsideCell {
-            shown: interval.map_or(NONE.to_owned(), human_range),
-            value: interval.map(|(low, _)| low),
-        },
-        InsideCell::of(row.kernel_share, percent),
-        InsideCell::of(rest, human),
-        InsideCell::of(mean(InsideFigure::Queued), human),
-        number(InsideFigure::Waits),
-        number(InsideFigure::Preemptions),
-        number(InsideFigure::Reads),
-        number(InsideFigure::Writes),
-        size(InsideFigure::ReadBytes),
-        size(InsideFigure::WrittenBytes),
-        size(InsideFigure::DiskWrittenBytes),
+    [
+        figure(time, human),
+        figure(processor.map(|own| own.mean), human),
+        TableCell::figure(
+            interval.map_or(NONE.to_owned(), human_range),
+            interval.map(|(low, _)| low),
+        ),
+        figure(row.kernel_share, percent),
+        figure(rest.filter(|rest| *rest >= 0.0), human),
+        figure(mean(InsideFigure::Queued), human),
+        figure(mean(InsideFigure::Waits), count),
+        figure(mean(InsideFigure::Preemptions), count),
+        figure(mean(InsideFigure::Reads), count),
+        figure(mean(InsideFigure::Writes), count),
+        figure(mean(InsideFigure::ReadBytes), amount),
+        figure(mean(InsideFigure::WrittenBytes), amount),
+        figure(mean(InsideFigure::DiskWrittenBytes), amount),
     ]
 }
 
@@ -147,7 +134,7 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
 }
 
 /// Which processes were watched: `apache2 (PID 4711, 4 processes, 197 threads)`.
-pub(crate) fn watched_in_words(inside: &InsideSummary) -> Option<String> {
+fn watched_in_words(inside: &InsideSummary) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for own in &inside.processes {
         if !names.contains(&own.name.as_str()) {
@@ -193,7 +180,7 @@ fn by_processor(row: &InsideRow) -> Option<String> {
 }
 
 /// Sentences below the table.
-pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
+fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
     let rows = inside.rows.iter();
     let counted: Vec<&InsideRow> = rows.filter(|row| row.operations > 0).collect();
@@ -245,118 +232,145 @@ pub(crate) fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> 
 }
 
 /// Columns that are left out where the terminal is too narrow, by their places, the least telling one first.
-const LEAST_TELLING: [usize; 7] = [7, 5, 3, 10, 6, 2, 4];
+const LEAST_TELLING: [usize; 7] = [8, 6, 4, 11, 7, 3, 5];
 
-/// The table in lines no longer than `width`, as far as columns can be left out for that.
-fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
-    let mut left_out: Vec<usize> = Vec::new();
-    let mut next = LEAST_TELLING.iter();
-    loop {
-        let shown = |row: &Vec<String>| -> Vec<String> {
-            let cells = row.iter().enumerate();
-            // The name of the row stands before its figures.
-            let cells = cells.filter(|(place, _)| !left_out.iter().any(|left| left + 1 == *place));
-            cells.map(|(_, cell)| cell.clone()).collect()
-        };
-        let mut headers = vec![String::new()];
-        headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-        let lines = Columns::lines(shown(&headers), rows.iter().map(shown), &[0]);
-        let is_narrow = lines.iter().all(|line| display_width(line) <= width);
-        match next.next().filter(|_| !is_narrow) {
-            Some(place) => left_out.push(*place),
-            None => return lines,
-        }
+/// Costs of all runs whose server was looked into, as a table and as lists; nothing for others.
+pub(crate) fn blocks(runs: &[ShownRun<'_>]) -> Vec<Block> {
+    let inside = runs
+        .iter()
+        .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
+    let inside: Vec<(&ShownRun<'_>, &InsideSummary)> = inside.collect();
+    if inside.is_empty() {
+        return Vec::new();
+    }
+    let remarks = inside.iter().flat_map(|(run, inside)| {
+        let sentences = watched_in_words(inside)
+            .into_iter()
+            .chain(remarks(&run.run.plan, inside));
+        sentences.map(|sentence| run.says(sentence))
+    });
+    let calls = inside.iter().flat_map(|(run, inside)| {
+        inside.rows.iter().filter_map(|row| {
+            let test = test_of(run.summary, row.measure)?;
+            let words = calls_in_words(row, run.run.plan.load.users, test)?;
+            Some(about_row(run, &test.name, words))
+        })
+    });
+    let slowest = inside.iter().flat_map(|(run, inside)| {
+        let rows = slowest(&run.run.plan, run.summary, inside).into_iter();
+        rows.map(|own| {
+            let words = format!("{}; on the storage: {}", own.parts, own.calls);
+            about_row(run, &format!("{}, {}", own.row, human(own.time)), words)
+        })
+    });
+    let table = table(runs, &inside);
+    let mut blocks = Vec::new();
+    if !table.rows.is_empty() {
+        blocks.push(Block::Table(table));
+    }
+    blocks.extend([
+        List::new("", ListLook::Bare, remarks),
+        List::new(WHY, ListLook::Bare, slowest),
+        List::new(calls::HEADING, ListLook::Bare, calls),
+    ]);
+    vec![Block::Section("inside", HEADING.to_owned(), blocks)]
+}
+
+/// Functions of the server with most samples, where stacks were sampled: the words of flame graphs.
+pub(crate) fn functions(run: ShownRun<'_>) -> Vec<Block> {
+    let Some(inside) = &run.summary.inside else {
+        return Vec::new();
+    };
+    let functions = inside.sampled.iter().filter_map(|own| {
+        let test = test_of(run.summary, own.measure())?;
+        Some(about_row(&run, &test.name, flame::functions_in_words(own)))
+    });
+    vec![
+        List::new(flame::HEADING, ListLook::Bare, functions),
+        List::new("", ListLook::Bare, flame::remarks(inside)),
+    ]
+}
+
+fn about_row(run: &ShownRun<'_>, row: &str, words: String) -> Words {
+    run.says("").strong(row).plain(format!(": {words}"))
+}
+
+fn table(runs: &[ShownRun<'_>], inside: &[(&ShownRun<'_>, &InsideSummary)]) -> ReportTable {
+    let rows = inside.iter().flat_map(|(run, inside)| {
+        let rows = inside.rows.iter().filter(|row| row.operations > 0);
+        rows.filter_map(|row| {
+            let test = test_of(run.summary, row.measure)?;
+            let name = [test.name.as_str().into()];
+            Some(TableRow {
+                cells: name
+                    .into_iter()
+                    .chain(figures(row, test))
+                    .chain(run.cell())
+                    .collect(),
+                ..TableRow::default()
+            })
+        })
+    });
+    ReportTable {
+        name: HEADING.to_owned(),
+        columns: columns(runs),
+        rows: rows.collect(),
+        narrow: Narrow::LeaveOut(LEAST_TELLING.to_vec()),
+        class: "sorts",
+        ..ReportTable::default()
     }
 }
 
-impl TextReport {
-    /// What operations cost inside of the server.
-    pub(crate) fn inside(&mut self, plan: &PlanRecord, summary: &Summary) {
-        let Some(inside) = &summary.inside else {
-            return;
-        };
-        self.line("");
-        let rows = inside.rows.iter().filter(|row| row.operations > 0);
-        let rows = rows.filter_map(|row| {
-            let test = test_of(summary, row.measure)?;
-            let mut line = vec![clean(&test.name)];
-            line.extend(cells(row, test).into_iter().map(|cell| cell.shown));
-            Some(line)
-        });
-        let rows: Vec<Vec<String>> = rows.collect();
-        let heading = "Inside of the server, per operation (processor time with the 95 % interval of its mean):";
-        self.wrapped("", "  ", heading);
-        if let Some(watched) = watched_in_words(inside) {
-            self.wrapped("", "  ", &watched);
-        }
-        if !rows.is_empty() {
-            for line in table(&rows, self.width) {
-                self.line(&line);
-            }
-        }
-        for remark in remarks(plan, inside) {
-            self.wrapped("", "  ", &remark);
-        }
-        let calls = inside.rows.iter().filter_map(|row| {
-            let test = test_of(summary, row.measure)?;
-            let words = calls_in_words(row, plan.load.users, test)?;
-            Some((clean(&test.name), words))
-        });
-        let slowest = slowest(plan, summary, inside).into_iter().map(|own| {
-            let words = format!("{}; on the storage: {}", own.parts, own.calls);
-            (format!("{}, {}", own.row, human(own.time)), words)
-        });
-        self.by_row(WHY, slowest.collect());
-        self.by_row(calls::HEADING, calls.collect());
-        let functions = inside.sampled.iter().filter_map(|own| {
-            let test = test_of(summary, own.measure())?;
-            Some((clean(&test.name), flame::functions_in_words(own)))
-        });
-        self.by_row(flame::HEADING, functions.collect());
-        for remark in flame::remarks(inside) {
-            self.wrapped("", "  ", &remark);
-        }
-    }
-
-    /// Words about rows below a heading; nothing for no rows.
-    fn by_row(&mut self, heading: &str, rows: Vec<(String, String)>) {
-        if rows.is_empty() {
-            return;
-        }
-        self.line("");
-        self.wrapped("", "  ", heading);
-        for (name, words) in rows {
-            self.wrapped(&format!("  {name}: "), "    ", &words);
-        }
-    }
+fn columns(runs: &[ShownRun<'_>]) -> Vec<TableColumn> {
+    let figures =
+        COLUMNS.map(|(name, meaning)| TableColumn::new(name, ColumnKind::Number).meaning(meaning));
+    let row = [TableColumn::new("Row", ColumnKind::Text)];
+    row.into_iter()
+        .chain(figures)
+        .chain(ShownRun::column(runs))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use record::{InsideCounts, MeasureId};
     use stats::InsideMean;
+    use textwrap::core::display_width;
 
     use super::*;
+    use crate::terminal::TextReport;
 
     #[test]
     fn a_narrow_terminal_has_the_most_telling_columns() {
-        let rows: [Vec<String>; 1] = [(0..=COLUMNS.len())
-            .map(|place| format!("cell{place:02}"))
-            .collect()];
-        let wide = table(&rows, 200);
-        assert!(wide[0].contains("lost") && wide[1].contains("cell08"));
-        let narrow = table(&rows, 80);
+        let columns = columns(&[]);
+        let cells = (0..columns.len()).map(|place| format!("cell{place:02}").into());
+        let table = ReportTable {
+            rows: vec![TableRow {
+                cells: cells.collect(),
+                ..TableRow::default()
+            }],
+            columns,
+            narrow: Narrow::LeaveOut(LEAST_TELLING.to_vec()),
+            ..ReportTable::default()
+        };
+        let drawn = |width| {
+            let mut report = TextReport::new(false, width);
+            report.blocks(&[Block::Table(table.clone())]);
+            report.finish()
+        };
+        let wide = drawn(200);
+        assert!(wide.contains("lost") && wide.contains("cell08"), "{wide}");
+        let narrow = drawn(80);
         assert!(
-            narrow.iter().all(|line| display_width(line) <= 80),
-            "{narrow:?}"
+            narrow.lines().all(|line| display_width(line) <= 80),
+            "{narrow}"
         );
         assert!(
-            narrow[0].contains("processor") && !narrow[0].contains("lost"),
-            "{narrow:?}"
+            narrow.contains("processor") && !narrow.contains("cell08"),
+            "{narrow}"
         );
-        assert!(!narrow[1].contains("cell08"));
         // No terminal is that narrow, and what is left is shown.
-        assert!(table(&rows, 10)[0].contains("to disk"));
+        assert!(drawn(10).contains("to disk"));
     }
 
     #[test]

@@ -51,6 +51,7 @@ mod reasons;
 mod runs;
 mod search;
 mod server_view;
+mod shown_run;
 mod surroundings;
 mod sweep;
 mod table;

@@ -1,19 +1,21 @@
 //! What a load that changes came to with each number of users, as text, on pages and as JSON.
 
-use record::{AdaptRecord, Nanos, Run};
+use record::{AdaptRecord, Nanos};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{LoadStep, Summary};
 
-use crate::clean;
+use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::figure::NONE;
 use crate::json::{thousandths, us};
-use crate::reasons::ended_early;
-use crate::terminal::{Columns, TextReport};
+use crate::reasons;
+use crate::shown_run::ShownRun;
 use crate::units::human;
 
+const HEADING: &str = "Load, step by step";
+
 /// Headings of the columns.
-pub(crate) const HEADINGS: [&str; 7] = [
+const HEADINGS: [&str; 7] = [
     "from",
     "users",
     "operations",
@@ -24,13 +26,13 @@ pub(crate) const HEADINGS: [&str; 7] = [
 ];
 
 /// What decided: `10, 20, 40 users, each for 2 s`.
-pub(crate) fn rule(adapt: &AdaptRecord) -> String {
+fn rule(adapt: &AdaptRecord) -> String {
     let every = format!("{} s", adapt.every_s);
     match (&adapt.raise, &adapt.lower) {
-        (Some(raise), Some(lower)) => clean(&format!(
+        (Some(raise), Some(lower)) => format!(
             "{} to {} users; every {every} more while {raise}, fewer while {lower}",
             adapt.least, adapt.most
-        )),
+        ),
         _ if adapt.ladder.is_empty() => format!(
             "{} to {} users, as steps of the suite say; each number for {every} at least",
             adapt.least, adapt.most
@@ -42,17 +44,20 @@ pub(crate) fn rule(adapt: &AdaptRecord) -> String {
     }
 }
 
-/// The cells of a step, for a run whose first step began then.
-pub(crate) fn cells(step: &LoadStep, begun: Nanos) -> [String; 7] {
-    let time = |time: Option<Nanos>| time.map_or(NONE.to_owned(), |time| human(time as f64));
+/// The figures of a step, in the order of [`HEADINGS`], of a run whose first step began then.
+fn figures(step: &LoadStep, begun: Nanos) -> [TableCell; 7] {
+    let figure = |value: Option<f64>, shown: fn(f64) -> String| {
+        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
+    };
+    let count = |count: u64| TableCell::figure(count.to_string(), Some(count as f64));
+    let time = |time: Option<Nanos>| figure(time.map(|time| time as f64), human);
     let from = step.from.saturating_sub(begun) as f64 / 1e9;
     [
-        format!("{from:.1} s"),
-        step.users.to_string(),
-        step.operations.to_string(),
-        step.failed.to_string(),
-        step.per_second
-            .map_or(NONE.to_owned(), |rate| format!("{rate:.1}")),
+        figure(Some(from), |seconds| format!("{seconds:.1} s")),
+        count(step.users.into()),
+        count(step.operations),
+        count(step.failed),
+        figure(step.per_second, |rate| format!("{rate:.1}")),
         time(step.p50),
         time(step.p99),
     ]
@@ -97,40 +102,39 @@ impl From<&LoadStep> for LoadStepJson {
     }
 }
 
-impl TextReport {
-    /// What ended measurements before their time.
-    pub(crate) fn ended_early(&mut self, summary: &Summary) {
-        for by in &summary.ended_early {
-            self.line("");
-            self.wrapped(
-                "",
-                "  ",
-                &clean(&format!("Ended early: {}", ended_early(by))),
-            );
-        }
-    }
+/// What ended measurements before their time.
+pub(crate) fn ended_early(summary: &Summary) -> impl Iterator<Item = Block> {
+    let early = summary.ended_early.iter();
+    early.map(|by| Block::Paragraph(format!("Ended early: {}", reasons::ended_early(by)).into()))
+}
 
-    /// The steps of a load that changed.
-    pub(crate) fn load_steps(&mut self, run: &Run, summary: &Summary) {
-        let Some(adapt) = &run.plan.load.adapt else {
-            return;
-        };
-        self.line("");
-        self.wrapped(
-            "",
-            "  ",
-            &format!("Load, without intervals: {}", rule(adapt)),
-        );
-        let begun = summary.load_steps.first().map_or(0, |step| step.from);
-        let headings: Vec<String> = HEADINGS.map(str::to_owned).into();
-        let rows = summary
-            .load_steps
-            .iter()
-            .map(|step| Vec::from(cells(step, begun)));
-        let rows: Vec<Vec<String>> = std::iter::once(headings).chain(rows).collect();
-        let columns = Columns::of(rows.iter(), &[]);
-        for row in &rows {
-            self.line(&columns.line(row));
-        }
-    }
+/// The steps of loads that changed; nothing for others.
+pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
+    let changed = runs
+        .iter()
+        .filter_map(|run| Some((run, run.run.plan.load.adapt.as_ref()?)));
+    let changed: Vec<(&ShownRun<'_>, &AdaptRecord)> = changed.collect();
+    let rows = changed.iter().flat_map(|(run, _)| {
+        let begun = run.summary.load_steps.first().map_or(0, |step| step.from);
+        let steps = run.summary.load_steps.iter();
+        steps.map(move |step| TableRow {
+            cells: figures(step, begun).into_iter().chain(run.cell()).collect(),
+            ..TableRow::default()
+        })
+    });
+    let figures = HEADINGS.map(|name| TableColumn::new(name, ColumnKind::Number));
+    let table = ReportTable {
+        name: HEADING.to_owned(),
+        columns: figures.into_iter().chain(ShownRun::column(runs)).collect(),
+        rows: rows.collect(),
+        class: "sorts",
+        ..ReportTable::default()
+    };
+    let rules = changed.iter().map(|(run, adapt)| {
+        let sentence = format!("{}. No intervals: a step is short.", rule(adapt));
+        Block::Note(run.says(sentence))
+    });
+    let blocks = std::iter::once(Block::Table(table)).chain(rules).collect();
+    let section = Block::Section("load-steps", HEADING.to_owned(), blocks);
+    (!changed.is_empty()).then_some(section)
 }

@@ -22,14 +22,11 @@ pub(crate) mod drawn;
 mod figure_parts;
 mod flame;
 mod headline;
-mod inside;
-mod load_steps;
 pub(crate) mod markup;
 pub(crate) mod measured;
 mod names;
 mod pages;
 pub(crate) mod sections;
-mod server_view;
 pub(crate) mod site;
 mod tables;
 
@@ -41,7 +38,11 @@ use record::Run;
 use stats::{Details, Side, Summary};
 
 use crate::document::html_of;
-use crate::{Comparisons, Diagnosed, Incomplete, SearchResult, Sweep, compare};
+use crate::shown_run::ShownRun;
+use crate::{
+    Comparisons, Diagnosed, Incomplete, SearchResult, Sweep, compare, inside, load_steps,
+    server_view,
+};
 use charts::Charts;
 use figure_parts::FigurePart;
 use headline::Subject;
@@ -82,6 +83,18 @@ impl ReportPage<'_> {
     /// How the runs are called: each differently.
     pub fn names(&self) -> Vec<String> {
         names::of(self)
+    }
+
+    /// The runs with their names, where there are several.
+    fn shown<'n>(&'n self, names: &'n [String]) -> Vec<ShownRun<'n>> {
+        let is_one = self.runs.len() == 1;
+        let runs = self.runs.iter().zip(names);
+        let shown = runs.map(|(of, name)| ShownRun {
+            name: if is_one { "" } else { name },
+            run: of.run,
+            summary: of.summary,
+        });
+        shown.collect()
     }
 
     /// Why runs are missing, where a series of them ended early.
@@ -159,6 +172,7 @@ pub fn document_of(page: &ReportPage<'_>) -> PageDocument {
 
 fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let subject = Subject::of(page);
+    let shown = page.shown(names);
     let charts = Charts::of(page, names);
     html! {
         @if let Some(table) = first_table(page) {
@@ -193,11 +207,11 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             @for part in [FigurePart::Growth, FigurePart::Capacity] {
                 @if !part.is_first(subject) { (part.places(&charts, subject)) }
             }
-            (load_steps::table(page, names))
+            @if let Some(steps) = load_steps::section(&shown) { (steps) }
             (background::table(page, names, &charts.background))
-            (inside::table(page, names))
-            (flame::graphs(page, names))
-            (server_view::table(page, names))
+            (html_of(&inside::blocks(&shown)))
+            (flame::graphs(&shown))
+            @if let Some(view) = server_view::section(&shown) { (view) }
             (answers::tables(page))
             section #measured {
                 h2 { "How it was measured" }

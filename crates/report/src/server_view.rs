@@ -4,25 +4,26 @@ mod wire;
 
 use record::{AccessLogRecord, ServerTimeSource};
 use stats::units::{human, human_range};
-use stats::{ServerView, ServerViewRow, Summary};
+use stats::{ServerView, ServerViewRow};
 
 use crate::clean;
+use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::figure::percent;
 use crate::inside::test_of;
-use crate::terminal::{Columns, TextReport};
+use crate::shown_run::ShownRun;
 
 pub(crate) use wire::{ServerViewJson, of_run};
 
 /// What stands for a figure that there is not.
 const NONE: &str = "-";
 
-pub(crate) const HEADING: &str = "The server's own view, per operation";
+const HEADING: &str = "The server's own view, per operation";
 
 /// Operations from which intervals contain means nearly as often as they say (simulated in `stats`, `tests::server_view`).
 const ENOUGH: u64 = 200;
 
 /// A column behind the row and what the time is called, and what it means.
-pub(crate) const COLUMNS: [(&str, &str); 6] = [
+const COLUMNS: [(&str, &str); 6] = [
     (
         "n",
         "operations that were ok and of which the server says it",
@@ -41,23 +42,8 @@ pub(crate) const COLUMNS: [(&str, &str); 6] = [
     ),
 ];
 
-/// A figure as it is shown, and by what it is sorted.
-pub(crate) struct ViewCell {
-    pub(crate) shown: String,
-    pub(crate) value: Option<f64>,
-}
-
-impl ViewCell {
-    fn of(value: Option<f64>, shown: impl Fn(f64) -> String) -> ViewCell {
-        ViewCell {
-            shown: value.map_or(NONE.to_owned(), shown),
-            value,
-        }
-    }
-}
-
 /// What the time is called.
-pub(crate) fn name(source: &ServerTimeSource) -> String {
+pub(crate) fn name_of_source(source: &ServerTimeSource) -> String {
     match source {
         ServerTimeSource::Header { metric } => clean(metric),
         ServerTimeSource::AccessLog => "access log".to_owned(),
@@ -65,32 +51,34 @@ pub(crate) fn name(source: &ServerTimeSource) -> String {
 }
 
 /// The figures of a row, in the order of [`COLUMNS`].
-pub(crate) fn cells(row: &ServerViewRow) -> Vec<ViewCell> {
+fn figures(row: &ServerViewRow) -> [TableCell; 6] {
+    let figure = |value: Option<f64>, shown: &dyn Fn(f64) -> String| {
+        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
+    };
     let times = row.times.as_ref();
     let share = times.and_then(|own| own.share);
     let interval = times.and_then(|own| own.server.interval);
-    let server = times.map(|own| own.server.value);
     let rest = times.filter(|_| share.is_some());
-    vec![
-        ViewCell::of(Some(row.operations as f64), |count| format!("{count}")),
-        ViewCell::of(server, |value| {
-            if is_resolved(row) {
-                human(value)
-            } else {
-                format!("< {}", human(row.resolution as f64))
-            }
-        }),
-        ViewCell {
-            shown: interval.map_or(NONE.to_owned(), human_range),
-            value: interval.map(|(low, _)| low),
-        },
-        ViewCell::of(times.map(|own| own.ours), human),
-        ViewCell::of(share.map(|share| share.value), percent),
-        ViewCell::of(
-            rest.map(|own| own.ours - own.server.value)
-                .filter(|rest| *rest >= 0.0),
-            human,
+    let rest = rest
+        .map(|own| own.ours - own.server.value)
+        .filter(|rest| *rest >= 0.0);
+    let server = |value: f64| {
+        if is_resolved(row) {
+            human(value)
+        } else {
+            format!("< {}", human(row.resolution as f64))
+        }
+    };
+    [
+        TableCell::figure(row.operations.to_string(), Some(row.operations as f64)),
+        figure(times.map(|own| own.server.value), &server),
+        TableCell::figure(
+            interval.map_or(NONE.to_owned(), human_range),
+            interval.map(|(low, _)| low),
         ),
+        figure(times.map(|own| own.ours), &human),
+        figure(share.map(|share| share.value), &percent),
+        figure(rest, &human),
     ]
 }
 
@@ -101,7 +89,7 @@ fn is_resolved(row: &ServerViewRow) -> bool {
 }
 
 /// Sentences below the table.
-pub(crate) fn remarks(view: &ServerView) -> Vec<String> {
+fn remarks(view: &ServerView) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(row) = view.rows.iter().find(|row| !is_resolved(row)) {
         remarks.push(format!(
@@ -144,32 +132,44 @@ fn not_joined(log: &AccessLogRecord) -> Option<String> {
     ))
 }
 
-impl TextReport {
-    /// Times that the server gives.
-    pub(crate) fn server_view(&mut self, summary: &Summary) {
-        let Some(view) = &summary.server_view else {
-            return;
-        };
-        self.line("");
-        self.line(&format!("{HEADING}:"));
-        let rows = view.rows.iter().filter_map(|row| {
-            let test = test_of(summary, row.measure)?;
-            let mut line = vec![clean(&test.name), name(&row.source)];
-            line.extend(cells(row).into_iter().map(|cell| cell.shown));
-            Some(line)
-        });
-        let rows: Vec<Vec<String>> = rows.collect();
-        if !rows.is_empty() {
-            let mut headers = vec![String::new(), String::new()];
-            headers.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-            for line in Columns::lines(headers, rows, &[0, 1]) {
-                self.line(&line);
-            }
-        }
-        for remark in remarks(view) {
-            self.wrapped("", "  ", &remark);
-        }
-    }
+/// Times of all runs whose server gives some; nothing for others.
+pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
+    let views = runs
+        .iter()
+        .filter_map(|run| Some((run, run.summary.server_view.as_ref()?)));
+    let views: Vec<(&ShownRun<'_>, &ServerView)> = views.collect();
+    let rows = views.iter().flat_map(|(run, view)| {
+        view.rows.iter().filter_map(|row| {
+            let test = test_of(run.summary, row.measure)?;
+            let name = [test.name.as_str().into()].into_iter().chain(run.cell());
+            let source = [name_of_source(&row.source).into()];
+            Some(TableRow {
+                cells: name.chain(source).chain(figures(row)).collect(),
+                ..TableRow::default()
+            })
+        })
+    });
+    let row = [TableColumn::new("Row", ColumnKind::Text)];
+    let time = TableColumn::new("Time", ColumnKind::Text)
+        .meaning("a metric of Server-Timing, or the request time in the access log");
+    let figures =
+        COLUMNS.map(|(name, meaning)| TableColumn::new(name, ColumnKind::Number).meaning(meaning));
+    let first = row.into_iter().chain(ShownRun::column(runs));
+    let table = ReportTable {
+        name: HEADING.to_owned(),
+        columns: first.chain([time]).chain(figures).collect(),
+        rows: rows.collect(),
+        class: "sorts",
+        ..ReportTable::default()
+    };
+    let remarks = views.iter().flat_map(|(run, view)| {
+        remarks(view)
+            .into_iter()
+            .map(|remark| Block::Note(run.says(remark)))
+    });
+    let table = (!table.rows.is_empty()).then_some(Block::Table(table));
+    let blocks = table.into_iter().chain(remarks).collect();
+    (!views.is_empty()).then(|| Block::Section("server-view", HEADING.to_owned(), blocks))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn a_ladder_is_climbed_and_its_rungs_have_figures() {
     // A rate that is changed on purpose has no interval.
     assert!(document["tests"][0]["per_second_ci95"].is_null());
     let text = prestan!(outcome.again() => "report").run();
-    text.stdout_has("\nLoad, without intervals: 1, 4, 2 users, each for 0.3 s\n");
+    text.stdout_has("\n1, 4, 2 users, each for 0.3 s. No intervals: a step is short.\n");
     assert_eq!(server.left(), [""; 0]);
 }
 

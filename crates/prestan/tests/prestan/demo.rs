@@ -247,8 +247,8 @@ fn every_request_says_who_sends_it_and_why() {
 #[test]
 fn warming_up_is_not_recorded() {
     for (rounds, said) in [
-        ("0", "* Warm-up none (--warmup 0)"),
-        ("3", "* Warm-up 3 rounds of each test"),
+        ("0", "Warm-up: none (--warmup 0)"),
+        ("3", "Warm-up: 3 rounds of each test"),
     ] {
         let server = Faulty::new(|builder| builder);
         let outcome = prestan!("{server} --only Get1K -r 4 --warmup {rounds}").ends(0);
@@ -506,7 +506,7 @@ fn serve_serves_a_directory_until_it_is_told_to_stop() {
     );
 
     let outcome = prestan!("{url} -r 1 -d 1 -w 1").ends(0);
-    outcome.stdout_has("\n* Server Prestan-demo, HTTP/1.1\n");
+    outcome.stdout_has("\nServer: Prestan-demo, HTTP/1.1\n");
     let pid = Pid::from_child(&serving.0);
     kill_process(pid, Signal::TERM).unwrap();
 

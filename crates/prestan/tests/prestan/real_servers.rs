@@ -276,7 +276,7 @@ fn assert_class(known: &Known, document: &Value, outcome: &Outcome) {
     let text = prestan!(outcome.again() => "report").run().stdout;
     // A long list is continued on the next line.
     let text = text.replace("\n  ", " ");
-    let line = format!("* DAV Class {}\n", known.dav.join(", "));
+    let line = format!("DAV Class: {}\n", known.dav.join(", "));
     assert!(text.contains(&line), "{text}");
 }
 

@@ -179,7 +179,7 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
     assert_eq!(server.left(), [""; 0]);
 
     let text = prestan!(outcome.again() => "report").run();
-    text.stdout_has("* Role reader of Editing 2 users\n");
+    text.stdout_has("Role reader of Editing: 2 users\n");
     text.stdout_has("pauses included: OpenToSaved, Handover\n");
 }
 

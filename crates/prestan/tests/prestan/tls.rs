@@ -205,7 +205,7 @@ fn full_and_resumed_handshakes_are_told_apart() {
         for part in ["operations opened a connection", handshake] {
             report.stdout_has(part);
         }
-        let told = "* Requests HTTP/1.1, full TLS handshakes only\n";
+        let told = "Requests: HTTP/1.1, full TLS handshakes only\n";
         assert_eq!(report.stdout.contains(told), is_off, "{report}");
         let opened = run.samples.iter().filter_map(|sample| sample.connect);
         for connect in opened {

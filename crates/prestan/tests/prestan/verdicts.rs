@@ -164,7 +164,7 @@ fn what_is_inconclusive_may_pass() {
     let judged = prestan!(outcome.again() => "report --judge {}", file).run();
     assert!(judged.inconclusive, "{judged}");
     assert!(
-        judged.stdout.starts_with("Inconclusive: constraint at\n"),
+        judged.stdout.starts_with("Inconclusive: constraint at.\n"),
         "{judged}"
     );
     let pass = ["report", "--inconclusive", "pass", "--judge"];

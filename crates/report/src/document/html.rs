@@ -74,7 +74,7 @@ impl Render for List {
         if self.items.is_empty() {
             return Markup::default();
         }
-        let items = html! { @for item in &self.items { li { (item) } } };
+        let items = html! { @for item in &self.items { li { (item.within(self.look)) } } };
         let head = html! { @if !self.heading.is_empty() { h3 { (self.heading) } } };
         match self.look {
             ListLook::Bullets => html! { (head) ul.items { (items) } },
@@ -94,14 +94,15 @@ impl Render for List {
     }
 }
 
-impl Render for ListItem {
-    fn render(&self) -> Markup {
+impl ListItem {
+    fn within(&self, look: ListLook) -> Markup {
         let words = match self.tone.class() {
             Some(class) => html! { span class=(class) { (self.words) } },
             None => self.words.render(),
         };
         html! {
-            @if self.below.is_empty() { (words) } @else { h3 { (words) } (html_of(&self.below)) }
+            @if look == ListLook::Numbers { h3 { (words) } } @else { (words) }
+            (html_of(&self.below))
         }
     }
 }

@@ -7,11 +7,7 @@ use crate::clean;
 use crate::terminal::{Columns, Paint, TextReport, wrap};
 
 impl Words {
-    /// The words as one line without any colour.
-    pub(crate) fn text(&self) -> String {
-        self.painted(Paint { on: false })
-    }
-
+    /// The words with their tones as colours.
     fn painted(&self, paint: Paint) -> String {
         let pieces = self.0.iter().map(|(mark, text)| match mark {
             Mark::Aside => format!(" ({})", clean(text)),
@@ -19,6 +15,11 @@ impl Words {
             _ => clean(text),
         });
         pieces.collect()
+    }
+
+    /// The words as one line without any colour.
+    pub(crate) fn text(&self) -> String {
+        self.painted(Paint { on: false })
     }
 }
 
@@ -63,7 +64,7 @@ impl TextReport {
                 lines(facts.iter().map(fact))
             }
             Block::Paragraph(words) | Block::Note(words) => {
-                wrap(self.width, indent, indent, &words.text())
+                wrap(self.width, indent, indent, &words.painted(self.paint))
             }
             Block::List(list) => self.list(indent, list),
             Block::Table(table) => self.table(indent, table),
@@ -76,7 +77,10 @@ impl TextReport {
     }
 
     fn list(&self, indent: &str, list: &List) -> String {
-        let is_loose = list.items.iter().any(|item| !item.below.is_empty());
+        if list.items.is_empty() {
+            return String::new();
+        }
+        let is_loose = list.look == ListLook::Numbers;
         let items = (1..).zip(&list.items).map(|(number, item)| {
             let sign = match list.look {
                 ListLook::Numbers => format!("{number}. "),
@@ -86,10 +90,14 @@ impl TextReport {
             self.list_item(indent, &sign, item)
         });
         let items = items.collect::<Vec<_>>();
-        if is_loose && !list.heading.is_empty() {
-            under(&list.heading, indent, format!("\n{}", items.join("\n\n")))
-        } else {
-            under(&list.heading, indent, items.join("\n"))
+        let (before, between) = if is_loose { ("\n", "\n\n") } else { ("", "\n") };
+        let drawn = format!("{before}{}", items.join(between));
+        let drawn = under(&list.heading, indent, drawn);
+        match (list.look, drawn.split_once('\n')) {
+            (ListLook::Boxed(tone), Some((heading, items))) => {
+                format!("{}\n{items}", self.paint.toned(tone, heading))
+            }
+            _ => drawn,
         }
     }
 
@@ -101,7 +109,7 @@ impl TextReport {
             self.width,
             &format!("{indent}{sign}"),
             &format!("{next}{hanging}"),
-            &item.words.text(),
+            &item.words.painted(self.paint),
         );
         let below = item.below.iter().map(|block| self.block(&next, block));
         lines(std::iter::once(self.paint.toned(item.tone, &words)).chain(below))

@@ -13,7 +13,7 @@ use crate::clean;
 use crate::figure::percent;
 
 /// What stands above them.
-pub(crate) const HEADING: &str = "System calls per operation, in a pass of its own in which the server was traced (all of them: --layout calls):";
+pub(crate) const HEADING: &str = "System calls per operation, in a pass of its own in which the server was traced (all of them: --layout calls)";
 
 /// Most targets of a row that are told, and most calls of each.
 const MOST_TARGETS: usize = 4;

@@ -14,7 +14,7 @@ use crate::figure::percent;
 use crate::json::thousandths;
 
 /// What stands above the functions of all rows in a text.
-pub(crate) const HEADING: &str = "Functions of the server with most samples, in a pass of its own (all of them are in the flame graphs of --html):";
+pub(crate) const HEADING: &str = "Functions of the server with most samples, in a pass of its own (all of them are in the flame graphs of --html)";
 
 /// Functions of a row that are told in words.
 const MOST_TOLD: usize = 3;

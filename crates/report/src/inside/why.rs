@@ -9,7 +9,7 @@ use crate::clean;
 use crate::figure::percent;
 
 /// What stands above it.
-pub(crate) const HEADING: &str = "Why the slowest rows take as long as they do:";
+pub(crate) const HEADING: &str = "Why the slowest rows take as long as they do";
 
 /// So many rows are told.
 const SLOWEST: usize = 3;

@@ -2,15 +2,14 @@
 
 use figures::{Anchor, Axis, Figure, FigureMark, MarkLook, MarkShape, MarkTone, Panel, Series};
 use maud::{Markup, html};
-use stats::StackProfile;
+use stats::{InsideSummary, StackProfile};
 
-use super::ReportPage;
 use super::drawn;
-use super::inside::{RunLookedInto, looked_into};
 use crate::figure::percent;
 use crate::file_names::FileNames;
 use crate::inside::flame::{FlameFrame, frames, functions_in_words, remarks};
 use crate::inside::test_of;
+use crate::shown_run::ShownRun;
 
 /// Height of a frame in pixels, with the gap above it.
 const HEIGHT: f64 = 18.0;
@@ -20,34 +19,33 @@ const GAP: (f64, f64) = (0.001, 0.06);
 const UNDERLINE: f64 = 0.12;
 
 /// The graphs of all runs whose server was sampled; nothing for others.
-pub(super) fn graphs(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let sampled: Vec<RunLookedInto<'_>> = looked_into(page, names)
-        .filter(|(_, _, inside)| !inside.sampled.is_empty())
+pub(super) fn graphs(runs: &[ShownRun<'_>]) -> Markup {
+    let sampled = runs
+        .iter()
+        .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
+    let sampled: Vec<(&ShownRun<'_>, &InsideSummary)> = sampled
+        .filter(|(_, inside)| !inside.sampled.is_empty())
         .collect();
     if sampled.is_empty() {
         return Markup::default();
     }
-    let is_one = page.runs.len() == 1;
     let mut ids = FileNames::default();
     html! {
         section id="flames" {
             h2 { "Flame graphs of the server" }
             p.what { "Where its processor time goes, in a pass of its own that is not timed." }
-            @for (of, name, inside) in &sampled {
+            @for (run, inside) in &sampled {
                 @for profile in &inside.sampled {
-                    @if let Some(test) = test_of(of.summary, profile.measure()) {
+                    @if let Some(test) = test_of(run.summary, profile.measure()) {
                         details.flames {
                             summary {
-                                @if !is_one { bdi { (name) } ", " }
-                                b { (test.name) } ": " (functions_in_words(profile))
+                                (run.says("")) b { (test.name) } ": " (functions_in_words(profile))
                             }
                             (drawn::figure(&graph(ids.of(&format!("flame-{}", test.name)), &test.name, profile)))
                         }
                     }
                 }
-                @for remark in remarks(inside) {
-                    p.note { @if !is_one { bdi { (name) } ": " } (remark) }
-                }
+                @for remark in remarks(inside) { p.note { (run.says(remark)) } }
             }
         }
     }

@@ -7,6 +7,7 @@ use stats::{Distribution, TestSummary};
 use super::markup::{heading, list, percentile, rate, wide};
 use super::tables::test_names;
 use super::{PageRun, ReportPage, answers, pages, sections};
+use crate::constraints;
 use crate::ranking::{heat, ranking};
 use crate::table::in_words;
 use crate::units::{factor, human, human_in, human_range};
@@ -50,6 +51,7 @@ impl Subject {
 
 /// The numbers of a page, and which of them are none.
 pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+    let shown = page.shown(names);
     html! {
         @if let Some(own) = page.incomplete() { (own.alert()) }
         (list("counts", pages::in_short(page, names)))
@@ -63,24 +65,9 @@ pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject
         @if matches!(subject, Subject::Tests | Subject::Retrieval | Subject::Diagnosis) {
             (sections::counts_of_runs(page, names))
         }
-        (sections::inconclusive(page, names))
-        (constraints(page, names))
+        @for run in &shown { @if let Some(alert) = run.inconclusive() { (alert) } }
+        (constraints::list(&shown))
     }
-}
-
-/// The constraints of each run, with their verdicts.
-fn constraints(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let all = page.runs.iter().zip(names).flat_map(|(run, name)| {
-        let constraints = run.summary.constraints.iter();
-        constraints.map(move |own| (name, own))
-    });
-    let items = all.map(|(name, own)| {
-        html! {
-            @if page.runs.len() > 1 { bdi.name { (name) } " " }
-            (crate::constraint_in_words(own))
-        }
-    });
-    list("counts constraints", items)
 }
 
 /// Rate and percentiles: large for one request on one server, else a table.

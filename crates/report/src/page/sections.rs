@@ -5,12 +5,13 @@ use record::{Load, Pace};
 use stats::{Completeness, Finding, Status, Summary};
 
 use super::headline::Subject;
-use super::markup::{boxed, list};
+use super::markup::list;
 use super::{PageRun, ReportPage, answers, diagnosis};
 use crate::diagnose::{self, Diagnosed};
+use crate::document::html_of;
 use crate::lists::enumerated;
-use crate::reasons::{self, abort_reason, reason};
-use crate::text::{UNKNOWN_SOFTWARE, notes, warnings};
+use crate::reasons::abort_reason;
+use crate::text::UNKNOWN_SOFTWARE;
 
 /// What was measured on what, in one line.
 pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
@@ -158,23 +159,6 @@ pub(super) fn moment(rfc3339: &str) -> String {
     }
 }
 
-/// Which rows do not describe a server. Every page shows this above its figures.
-pub(super) fn inconclusive(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let several = page.runs.len() > 1;
-    html! {
-        @for (run, name) in page.runs.iter().zip(names) {
-            @if let Some(rows) = crate::inconclusive_briefly(run.summary) {
-                div.box.bad {
-                    p {
-                        strong { @if several { bdi { (name) } ": " } "Inconclusive:" }
-                        " " (rows) "."
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// How many tests of each run were ok.
 pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let runs = page.runs.iter().zip(names);
@@ -183,7 +167,6 @@ pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup 
 
 /// Warnings, failures and notes of each run; nothing where there are none.
 pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
-    let several = page.runs.len() > 1;
     let content = html! {
         (answers::warnings(page))
         @if matches!(subject, Subject::Comparison | Subject::Growth | Subject::Capacity) {
@@ -192,8 +175,8 @@ pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject
         @if matches!(subject, Subject::Loads | Subject::Ranks) {
             (list("counts", ended_early(page, names)))
         }
-        @for (run, name) in page.runs.iter().zip(names) {
-            (remarks(run.summary, &if several { format!(" of {name}") } else { String::new() }))
+        @for run in page.shown(names) {
+            (html_of(&[run.failures(), run.warnings(), run.leftovers(), run.notes()]))
         }
     };
     if content.0.is_empty() {
@@ -210,18 +193,6 @@ fn ended_early<'a>(
     let runs = page.runs.iter().zip(names);
     let early = runs.filter(|(run, _)| run.summary.complete != Completeness::Complete);
     early.map(|(run, name)| counts(run.summary, name))
-}
-
-/// Failures, warnings, leftovers and notes of a run.
-fn remarks(summary: &Summary, of: &str) -> Markup {
-    let left = summary.left_behind.iter();
-    let left = left.map(|left| format!("{}: {}", left.url, left.reason));
-    html! {
-        (boxed(&format!("Failures{of}"), "bad", failures(summary)))
-        (boxed(&format!("Warnings{of}"), "doubt", warnings(summary)))
-        (boxed(&format!("Leftovers on the server{of}"), "doubt", left))
-        (boxed(&format!("Notes{of}"), "note", notes(summary)))
-    }
 }
 
 /// `Apache: 21 tests ok, 1 failed (Lock), 1 not supported (Copy)`, and how it ended.
@@ -251,17 +222,6 @@ fn counts(summary: &Summary, name: &str) -> Markup {
             Completeness::Aborted(reason) => { "; aborted: " (abort_reason(reason.as_deref())) },
         }
     }
-}
-
-fn failures(summary: &Summary) -> impl Iterator<Item = Markup> {
-    let tests = summary.tests.iter();
-    let failed = tests.filter(|test| test.status == Status::Failed);
-    failed.map(|test| {
-        let evidence = test.evidence.iter().filter(|_| test.failures.is_empty());
-        let why = test.failures.iter().map(reasons::group);
-        let why = why.chain(evidence.map(reason));
-        html! { strong { (test.name) } " " (list("below", why)) }
-    })
 }
 
 /// The findings, and the rows that were not checked.

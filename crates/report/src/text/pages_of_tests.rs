@@ -3,16 +3,15 @@
 use record::PlanRecord;
 use stats::{PageSummary, PagesSummary, Visits};
 
-use textwrap::core::display_width;
-
-use crate::clean;
+use crate::document::{
+    Block, ColumnKind, Narrow, ReportTable, TableCell, TableColumn, TableRow, Tone,
+};
 use crate::figure::NONE;
-use crate::terminal::{Columns, TextReport, wrap};
 use crate::units::{human, human_range};
 
 /// Headings; all but the first stand over numbers.
-const HEADERS: [&str; 9] = [
-    "page",
+const HEADINGS: [&str; 9] = [
+    "Page",
     "loads",
     "mean",
     "95 % CI",
@@ -23,60 +22,48 @@ const HEADERS: [&str; 9] = [
     "segments in",
 ];
 
-/// The columns that are shown, by their places, from the widest table on.
-const COLUMNS: [&[usize]; 4] = [
-    &[0, 1, 2, 3, 4, 5, 6, 7, 8],
-    &[0, 1, 2, 3, 5, 6, 7, 8],
-    &[0, 1, 2, 3, 5, 6],
-    &[0, 2, 5],
-];
+/// Columns that narrow terminals lack, the least telling one first.
+const LEAST_TELLING: [usize; 6] = [4, 7, 8, 1, 3, 6];
 
-impl TextReport {
-    /// How long pages took to load, and what one of them took on the wire.
-    pub(super) fn pages_of_tests(&mut self, pages: &PagesSummary) {
-        self.table_of_pages(pages);
-        self.line("");
-        let meaning = "Page loads, connecting included. Connections, bytes of responses and TCP segments are \
-                       of one page on average; segments do not include those that close a connection, and are \
-                       known where connections are not kept longer than a page.";
-        let meaning = wrap(self.width, "", "", meaning);
-        self.line(&meaning);
-        let incomplete: u64 = pages.pages.iter().map(|page| page.visits.incomplete).sum();
-        if incomplete > 0 {
-            let said = format!("Incomplete pages, which have no load time: {incomplete}");
-            self.line(&self.paint.bad(&said));
-        }
+/// How long pages took to load, and what one of them took on the wire.
+pub(super) fn blocks(pages: &PagesSummary) -> Vec<Block> {
+    let meaning = "Page loads, connecting included. Connections, bytes of responses and TCP segments are \
+                   of one page on average; segments do not include those that close a connection, and are \
+                   known where connections are not kept longer than a page.";
+    let mut blocks = vec![table(pages), Block::Note(meaning.into())];
+    let incomplete: u64 = pages.pages.iter().map(|page| page.visits.incomplete).sum();
+    if incomplete > 0 {
+        let sentence = format!("Incomplete pages, which have no load time: {incomplete}");
+        blocks.push(Block::Alert(Tone::Bad, sentence.into()));
     }
-
-    /// The table alone, after an empty line.
-    pub(super) fn table_of_pages(&mut self, pages: &PagesSummary) {
-        self.line("");
-        let mut lines = Vec::new();
-        for columns in COLUMNS {
-            let cells = |all: Vec<String>| columns.iter().map(|at| all[*at].clone()).collect();
-            let headers = cells(HEADERS.map(str::to_owned).to_vec());
-            lines = Columns::lines(
-                headers,
-                pages.pages.iter().map(|page| cells(row(page))),
-                &[0],
-            );
-            if lines.iter().all(|line| display_width(line) <= self.width) {
-                break;
-            }
-        }
-        for line in lines {
-            self.line(line.trim_end());
-        }
-    }
+    blocks
 }
 
-fn row(PageSummary { page, visits }: &PageSummary) -> Vec<String> {
+/// The table alone.
+pub(super) fn table(pages: &PagesSummary) -> Block {
+    let kind = |column: usize| match column {
+        0 => ColumnKind::Text,
+        _ => ColumnKind::Number,
+    };
+    let columns = HEADINGS.iter().enumerate();
+    Block::Table(ReportTable {
+        name: "Pages".to_owned(),
+        columns: columns
+            .map(|(column, name)| TableColumn::new(*name, kind(column)))
+            .collect(),
+        rows: pages.pages.iter().map(row).collect(),
+        narrow: Narrow::LeaveOut(LEAST_TELLING.to_vec()),
+        ..ReportTable::default()
+    })
+}
+
+fn row(PageSummary { page, visits }: &PageSummary) -> TableRow {
     let times = visits.load.as_ref();
     let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
     let time = |of: fn(&stats::Distribution) -> f64| times.map(|times| human(of(times)));
     let range = times.and_then(|times| times.ci95);
-    vec![
-        clean(&page.name),
+    let cells = [
+        page.name.clone(),
         visits.complete.to_string(),
         or_none(time(|times| times.mean)),
         or_none(range.map(human_range)),
@@ -85,7 +72,11 @@ fn row(PageSummary { page, visits }: &PageSummary) -> Vec<String> {
         each(Some(visits.bytes_received + visits.bytes_apart), visits),
         each(visits.segments.map(|segments| segments.sent), visits),
         each(visits.segments.map(|segments| segments.received), visits),
-    ]
+    ];
+    TableRow {
+        cells: cells.map(TableCell::from).into(),
+        ..TableRow::default()
+    }
 }
 
 /// An amount of one page on average.

@@ -47,7 +47,7 @@ fn each_number_of_users_has_a_line() {
     assert_eq!(steps, [(1, 120), (4, 120)]);
     let shown = text(&run, &summary, &[], &TextOptions::default());
     assert!(
-        shown.contains("\nLoad, without intervals: 1, 4 users, each for 0.5 s\n"),
+        shown.contains("\n1, 4 users, each for 0.5 s. No intervals: a step is short.\n"),
         "{shown}"
     );
     let lines = shown

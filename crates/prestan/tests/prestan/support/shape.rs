@@ -3,17 +3,18 @@
 
 /// Beginnings of lines of which the rest changes.
 const CHANGING: [&str; 7] = [
-    "* Prestan ",
-    "* Suite prestan, version 2 ",
-    "* Suite load, version 1 ",
-    "* Clock ",
-    "* Client ",
-    "* Started ",
-    "* Idle Round Trip ",
+    "Prestan: ",
+    "Suite: prestan, version 2 ",
+    "Suite: load, version 1 ",
+    "Clock: ",
+    "Client: ",
+    "Started: ",
+    "Idle Round Trip: ",
 ];
 
 /// Beginnings of paragraphs that are wrapped where the numbers in them want it.
-const WRAPPED: [&str; 3] = ["* Clock ", "Load generator:", "- "];
+const WRAPPED: [&str; 3] = ["Clock: ", GENERATOR, "- "];
+const GENERATOR: &str = "Load generator:";
 
 /// Notes about what happened on a machine that does other things as well.
 const BY_CHANCE: [&str; 3] = [
@@ -32,11 +33,13 @@ pub(crate) fn shape(report: &str) -> String {
     for line in before.lines().chain([""]).chain(after.lines()) {
         in_histogram &= !line.is_empty();
         in_verdict = line.starts_with("Inconclusive: ") || (in_verdict && !line.is_empty());
-        let wrapped = line.starts_with("  ");
+        let is_paragraph = |last: &str| last.starts_with(GENERATOR) && !line.is_empty();
+        let is_wrapped =
+            line.starts_with("  ") || lines.last().is_some_and(|last| is_paragraph(last));
         match lines.last_mut() {
             // A bar for each range of times that there were.
             _ if in_histogram || in_verdict => continue,
-            Some(last) if wrapped && WRAPPED.iter().any(|start| last.starts_with(start)) => {
+            Some(last) if is_wrapped && WRAPPED.iter().any(|start| last.starts_with(start)) => {
                 *last = format!("{last} {}", line.trim_start());
             }
             Some(last) if line.is_empty() && last.is_empty() => {}

@@ -1,0 +1,183 @@
+//! A run among those that a report shows, and what texts and pages have in common of runs.
+
+use record::Run;
+use stats::{Note, Status, Summary, TestSummary, WarningKind};
+
+use crate::conclusion::inconclusive_briefly;
+use crate::document::{
+    Block, ColumnKind, List, ListItem, ListLook, TableCell, TableColumn, Tone, Words,
+};
+use crate::reasons;
+
+/// A run, and its name where there are several.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShownRun<'a> {
+    /// Empty for the only run.
+    pub(crate) name: &'a str,
+    pub(crate) run: &'a Run,
+    pub(crate) summary: &'a Summary,
+}
+
+impl<'a> ShownRun<'a> {
+    pub(crate) fn only(run: &'a Run, summary: &'a Summary) -> ShownRun<'a> {
+        ShownRun {
+            name: "",
+            run,
+            summary,
+        }
+    }
+
+    /// The column of names in a table of runs, where they have some.
+    pub(crate) fn column(runs: &[ShownRun<'_>]) -> Option<TableColumn> {
+        let is_named = runs.iter().any(|run| !run.name.is_empty());
+        is_named.then(|| TableColumn::new("Run", ColumnKind::Text))
+    }
+
+    /// Its cell in that column.
+    pub(crate) fn cell(self) -> Option<TableCell> {
+        (!self.name.is_empty()).then(|| self.name.into())
+    }
+
+    /// A sentence about it.
+    pub(crate) fn says(self, sentence: impl Into<String>) -> Words {
+        if self.name.is_empty() {
+            sentence.into().into()
+        } else {
+            Words::default().name(self.name).plain(": ").plain(sentence)
+        }
+    }
+
+    /// A heading about it: `Failures`, or `Failures of apache`.
+    fn heading(self, heading: &str) -> String {
+        if self.name.is_empty() {
+            heading.to_owned()
+        } else {
+            format!("{heading} of {}", self.name)
+        }
+    }
+
+    /// The rows that do not describe the server, and why; before all figures.
+    pub(crate) fn inconclusive(self) -> Option<Block> {
+        let rows = inconclusive_briefly(self.summary)?;
+        let words = match self.name {
+            "" => Words::default(),
+            name => Words::default().name(name).plain(": "),
+        };
+        let words = words.strong("Inconclusive:").plain(format!(" {rows}."));
+        Some(Block::Alert(Tone::Bad, words))
+    }
+
+    /// Rows that failed: counts, and each kind of failure with an example.
+    pub(crate) fn failures(self) -> Block {
+        let failures = self.summary.tests.iter().filter_map(failure);
+        List::new(
+            self.heading("Failures"),
+            ListLook::Boxed(Tone::Bad),
+            failures,
+        )
+    }
+
+    /// The warnings, except the one that a mark in the table and its footnote give.
+    pub(crate) fn warnings(self) -> Block {
+        let warnings = self.summary.warnings.iter();
+        let shown = warnings.filter(|warning| warning.kind != WarningKind::FewForPercentiles);
+        let heading = self.heading("Warnings");
+        List::new(
+            heading,
+            ListLook::Boxed(Tone::Doubtful),
+            shown.map(crate::warning),
+        )
+    }
+
+    /// Collections of Prestan that are still on the server.
+    pub(crate) fn leftovers(self) -> Block {
+        let left = self.summary.left_behind.iter().map(|left| {
+            let whose = if left.own {
+                "of this run"
+            } else {
+                "of an earlier run"
+            };
+            format!("{} ({whose}): {}", left.url, left.reason)
+        });
+        let heading = self.heading("Leftovers on the server");
+        List::new(heading, ListLook::Boxed(Tone::Doubtful), left)
+    }
+
+    /// Remarks that are no failures.
+    pub(crate) fn notes(self) -> Block {
+        let notes = notes(self.summary);
+        List::new(self.heading("Notes"), ListLook::Boxed(Tone::Plain), notes)
+    }
+}
+
+/// The notes of all rows; one that several rows have stands once, behind the names of all of them.
+pub(crate) fn notes(summary: &Summary) -> Vec<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut dominated: Vec<String> = Vec::new();
+    for test in &summary.tests {
+        for note in &test.notes {
+            if let Note::Dominated(share) = note {
+                dominated.push(format!("{} {:.0} %", test.name, (share * 100.0).floor()));
+                continue;
+            }
+            let note = reasons::note(note);
+            match all.iter_mut().find(|(same, _)| *same == note) {
+                Some((_, names)) => names.push(&test.name),
+                None => all.push((note, vec![&test.name])),
+            }
+        }
+    }
+    let all = all.into_iter();
+    let all = all.map(|(note, names)| format!("{}: {note}", names.join(", ")));
+    let dominated = (!dominated.is_empty()).then(|| {
+        format!(
+            "the slowest operation is a large part of the sum of all times, so the mean and its interval \
+             depend on it: {}",
+            dominated.join(", ")
+        )
+    });
+    all.chain(dominated).collect()
+}
+
+/// Details of a failed test; `None` when its row says it all.
+fn failure(test: &TestSummary) -> Option<ListItem> {
+    let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
+    if test.status != Status::Failed || row_says_it {
+        return None;
+    }
+    let all = test.outcomes.plus(&test.left_out_outcomes);
+    let counts = match test.failed() {
+        0 => "the test as a whole failed".to_owned(),
+        _ => reasons::failed(&all),
+    };
+    let groups = test.failures.iter().map(reasons::group);
+    Some(ListItem {
+        words: Words::default()
+            .strong(&test.name)
+            .plain(format!(": {counts}")),
+        below: vec![List::new("", ListLook::Bare, groups)],
+        ..ListItem::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::EventKind;
+    use stats::testing::RunBuilder;
+
+    use super::*;
+
+    #[test]
+    fn a_note_of_several_rows_stands_once() {
+        let builder = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET"), ("C", "GET")]);
+        let told = [("A", "one"), ("B", "two"), ("C", "one")];
+        let run = told.into_iter().fold(builder, |builder, (row, note)| {
+            builder.event(row, |_, measure| EventKind::Note {
+                measure,
+                text: note.to_owned(),
+            })
+        });
+        let summary = stats::summarise(&run.build());
+        assert_eq!(notes(&summary), ["A, C: one", "B: two"]);
+    }
+}
