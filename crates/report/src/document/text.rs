@@ -94,7 +94,7 @@ impl TextReport {
         let drawn = format!("{before}{}", items.join(between));
         let drawn = under(&list.heading, indent, drawn);
         match (list.look, drawn.split_once('\n')) {
-            (ListLook::Boxed(tone), Some((heading, items))) => {
+            (ListLook::Boxed(tone), Some((heading, items))) if !list.heading.is_empty() => {
                 format!("{}\n{items}", self.paint.toned(tone, heading))
             }
             _ => drawn,
