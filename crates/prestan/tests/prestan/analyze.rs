@@ -1,4 +1,5 @@
-//! `prestan analyze`: captures of the tests of `trace`, damaged files, and what strangers wrote into requests.
+//! `prestan analyze`: captures of the tests of `trace`, damaged files, and what strangers wrote
+//! into requests.
 
 use std::fs;
 use std::io::Write;
@@ -208,7 +209,7 @@ fn captures_that_gzip_compressed_are_read_as_they_are_unpacked() {
             "{outcome}"
         );
     }
-    // What was read before the damage is printed.
+    // Packets before the damage are analysed.
     let prestan = Prestan::new();
     fs::write(prestan.home().join("cut.pcap"), &parts[..parts.len() - 20]).unwrap();
     let outcome = run(prestan, "cut.pcap", "").ended(1);

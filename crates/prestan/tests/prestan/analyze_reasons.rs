@@ -1,5 +1,5 @@
-//! `prestan analyze` on captures that show no reason: links that cannot be read, connections that were never opened or
-//! carry no HTTP, pipelined requests, and what could not be judged.
+//! `prestan analyze` on captures that show no reason: links that cannot be read, connections that
+//! were never opened or carry no HTTP, pipelined requests, and what could not be judged.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn links_that_cannot_be_read_are_named() {
         assert_eq!((outcome.code, &*outcome.stdout), (2, ""), "{outcome}");
         outcome.stderr_has(says);
     }
-    // What can be read beside them is analysed.
+    // Packets that can be read beside them are analysed.
     let link = |place| {
         if place == 0 {
             LinkType(127)
@@ -60,7 +60,7 @@ fn links_that_cannot_be_read_are_named() {
     assert!(words.join(" ").contains(says), "{outcome}");
 }
 
-/// What was printed, without line ends.
+/// Printed words, without line ends.
 fn words_of(outcome: &Outcome) -> String {
     assert_eq!(outcome.code, 0, "{outcome}");
     let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
@@ -87,7 +87,7 @@ fn connections_that_were_never_opened_are_found() {
     ] {
         assert!(text.contains(says), "no `{says}`: {outcome}");
     }
-    // Neither is what happens when a connection is opened and then reset.
+    // Neither is a connection that is opened and then reset.
     let opened = printed("reset", "");
     assert!(!opened.contains("refused") && !opened.contains("no response"));
 }
@@ -255,7 +255,8 @@ fn assert_is_nowhere_negative(of: &Value) {
 #[test]
 fn time_stamps_that_go_back_give_no_negative_figure() {
     let mut packets = three_requests();
-    // The second response is stamped before its request; in the third exchange the clock is set back by an hour.
+    // The second response is stamped before its request; in the third exchange the clock is set
+    // back by an hour.
     packets[6].0 -= 1_050_000;
     packets[8].0 -= 3_600_000_000_000;
     let outcome = analyze_timed(&packets, |_| LinkType::RAW, "--json r.json --csv r.csv");

@@ -1,4 +1,4 @@
-//! What a suite says is what is sent, byte for byte.
+//! The texts of a suite are sent unchanged, byte for byte.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,8 @@ use crate::support::heads::answering;
 /// The tag of everything that [`Heads`] gives: no UTF-8.
 const TAG: &[u8] = b"\"Z\xfc\"";
 
-/// A server that answers everything, a conditional request that names its tag with 304, and keeps all heads.
+/// A server that responds to everything (with 304 to a conditional request that names its tag), and
+/// keeps all heads.
 struct Heads {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Vec<u8>>>>,

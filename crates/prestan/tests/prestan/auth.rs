@@ -1,4 +1,4 @@
-//! The binary against servers that want to know who it is.
+//! The binary against servers that require authentication.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -41,7 +41,7 @@ fn guarded(auth: Auth) -> Faulty {
     Faulty::new(|builder| builder.auth(auth))
 }
 
-/// All went well, and what was said and kept holds no secret.
+/// The run succeeded, and no output or record has a secret.
 #[track_caller]
 fn went_well(outcome: &Outcome, faulty: &Faulty) {
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -75,7 +75,7 @@ fn schemes(faulty: &Faulty) -> Vec<String> {
 fn basic_is_sent_from_the_first_request_on() {
     let faulty = guarded(basic());
     went_well(&faulty.prestan("Put1K,Lock,UnLock").run(), &faulty);
-    // On loopback nobody listens, so it is sent unasked.
+    // On loopback nobody listens, so credentials are sent without a challenge.
     let exchanges = faulty.server.exchanges();
     assert!(!exchanges.iter().any(denied), "{exchanges:#?}");
     assert_eq!(schemes(&faulty), ["Basic"]);
@@ -112,7 +112,7 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
             .contains("only if the server asks for it; --auth bearer");
         assert_eq!(told, asked, "{outcome}");
     }
-    // A server that asks for something else does not get it.
+    // A server with another challenge does not get them.
     let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
     let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
         .env("PRESTAN_TOKEN", TOKEN)
@@ -134,7 +134,7 @@ fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
         assert_eq!(exchanges.iter().any(denied), asked, "{scheme}");
         let first = exchanges[0].header("authorization");
         assert_eq!(first.is_none(), asked, "{scheme}");
-        // Asked once, it is sent with everything else.
+        // After one challenge, they are sent with every other request.
         assert!(!faulty.measured("Put1K").iter().any(denied), "{scheme}");
     }
 }
@@ -163,7 +163,7 @@ fn digest_of_each_kind() {
             let outcome =
                 prestan!(faulty.prestan("Put1K,Put1024K,Lock,UnLock") => "--auth {scheme}").run();
             went_well(&outcome, &faulty);
-            // Somebody who says `digest` does not want the password to travel.
+            // With `digest`, the password must not be sent.
             let expected: &[&str] = match scheme {
                 "auto" => &["Basic", "Digest"],
                 _ => &["Digest"],
@@ -267,7 +267,7 @@ fn a_nonce_that_runs_out_in_a_pipeline() {
         assert!(resent >= 19, "{expiry:?}: {resent}");
         assert_counts_grow(&faulty);
 
-        // Nobody who has no credentials sends requests for ever, and the reason is said.
+        // Without credentials, requests are not repeated endlessly, and the reason is reported.
         let outcome = load("").run();
         assert!(outcome.code != 0, "{outcome}");
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
@@ -277,7 +277,7 @@ fn a_nonce_that_runs_out_in_a_pipeline() {
 
 #[test]
 fn what_a_challenge_takes_is_not_measured() {
-    // The second and the fourth GET are answered 401, 60 ms late.
+    // The responses to the second and the fourth GET are 401, 60 ms late.
     const LATE: Duration = Duration::from_millis(60);
     let challenge = |nonce: &str| {
         let digest = format!("Digest realm=\"r\", qop=\"auth\", stale=true, nonce=\"{nonce}\"");
@@ -327,7 +327,7 @@ fn a_token_from_a_file_or_from_the_environment() {
     assert_eq!(schemes(&faulty), ["Bearer"]);
 }
 
-/// Everywhere a password may come from; true where others on the machine could read it.
+/// All sources of passwords; true if others on the machine could read it.
 #[test]
 fn a_password_from_everywhere() {
     type Give = fn(Prestan) -> Prestan;
@@ -493,7 +493,7 @@ fn who_is_not_let_in_hears_why() {
     }
 }
 
-/// What is answered without asking for credentials says nothing about them.
+/// A response without a challenge is no evidence for credentials.
 #[test]
 fn credentials_are_not_accepted_by_open_options() {
     let shut = status(401, &[("WWW-Authenticate", "Basic realm=\"r\"")], "");

@@ -40,7 +40,8 @@ loads: {both: {flows: [{component: older}, {component: newer}]}}
 
 const TOKEN: &str = "0123456789abcdef\n";
 
-/// `prestan` in a home with a traffic file and a token. Each test has ports of its own: they run side by side.
+/// `prestan` in a home with a traffic file and a token. Each test has ports of its own: they run
+/// side by side.
 pub(crate) fn prestan() -> Prestan {
     let prestan = Prestan::new();
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -80,7 +81,7 @@ impl SinkProcess {
         SinkProcess { child, address }
     }
 
-    /// Waits until it has told of so many seconds in which it received something.
+    /// Waits until it has reported `seconds` seconds with received bytes.
     pub(crate) fn receives_for(&mut self, seconds: usize) {
         let stdout = self.child.stdout.as_mut().unwrap();
         let lines = BufReader::with_capacity(1, stdout).lines();
@@ -92,7 +93,7 @@ impl SinkProcess {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Ends it by Ctrl-C: its exit status, and what it printed.
+    /// Ends it by Ctrl-C. Returns its exit status and output.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         self.send(Signal::INT);
         let mut printed = String::new();
@@ -104,7 +105,7 @@ impl SinkProcess {
 
 impl Drop for SinkProcess {
     fn drop(&mut self) {
-        // It has ended as a rule.
+        // It has usually ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -361,7 +362,7 @@ fn constraints_on_background_traffic_need_some() {
     assert!(server.server.exchanges().is_empty());
 }
 
-/// Waits for an event in a record, and returns when it came.
+/// Waits for an event in a record. Returns the time of its arrival.
 fn wait_for_event(kept: &Path, event: &str) -> Instant {
     let event = format!("\"event\":\"{event}\"");
     until(&event, || {

@@ -1,4 +1,5 @@
-//! Background traffic that is not, or not any more, what its description says; and what steers a run by it.
+//! Background traffic that differs from its description, from the start or later; and runs steered
+//! by it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -56,7 +57,8 @@ fn traffic() -> String {
     traffic.replace("port: 2}", &format!("port: {}}}", tcp.port()))
 }
 
-/// A relay to a sink: it passes on the control connection, and streams until they are that old, when it ends them.
+/// A relay to a sink: it passes on the control connection, and streams until they are that old,
+/// when it ends them.
 fn relay(sink: SocketAddr, ends: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -78,7 +80,8 @@ fn relay(sink: SocketAddr, ends: Duration) -> SocketAddr {
     address
 }
 
-/// The next message of a sink, with ports of relays in place of those of streams. Those of datagrams stay.
+/// The next message of a sink, with ports of relays in place of those of streams. Those of
+/// datagrams stay.
 fn relayed_message(sink: &mut TcpStream, ends: Duration) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     sink.read_exact(&mut length).ok()?;
@@ -202,7 +205,7 @@ fn totals_are_those_until_a_sink_died() {
     let document = std::fs::read_to_string(home.join("result")).unwrap();
     let document: Value = serde_json::from_str(&document).unwrap();
     let totals = &component(&document, "voice")["totals"];
-    // Without it, what arrived in two seconds would be divided by more than four.
+    // Without it, the bytes of two seconds would be divided by more than four.
     let rate = totals["received_bits_per_second"].as_f64().unwrap();
     assert!((600_000.0..850_000.0).contains(&rate), "{totals}");
 }
@@ -215,7 +218,7 @@ fn totals_of_a_sink_that_died_are_of_its_own_time() {
     let running = prestan!(prestan => "traffic run faults.yaml --load to-both --stable 100% --token-file token \
         --sink there={} --sink here={}", dies.address, lives.address).spawn();
     dies.receives_for(2);
-    // The other one goes on without its reports.
+    // The other one continues without its reports.
     dies.send(Signal::STOP);
     lives.receives_for(3);
     drop(dies);
@@ -235,7 +238,7 @@ fn totals_of_a_sink_that_died_are_of_its_own_time() {
     };
     for component in ["anywhere (udp)", "anywhere.backward (udp)"] {
         let rates = rates(component);
-        // Without a time of its own, one had what arrived in two seconds divided by three.
+        // Without a time of its own, one had the bytes of two seconds divided by three.
         assert!(
             rates.len() == 3 && rates.iter().all(|kbit| (650.0..850.0).contains(kbit)),
             "{rates:?} {outcome}"
@@ -283,8 +286,8 @@ fn a_check_of_a_suite_reads_its_traffic() {
     }
 }
 
-/// A run beside a load of [`TRAFFIC`] that cannot begin: nothing is measured, sent to the server or reported, and the
-/// traffic has ended.
+/// A run beside a load of [`TRAFFIC`] that cannot begin: nothing is measured, sent to the server or
+/// reported, and the traffic has ended.
 #[track_caller]
 fn nothing_begins(load: &str, expected: &str) {
     let server = plain();
@@ -344,7 +347,7 @@ fn a_condition_reads_the_loss_of_background_traffic() {
         (1, 0),
         "{document}"
     );
-    // It is not known before the first second.
+    // Unknown before the first second.
     assert!(operations("Read") > 1, "{document}");
 }
 
@@ -405,7 +408,7 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
     let Some(mut browser) = open(&outcome.home().join("page.html")) else {
         return;
     };
-    // What is drawn is what the document says.
+    // The chart has the figures of the document.
     let drawn = browser.evaluate(
         "[...document.querySelectorAll('[data-id=background] .numbers tbody')]
             .filter((group) => group.rows[0].textContent.startsWith('voice'))

@@ -36,7 +36,8 @@ tests:
     loop: [{LOCK: doc, measure: Lock}]
 ";
 
-/// A run of a test of 2004 with these loads beside it, of which each is a suite in a file of that name.
+/// A run of a test of 2004 with these loads beside it, of which each is a suite in a file of that
+/// name.
 fn run(url: &str, beside: &[&str], options: &[&str]) -> Prestan {
     let prestan = Prestan::new();
     prestan.file("reading", READING);
@@ -70,7 +71,7 @@ fn loads(outcome: &Outcome) -> Vec<(String, serde_json::Value)> {
 
 #[test]
 fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
-    // It measures for 400 ms, in which a rate of 200 a second sends something.
+    // The measurement takes 400 ms, in which a rate of 200 per second sends some requests.
     let slow = Rule::new(Fault::Delay(Duration::from_millis(10))).tag("(Get1K)");
     let server = Faulty::new(|builder| builder.rule(slow));
     let beside = ["reading,name=readers,users=2,rate=200", "writing"];
@@ -86,12 +87,12 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
         );
         assert_eq!(row["outcomes"]["dropped"], 0, "{name}: {outcome}");
     }
-    // Its own rows are its own.
+    // Its rows are separate.
     let document = outcome.json();
     assert_eq!(document["tests"].as_array().unwrap().len(), 1, "{outcome}");
     assert_eq!(document["tests"][0]["operations"], 40, "{outcome}");
 
-    // While it measured, and before and after, others asked.
+    // Before, during and after the measurement, others sent requests.
     let exchanges = server.server.exchanges();
     let of = |part: &str| {
         let own = |exchange: &&_| is_of(exchange, part);
@@ -104,7 +105,7 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
     for other in [&look, &write] {
         assert!(other.iter().any(|place| (own[0]..own[39]).contains(place)));
     }
-    // Nothing is left, of anybody.
+    // Nothing is left behind by any run.
     assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
 
     // All of it can be read again, and a run without these loads is no match.
@@ -162,14 +163,14 @@ fn a_load_of_which_nothing_can_be_done_does_not_begin() {
     assert_eq!(measured.filter(|one| is_of(one, "(Get1K)")).count(), 0);
 }
 
-/// What waits when the run is over is no load beside it.
+/// Requests that wait when the run has ended are no load beside it.
 #[test]
 fn a_rate_that_the_server_does_not_take_ends_soon_after_the_run_and_fails() {
     let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(200))).tag("(Look)");
     let server = Faulty::new(|builder| builder.rule(slow));
     let url = server.server.url();
     let outcome = run(&url, &["reading,users=1,rate=1000"], &["-r", "400"]).run();
-    // What a load generator that stalls drops is no failure.
+    // Operations dropped by a stalled load generator are no failures.
     assert!(outcome.code == 1 || outcome.inconclusive, "{outcome}");
     let row = &loads(&outcome)[0].1["tests"][0];
     assert!(row["outcomes"]["dropped"].as_u64() > Some(0), "{outcome}");
@@ -192,7 +193,7 @@ fn a_record_that_is_there_is_not_touched() {
     assert!(!first.home().join("kept/beside").exists(), "{again}");
 }
 
-/// What a killed load left is known from its record, where the server lists nothing.
+/// Leftovers of a killed load are known from its record even if the server lists nothing.
 #[test]
 fn what_a_load_left_is_cleaned_up_though_the_server_lists_nothing() {
     let keeps = Rule::new(status(403, &[], ""))

@@ -1,5 +1,5 @@
-//! Servers that store calendars and address books: the suite `calendar` against those of `servers/`, and
-//! runs on a server that refuses every other file, the marker of a run included.
+//! Servers that store calendars and address books: the suite `calendar` against those of
+//! `servers/`, and runs on a server that refuses every other file, the marker of a run included.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ const CALENDAR: [&str; 9] = [
     "SyncEvents",
 ];
 
-/// The whole suite against one server, which keeps what it had and nothing else.
+/// The whole suite against one server, whose other content must not change.
 fn all_of_calendar(name: &str) {
     let Some(server) = started(name) else { return };
     let before = server.contents().unwrap();
@@ -61,7 +61,7 @@ fn a_server_without_calendars_does_not_support_them() {
     }
 }
 
-/// Only what Prestan itself puts there is refused: the run goes on, and can be cleaned up after.
+/// Only Prestan's own marker is refused: the run continues, and can be cleaned up.
 #[test]
 fn a_collection_is_marked_by_a_property_where_the_server_refuses_the_file() {
     let refused = Rule::new(status(400, &[], "")).method("PUT");
@@ -107,7 +107,7 @@ fn a_server_that_refuses_all_files_does_not_support_put() {
     );
     assert_eq!(faulty.left(), [""; 0]);
 
-    // A server that keeps no property either cannot be told whose the collection is.
+    // Without properties, the owner of a collection cannot be recorded.
     let no_property = Rule::new(status(403, &[], "")).method("PROPPATCH");
     let faulty = Faulty::new(|builder| builder.rule(refused()).rule(no_property));
     let outcome = prestan!("{faulty}").ends(4);

@@ -47,13 +47,14 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
             .iter()
             .find(|own| own.number == Some(sample.number));
         let own = own.unwrap_or_else(|| panic!("{} is not in the capture", sample.number));
-        // The packets and the kernel's stamps are the same moments; a busy machine has others in between.
+        // The packets and the kernel's stamps are the same moments; a busy machine has others in
+        // between.
         let reported = sample.moments.response().unwrap_or_default();
         let difference = own.response_time_ns().unwrap() - i64::try_from(reported).unwrap();
         assert!(difference.abs() < 50_000_000, "{sample:?}: {own:?}");
     }
 
-    // What is there is not replaced.
+    // An existing file is not replaced.
     let again = prestan!(outcome.again() => "run prestan {url} --capture {}", file).ends(2);
     again.stderr_has("is there already");
 
@@ -82,7 +83,7 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
     while reader.next_packet().unwrap().is_some() {}
 }
 
-/// Whether captures in a namespace of their own are possible here.
+/// Captures in a separate namespace are possible here.
 fn isolated() -> Result<(), String> {
     let probe = Prestan::new();
     let possible = prestan!(probe => "capture p.pcapng --isolated -- true").run();

@@ -1,4 +1,5 @@
-//! Certificates and keys that rustls does not read, servers that take nothing of what it offers, and what is said then.
+//! Certificates and keys that rustls cannot read, servers without common TLS parameters, and the
+//! error messages.
 
 use std::fs;
 
@@ -13,7 +14,7 @@ const RSA_1024: &str = include_str!("certificates/rsa1024.pem");
 /// Of X.509 version 1.
 const VERSION_1: &str = include_str!("certificates/version1.pem");
 
-/// What OpenSSL calls insecure.
+/// A setting that OpenSSL calls insecure.
 const OLD: &str = "ssl_ciphers DEFAULT@SECLEVEL=0;";
 
 /// `prestan load GET` of a file there.
@@ -86,7 +87,7 @@ fn what_was_offered_is_said() {
 fn a_client_certificate_of_version_1_is_shown_from_one_file() {
     let tls = Authority::new().server(Certificate::Valid);
     let identity = format!("{}{}", tls.pem(), tls.key());
-    // Whoever shows any is let in, and nobody else.
+    // Any certificate is accepted, and none is refused.
     let directives =
         "ssl_verify_client optional_no_ca; if ($ssl_client_verify = NONE) { return 403; }";
     let Some(server) = nginx_tls("", &identity, directives) else {

@@ -1,4 +1,5 @@
-//! Challenges that other clients fail at: realms that are no UTF-8, and nonces that are never fresh.
+//! Challenges that other clients fail at: realms that are no UTF-8, and nonces that are never
+//! fresh.
 
 use crate::support::Prestan;
 use crate::support::faulty::{Faulty, PASSWORD, USER, count, short_run, status, went_nowhere};
@@ -6,8 +7,8 @@ use crate::support::heads::answering;
 use crate::support::rows::row;
 use testbed::fault::Rule;
 
-/// The realm as it is sent, and the digests of OPTIONS and GET of `/file` with it, the nonce `n` and no `qop`, worked out
-/// with md5sum: MD5(MD5(ann:realm:password):n:MD5(GET:/file)).
+/// The realm as it is sent, and the digests of OPTIONS and GET of `/file` with it, the nonce `n`
+/// and no `qop`, worked out with md5sum: MD5(MD5(ann:realm:password):n:MD5(GET:/file)).
 type Realm = (&'static [u8], [&'static str; 2]);
 
 const LATIN1: Realm = (
@@ -25,7 +26,7 @@ const UTF8: Realm = (
     ],
 );
 
-/// A server that lets in who sends its realm back byte by byte, and one of its digests.
+/// A server that accepts a client that returns its realm byte by byte, and one of its digests.
 fn guarded((realm, digests): Realm) -> String {
     let address = answering(move |head| {
         let has = |part: &[u8]| head.windows(part.len()).any(|window| window == part);

@@ -1,5 +1,5 @@
-//! What `prestan clean` finds by what this machine keeps: collections that the server does not
-//! list, and files that load runs made.
+//! `prestan clean` with records of this machine: collections that the server does not list, and
+//! files that load runs made.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn putting(server: &Faulty, url: &str) -> Running {
     running
 }
 
-/// Kills it, and waits until the server has done what it was sent last.
+/// Kills it, and waits until the server has handled its last request.
 fn kill_putting(running: Running, server: &Faulty) -> Outcome {
     let outcome = kill(running);
     let path = server.demo.root().join("new.bin");
@@ -65,7 +65,7 @@ fn a_collection_that_the_server_does_not_list_is_removed() {
     let before = kill(running);
     assert_eq!(server.left(), ["PrestanTest-killed"]);
 
-    // Another machine knows nothing of it, and neither does another target.
+    // Neither another machine nor another target has a record of it.
     let nothing = format!("no leftovers of prestan in {url}\n");
     assert_eq!(clean(&Prestan::new().run(), &url, &[]).stdout, nothing);
     fs::create_dir(server.demo.root().join("other")).unwrap();
@@ -120,7 +120,7 @@ fn a_collection_that_is_not_listed_is_handled_like_one_that_is() {
     let server = Faulty::new(|builder| builder.rule(unlisted()));
     let url = server.server.url();
     let running = at_work(Prestan::new(), &server, "busy");
-    // In the home of the run, while it goes on.
+    // In the home of the running run.
     let state = running.home().join("state");
     let cleaned = prestan!("clean {url}").env("XDG_STATE_HOME", &state).run();
     cleaned.stdout_has(&format!("in use by the run of process {}", running.id()));
@@ -146,7 +146,7 @@ fn the_file_of_a_killed_load_is_removed() {
     let mode = fs::metadata(&noted[0]).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // The run goes on: its file is left alone, by force as well.
+    // The run goes on: its file is not removed, even by force.
     let state = running.home().join("state");
     let cleaned = prestan!("clean --force {root}")
         .env("XDG_STATE_HOME", &state)

@@ -1,5 +1,5 @@
-//! The end of a run on a server that is busy, lies, or is used by others meanwhile: what is ours is removed or named, what
-//! is not stays, and nobody waits for ever.
+//! The end of a run on a server that is busy, lies, or is used by others: our resources are removed
+//! or reported, others stay, and nothing waits endlessly.
 
 use std::fs;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::support::rows::row;
 use crate::support::{Outcome, Prestan, Running};
 
 const NONE: [&str; 0] = [];
-/// What is said to be bounded by ten seconds, on a machine that is busy.
+/// The documented limit of ten seconds, on a busy machine.
 const TEN_SECONDS: Duration = Duration::from_secs(18);
 
 fn interrupted(running: Running) -> (Outcome, Duration) {
@@ -105,7 +105,7 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
     let result = checked(&outcome);
     assert_eq!(row(&result, "Get1K")["status"], "ok", "{outcome}");
     outcome.stderr_has("200 more collections in ");
-    // Of its own marker it asks twice.
+    // It requests its own marker twice.
     let looks = asked(&server, "GET");
     assert!(looks <= 100 + 2, "{looks}");
     assert_eq!(server.left().len(), 300);
@@ -282,7 +282,7 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
     let outcome = without_marker(&server);
     server.server.clear_rules();
 
-    // Another machine does not know whose it is.
+    // Another machine does not know the owner.
     let elsewhere = prestan!("clean --force {server}").run();
     elsewhere.stdout_has("no marker; not removed");
 
@@ -311,7 +311,7 @@ fn what_was_made_and_is_not_there_is_named() {
         let rule = Rule::new(status(code, &[], ""));
         rule.method(method).tag("(workspace)")
     };
-    // Two servers that share an address and no storage: who answers changes.
+    // Two servers that share an address and no storage: either may respond.
     let server = Faulty::new(|builder| {
         let builder = builder
             .rule(answers("MKCOL", 201))

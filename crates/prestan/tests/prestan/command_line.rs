@@ -1,5 +1,5 @@
-//! What a user reads: help, lists, errors, completions, the manual page, and the shape of every
-//! kind of report. Snapshots: `cargo xtask bless` writes them anew, to be read with `git diff`.
+//! Output for users: help, lists, errors, completions, the manual page, and the shape of every kind
+//! of report. Snapshots: `cargo xtask bless` writes them again, to be read with `git diff`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ fn prestan(line: &str) -> Prestan {
     Prestan::new().env("COLUMNS", "100").args(words)
 }
 
-/// What a command line prints when all is well.
+/// Output of a command line that succeeds.
 #[track_caller]
 fn printed(line: &str) -> String {
     let outcome = prestan(line).run();
@@ -31,7 +31,7 @@ fn printed(line: &str) -> String {
 fn help_short_and_long() {
     assert_snapshot!("help_short", printed("-h"));
     assert_snapshot!("help_long", printed("--help"));
-    // Who types nothing wants to know how to go on.
+    // Without arguments, the output explains how to continue.
     let nothing = prestan("").ends(2);
     assert_eq!(nothing.stderr, printed("-h"));
 }
@@ -73,7 +73,7 @@ fn suites_are_listed_printed_and_checked() {
 
 #[test]
 fn servers_are_listed_with_what_is_missing() {
-    // An empty PATH and home: of what is installed only the rest is found.
+    // An empty PATH and home: only other installed servers are found.
     let text = prestan!("servers").env("PATH", "").run().stdout;
     let lines: Vec<&str> = text.lines().collect();
     let recipes = testbed::real::recipes();
@@ -239,7 +239,7 @@ fn the_line_of_2004() {
     assert_eq!(document["load"]["users"], 1);
     outcome.stderr_has("the password stands in the process list");
     no_secret_in(&outcome, &["pa55-w0rd", "dXNlcjpwYTU1LXcwcmQ="]);
-    // It was used all the same.
+    // It was used nevertheless.
     let exchanges = server.server.exchanges();
     let sent = exchanges.last().unwrap().header("authorization");
     assert_eq!(sent, Some("Basic dXNlcjpwYTU1LXcwcmQ="));

@@ -53,7 +53,7 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
     let difference = b_us.as_f64().unwrap() - a_us.as_f64().unwrap();
     assert!((19_000.0..60_000.0).contains(&difference), "{get:#}");
     assert!(get["ci95"][0].as_f64().unwrap() > 1.0, "{get:#}");
-    // A false alarm now and then is what the 5 % are for; nothing near to the 20 ms is.
+    // The 5 % are for occasional false alarms; none is near 20 ms.
     let put = test(&document, "Put1K")["ratio"].as_f64().unwrap();
     assert!(put < 5.0, "{document:#}");
     assert_eq!(document["b"][0]["pairs"], 5);
@@ -70,7 +70,7 @@ fn what_is_slower_is_found_and_may_fail_a_build() {
     assert!(xml.contains("<testsuites tests=\"2\" failures=\""), "{xml}");
     outcome.stderr_has("prestan: failed: ");
     outcome.stderr_has("Get1K (slower)");
-    // It would have to be ten thousand times as slow, and more.
+    // It would have to be more than ten thousand times slower.
     prestan!(outcome.again() => "compare week --fail-if 'slower 1000000%'").ends(0);
 }
 
@@ -181,7 +181,7 @@ fn recorded_runs_are_compared_too() {
     ] {
         prestan!("compare").words(&sides).ends(2).stderr_has(says);
     }
-    // What the refusal says to type does what it says.
+    // The command in the message works.
     let url = fast.server.url();
     let mixed = prestan!("compare {a} {url}").ends(2);
     let lines: Vec<&str> = mixed.stderr.lines().map(str::trim).collect();

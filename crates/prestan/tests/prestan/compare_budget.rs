@@ -54,7 +54,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     let outcome =
         prestan!(compare() => "--start-a {a} --start-b {b} --repeat 3 -r 5 --save {save} --json -")
             .ends(0);
-    // Who is started last is younger: in two blocks one after the other, each server once.
+    // The last one started is younger: in two consecutive blocks, each server once.
     let log = fs::read_to_string(&log).unwrap();
     let sides: Vec<&str> = log.lines().collect();
     assert_eq!(sides.len(), 6, "{log}");
@@ -177,7 +177,7 @@ fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
 #[test]
 fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
     let program = env!("CARGO_BIN_EXE_prestan");
-    // It is gone in the third run of B, as after a crash.
+    // It ends in the third run of B, as after a crash.
     let crashes = format!(
         "'{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}' & server=$!
          until [ -e '{{{{ storage }}}}'/PrestanTest-*-b3 ]; do sleep 0.01; done

@@ -66,7 +66,8 @@ fn a_hopeless_run_is_ended_by_its_constraint() {
   few: {expression: operations(Read) < 20, abort: true}
   all: {expression: operations(Read) >= 200000, abort: true}
 ";
-    // Counts are known, whatever the load generator did; the second one may still be reached until the end.
+    // Counts are known, regardless of the load generator; the second one may still be reached until
+    // the end.
     let server = plain();
     let text = reading(constraints, "");
     let outcome = run(&server, &text, &["-r", &PLANNED.to_string()]).ended(1);
@@ -93,7 +94,7 @@ fn a_load_is_ended_by_a_constraint_that_cannot_be_fulfilled() {
     let outcome = prestan!("load --writes --mix {path} {server} --duration 60s -q --json -").run();
     assert!(begun.elapsed() < Duration::from_secs(40), "{outcome}");
     assert_eq!(outcome.code, 1, "{outcome}");
-    // What may still be fulfilled ends nothing.
+    // A constraint that may still be fulfilled ends nothing.
     assert_eq!(
         outcome.json()["ended_early"],
         serde_json::json!(["the constraint `fast` failed, and ended the run"])

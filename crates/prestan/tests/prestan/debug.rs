@@ -1,4 +1,4 @@
-//! What a run shows of its conversation with the server, and what it keeps of each operation.
+//! Display of the requests and responses of a run, and the record of each operation.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use testbed::fault::{Auth, Fault, Rule};
 
 const SHOWN: &str = "warning: requests and responses were shown during the measurement";
 
-/// What stands behind a sign on standard error, with the number of the client left out.
+/// Text after a sign on standard error, without the number of the client.
 fn shown(outcome: &Outcome, sign: &str) -> Vec<String> {
     let line = |line: &str| {
         let (client, said) = line.strip_prefix('[')?.split_once("] ")?;
@@ -34,7 +34,7 @@ fn responses(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-/// Every request that the server saw was shown, and no other, each with its label and its answer.
+/// Exactly the requests that the server received were shown, each with its label and its response.
 #[track_caller]
 fn tells_all(outcome: &Outcome, server: &Faulty) {
     let exchanges = server.server.exchanges();
@@ -160,7 +160,7 @@ fn a_log_has_a_row_for_every_operation() {
         );
         assert!(line.starts_with(&begins), "{line}");
     }
-    // The same from what was kept, and without keeping anything.
+    // The same from the record, and without a record.
     prestan!(outcome.again() => "report --log again.csv").ends(0);
     let file = outcome.home().join("again.csv");
     assert_eq!(fs::read_to_string(file).unwrap(), log);

@@ -1,6 +1,7 @@
-//! A delay that is known beforehand is measured as such, in every one of the 23 tests.
+//! A known delay is measured correctly, in every one of the 23 tests.
 //!
-//! A busy machine makes some times longer, and none shorter: the shortest ones of several rounds are compared.
+//! A busy machine makes some times longer, and none shorter: the shortest ones of several rounds
+//! are compared.
 
 use std::time::Duration;
 
@@ -19,15 +20,15 @@ const REQUESTS: u32 = 7;
 /// buffer. By definition that is response time, and by the server's record it is not.
 const BUFFERED: &str = "Put1024K";
 
-/// What is measured of a test against a server that answers after exactly this time, in microseconds.
+/// Measurement of a test against a server that responds after exactly this time, in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     /// Shortest time measured.
     shortest: f64,
-    /// That less the shortest that the server says itself. How long both sides take to wake up varies with the machine;
-    /// what every single time holds too much shows here.
+    /// That minus the shortest of the server's own times. The wake-up times of both sides vary with
+    /// the machine; an error in every single time shows here.
     surplus: f64,
-    /// The median measured less the median that the server says.
+    /// The measured median minus the server's own median.
     excess: f64,
 }
 
@@ -45,7 +46,7 @@ fn measure(delay: Duration) -> Vec<Times> {
     let tests = of_prestan();
     let faulty = Faulty::new(|builder| {
         tests.iter().fold(builder, |builder, test| {
-            // Only what is measured: the rest may be as fast as it can.
+            // Only measured requests: the others may be as fast as possible.
             builder.rule(Rule::new(Fault::AnswerAfter(delay)).tag(&format!("({test})")))
         })
     });
@@ -80,9 +81,9 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// What is added is measured as what it is; no time is shorter than what the server did; and
-    /// what every time holds beyond that is within the tolerance. The last is asked of the short
-    /// delay: after the long one, a machine that fell asleep takes a while to wake up.
+    /// The added delay is measured as such; no time is shorter than the server's; and a constant
+    /// error is within the tolerance. The last condition is for the short delay only: after the
+    /// long one, a sleeping machine takes a while to wake up.
     fn is_right(&self) -> bool {
         let added = self.with.shortest - self.without.shortest;
         let is_added = (added - ADDED.as_secs_f64() * 1e6).abs() <= TOLERANCE_US;

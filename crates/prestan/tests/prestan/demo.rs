@@ -1,5 +1,5 @@
-//! The binary against the embedded server: the whole suite, what comes out and where it goes,
-//! how a run is chosen and repeated, and suites of one's own.
+//! The binary against the embedded server: the whole suite, its outputs and their destinations,
+//! choosing and repeating a run, and own suites.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,7 +43,7 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
         assert_eq!(row["outcomes"]["ok"], 10 * each, "{row:#}");
     }
 
-    // The server is gone by now.
+    // The server has ended by now.
     let report = || prestan!(outcome.again() => "report");
     assert_eq!(report().run().stdout, outcome.stdout);
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_duration_instead_of_a_number() {
     assert_eq!(document["load"]["requests"], Value::Null);
     for row in rows(&document) {
         let window = row["window_s"].as_f64().unwrap();
-        // It ends with the operation that is under way, and begins with the first one.
+        // It ends with the operation in flight, and begins with the first one.
         assert!((0.15..20.0).contains(&window), "{row:#}");
     }
 }
@@ -146,7 +146,7 @@ fn tests_are_chosen_by_name_and_pattern() {
             .map(ToString::to_string)
             .collect()
     };
-    // In the order of the suite, whatever the order on the command line.
+    // In the order of the suite, not of the command line.
     assert_eq!(
         chosen("--only Put1K --only Copy,Get1K"),
         ["Put1K", "Get1K", "Copy"]
@@ -326,7 +326,7 @@ fn the_report_goes_into_a_file() {
     assert!(written.starts_with("prestan on http://"), "{written}");
 }
 
-/// Scripts that read the old report read this one; what it has no room for is told beside it.
+/// Scripts that parse the old report can parse this one; anything else is reported beside it.
 #[test]
 fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
     let outcome = prestan!(demo("Get1K") => "--layout 2004").ends(0);
@@ -387,7 +387,7 @@ fn colours_only_where_they_are_wanted() {
     assert!(!outcome.stdout.contains('\u{1b}'));
     assert!(!colored(""), "standard output is no terminal");
     assert!(!colored("--color never"));
-    // A killed run is told of in red.
+    // A killed run is reported in red.
     let env = outcome.run().join("env.json");
     let mut json: Value = serde_json::from_str(&fs::read_to_string(&env).unwrap()).unwrap();
     json["ended_at"] = Value::Null;
@@ -475,7 +475,7 @@ struct Serving(Child);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It has ended as a rule, and then there is nothing to kill.
+        // It has usually ended, and nothing is to be killed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

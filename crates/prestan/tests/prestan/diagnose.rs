@@ -1,5 +1,5 @@
-//! `prestan diagnose`: what it measures, and that faults of a server reach the record. What is found in a record is known of
-//! simulated servers.
+//! `prestan diagnose`: its measurements, and the path of a server's faults into the record. The
+//! rules are tested with simulated servers.
 
 use crate::support::faulty::{BASIC, Faulty, LOOPBACK, PASSWORD, USER, no_secret_in, short_run};
 use serde_json::Value;
@@ -28,7 +28,7 @@ fn what_a_server_does_wrong_is_found_in_the_record_unless_the_row_was_disqualifi
     let document = diagnosed.json();
     let all = |list: &str| document[list].as_array().unwrap().clone();
     for (rule, row) in [("closes-silently", "Put1K"), ("asked-twice", "Get1K")] {
-        // One run alone cannot show that something comes again.
+        // A single run cannot confirm a finding.
         let found = [all("findings"), all("seen_once")].concat();
         let mut found = found.iter().filter(|found| found["rule"] == rule);
         let is_found = found.any(|found| found["measures"].to_string().contains(row));
@@ -85,8 +85,8 @@ fn one_command_measures_with_all_suites_and_leaves_nothing_behind() {
     let text = prestan!(outcome.again() => "diagnose").run();
     text.stdout_has("Server: http://127.0.0.1:");
 
-    // Every row of these suites works on a complete server, but what it says it does not have. That
-    // other programs took the processor from this one is not the server's, and may happen to any row.
+    // Every row of these suites works on a complete server, except for declared gaps. Lost
+    // processor time of this process is not the server's fault, and may affect any row.
     for left in document["left_out"].as_array().unwrap() {
         let why = left["why"].as_str().unwrap();
         let of_this_machine = left["disqualified"] == true;

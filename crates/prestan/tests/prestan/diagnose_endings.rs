@@ -1,4 +1,4 @@
-//! `prestan diagnose URL` that does not go through: what it reports, and where the interrupted run is kept.
+//! `prestan diagnose URL` that fails: its report, and the directory of the interrupted run.
 
 use crate::support::faulty::Faulty;
 use crate::support::load::send;
@@ -49,7 +49,7 @@ fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
     assert!(!outcome.home().join("j.json").exists());
 }
 
-/// Its server answers a row of its second suite slowly.
+/// Its server responds slowly to a row of its second suite.
 fn slow_later() -> (Faulty, Prestan) {
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).tag("(GetUnchanged)")));

@@ -1,4 +1,5 @@
-//! `prestan diagnose` says what a server lacks, and nothing of a server that has it: how the record has it.
+//! `prestan diagnose` reports features that a server lacks, and none that it has, according to the
+//! record.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,8 +20,8 @@ const RULES: [&str; 7] = [
     "infinity-declined-otherwise",
 ];
 
-/// Runs these tests of a suite, checks that these are the findings, and gives the result. None of them is about times of a
-/// few milliseconds; a row that the machine disqualifies has no finding.
+/// Runs these tests of a suite, checks that these are the findings, and gives the result. None of
+/// them is about times of a few milliseconds; a row that the machine disqualifies has no finding.
 #[track_caller]
 fn says(
     rules: &[&str],
@@ -93,7 +94,7 @@ fn listings_that_are_compressed_and_that_are_not() {
     assert!(bytes("ListGzip") * 5 < bytes("ListPlain"), "{result:#}");
     assert_row(&result, "ListGzip", "ok", "");
 
-    // It is checked all the same.
+    // It is checked nevertheless.
     let broken = Fault::RewriteBody {
         from: "200 OK".to_owned(),
         to: "500 Internal Server Error".to_owned(),

@@ -1,11 +1,12 @@
-//! Servers that answer before they have read the request, and then close: RFC 9110, section 15.5.14.
+//! Servers that respond before they have read the request, and then close: RFC 9110, section
+//! 15.5.14.
 
 use crate::support::faulty::count;
 use crate::support::heads::answering;
 use crate::support::rows::row;
 
-/// A server that answers each PUT with this status line, and closes the connection with the body unread, so that the
-/// kernel resets it.
+/// A server that responds to each PUT with this status line, and closes the connection with the
+/// body unread, so that the kernel resets it.
 fn hasty(status: &'static str) -> String {
     let address = answering(move |head| {
         let is_put = head.starts_with(b"PUT ");

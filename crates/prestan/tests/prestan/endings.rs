@@ -1,5 +1,5 @@
-//! Series of runs that end before they are through: what is known until then is told, nothing goes
-//! on for nothing, nothing is left behind, and no password comes out of any of them.
+//! Series of runs that end early: results so far are reported, nothing continues in vain, nothing
+//! is left behind, and no password appears.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -14,7 +14,7 @@ use crate::support::{Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
-/// A comparison of two servers that goes on for long.
+/// A long comparison of two servers.
 fn comparing(a: &Faulty, b: &Faulty, options: &str) -> Running {
     let (a, b) = (a.server.url(), b.server.url());
     prestan!("compare {a} {b} --repeat 3 --only Put1K,Get1K,Put64K,Get64K --warmup 1 -r 300")
@@ -40,7 +40,7 @@ fn a_comparison_tells_what_was_done_before_a_server_died() {
     assert!(outcome.stdout.starts_with(incomplete), "{outcome}");
     let says = "--fail-if has no result, because the measurement ended early";
     outcome.stderr_has(says);
-    // The run of the other server says why it ended.
+    // The run of the other server has the reason in its record.
     let partner = "the run of another server in this block ended early";
     outcome.stderr_lacks(partner);
     let report = |run| prestan!(outcome.again() => "report {}", run).run();
@@ -89,7 +89,7 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     }
 }
 
-/// What is typed, GET requests before the last run, what the report has of the runs before, and how it begins.
+/// Command, number of GET requests before the last run, runs in the report, and its first words.
 const LAST_RUNS: &str = "
     run prestan BASE --only Get1K --warmup 0 -r 100 => 0 => Get1K =>
     load GET BASEfile --total 1000 --max-failures none => 0 => GET =>
@@ -266,7 +266,7 @@ fn a_signal_ends_the_start_of_a_server_at_once() {
         let sent = Instant::now();
         send(&running, signal);
         let outcome = running.ends(-signal.as_raw());
-        // It is waited for twice as long.
+        // It has twice the time limit.
         assert!(sent.elapsed() < Duration::from_secs(30), "{outcome}");
         outcome.stderr_has("prestan: interrupted while servers were started");
         assert_eq!(names(&files), [""; 0], "{outcome}");

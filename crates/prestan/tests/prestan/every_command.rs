@@ -1,4 +1,4 @@
-//! What every command that measures can do, by each of them.
+//! Common features of all commands that measure, tested with each of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,8 @@ use testbed::need_or;
 
 use crate::support::{Prestan, serve, sub_commands};
 
-/// Each command that measures a server that a command starts, without that server: as short as it can be.
+/// Each command that measures a server that a command starts, without that server: as short as it
+/// can be.
 const SHORT: [&str; 7] = [
     "run listing --only Infinityx10 -r 3",
     "load OPTIONS / --total 20",
@@ -76,7 +77,7 @@ fn a_command_with_a_bad_template_is_refused_before_anything_is_started() {
     }
 }
 
-/// Commands that measure at an address where nobody listens.
+/// Commands that measure at an address without a listener.
 const NOBODY_LISTENS: [&str; 8] = [
     "http://127.0.0.1:1/",
     "load GET http://127.0.0.1:1/",
@@ -120,7 +121,7 @@ fn a_series_sends_post_where_that_is_allowed() {
         refused.stderr_has("give --writes");
         let prestan = Prestan::new().words(command);
         let file = prestan.file("posts.yaml", suite);
-        // Nobody listens there.
+        // No listener there.
         prestan!(prestan => "--writes --suite {}", file).ends(4);
     }
 }

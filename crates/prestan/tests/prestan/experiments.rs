@@ -1,5 +1,5 @@
-//! What repeats the experiments of Xu (2004): Nagle's algorithm, two writes, X-Prestan as it was printed; and what the
-//! paper states beside its figures: the round trip, and the machines.
+//! Repetition of the experiments of Xu (2004): Nagle's algorithm, two writes, X-Prestan as printed;
+//! and the facts beside the figures in the paper: the round trip, and the machines.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,8 +15,8 @@ use crate::support::faulty::{Faulty, anonymous_run};
 /// How many bytes each read had of the requests with POST.
 type Reads = Arc<Mutex<Vec<Vec<usize>>>>;
 
-/// A server that notes its reads: what a client sends by one system call arrives with one of them, unless it is
-/// joined with what follows. Gives its URL.
+/// A server that records its reads: the bytes of one system call of the client arrive in one read,
+/// unless they are joined with later ones. Returns its URL.
 fn noting_server() -> (String, Reads) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/file", listener.local_addr().unwrap());
@@ -53,7 +53,7 @@ fn serve(mut stream: TcpStream, noted: &Reads) {
     }
 }
 
-/// Whether a request has come with its body.
+/// True if a request has arrived with its body.
 fn is_whole(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -65,7 +65,8 @@ fn is_whole(text: &[u8]) -> bool {
     body.len() >= length.map_or(0, |length| length.parse().unwrap())
 }
 
-/// Reads and the median of the times in µs from the first system call to the response, of ten POSTs.
+/// Reads and the median of the times in µs from the first system call to the response, of ten
+/// POSTs.
 fn posts(options: &[&str]) -> (Vec<Vec<usize>>, f64, String) {
     let (url, reads) = noting_server();
     let outcome = prestan!(
@@ -90,7 +91,8 @@ fn nagles_algorithm_with_two_writes_waits_for_a_delayed_acknowledgement() {
     assert!(!text.contains("experiment"), "{text}");
     // Figure 1: the body waits until the head is acknowledged, which Linux delays by 40 ms.
     let (reads, with_nagle, text) = posts(&["--nagle", "--two-writes"]);
-    // The first segments of a connection are acknowledged at once, and may be read with what follows them.
+    // The first segments of a connection are acknowledged immediately, and may be read together
+    // with later ones.
     let twice = reads.iter().filter(|reads| reads.len() == 2).count();
     assert!(twice > reads.len() / 2, "{reads:?}");
     assert!(with_nagle > 20_000.0, "{with_nagle}: {text}");
@@ -118,7 +120,7 @@ fn two_writes_are_of_http_1() {
 fn x_prestan_is_as_it_was_printed() {
     let faulty = Faulty::new(|builder| builder);
     prestan!(anonymous_run(&faulty.server.url(), "*", 1) => "--x-prestan 2004").ends(0);
-    // Section 5, page by page: what a method was sent with, and the path, where several have it.
+    // Section 5, page by page: headers of a method, and the path, if several have it.
     let printed = [
         ("PROPPATCH", "prop", "(null): 4 (propfinddead)"),
         ("PROPPATCH", "prop", "(null): 3 (proppatch)"),

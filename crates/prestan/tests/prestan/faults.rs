@@ -1,5 +1,5 @@
-//! The binary against servers that misbehave: one clear message each, the rest of the run goes
-//! on, what was measured is kept, and the server is left clean.
+//! The binary against servers that misbehave: one clear message each, the rest of the run
+//! continues, measurements are saved, and the server is left clean.
 
 use std::net::TcpListener;
 
@@ -12,14 +12,14 @@ use crate::support::rows::row;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
-/// What befalls the three measured requests of one test, and what becomes of them.
+/// Faults of the three measured requests of one test, and the outcomes.
 struct Case {
     test: &'static str,
     faults: Vec<Fault>,
     outcome: &'static str,
     /// Operations with that outcome; all, or the first where only that is read closely.
     times: u64,
-    /// The evidence: what was attempted, on what, what came back, what to try.
+    /// The evidence: the attempt, its target, the response, and a remedy.
     evidence: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ fn described(row: &Value) -> u64 {
     groups.map(|group| group["count"].as_u64().unwrap()).sum()
 }
 
-/// Whether the server keeps one waiting, so that the time limit has to end it.
+/// True if the server does not respond, so that the time limit has to end it.
 fn keeps_waiting(fault: &Fault) -> bool {
     matches!(fault, Fault::Hang | Fault::EndlessBody { chunked: true })
 }
@@ -268,7 +268,7 @@ fn answers_that_are_wrong() {
             &["DELETE delete: 207 with 423 Locked inside for /x"],
         ),
         Case {
-            // The content of properties and bodies is compared in the first answer of a test.
+            // The content of properties and bodies is compared in the first response of a test.
             times: 1,
             ..case(
                 "PropfindDeadMult",
@@ -283,7 +283,7 @@ fn answers_that_are_wrong() {
     ]);
 }
 
-/// A server that takes properties for those of another namespace, and says so.
+/// A server that reports properties in another namespace.
 fn other_namespace() -> Fault {
     Fault::RewriteBody {
         from: "http://webdav.org/neon/DavTester/".to_owned(),
@@ -472,7 +472,7 @@ fn a_secret_in_the_run_directory_is_found() {
     no_secret_in(&outcome, &["not-a-secret"]);
 }
 
-/// What has worked before, as in a warm-up, was read as it is meant.
+/// A destination that was accepted before, as in a warm-up, is understood.
 #[test]
 fn a_destination_that_was_never_accepted_is_explained() {
     for (test, code, said) in [

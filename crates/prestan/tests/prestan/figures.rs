@@ -11,7 +11,7 @@ use crate::support::load::file;
 
 #[test]
 fn the_page_of_a_load_begins_with_its_course() {
-    // It needs 100 ms for each of 50 requests a second, so most are dropped.
+    // It needs 100 ms per request, and there are 50 per second, so most are dropped.
     let slow = Fault::AnswerAfter(Duration::from_millis(100));
     let server = Faulty::new(|builder| builder.rule(Rule::new(slow).method("GET")));
     let url = file(&server, "a.txt");
@@ -75,7 +75,7 @@ fn figures_in_files_are_those_that_were_asked_for() {
     let svg = fs::read_to_string(drawn.home().join("figures/ecdf-Get1K.svg")).unwrap();
     assert!(svg.contains("width=\"85mm\"") && svg.contains("Times New Roman"));
 
-    // What failed has no times, and so no figure of them: a note, and the exit status of the run.
+    // A failed row has no times, and so no figure: a note, and the exit status of the run.
     let failed = prestan!(drawn.again() => "demo -r 3 --only Get1K --run-id two -q --fail-if 'max > 0 s' --svg failed \
         --figure ecdf-Lock")
         .ends(1);

@@ -1,5 +1,4 @@
-//! What somebody meets in the first hour: a mistyped word, a wrong URL, a busy port, a narrow
-//! terminal.
+//! The first hour of a new user: a mistyped word, a wrong URL, a busy port, a narrow terminal.
 
 use std::fs;
 use std::net::TcpListener;
@@ -80,7 +79,7 @@ fn a_home_that_cannot_be_written_has_a_way_out() {
     }
 }
 
-/// Whether a line is too long for no good reason: a word that is a URL or a path may be.
+/// True if a line is too long; a URL or a path may be long.
 fn is_too_long(line: &str) -> bool {
     let is_place = |word: &str| word.contains('/') && word.chars().count() > 40;
     line.chars().count() > 60 && !line.split_whitespace().any(is_place)
@@ -125,7 +124,7 @@ fn a_narrow_terminal_is_kept_to() {
     }
 }
 
-/// The check above finds what it looks for.
+/// The check above finds such a line.
 #[test]
 fn long_lines_are_found() {
     assert!(is_too_long(&"word ".repeat(13)));

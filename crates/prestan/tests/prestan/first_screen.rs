@@ -1,4 +1,4 @@
-//! What a reader sees of a page before scrolling, on a desk and on a phone.
+//! The visible part of a page before scrolling, on a desk and on a phone.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn show(browser: &mut Browser, path: &Path) {
     browser.until("document.documentElement.dataset.ready === 'true'");
 }
 
-/// Where an element is: its edges left, top, right and bottom.
+/// The edges of an element: left, top, right and bottom.
 fn edges(browser: &mut Browser, selector: &str) -> [f64; 4] {
     let edges = browser.evaluate(&format!(
         "(() => {{
@@ -176,7 +176,7 @@ fn five_servers_scroll_in_their_box_beside_a_fixed_column() {
             left >= name_ends - 1.5 && right <= f64::from(width),
             "{width}: {left} {right}"
         );
-        // Three lines at most: what led to verdicts stands below the table.
+        // At most three lines: the basis of verdicts is below the table.
         let highest = browser.evaluate(
             "Math.max(...[...document.querySelectorAll('#comparison tbody tr')].map((row) => row.offsetHeight))",
         );

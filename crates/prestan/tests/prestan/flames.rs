@@ -49,7 +49,7 @@ fn each_row_has_a_flame_graph_of_the_server() {
         );
         assert_eq!(samples_with(row, "prestan;"), 0, "{row}");
     }
-    // What its system calls do: PUT makes a file, and both send a response.
+    // Its system calls: PUT makes a file, and both send a response.
     let [put, get] = &flames[..] else {
         unreachable!();
     };
@@ -72,7 +72,7 @@ fn each_row_has_a_flame_graph_of_the_server() {
     text.stdout_has("Functions of the server with most samples");
 }
 
-/// Without rights of root, a server that has them may not be looked into.
+/// Without rights of root, a server that has them cannot be looked into.
 #[test]
 fn where_sampling_is_not_allowed_the_rest_is_measured() {
     if !is_installed("nginx") {

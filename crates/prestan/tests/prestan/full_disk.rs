@@ -1,4 +1,4 @@
-//! Documents that do not fit, and those of runs that did not come to write them.
+//! Documents that do not fit, and those of runs that ended before writing them.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -45,7 +45,7 @@ fn a_full_disk_keeps_what_it_has() {
     }
     let outcome = a_run();
     fs::create_dir(outcome.home().join("disk")).unwrap();
-    // What is on this disk goes with its namespace.
+    // The files on this disk disappear with its namespace.
     let script = "mount -t tmpfs -o size=256k tmpfs disk || exit 9
                   cp out.json disk/out.json; dd if=/dev/zero of=disk/fill 2>dd
                   \"$1\" report run --json disk/out.json; code=$?
@@ -147,7 +147,7 @@ fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
     }
 }
 
-/// Devices are written to, and stay what they are.
+/// Devices are written to, and never replaced.
 #[test]
 fn a_device_is_never_replaced() {
     let outcome = a_run();
@@ -159,7 +159,7 @@ fn a_device_is_never_replaced() {
     assert!(device.is_symlink());
     let report = prestan!(outcome.again() => "report run --json /dev/stdout").ends(0);
     report.stdout_has("\"schema_version\"");
-    // It is the place of one document, whatever its name.
+    // It is the destination of one document, under any name.
     let script = "\"$1\" report run --json /dev/stdout > written && cat written";
     let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
     let is_json = serde_json::from_str::<serde_json::Value>(&said).is_ok();

@@ -51,7 +51,7 @@ fn servers_are_shown_side_by_side() {
 
     let options = "--server lighttpd,nginx,apache --repeat 3 -r 4 -w 3 -d 2 --only Put1K,Get1K,ProppatchSingle";
     let outcome = prestan!("gallery {directory}").words(options).ends(0);
-    // What is left of an older gallery goes, and nothing else.
+    // Pages of an older gallery are removed, and nothing else.
     assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
     outcome.stderr_has("open index.html");
 
@@ -75,7 +75,7 @@ fn servers_are_shown_side_by_side() {
         "{measured}"
     );
 
-    // Where runs are kept is nobody's business.
+    // Directories of runs are private.
     let comparison = fs::read_to_string(site.join("comparison.html")).unwrap();
     let place = outcome.home().to_string_lossy().into_owned();
     assert!(!comparison.contains(&place), "{place}");
@@ -147,7 +147,7 @@ fn what_all_servers_did_before_ctrl_c_is_shown() {
     assert!(site.join("server-nginx.html").is_file());
 }
 
-/// Without names, all of them: a page for each, which says in words what it cannot do.
+/// Without names, all of them: a page for each, with a text about unsupported tests.
 #[test]
 fn every_server_has_a_page_and_works() {
     let open = recipes().iter();
@@ -228,7 +228,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(!home.path().join("new").exists());
     let letter = home.path().join("letter.txt");
     let outcome = prestan!("gallery {}", letter).run();
-    // Where there is but one server, that is said first.
+    // With a single server, that is reported first.
     let says = [
         "nothing could be written to",
         "a gallery needs at least two",

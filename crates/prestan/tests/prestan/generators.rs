@@ -55,7 +55,7 @@ fn prestan() -> Prestan {
     prestan
 }
 
-/// Whether `iperf3` is there; where `CI` is set, it has to be.
+/// True if `iperf3` is installed; with `CI` set, it must be.
 fn has_iperf3() -> bool {
     let version = std::process::Command::new("iperf3")
         .arg("--version")
@@ -105,8 +105,8 @@ fn iperf3_is_a_source_and_its_own_figures_are_shown() {
     let end = &generator["end"];
     assert_eq!(generator["name"], "iperf3");
     let [sent, received] = ["sent_bytes", "received_bytes"].map(|key| end[key].as_u64().unwrap());
-    // 4 s of 8 Mbit/s; the sink has most of it, whatever the machine is busy with. Each end counts until it is stopped, so
-    // that the sink may have a few datagrams more than the source says that it had sent.
+    // 4 s of 8 Mbit/s; the sink receives most of it, even on a busy machine. Each end counts until
+    // it is stopped, so the sink may have a few datagrams more than the source reported.
     assert!((2_000_000..6_000_000).contains(&sent), "{end}");
     assert!(received > sent / 2 && received < sent + 50_000, "{end}");
     assert_eq!(end["report_error"], Value::Null);
@@ -129,7 +129,7 @@ fn generators_that_do_not_start_are_named() {
     for (load, who, why) in table {
         let begun = Instant::now();
         let outcome = sent(load, "60s");
-        // `started` is no promise that it goes on: what ends at once ends the load.
+        // `started` does not mean that it continues: an immediate end ends the load.
         assert_eq!(outcome.code, 4, "{outcome}");
         assert!(outcome.stderr.contains(why), "{who} {why}\n{outcome}");
         outcome.stderr_has(&format!("generator {load}"));
@@ -158,7 +158,7 @@ fn generators_send_on_this_machine_only() {
 }
 
 fn is_gone(number: &str) -> bool {
-    // It may stay a zombie until init has reaped it.
+    // It may remain a zombie until init has reaped it.
     let state = std::fs::read_to_string(format!("/proc/{number}/stat"));
     state.map_or(true, |state| state.contains(") Z "))
 }

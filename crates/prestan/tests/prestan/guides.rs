@@ -1,13 +1,14 @@
-//! The commands in README and the guides work, and print what stands below them.
+//! The commands in README and the guides work, and print the shown lines.
 //!
-//! A `console` block has commands, which begin with `$ `, and lines of what they print. Each command is run by a
-//! shell, with fewer repetitions, against the embedded server in place of the reader's. A line that is shown must
-//! be printed, in this order: compared is what stands before its first digit, since figures differ from run to run.
+//! A `console` block has commands, which begin with `$ `, and lines of their output. Each command
+//! is run by a shell, with fewer repetitions, against the embedded server in place of the reader's.
+//! The shown lines must be printed in this order: the text before the first digit is compared,
+//! since figures differ from run to run.
 //!
-//! What a guide says of proxies is run against nginx in front of these servers.
+//! Statements of a guide about proxies are tested with nginx in front of these servers.
 //!
-//! With `PRESTAN_GUIDES=PROGRAM` (`cargo xtask guides`) the commands are run by that program, as they stand, and the
-//! figures below them become those that it printed.
+//! With `PRESTAN_GUIDES=PROGRAM` (`cargo xtask guides`) the commands are run by that program, as
+//! written, and its figures replace those in the guides.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -21,7 +22,7 @@ use testbed::{DemoServer, RealServer, Root, Slowdown};
 use crate::support::faulty::LOOPBACK;
 use crate::support::real::nginx;
 
-/// What takes long, and what is run in its place.
+/// Long commands, and shorter ones in their place.
 const QUICKLY: [(&str, &str); 15] = [
     ("prestan diagnose", "prestan diagnose --suite features -r 3"),
     ("-r 100", "-r 3"),
@@ -40,7 +41,7 @@ const QUICKLY: [(&str, &str); 15] = [
     ("prestan demo", "prestan demo -r 1"),
 ];
 
-/// A command, and what is shown of its output.
+/// A command, and the shown part of its output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShownCommand {
     /// As a shell runs it.
@@ -84,7 +85,7 @@ fn commands(block: &str) -> Vec<ShownCommand> {
     found
 }
 
-/// What is compared of a line: its words before the first digit.
+/// Compared part of a line: its words before the first digit.
 fn shape(line: &str) -> String {
     let words = line.split(|c: char| c.is_ascii_digit()).next();
     let words = words.unwrap_or_default().split_whitespace();
@@ -130,8 +131,8 @@ const PROXIES: [(&str, &str); 10] = [
     ("192.0.2.2", "127.0.0.7"),
 ];
 
-/// A cache, one that removes a prefix, one that limits requests, one whose server is down, one that ends TLS, and one
-/// with two addresses.
+/// A cache, one that removes a prefix, one that limits requests, one whose server is down, one that
+/// ends TLS, and one with two addresses.
 const PROXY_SERVERS: &str = "
     proxy_cache_path {{ dir }}/tmp/cache keys_zone=c:1m;
     limit_req_zone $server_addr zone=l:1m rate=20r/s;
@@ -180,7 +181,7 @@ fn proxies(behind: &str) -> Option<RealServer> {
     nginx(&servers)
 }
 
-/// Servers in place of those of the reader, and a directory of its own.
+/// Servers in place of those of the reader, and a working directory.
 struct Desk {
     directory: TempDir,
     _servers: Vec<DemoServer>,
@@ -224,7 +225,8 @@ impl Desk {
         }
     }
 
-    /// Whether a command is run here: servers are here already, and those of others may be missing outside of CI.
+    /// True for a command that is run here: servers are started already, and some may be missing
+    /// outside of CI.
     fn runs(&self, command: &ShownCommand) -> bool {
         let is_of_others = command.line.contains("--server");
         let is_of_proxies = PROXIES.iter().any(|(own, _)| command.line.contains(own));
@@ -303,7 +305,7 @@ fn renewed(desk: &Desk, text: &str) -> String {
     text
 }
 
-/// What is wrong with a block, whose commands build on one another.
+/// The first failure of a block, whose commands build on one another.
 fn fault(desk: &Desk, block: &[ShownCommand]) -> Option<String> {
     for command in block {
         if !desk.runs(command) {

@@ -1,5 +1,5 @@
-//! The binary against a server that tells lies about what is on it, and against users who close
-//! the pipe: nothing that is not ours is touched, nothing of ours is left.
+//! The binary against a server that lies about its content, and against users who close the pipe:
+//! other resources are not touched, and ours are removed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,8 +12,8 @@ use crate::support::Prestan;
 use crate::support::rows::{assert_adds_up, row};
 use testbed::{DemoServer, Root};
 
-/// A server that answers as `answer` says, given method and path, and remembers what it was asked.
-/// Its threads end with the process of the test.
+/// A server that responds with `answer`, given method and path, and records its requests. Its
+/// threads end with the process of the test.
 struct Liar {
     url: String,
     asked: Arc<Mutex<Vec<(String, String)>>>,
@@ -34,7 +34,7 @@ impl Liar {
         Liar { url, asked }
     }
 
-    /// The paths that were asked with this method.
+    /// The requested paths with this method.
     fn asked(&self, method: &str) -> BTreeSet<String> {
         let asked = self.asked.lock().unwrap();
         asked
@@ -99,7 +99,7 @@ fn multistatus(members: &[(&str, &str)]) -> String {
 
 const COLLECTION: &str = "<resourcetype><collection/></resourcetype>";
 
-/// A marker of a run that ended long ago, for whatever path is asked.
+/// A marker of a run that ended long ago, for any requested path.
 fn old_marker(path: &str) -> String {
     let run_id = path
         .split("PrestanTest-")
@@ -251,7 +251,7 @@ fn a_closed_pipe_does_not_end_the_run() {
             .read_line(&mut first)
             .unwrap();
         assert!(!first.is_empty());
-        // On a busy machine two requests say nothing of a server: that is no end, either.
+        // On a busy machine, two requests are no evidence about a server, and no end either.
         let code = child.wait().unwrap().code();
         assert!(matches!(code, Some(0 | 3)), "{users} users: {code:?}");
         assert_eq!(std::fs::read_dir(server.root()).unwrap().count(), 0);

@@ -1,4 +1,4 @@
-//! `--http 2`: against a server that does what servers may do, and what they must not, and real ones.
+//! `--http 2`: against a server with permitted and forbidden behaviour, and real ones.
 
 mod idle;
 mod over_tls;
@@ -116,7 +116,7 @@ fn what_a_server_may_do_is_no_failure() {
             false
         }),
         ("GOAWAY instead of a response", |peer, asked| {
-            // The first request of a connection is answered.
+            // The first request of a connection has a response.
             if asked.stream == 1 {
                 peer.answer(asked.stream);
                 return true;
@@ -329,7 +329,7 @@ fn requests_above_the_last_stream_are_sent_elsewhere_whatever_they_do() {
             return true;
         }
         peer.go_away(1);
-        // What was not read would make a reset of the end.
+        // Unread bytes would turn the end into a reset.
         while peer.asked().is_some() {}
         false
     });
@@ -361,7 +361,7 @@ fn bodies_wait_for_windows_that_open_and_shrink() {
     );
 }
 
-/// Answers four requests at a time, the last one first.
+/// Responds to four requests at a time, the last one first.
 fn backwards(peer: &mut Peer, asked: Asked) -> bool {
     let mut streams = vec![asked.stream];
     while streams.len() < 4
@@ -400,7 +400,7 @@ fn streams_end_in_any_order() {
     }
 }
 
-/// Answers four requests at a time, all in one segment.
+/// Responds to four requests at a time, all in one segment.
 fn together(peer: &mut Peer, asked: Asked) -> bool {
     let mut streams = vec![asked.stream];
     while streams.len() < 4

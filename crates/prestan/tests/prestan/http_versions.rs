@@ -1,4 +1,4 @@
-//! The suite `http-versions`, other uses of connections by test, and what is verified of responses.
+//! The suite `http-versions`, other uses of connections by test, and verification of responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::support::real::{is_installed, started};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 
-/// What a download of each page opens: of 13 files and of 6.
+/// Connections of a download of each page: of 13 files and of 6.
 const CONNECTIONS: [(&str, u64); 12] = [
     ("Serial_13", 13),
     ("Parallel_13", 13),
@@ -36,7 +36,7 @@ fn run(url: &str) -> Prestan {
     prestan!("run http-versions {url} -r 4 --json -")
 }
 
-/// What each page came to.
+/// Result of each page.
 fn pages(outcome: &Outcome) -> BTreeMap<String, Value> {
     let document = outcome.json();
     let pages = document["webstone"]["pages"].as_array().unwrap();
@@ -90,7 +90,7 @@ fn assert_connections(outcome: &Outcome) {
     assert!(!warned.contains("opened a new connection"), "{warned}");
 }
 
-/// What the server has seen is what the report says.
+/// The report agrees with the record of the server.
 #[test]
 fn every_case_opens_the_connections_that_it_is_about() {
     let server = plain();
@@ -119,7 +119,7 @@ fn the_cases_are_the_same_on_nginx() {
     };
     let outcome = run(&server.url()).run();
     assert_connections(&outcome);
-    // In text, a line for each page with what one download took.
+    // In text, a line for each page with the time of one download.
     let printed = prestan!(outcome.again() => "report")
         .env("COLUMNS", "130")
         .run();
@@ -132,7 +132,8 @@ fn the_cases_are_the_same_on_nginx() {
     assert!(words.len() > 10, "{printed}");
 }
 
-/// Streams of one connection instead of a pipeline. The other cases are about HTTP/1, and are refused before anything is sent.
+/// Streams of one connection instead of a pipeline. The other cases are about HTTP/1, and are
+/// refused before anything is sent.
 #[test]
 fn two_of_the_cases_are_there_with_http_2() {
     if !is_installed("apache") {
@@ -201,7 +202,8 @@ fn all_cases_compete_on_demand() {
         let number = |what: &str| retrieved[what].as_u64().unwrap();
         let pages = number("pages");
         assert!(pages > 0 && number("errors") == 0, "{name}: {result}");
-        // Visits at the edges of the window are counted by their end, with all of their connections.
+        // Visits at the edges of the window are counted by their end, with all of their
+        // connections.
         assert_eq!(number("connects"), each * pages, "{name}: {result}");
     }
     // Of one test there is nothing to compete with.
@@ -250,7 +252,7 @@ fn as_much_is_verified_as_is_wanted() {
         from: "content".to_owned(),
         to: "CONTENT".to_owned(),
     };
-    // From the third response on, the first of which was read by everybody who reads any.
+    // From the third response on; all users that verify a body have verified the first one.
     let server =
         Faulty::new(|builder| builder.rule(Rule::new(change()).method("GET").path("/b").from(3)));
     let again = || {
@@ -278,7 +280,7 @@ fn as_much_is_verified_as_is_wanted() {
         let (outcome, outcomes) = verified(&server, "load --mix SUITE --writes -n 10", verify);
         assert_eq!(outcomes["wrong_body"], wrong, "{verify}: {outcome}");
     }
-    // An error is what head sees, and none does not.
+    // `head` detects an error, `none` does not.
     for (verify, wrong) in [("head", 10), ("none", 0)] {
         server.server.clear_rules();
         let gone = Fault::Status {
@@ -303,8 +305,8 @@ fn a_body_that_nobody_knows_cannot_be_verified() {
     unknown.stderr_has("write full, first, head or none");
 }
 
-/// What goes wrong with a connection in the middle of a page goes wrong with a file of it, and the next page
-/// is none the worse.
+/// A failure of a connection in the middle of a page is a failure of one of its files, and the next
+/// page is not affected.
 #[test]
 fn a_connection_that_dies_in_a_page_costs_that_page() {
     for (case, fault) in [
@@ -331,7 +333,8 @@ fn a_connection_that_dies_in_a_page_costs_that_page() {
             DOWNLOADS,
             "{case} {fault:?}: {outcome}"
         );
-        // A request that may be repeated is, where its connection had worked; none that waited in vain is.
+        // A request that may be repeated is, where its connection had worked; none that waited in
+        // vain is.
         if fault == Fault::Hang {
             assert_eq!(ended("errors"), 1, "{case} {fault:?}: {outcome}");
         }

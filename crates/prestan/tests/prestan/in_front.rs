@@ -1,4 +1,4 @@
-//! What stands between Prestan and a server: a cache, a proxy that names connections, and several addresses of one name.
+//! Intermediaries: a cache, a proxy that names connections, and several addresses of one name.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -32,8 +32,8 @@ const CACHE: &str = "
     }
 ";
 
-/// One server that accepts plain connections at its own address, and the PROXY protocol only at the next one: there it
-/// has something for whom the line says the truth of.
+/// One server that accepts plain connections at its own address, and the PROXY protocol only at the
+/// next one: there it responds only if the line is true.
 const PROXIED: &str = r#"
     server {
       listen {{ host }}:{{ port }};
@@ -81,7 +81,7 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
         "{warning:#}"
     );
     let run = outcome.run();
-    // Whatever is made of several runs has it, too.
+    // Results of several runs have it, too.
     let compared = prestan!(outcome.again() => "compare --json - {} {}", run, run).run();
     let caveats = &compared.json()["b"][0]["caveats"];
     for server in ["A: ", "B: "] {
@@ -141,10 +141,10 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     let over_tls = second.replace("http://", "https://");
     let outcome = prestan!("load GET {over_tls}").run();
     outcome.stderr_has(expected);
-    // And with it, another one answers 400.
+    // And with it, the response of another one is 400.
     let outcome = prestan!("{} --haproxy-protocol", server.url()).ends(4);
     outcome.stderr_has("does not expect a line of the PROXY protocol (without --haproxy-protocol)");
-    // What begins as HTTP needs neither.
+    // A response that begins as HTTP needs neither.
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort".to_vec();
     let cut = Faulty::new(|builder| {
         builder.rule(Rule::new(Fault::Garbage(short.clone())).method("OPTIONS"))
@@ -154,7 +154,7 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     outcome.stderr_lacks("perhaps");
 }
 
-/// Runs tests that cannot succeed because of the destination, and checks what is said of each.
+/// Runs tests that cannot succeed because of the destination, and checks the message of each.
 fn declined(url: &str, only: &str, said: &str) {
     let outcome = prestan!(
         "{url} --only {only} -r 1 --warmup 0 --param depth=2 --param width=2 --insecure --json -"
@@ -248,7 +248,7 @@ fn two_addresses() -> (TwoAddresses, [TcpListener; 2]) {
     loop {
         let first = TcpListener::bind((FIRST, 0)).unwrap();
         let port = first.local_addr().unwrap().port();
-        // Somebody else may have it there.
+        // Another program may use it there.
         let Ok(second) = TcpListener::bind((SECOND, port)) else {
             continue;
         };
@@ -259,7 +259,8 @@ fn two_addresses() -> (TwoAddresses, [TcpListener; 2]) {
     }
 }
 
-/// Answers one request on each of so many connections. Whoever has the last response finds nobody listening.
+/// Sends one response on each of `connections` connections. After the last response, nothing
+/// listens any more.
 fn serve(listener: TcpListener, connections: usize) {
     let mut listener = Some(listener);
     thread::spawn(move || {
@@ -277,7 +278,7 @@ fn serve(listener: TcpListener, connections: usize) {
     });
 }
 
-/// Lets so many connections wait that a listener drops all others, as a firewall does.
+/// Keeps as many connections waiting as make a listener drop all others, like a firewall.
 fn silenced(listener: &TcpListener) -> Vec<TcpStream> {
     rustix::net::listen(listener, 0).unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! What goes on inside of servers on this machine: real ones.
+//! Figures from inside of real servers on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::Prestan;
 use crate::support::real::{is_installed, started};
 
-/// The row of that name in what a run says about the inside of its server.
+/// The row of that name in the figures from inside its server.
 fn row<'v>(document: &'v Value, name: &str) -> Option<&'v Value> {
     let rows = document["inside"]["rows"].as_array()?;
     rows.iter().find(|row| row["measure"] == name)
@@ -38,7 +38,8 @@ fn costs_of_requests_are_counted_by_row() {
             .ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let [put, get, lock] = ["Put1K", "Get1K", "Lock"].map(|name| row(&document, name).unwrap());
-    // PUT takes turns with DELETE, and LOCK with UNLOCK: one of four is looked at, and after twelve, one of sixteen.
+    // PUT alternates with DELETE, and LOCK with UNLOCK: one of four is counted, and after twelve,
+    // one of sixteen.
     for (row, operations) in [(put, 21), (get, 200), (lock, 21)] {
         assert_eq!(row["operations"], operations, "{row}");
         let processor = mean(row, "processor_us");
@@ -50,7 +51,7 @@ fn costs_of_requests_are_counted_by_row() {
             "{row}"
         );
     }
-    // A kibibyte comes in, and goes out.
+    // A kibibyte is received and sent.
     assert!(
         (1024.0..4000.0).contains(&mean(put, "written_bytes")),
         "{put}"
@@ -59,7 +60,7 @@ fn costs_of_requests_are_counted_by_row() {
         (1024.0..4000.0).contains(&mean(get, "written_bytes")),
         "{get}"
     );
-    // What mod_dav_fs and its database of locks do (strace says the same).
+    // Calls of mod_dav_fs and its database of locks (the same with strace).
     assert_eq!(calls(put, "rename", "collection"), 1.0, "{put}");
     assert_eq!(calls(get, "rename", "collection"), 0.0, "{get}");
     assert_eq!(calls(get, "openat", "collection"), 1.0, "{get}");
@@ -91,7 +92,7 @@ fn what_several_users_do_at_a_time_is_not_told_of_one_row() {
         prestan!("run prestan --server nginx --inside -r 20 -c 2 --only Put1K,Get1K --json -")
             .ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    // DELETE and PUT take turns, in which users do not wait for each other.
+    // DELETE and PUT alternate, and users do not wait for each other.
     assert!(mean(row(&document, "Get1K").unwrap(), "processor_us") > 0.0);
     let put = row(&document, "Put1K").unwrap();
     assert_eq!(
@@ -116,7 +117,8 @@ fn what_was_watched_is_told_and_all_calls_are_listed() {
         .map(|line| line.split_whitespace().collect())
         .collect();
     let of_call = |call: &str| lines.iter().find(|line| line.first() == Some(&call));
-    // It writes to a file beside, and renames that; and, as the sentences of the full report do not say, waits for the request.
+    // It writes to another file, and renames that; and, not in the sentences of the full report, it
+    // waits for the request.
     assert_eq!(of_call("rename").map(|line| line[1]), Some("1"), "{listed}");
     assert!(of_call("epoll_wait").is_some(), "{listed}");
     listed.stdout_lacks("Rsp");
@@ -203,7 +205,8 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let own = &document["inside"]["rows"][0];
     let operations = own["operations"].as_f64().unwrap();
-    // All operations of a load are counted, also those at its edges, and no processor does more than a second a second.
+    // All operations of a load are counted, also those at its edges, and no processor does more
+    // than a second a second.
     let counted = document["tests"][0]["n"].as_f64().unwrap_or(operations);
     assert!(operations >= counted * 0.9, "{own}");
     let busy = mean(own, "processor_us") * operations / 1e6;
@@ -250,7 +253,7 @@ fn a_server_that_was_traced_goes_on() {
     let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let get = row(&document, "Get1K").unwrap();
-    // A system that lets nobody trace what others have started says so.
+    // A system that forbids tracing of other programs reports it.
     let is_refused = document["warnings"].to_string().contains("ptrace_scope");
     assert!(
         is_refused || calls(get, "openat", "collection") >= 1.0,

@@ -1,4 +1,4 @@
-//! What goes on inside of servers, from run to run: real ones.
+//! Figures from inside of real servers, from run to run.
 
 use serde_json::Value;
 use testbed::real::tool_cache;
@@ -71,7 +71,7 @@ fn calls_for_each_member_are_a_law() {
         .run();
     let document = outcome.json();
     let inside = &document["tests"][0]["servers"][0]["inside"];
-    // For the collection and for each member, ngx_http_dav_ext_module asks for its attributes.
+    // ngx_http_dav_ext_module reads the attributes of the collection and of each member.
     let stat = named(&inside["calls"], "call", "stat").unwrap_or_else(|| panic!("{outcome}"));
     assert_eq!(stat["growth"], "linear", "{stat}");
     assert!(
@@ -83,7 +83,7 @@ fn calls_for_each_member_are_a_law() {
         (&open["growth"], open["base"].as_f64()),
         (&Value::from("constant"), Some(1.0))
     );
-    // It logs each request once, also the one before the first that counts.
+    // It logs each request once, including the one before the first that counts.
     let write = named(&inside["calls"], "call", "write").unwrap();
     assert_eq!(
         (&write["growth"], write["base"].as_f64()),
@@ -105,7 +105,8 @@ fn a_cause_is_named_with_what_the_server_does() {
     let diagnosed = prestan!(run.again() => "diagnose kept --json -").run();
     let document = diagnosed.json();
     let Some(found) = named(&document["findings"], "rule", "calls-per-member") else {
-        // A machine that is busy may disqualify rows of a run: such a run says so, and nothing of the server.
+        // A busy machine may disqualify rows of a run: such a run reports that, and no findings
+        // about the server.
         let mut left_out = document["left_out"].as_array().unwrap().iter();
         assert!(
             left_out.any(|row| row["disqualified"] == true),
@@ -113,7 +114,7 @@ fn a_cause_is_named_with_what_the_server_does() {
         );
         return;
     };
-    // WsgiDAV asks for the attributes of the same file again for each property.
+    // WsgiDAV reads the attributes of the same file again for each property.
     let calls = named(&found["figures"], "name", "calls").unwrap();
     assert_eq!(calls["value"], "18 stat", "{found}");
 }

@@ -1,5 +1,5 @@
-//! Runs that do not go through: ended by Ctrl-C, by SIGTERM, twice, or killed. What is left on
-//! the server, what is kept of the run, and what `prestan clean` does about it.
+//! Runs that end early: by Ctrl-C, by SIGTERM, twice, or killed. Leftovers on the server, the
+//! record of the run, and their removal by `prestan clean`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::support::{Outcome, Prestan, Running};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
-/// A lock is held, and the user thinks about it for longer than a test may take.
+/// A lock is held during a pause that is longer than a test may take.
 const HELD: &str = r#"
 suite: held
 tests:
@@ -52,7 +52,7 @@ fn holding_a_lock(url: &str, run_id: &str) -> Running {
         .spawn()
 }
 
-/// Ends a run and checks what every interrupted run must be.
+/// Ends a run and checks the properties of every interrupted run.
 fn ended_in_order_by(signal: Signal) {
     let server = plain();
     let (running, kept) = kept_at_work(&server, "cut");
@@ -96,7 +96,7 @@ fn state_of(pid: u32) -> (String, Duration) {
     let (_, after_name) = stat.rsplit_once(") ").unwrap();
     let fields: Vec<&str> = after_name.split(' ').collect();
     let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    // Linux gives them in hundredths of a second, whatever its timer.
+    // Linux reports them in hundredths of a second, regardless of its timer.
     (fields[0].to_owned(), Duration::from_millis(10 * ticks))
 }
 
@@ -155,7 +155,7 @@ fn many_users_in_their_set_up_are_interrupted_as_well() {
 
 #[test]
 fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
-    // Nobody ever answers the DELETE of the run's collection.
+    // The DELETE of the run's collection never gets a response.
     let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
     let server = Faulty::new(|builder| builder.rule(stuck));
     let (running, kept) = kept_at_work(&server, "stuck");
@@ -178,7 +178,7 @@ fn has_event(run: &Path, event: &str) -> bool {
     fs::read_to_string(run.join("events.jsonl")).is_ok_and(|events| events.contains(event))
 }
 
-/// Kills it; nobody cleans up.
+/// Kills it, without a clean-up.
 pub(crate) fn kill(running: Running) -> Outcome {
     send(&running, Signal::KILL);
     running.ends(-9)
@@ -279,7 +279,7 @@ fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
     assert_eq!(server.left(), [] as [&str; 0], "{clean}");
 }
 
-/// Apache answers DELETE of what is locked with 424, the demo server with 423.
+/// The response of Apache to a DELETE of a locked resource is 424, that of the demo server 423.
 fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     let running = holding_a_lock(url, "locked");
     let kept = running.home().join("run");
@@ -321,7 +321,7 @@ fn a_lock_whose_token_the_server_hides_is_released_by_who_took_it() {
 
     let running = holding_a_lock(&server.server.url(), "again");
     let kept = running.home().join("state/prestan/locks");
-    // Its name, not any: what is written before it has that name has another one.
+    // The final name: the file is written under another name.
     let file = kept.join("again.jsonl");
     until("the token is kept", || file.exists());
     let mode = fs::metadata(&file).unwrap().permissions().mode();
@@ -352,7 +352,7 @@ fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     assert_eq!(server.left(), ["PrestanTest-locked"]);
 }
 
-/// Whether the file is locked: a run of ours cannot tell, so ask the server.
+/// True if the file is locked, according to the server.
 fn is_locked(url: &str) -> bool {
     use std::io::{Read, Write};
     let host = url.trim_start_matches("http://").trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! `--label`: nothing in a report tells which server was measured.
+//! `--label`: a report does not identify the measured server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use testbed::fault::Rule;
 use crate::support::faulty::{Faulty, status};
 use crate::support::{Outcome, Prestan};
 
-/// What the server says of itself.
+/// The server's own description.
 const SOFTWARE: &str = "Telltale/1.2 (Secretos)";
 const DAV: &str = "1,2,<http://telltale.example/dav/>";
 
@@ -23,7 +23,7 @@ fn traces(faulty: &Faulty) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
-/// A server that names itself wherever it can, and at which much goes wrong.
+/// A server that names itself wherever it can, and at which many operations fail.
 fn talkative() -> Faulty {
     let body = format!("<address>{SOFTWARE} at 127.0.0.1</address>");
     let elsewhere = [
@@ -177,8 +177,8 @@ fn servers_of_comparisons_and_sweeps_have_labels() {
     check(&swept, &["First", "Second"]);
 }
 
-/// One server ends while the other one is measured: a script starts a server under the name of another program, and
-/// either ends when the file appears, or makes it when so many runs were made there.
+/// One server ends while the other one is measured: a script starts a server under the name of
+/// another program, and either ends when the file appears, or makes it after a number of runs.
 const SCRIPT: &str = r#"#!/bin/sh
 [ "$1" = --version ] && exec echo dufs 1.0
 'PROGRAM' serve --port "${3#--port=}" "$1" & server=$!

@@ -1,11 +1,12 @@
-//! Laboratories as far as none is built: what `prestan lab` shows, and what it refuses.
+//! Laboratories that are not built: output of `prestan lab`, and refused ones.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::support::{Outcome, Prestan};
 
-/// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of these servers.
+/// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of
+/// these servers.
 pub(crate) fn experiment(servers: &str, settle: &str) -> String {
     format!(
         "title: A small experiment
@@ -118,7 +119,7 @@ fn a_bare_host_is_shown_and_runs_no_programs() {
     refused.stderr_has("`server` is a bare host, which runs no programs");
 }
 
-/// What stands on standard error of a command that is wrong.
+/// Standard error of an invalid command.
 fn refused(outcome: &Outcome, code: i32, message: &str) {
     assert_eq!(outcome.code, code, "{outcome}");
     outcome.stderr_has(message);

@@ -1,4 +1,4 @@
-//! `prestan load`: closed and open loops count exactly what they did, and end when they should.
+//! `prestan load`: closed and open loops count exactly their operations, and end correctly.
 
 use crate::support::load::{begun, counted, ended, file, operations, plain, seen};
 use crate::support::rows::row;
@@ -14,7 +14,7 @@ fn a_closed_loop_does_exactly_what_it_was_asked() {
     let (result, run) = counted(&outcome);
     assert_eq!(operations(row(&result, "GET")), 60);
     assert_eq!(ended(&run, Ended::Ok), 60);
-    // The server's own count: the probe, and what each user did to warm up.
+    // The server's own count: the probe, and the warm-up of each user.
     assert_eq!(server.server.exchanges().len(), 1 + 60 + 3 * 2);
     assert_eq!(seen(&server, "GET").len(), 60 + 3 * 2);
     for user in 0..3 {

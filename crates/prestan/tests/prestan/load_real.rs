@@ -1,5 +1,5 @@
-//! `prestan load` against every server of `servers/`: 64 users who list a collection, where it lets so many
-//! connect.
+//! `prestan load` against every server of `servers/`: 64 users list a collection, if it accepts
+//! that many connections.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use crate::support::real::started;
 use record::Outcome;
 use testbed::real::{Recipe, recipes};
 
-/// Radicale closes the connection after each response and lets five clients wait to be accepted: of 64
-/// users some meet their time limit while they connect.
+/// Radicale closes the connection after each response and lets five clients wait to be accepted: of
+/// 64 users some meet their time limit while they connect.
 fn users_of(recipe: &Recipe) -> u64 {
     if recipe.name == "radicale" { 4 } else { 64 }
 }
@@ -38,13 +38,13 @@ fn users_list_a_collection(recipe: &Recipe) {
         assert_eq!(sample.outcome, Outcome::Ok, "{name}: {sample:?}");
         assert_eq!(sample.status, Some(207), "{name}");
     }
-    // Three files and the collection itself: the answer was read.
+    // Three files and the collection itself: the response was read.
     assert!(run.samples.iter().all(|sample| sample.bytes_received > 500));
     assert_eq!(result["clock"], "kernel", "{name}");
     assert!(result["tests"][0]["response_us"]["p50"].as_f64().unwrap() > 0.0);
 }
 
-/// Apache answers HEAD of a collection as if nothing were there.
+/// Apache responds to HEAD of a collection as if it did not exist.
 #[test]
 fn nothing_that_was_there_is_removed() {
     let Some(server) = started("apache") else {

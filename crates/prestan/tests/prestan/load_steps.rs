@@ -47,7 +47,7 @@ fn editing(server: &Faulty, pause: &str, options: &str) -> Prestan {
     prestan!(prestan => "load --mix {} {server} --writes --json -", suite).words(options)
 }
 
-/// Requests of that kind to the document, for the purpose that `X-Prestan` tells.
+/// Requests for the document with this method and the purpose in `X-Prestan`.
 fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<ServedExchange> {
     let mut exchanges = server.server.exchanges();
     exchanges.retain(|one| {

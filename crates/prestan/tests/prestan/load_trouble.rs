@@ -1,4 +1,4 @@
-//! `prestan load` when something goes wrong, here or there, and what it may do to a server.
+//! `prestan load` with failures, here or at the server, and its permitted changes of a server.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use testbed::fault::{Fault, Rule};
 
 const ENDLESS: [&str; 2] = ["--duration", "60s"];
 
-/// Interrupts a run when the server has seen some requests, and checks what must be.
+/// Interrupts a run after some requests, and checks its properties.
 fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
     let running = prestan.spawn();
     until("the server has seen measured requests", || {
@@ -75,7 +75,7 @@ fn connections_are_opened_at_their_rate() {
     let url = file(&server, "a.txt");
     let slowly =
         |rate: &str| prestan!("load GET {url} --json - -c 150 --warmup 0 --connect-rate {rate}");
-    // A hundred are no burst; the others come 5 ms apart.
+    // A hundred are no burst; the others arrive 5 ms apart.
     let outcome = slowly("200").args(["--requests", "300"]).ends(0);
     let begun = begun(&kept(&outcome));
     assert!(begun > 240_000_000, "{begun}");
@@ -97,7 +97,7 @@ fn nobody_there_is_said_at_once() {
     outcome.stderr_has("connection refused");
 }
 
-/// An open loop that asks for so little that nobody can be too slow for it.
+/// An open loop at such a low rate that no server is too slow for it.
 fn at_ease(url: &str, duration: &str) -> Prestan {
     prestan!("load GET {url} --json - --rate 30 --arrivals constant -c 2 --duration {duration}")
 }
@@ -123,10 +123,11 @@ fn a_generator_that_was_stopped_is_not_believed() {
     assert!(why.contains("the load generator stalled"), "{why}");
     let longest = result["generator"][0]["longest_stall_us"].as_f64().unwrap();
     assert!(longest > 400_000.0, "{longest}");
-    // Nothing was left out to hide it: what was planned meanwhile counts from its moment on.
+    // Nothing was left out to hide it: operations planned meanwhile count from their planned
+    // moments.
     let planned = &row(&result, "GET")["planned_us"];
     assert!(planned["max"].as_f64().unwrap() > 300_000.0, "{planned:#}");
-    // And it was said while it happened.
+    // The warning was printed while it happened.
     outcome.stderr_has("warning: the load generator stalled");
 }
 
@@ -136,7 +137,7 @@ fn a_generator_at_its_ease_is() {
     let url = file(&server, "a.txt");
     let outcome = at_ease(&url, "400ms").ends(0);
     let document = outcome.json();
-    // A busy machine may hold one up, and then it says so.
+    // A busy machine may delay one, which is then reported.
     let is_held_up = outcome.inconclusive && document["inconclusive"].is_string();
     assert!(is_held_up || document["conclusion"] == "pass", "{outcome}");
 }
@@ -186,13 +187,13 @@ fn what_is_there_is_not_replaced_without_a_word() {
     assert_eq!(seen(&server, "PUT").len(), 0);
     assert!(refused.runs().is_empty());
 
-    // A server that does not say what is there claims nothing, and neither do we.
+    // If a server does not report the existence of a resource, neither do we.
     let evasive =
         Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
     let unknown = prestan!("load PUT {evasive}new --json -").ends(2);
     unknown.stderr_has("is not known (HEAD was answered 413");
 
-    // What was there is not removed either.
+    // An existing resource is not removed either.
     let replaced = put("--writes").ended(0);
     counted(&replaced);
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
@@ -213,7 +214,7 @@ fn what_a_put_made_is_removed_again() {
     interrupted(&server, prestan!(put() => "--duration 60s"), "PUT");
     assert_eq!(server.left(), [""; 0]);
 
-    // Of a server without HEAD it is asked in another way.
+    // A server without HEAD gets another request.
     let without = Fault::Status {
         code: 405,
         headers: Vec::new(),
@@ -223,7 +224,7 @@ fn what_a_put_made_is_removed_again() {
     prestan!(put() => "--requests 20").ends(0);
     assert_eq!(server.left(), [""; 0]);
 
-    // Where nothing is, some say so inside a 207.
+    // If nothing exists, some servers report it inside a 207.
     let nothing = "<multistatus xmlns='DAV:'><response><href>/new.bin</href><propstat><prop/><status>HTTP/1.1 404 Not \
                    Found</status></propstat></response></multistatus>";
     let nothing = Rule::new(status(207, &[], nothing)).method("PROPFIND");
@@ -303,7 +304,7 @@ fn a_lock_that_a_load_takes_is_released() {
     assert_eq!(server.left(), ["locked.txt"], "{outcome}");
 }
 
-/// Where the server sends it back as well: to a page for those who are not signed in.
+/// Even if the server sends it back: to a page for users who are not signed in.
 #[test]
 fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     const SECRET: &str = "s3cret-pw";
@@ -390,7 +391,8 @@ fn what_fails_now_and_then_ends_no_load() {
     assert!(example.contains("GET /a.txt: 503 "), "{example}");
 }
 
-/// A server of HTTP/1.0 that serves one connection at a time, also while nothing comes on it, and has hardly more wait.
+/// A server of HTTP/1.0 that serves one connection at a time, even an idle one, and queues hardly
+/// more.
 fn one_at_a_time() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 1).unwrap();

@@ -67,7 +67,7 @@ fn kept_connections_are_kept() {
     }
 }
 
-/// A server that answers only what is complete, in order, and counts how many requests came at a
+/// A server that responds only to complete requests, in order, and counts how many arrived at a
 /// time.
 fn batching() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
@@ -112,7 +112,7 @@ fn a_pipeline_has_several_requests_under_way() {
         assert_eq!(result["load"]["http"]["pipeline"], 4);
         assert_eq!(result["clock"], clock);
         assert_eq!(most.swap(0, Ordering::SeqCst), 4);
-        // Answers come in the order of the requests.
+        // Responses arrive in the order of the requests.
         let mut samples = run.samples.clone();
         samples.sort_by_key(|sample| sample.number);
         let done: Vec<_> = samples.iter().map(|sample| sample.moments.done).collect();
@@ -134,14 +134,14 @@ fn a_pipeline_survives_a_server_that_closes() {
         assert_eq!(outcome.code, 0, "{announced}: {outcome}");
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 60);
-        // Those behind the last answer were sent again, and the report says so.
+        // Requests after the last response were repeated, and the report shows it.
         let resent = run.samples.iter().filter(|sample| sample.resent).count();
         assert!(resent >= 10, "{resent}");
         assert!(row(&result, "GET")["connects"]["resent"].as_u64().unwrap() >= 9);
     }
 }
 
-/// A 401 that ends the connection is followed by the answer that counts, on another.
+/// A 401 that ends the connection is followed by the response that counts, on another one.
 #[test]
 fn a_pipeline_survives_nonces_that_run_out_with_the_connection() {
     let digest = Auth::Digest {
@@ -184,7 +184,7 @@ fn what_takes_many_tls_records_is_timed_by_the_kernel() {
             .ends(0);
         kept(&outcome)
     };
-    // A pipeline of some 40 KiB, and bodies beyond what the kernel takes at once.
+    // A pipeline of some 40 KiB, and bodies larger than the kernel's buffers.
     let url = file(&server, "a.txt");
     let pipeline = run("GET", &url, "--pipeline 400 --requests 1200");
     assert_eq!(ended(&pipeline, Ended::Ok), 1200);

@@ -1,6 +1,5 @@
-//! The binary against servers that change in mid-run: they fill up, die, fall silent, keep what
-//! they should give back. What was measured until then is kept, and what could not be cleaned up is
-//! named.
+//! The binary against servers that change during a run: they fill up, end, do not respond, do not
+//! release resources. Measurements until then are saved, and leftovers are reported.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,7 @@ fn a_disk_that_is_full_from_some_test_on() {
     }
     let put = row(&result, "Put64K");
     assert_eq!((count(put, "refused"), count(put, "ok")), (3, 0), "{put:#}");
-    // What GET reads was never there: the set-up says why, and nothing was measured.
+    // The resource of GET never existed: the set-up has the reason, and nothing was measured.
     let get = row(&result, "Get64K");
     assert_eq!(get["operations"], 0, "{get:#}");
     let evidence = get["evidence"].as_str().unwrap();
@@ -36,7 +35,7 @@ fn a_disk_that_is_full_from_some_test_on() {
 
 /// Starts a run, waits until it is amid the measured part of Get1K, and then lets `end` end it.
 fn in_the_middle(users: &str, end: impl FnOnce(&mut Option<Faulty>)) -> (Outcome, Duration) {
-    // Slow enough that it is not through before the end comes.
+    // Slow enough to be running at the end.
     let slow = Rule::new(Fault::Delay(Duration::from_millis(2))).tag("(Get1K)");
     let mut faulty = Some(Faulty::new(|builder| builder.rule(slow)));
     let it = faulty.as_ref().unwrap();
@@ -77,7 +76,7 @@ fn a_server_that_dies_in_mid_run() {
         "{evidence}"
     );
 
-    // The next test finds nobody, and the run ends there.
+    // The next test cannot connect, and the run ends there.
     assert_eq!(result["complete"]["state"], "aborted");
     let reason = result["complete"]["reason"].as_str().unwrap();
     assert!(
@@ -94,7 +93,7 @@ fn a_server_that_dies_while_several_users_are_at_work() {
     let (outcome, _) = in_the_middle("5", |faulty| drop(faulty.take()));
     let result = checked(&outcome);
     assert_eq!(outcome.code, 4, "{outcome}");
-    // Nobody waits for the others for ever.
+    // No user waits for the others endlessly.
     assert_eq!(result["complete"]["state"], "aborted");
     assert_eq!(row(&result, "Get1K")["status"], "failed");
     is_named_as_left(&outcome, &result);
@@ -120,12 +119,12 @@ fn a_server_that_falls_silent_in_mid_run() {
     );
     assert_eq!(result["complete"]["state"], "aborted");
     is_named_as_left(&outcome, &result);
-    // Five requests without an answer, and one for each way to go on or to clean up. With the
-    // patience of a removal it would be 3 s each.
+    // Five requests without a response, and one for each way to continue or to clean up. With the
+    // time limit of a removal it would be 3 s each.
     assert!(took < Duration::from_secs(6), "{took:?}");
 }
 
-/// What could not be removed is named, in the result and on standard error.
+/// Leftovers are reported in the result and on standard error.
 fn is_named_as_left(outcome: &Outcome, result: &Value) {
     let left = result["left_behind"].as_array().unwrap();
     assert_eq!(left.len(), 1, "{result:#}");

@@ -151,7 +151,7 @@ fn a_page_names_its_own_parts() {
         1,
         "{notes:?}"
     );
-    // A part begins after the file that names it, and the record tells how many there are.
+    // A part begins after the file that names it, and the record has their number.
     let mut firsts: BTreeMap<u64, u64> = BTreeMap::new();
     for sample in &run.samples {
         let is_first = run.plan.measures[usize::from(sample.measure.0)].name == "OrderText";
@@ -258,7 +258,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A CGI script that says how it was asked.
+/// A CGI script that returns its request.
 const SCRIPT: &str = "#!/bin/sh
 [ \"$REQUEST_METHOD\" = POST ] && form=$(head -c \"$CONTENT_LENGTH\")
 printf 'Content-Type: text/plain\\n\\n%s %s\\n' \"$REQUEST_METHOD\" \"$QUERY_STRING\"
@@ -327,7 +327,7 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
         .arg("-f")
         .arg(dir.join("httpd.conf"))
         .arg("-DFOREGROUND");
-    // It ends all of its process group when it ends.
+    // It ends its whole process group when it ends.
     command.process_group(0);
     let _apache = Apache(command.spawn().unwrap());
     let until = Instant::now() + Duration::from_secs(20);

@@ -1,5 +1,5 @@
-//! The binary against what real servers do: keep-alive that ends, answers of many shapes, methods
-//! that are missing. None of it is a failure of the run.
+//! The binary against habits of real servers: connections that end, responses of many shapes,
+//! missing methods. None of it is a failure of the run.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn a_connection_that_ends_after_three_requests() {
         for row in rows(&result) {
             assert_eq!(row["status"], "ok", "{row:#}");
         }
-        // What the rows say is what the server saw.
+        // The rows agree with the record of the server.
         for test in ["Put1K", "Get1K", "Delete", "MkCol"] {
             let exchanges = faulty.measured(test);
             let row = row(&result, test);
@@ -132,7 +132,7 @@ fn a_server_that_closes_silently_after_each_204() {
 
 #[test]
 fn a_kept_connection_that_dies_is_opened_again_and_the_request_sent_again() {
-    // Every second GET dies before its answer, but never one on a new connection.
+    // Every second GET fails before its response, but never one on a new connection.
     let dies = Rule::new(Fault::CloseBeforeResponse)
         .tag("(Get1K)")
         .every(2);
@@ -141,7 +141,7 @@ fn a_kept_connection_that_dies_is_opened_again_and_the_request_sent_again() {
     let result = checked(&outcome);
     assert_eq!(outcome.code, 0, "{outcome}");
     let get = row(&result, "Get1K");
-    // Requests 2, 4, 6, ... as the server counts them; each comes again as 3, 5, 7, ...
+    // Requests 2, 4, 6, ... in the server's count; each is repeated as 3, 5, 7, ...
     assert_eq!(
         (count(get, "ok"), resent(get), connects(get)),
         (9, 8, 8),
@@ -236,7 +236,7 @@ fn a_method_that_is_missing_is_not_supported() {
     }
 }
 
-/// A server without COPY of collections: DELETE of one is not missing, it was never asked for.
+/// A server without COPY of collections: their DELETE is not missing, it was never requested.
 #[test]
 fn a_row_whose_set_up_is_missing_is_skipped_and_says_what_it_needs() {
     let refused = Rule::new(status(403, &[], "")).method("COPY").path("_col");
@@ -276,7 +276,7 @@ fn a_server_that_does_not_say_that_it_is_webdav() {
     let tests = "Propp*,Put1K,CopyCol,Lock,UnLockCol";
     let (_, outcome, result) = run_with([silent.clone()], tests);
     assert_eq!(outcome.code, 0, "{outcome}");
-    // PROPFIND says that there are locks.
+    // According to PROPFIND, it has locks.
     for test in ["ProppatchSingle", "Put1K", "CopyCol", "Lock", "UnLockCol"] {
         assert_eq!(row(&result, test)["status"], "ok", "{result:#}");
     }

@@ -1,4 +1,4 @@
-//! Rates of open loops, and what is said of schedules with few operations.
+//! Rates of open loops, and notes about schedules with few operations.
 
 use crate::support::load::{file, plain};
 use crate::support::rows::row;

@@ -1,5 +1,5 @@
-//! The page in a browser: what it shows is what the JSON document says, and it does nothing that
-//! a page must not do.
+//! The page in a browser: it shows the figures of the JSON document, and does nothing that a page
+//! must not do.
 
 #[path = "../../../report/tests/report/answers.rs"]
 pub(crate) mod answers;
@@ -110,7 +110,7 @@ fn the_page_shows_what_the_document_says() {
     assert_eq!(browser.problems(), [""; 0]);
 }
 
-/// A document with all numbers as those of JavaScript, which knows no 1.0 beside 1.
+/// A document with all numbers as in JavaScript, which has no 1.0 beside 1.
 fn numbers(document: Value) -> Value {
     match document {
         Value::Number(number) => number.as_f64().unwrap().into(),
@@ -156,7 +156,7 @@ fn it_works_by_keyboard_in_the_dark_on_a_phone_and_on_paper() {
     browser.press("Enter", 13);
     let names = assert_drawn(&mut browser, 5);
     assert!(names.contains(&"bars-single-log".to_owned()), "{names:?}");
-    // Sorting by mean: the fastest comes first.
+    // Sorted by mean: the fastest first.
     focused(&mut browser, "textContent === 'mean'");
     browser.press("Enter", 13);
     let means = browser.evaluate(
@@ -280,7 +280,8 @@ fn every_kind_of_figure_is_drawn() {
         assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
     }
     assert_eq!(browser.evaluate("document.images.length"), 0);
-    // The comparison sorts by its servers, what has no figure stays last, and there is a way back.
+    // The comparison sorts by its servers, rows without a figure stay last, and the order can be
+    // restored.
     let by = |browser: &mut Browser, column: u32| {
         let rows = browser.evaluate(&format!(
             "(() => {{
@@ -318,7 +319,7 @@ fn every_kind_of_figure_is_drawn() {
     for cell in [&told[1], &told[2]] {
         assert!(tip.contains(cell.as_str().unwrap()), "{told}");
     }
-    // The legend hides what it names.
+    // The legend hides its series.
     let hidden = "[...document.querySelectorAll('figure[data-id=search] .chart.w g[data-key=\"1\"]')].map((of) => getComputedStyle(of).display !== 'none')";
     assert_eq!(browser.evaluate(hidden), json!([true]));
     browser
@@ -437,7 +438,7 @@ fn the_browser_tells_of_what_a_page_must_not_do() {
     }
 }
 
-/// What would be if text of a server ever became markup.
+/// The effect if text of a server ever became markup.
 #[test]
 fn a_page_runs_no_script_but_its_own() {
     let run = RunBuilder::new(1)
@@ -523,7 +524,7 @@ fn figures_are_written_as_files() {
         assert_eq!(pictures.code, 0, "{pictures}");
         assert_eq!(names("png"), ["bars-all-linear.png", "bars-all-log.png"]);
     } else {
-        // It says so before anything is measured.
+        // It is reported before anything is measured.
         assert_eq!(pictures.code, 2, "{pictures}");
         pictures.stderr_has("--svg");
         assert!(!outcome.home().join("png").exists());
@@ -537,7 +538,7 @@ fn recorded_runs_are_drawn_side_by_side() {
     assert_eq!((first.code, second.code), (0, 0), "{second}");
     let drawn = prestan!(second.again() => "report one two --html -").ends(0);
     drawn.stdout_has("<section id=\"comparison\">");
-    // The same software twice: told apart by run.
+    // The same software twice: distinguished by run.
     let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
@@ -551,7 +552,7 @@ fn recorded_runs_are_drawn_side_by_side() {
     let page = fs::read_to_string(second.home().join("page.html")).unwrap();
     assert!(page.contains("<title>prestan on one and two</title>"));
 
-    // One thing several times: each has a name of its own.
+    // One run several times: each has a name of its own.
     let thrice = prestan!(second.again() => "compare one one one --html - -q").ends(0);
     let (_, rest) = thrice.stdout.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();

@@ -26,7 +26,7 @@ fn escaped(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// A line at that height; each part is as wide as its characters, whatever the font.
+/// A line at that height; each part is as wide as its characters, in any font.
 fn line(y: f64, text: &str) -> String {
     let is_command = text.starts_with("$ ") || text.starts_with("    -");
     let colours = COLOURS.iter().filter(|_| !is_command);

@@ -1,5 +1,5 @@
-//! The GitHub Action (`action.yml`) and the GitLab template (`ci/gitlab-compare.yml`): their scripts, run
-//! by bash as there, against servers on loopback.
+//! The GitHub Action (`action.yml`) and the GitLab template (`ci/gitlab-compare.yml`): their
+//! scripts, run by bash as there, against servers on loopback.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use crate::support::load::plain;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Records its server, its arguments and the body that it posts. `previous` has the comments that it lists, for its own
-/// `--jq`, which is the last argument.
+/// Records its server, its arguments and the posted body. `previous` has the comments that it
+/// lists, for its own `--jq`, which is the last argument.
 const GH: &str = r#"#!/bin/bash
 echo "$GH_HOST $*" >> "$LOG"
 for word in "$@"; do
@@ -106,7 +106,7 @@ fn action() -> (Vec<String>, Value) {
     (steps.iter().map(script).collect(), action["inputs"].take())
 }
 
-/// What the scripts of the action find in their environment, for two servers.
+/// Variables for the scripts of the action, for two servers.
 fn action_variables<'a>(inputs: &'a Value, a: &'a str, b: &'a str) -> BTreeMap<&'a str, &'a str> {
     let default = |name: &str| inputs[name]["default"].as_str().unwrap();
     BTreeMap::from([
@@ -154,7 +154,7 @@ fn the_action_compares_and_posts() {
         let is_given = variables.contains_key(name.as_str());
         assert!(is_given || name.ends_with("_TOKEN"), "{name}");
     }
-    // What the load generator of a busy machine decides is no matter here.
+    // The load generator of a busy machine does not matter here.
     assert_eq!(variables.insert("INCONCLUSIVE", "pass"), Some("fail"));
 
     // Prestan is there: nothing is installed.
@@ -204,7 +204,8 @@ fn a_comment_of_the_action_replaces_its_own_alone() {
     let markdown = "| Get1K |\n";
     fs::write(job.path("comparison.md"), markdown).unwrap();
     let variables = action_variables(&inputs, "", "");
-    // Posts it where these comments are there: accounts and texts, with numbers from 40 on. Gives what was done.
+    // Posts it beside these existing comments: accounts and texts, with numbers from 40 on. Returns
+    // the requests.
     let post = |variables: &BTreeMap<&str, &str>, comments: &[(&str, &str)]| {
         let comments = (40..).zip(comments);
         let comments: Vec<Value> = comments
@@ -250,7 +251,7 @@ fn a_comment_of_the_action_replaces_its_own_alone() {
         assert_eq!(did, replaced);
     }
 
-    // What is longer than a comment may be is cut, at the end of a line.
+    // Text beyond the limit of a comment is cut off, at the end of a line.
     fs::write(job.path("comparison.md"), "| Größe | 1 |\n".repeat(9_000)).unwrap();
     let (_, body) = post(&variables, &[]);
     assert!(
@@ -302,7 +303,7 @@ fn the_template_compares_two_builds_and_posts() {
     ]);
     // Two starts of one program may differ by a little, but not by this.
     variables.insert("COMPARE_FAIL_IF", "slower 500%");
-    // Nor is what the load generator of a busy machine decides.
+    // Nor does the load generator of a busy machine.
     assert_eq!(
         variables.insert("COMPARE_INCONCLUSIVE", "pass"),
         Some("fail")
@@ -348,7 +349,7 @@ fn the_template_says_what_an_inconclusive_comparison_counts_as() {
     }
 }
 
-/// Accepts one request and answers it; gives its text.
+/// Accepts one request and responds to it. Returns its text.
 fn one_request(listener: &TcpListener) -> String {
     let (mut stream, _) = listener.accept().unwrap();
     let mut request = Vec::new();

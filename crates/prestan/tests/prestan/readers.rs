@@ -1,4 +1,4 @@
-//! What other programs read: pages under the policy of a web server, the files of a run, sheets.
+//! Files for other programs: pages under the policy of a web server, the files of a run, sheets.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,7 +20,8 @@ fn measured() -> Outcome {
     .ends(0)
 }
 
-/// Serves the files of a directory with the policy of Jenkins, and scripts beside the page permitted.
+/// Serves the files of a directory with the policy of Jenkins, and scripts beside the page
+/// permitted.
 fn serve(directory: PathBuf) -> SocketAddr {
     const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'";
     answering(move |head| {
@@ -135,7 +136,7 @@ fn the_times_that_count_are_those_of_the_report() {
             let began = sample.moments.started;
             let counts = usize::from(sample.measure.0) == place
                 && (span.from_ns..=span.to_ns).contains(&began);
-            // The column and the moments say the same.
+            // The column and the moments agree.
             if usize::from(sample.measure.0) == place {
                 assert_eq!(counts, *flag, "{sample:?}");
             }
@@ -167,7 +168,7 @@ fn sheets_and_files_of_samples_have_the_time_of_day() {
     let samples = fs::read(outcome.run().join("samples-00001.parquet")).unwrap();
     let metadata = String::from_utf8_lossy(&samples);
     assert!(metadata.contains("started_at") && metadata.contains(started));
-    // What readers of JUnit add up.
+    // Sums of readers of JUnit.
     let junit = fs::read_to_string(outcome.home().join("rows.xml")).unwrap();
     for suite in ["<testsuites ", "<testsuite "] {
         let (_, rest) = junit.split_once(suite).unwrap();

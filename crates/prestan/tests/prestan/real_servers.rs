@@ -1,6 +1,5 @@
-//! The binary against every server of `servers/`: which rows there are and whether they are
-//! right, whether everything adds up, whether the server's own log tells the same story, and
-//! whether the server is left as it was found.
+//! The binary against every server of `servers/`: the rows and their correctness, sums, agreement
+//! with the server's own log, and an unchanged server at the end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +19,12 @@ use testbed::RealServer;
 const OPERATIONS: u64 = 5;
 const MKCOLS: u64 = 5 * (3 + 5);
 
-/// What is known of a server (all of it was seen by hand before it was written down here).
+/// Known properties of a server (all of them were observed before they were written down here).
 struct Known {
     recipe: &'static str,
     /// Tokens of its DAV header.
     dav: &'static [&'static str],
-    /// Rows it cannot do, with what the report must say as evidence; all others are ok.
+    /// Rows that it does not support, with the expected evidence in the report; all others are ok.
     cannot: &'static [(&'static [&'static str], &'static str)],
 }
 
@@ -129,12 +128,12 @@ const SABREDAV: Known = Known {
     dav: &["1", "3", "extended-mkcol", "2"],
     cannot: &[],
 };
-/// What rclone is built on, and so the same.
+/// The base of rclone, and so the same.
 const XNET: Known = Known {
     recipe: "xnet",
     ..RCLONE
 };
-/// Stores calendars alone, so that every PUT of the suite is refused; what needs none is MKCOL.
+/// Stores calendars only, so that every PUT of the suite is refused; only MKCOL needs none.
 const RADICALE: Known = Known {
     recipe: "radicale",
     dav: &[
@@ -246,7 +245,8 @@ fn whole_suite(known: &Known) {
     }
 }
 
-/// Each row is what is known of the server, with its evidence or its number of operations.
+/// Each row agrees with the known properties of the server, with its evidence or its number of
+/// operations.
 fn assert_rows(known: &Known, document: &Value) {
     assert_eq!(rows::names(document), rows::of_prestan());
     for row in rows(document) {
@@ -319,8 +319,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What the server's log and the run do not agree about. A request that had to be sent again
-/// stands in the log twice, or once when its first connection died before it was read.
+/// Disagreements between the server's log and the run. A repeated request is in the log twice, or
+/// once if its first connection ended before it was read.
 fn disagreements(log: &str, run: &Run) -> Vec<String> {
     let mut lines = BTreeMap::<u64, Vec<Line>>::new();
     for line in log.lines().filter_map(Line::parse) {
@@ -344,7 +344,7 @@ fn disagreements(log: &str, run: &Run) -> Vec<String> {
             found.push(format!("{sample:?}\nis in the log as {own:?}"));
         }
     }
-    // What is left was not measured, and says so.
+    // The rest was not measured, and is marked so.
     let measured = |line: &Line| {
         run.plan
             .measures
@@ -438,7 +438,7 @@ fn fifteen_users(recipe: &str, may_fail: &[&str]) {
 
     let document = outcome.json();
     assert_adds_up(&document);
-    // Whoever begins before the last one has begun is left out, so there is always somebody.
+    // Operations that begin before the last user has begun are left out, so there are always some.
     let left_out = document["left_out"].as_u64().unwrap();
     assert!(left_out > 0);
     let text = prestan!(outcome.again() => "report").run().stdout;
@@ -453,17 +453,17 @@ fn fifteen_users(recipe: &str, may_fail: &[&str]) {
         .values()
         .any(|status| *status == "failed");
     assert_eq!(outcome.code, i32::from(failures), "{outcome}");
-    // What is left is named, and nothing else is.
+    // Exactly the leftovers are reported.
     let clean = server.contents().unwrap() == before;
     let named = !document["left_behind"].as_array().unwrap().is_empty();
     assert_ne!(clean, named, "{outcome}");
     assert!(clean || !may_fail.is_empty(), "{outcome}");
 }
 
-/// The lock database of mod_dav_fs is not safe against several requests at a time: it loses
-/// locks and unlocks, and then refuses everything below a lock of which one half is lost ("The
-/// lock database was found to be corrupt", says its log; seen in 2.4.71, with threads and with
-/// processes). So rows of locks may fail, and nobody can remove what such a lock protects.
+/// The lock database of mod_dav_fs is not safe against concurrent requests: it loses locks and
+/// unlocks, and then refuses everything below a lock of which one half is lost ("The lock database
+/// was found to be corrupt" in its log; seen in 2.4.71, with threads and with processes). So rows
+/// of locks may fail, and a resource with such a lock cannot be removed.
 #[test]
 fn fifteen_users_of_apache() {
     fifteen_users("apache", &["Lock", "UnLock", "LockCol", "UnLockCol"]);
@@ -513,7 +513,7 @@ fn prestan_starts_a_server_by_itself() {
     let document = outcome.json();
     assert_eq!(rows::names(&document), ["Get1K", "Lock", "UnLock"]);
     assert!(statuses(&document).values().all(|status| *status == "ok"));
-    // It is gone with the program.
+    // It disappears with the program.
     let target = document["target"].as_str().unwrap();
     prestan!(outcome.again() => "{target}").ends(4);
 }

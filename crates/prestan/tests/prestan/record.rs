@@ -1,4 +1,4 @@
-//! What is saved of runs that are killed, and of runs whose disk fills up.
+//! Records of runs that are killed, and of runs whose disk fills up.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn recorded(run: &Path) -> u64 {
     rundir::open(run).map_or(0, |run| run.samples.count())
 }
 
-/// What `prestan report` says of the run that is saved in `run`.
+/// Output of `prestan report` for the run that is saved in `run`.
 #[track_caller]
 fn report(outcome: &Outcome) -> (Value, Outcome) {
     let text = prestan!(outcome.again() => "report run").ends(0);
@@ -45,7 +45,7 @@ fn of_a_killed_run_all_but_the_last_second_is_there() {
         server.measured("Get1K").len() >= 100
     });
     let measured = server.measured("Get1K").len() as u64;
-    // It is readable while the run goes on, and soon.
+    // It is soon readable while the run goes on.
     until("it is recorded", || recorded(&kept) >= measured);
     let outcome = kill(running);
 
@@ -81,7 +81,8 @@ fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
     assert_eq!(get["status"], "ok", "{get:#}");
 }
 
-/// Ends with status 1, tells why and where, prints what it knows, and leaves a readable record.
+/// Ends with status 1, prints reason and place, and the known results, and leaves a readable
+/// record.
 #[track_caller]
 fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
     assert_eq!(code, 1, "{said}");
@@ -119,7 +120,7 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
     let (_server, args) = filling();
     let prestan = Prestan::new();
     fs::create_dir(prestan.home().join("disk")).unwrap();
-    // What is on this disk goes with its namespace.
+    // The files on this disk disappear with its namespace.
     let script = "mount -t tmpfs -o size=48k tmpfs disk || exit 9
                   \"$@\"; code=$?; cp -r disk/run run; exit $code";
     let (code, said) = in_a_shell(prestan.home(), "unshare -rm sh", script, &args);

@@ -1,4 +1,4 @@
-//! Tests with roles and stop-watches: what one kind of users sees beside another.
+//! Tests with roles and stop-watches: effects of one kind of users on another.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::support::faulty::{Faulty, status};
 use crate::support::load::{kept, plain};
 use crate::support::rows::lacks_estimates;
 
-/// Readers beside a writer, with a time of each session of the writer and one from a writing to the next reading.
+/// Readers beside a writer, with a time of each session of the writer and one from a writing to the
+/// next reading.
 const EDITING: &str = "
 suite: editing
 params: {requests: 30}
@@ -162,7 +163,7 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
             .all(|sample| sample.role == 2 && sample.user > 0)
     );
     assert!(of("Handover").iter().all(|sample| sample.role == 2));
-    // Each writing is seen once, but for the last, which may come after all reading.
+    // Each write is seen once, except perhaps the last, which may be after all reads.
     let seen = of("Handover").len();
     assert!((written - 2..=written).contains(&seen), "{seen}");
     // Iterations of the writer begin 15 ms apart, or later.
@@ -211,7 +212,8 @@ fn a_declared_unit_is_that_of_all_times_of_a_row() {
     assert!(told, "{refused}");
 }
 
-/// These are the verdicts, but for times of which a busy machine leaves too little to estimate them.
+/// These are the verdicts, but for times of which a busy machine leaves too little to estimate
+/// them.
 #[track_caller]
 fn assert_verdicts(outcome: &Outcome, wanted: [&str; 5]) {
     let found = all_verdicts(outcome);
@@ -247,8 +249,8 @@ fn slow_and_failing_servers_have_verdicts_of_their_own() {
     let outcome = edit(&Faulty::new(|builder| builder.rule(broken)), "60");
     assert_verdicts(&outcome, [PASS, PASS, PASS, PASS, FAIL]);
     assert_eq!(outcome.code, 1, "{outcome}");
-    // A session in which the writing failed has no time. The writer's session at the beginning of the window may have begun
-    // before it, and so may not count although its writing does.
+    // A session in which the writing failed has no time. The writer's session at the beginning of
+    // the window may have begun before it, and so may not count although its writing does.
     let (writes, sessions) = (row(&outcome, "Write"), row(&outcome, "OpenToSaved"));
     let failed = |row: &Value| row["outcomes"]["wrong_status"].as_u64().unwrap();
     assert!(

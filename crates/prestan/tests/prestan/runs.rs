@@ -64,7 +64,7 @@ fn names(home: &Outcome) -> Vec<String> {
         .collect()
 }
 
-/// A run that goes on as long as this is there.
+/// A run that goes on while this exists.
 fn goes_on(home: &Outcome, like: &str, name: &str) -> RunDir {
     let runs = home.home().join("state/prestan/runs");
     let run = rundir::load(&runs.join(like)).unwrap();
@@ -191,7 +191,7 @@ fn runs_are_removed_and_nothing_else_is() {
     refused(&home, "runs remove other", "no run `other`");
     assert_eq!(names(&home).len(), 3);
     assert!(runs.join("other").is_dir());
-    // It goes on, so it stays, whatever the limit.
+    // A running run is kept, regardless of the limit.
     fs::remove_file(runs.join("tuesday/notes.txt")).unwrap();
     done(&home, "runs prune --keep 0 --named");
     assert_eq!(names(&home), ["now"]);
@@ -298,7 +298,7 @@ fn a_series_is_listed_pruned_and_removed_as_a_whole() {
     assert_eq!(beginning, done(&home, &format!("runs show {FRIDAY}")));
     refused(&home, "runs show 2026", "is the beginning of 5 runs: ");
 
-    // A run with a name is none of the series, and stays, whatever its name begins with.
+    // A run with a name is not part of the series, and is kept, whatever its name begins with.
     let baseline = format!("{FRIDAY}-baseline");
     done(&home, &format!("runs name {FRIDAY}-a1 {baseline}"));
     done(&home, "runs prune --keep 100");

@@ -1,4 +1,4 @@
-//! `prestan search`: servers of which the truth is known.
+//! `prestan search`: servers with a known truth.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use crate::support::load::{file, plain};
 use testbed::FaultServer;
 use testbed::fault::{Fault, Rule};
 
-/// The place of a connection among those that ask for something at the same time; a copy has none yet.
+/// Rank of a connection among those with concurrent requests; a copy has none yet.
 struct Asking {
     all: Arc<AtomicU32>,
     place: u32,
@@ -30,8 +30,8 @@ impl Drop for Asking {
     }
 }
 
-/// A server that answers 503 on every connection that first asks for something when so many do
-/// already. The one that only asks for its OPTIONS does not count.
+/// A server that responds with 503 on every connection beyond this number of active ones. A
+/// connection with only OPTIONS does not count.
 fn crowded(limit: u32) -> FaultServer {
     let all = Arc::new(AtomicU32::new(0));
     let mut asking = Asking { all, place: 0 };
@@ -62,7 +62,7 @@ fn the_largest_number_of_users_is_found() {
     let url = server.url();
     let condition = "failures == 0";
     let outcome = search(&format!("{url} --find users --while '{condition}'")).ended(0);
-    // A machine that is too busy for three trials in a row ends it, and says so.
+    // A machine that is too busy for three trials in a row ends it, with a message.
     if outcome.inconclusive {
         return;
     }

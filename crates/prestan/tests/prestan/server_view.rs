@@ -67,7 +67,7 @@ fn what_responses_say_is_set_against_response_times() {
     assert!((share - 5_000.0 / ours * 100.0).abs() < 0.01, "{get}");
     let [low, high] = [0, 1].map(|end| number(&get["share_percent"]["ci95"][end]));
     assert!(low <= share && share <= high, "{get}");
-    // These say no time.
+    // These have no time.
     for metric in ["cache", "x", "y"] {
         let own = row(&document, "Get1K", Some(metric)).unwrap();
         assert_eq!((&own["operations"], &own["timed"]), (&10.into(), &0.into()));
@@ -146,7 +146,8 @@ fn the_log_of_a_server_is_joined_with_its_operations() {
     }
 }
 
-/// More than a server loses on the mean of forty operations, and less than a wrong unit makes of one.
+/// More than a server loses on the mean of forty operations, and less than a wrong unit makes of
+/// one.
 const LOST_US: f64 = 50_000.0;
 
 fn assert_log_is_joined(server: &str, resolution: f64) {
@@ -162,7 +163,7 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
     ] {
         assert_eq!(log[count], expected, "{server}: {log}");
     }
-    // DELETE, warm-up and what comes before and after.
+    // DELETE, warm-up and requests before and after.
     assert!(number(&log["other_lines"]) > 40.0, "{server}: {log}");
     for name in ["Put1K", "Get1K"] {
         let own = row(&document, name, None).unwrap();
@@ -175,7 +176,8 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
                 "{own}"
             );
         }
-        // What counts in milliseconds may round up, and a server may lose its processor between a response and its log.
+        // A server that counts milliseconds may round up, and may lose its processor between a
+        // response and its log.
         assert!(theirs < ours + resolution + LOST_US, "{own}");
     }
     let again = prestan!(outcome.again() => "report --json -").ends(0);

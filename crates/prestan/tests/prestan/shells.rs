@@ -1,5 +1,5 @@
-//! What shells, services and containers rely on: which signals end a run and what its end is, limits of threads, and
-//! variables of the environment.
+//! Dependencies of shells, services and containers: signals that end a run and its end, limits of
+//! threads, and environment variables.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -85,7 +85,8 @@ fn the_first_process_of_a_container_ends_with_the_number_of_the_signal() {
 
 #[test]
 fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
-    // The limit does not hold for root, and is one of all processes of a user: it has to be one of its own.
+    // The limit does not apply to root, and counts all processes of a user: a user of its own is
+    // needed.
     let is_root = geteuid().is_root();
     let needed = "another user than root can be had by root alone".to_owned();
     if need_or(is_root.then_some(()).ok_or(needed)).is_none() {
@@ -130,7 +131,7 @@ fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
             assert!(!said.contains("panicked"), "{said}");
         }
     }
-    // From some number on it has its server, and lacks threads of its own until it has all of them.
+    // Between two limits it has its server, and lacks threads of its own.
     let is_enough = |threads: u32| {
         let (status, said) = run(threads, &demo);
         // Of a machine that is busy, the result may be inconclusive.

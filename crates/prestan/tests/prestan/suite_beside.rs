@@ -17,7 +17,8 @@ fn suite(keys: &str) -> String {
     )
 }
 
-/// Traffic that may stand in a file, or in a suite. Ports are free ones, since the sinks are in the process.
+/// Traffic that may stand in a file, or in a suite. Ports are free ones, since the sinks are in the
+/// process.
 const TRAFFIC: &str = "{models: {m: {cbr: {rate: 800kbit, block: 500}}}, components: {voice: {model: m, protocol: \
                        udp}}, loads: {one: {flows: [{component: voice}]}, two: {flows: [{component: voice, n: 2}]}}}";
 
@@ -114,7 +115,7 @@ fn runs(outcome: &Outcome) -> Vec<Run> {
         .collect()
 }
 
-/// What background traffic had received in all of a run, by its last event.
+/// Background traffic received in a whole run, by its last event.
 fn received(run: &Run) -> u64 {
     let ended = run.events.iter().find_map(|event| match &event.kind {
         EventKind::BackgroundEnded(end) => Some(end),
@@ -166,7 +167,7 @@ fn trials_of_a_search_are_made_beside_background_traffic() {
     let runs = runs(&outcome);
     assert!(!runs.is_empty(), "{outcome}");
     assert!(runs.iter().all(|run| received(run) > 0), "{outcome}");
-    // Where this machine is too busy to send on time, nothing is known, which is accepted here.
+    // If this machine is too busy to send on time, the result is unknown, which is accepted here.
     if outcome.inconclusive {
         return;
     }

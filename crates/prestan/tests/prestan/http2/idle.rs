@@ -1,4 +1,4 @@
-//! What a server sends while a connection is idle.
+//! Frames of a server on an idle connection.
 
 use super::run_at;
 use crate::support::load::ended;
@@ -51,7 +51,7 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
 #[test]
 fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
     let url = scripted(&[], |peer, asked| {
-        // Each request comes with one for the pause before it.
+        // Each request arrives with one for the pause before it.
         assert_eq!(peer.pongs, peer.pings, "{asked:?}");
         assert!(asked.number < Some(5) || peer.pings >= 2, "{asked:?}");
         peer.answer(asked.stream);
@@ -65,7 +65,8 @@ fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
     });
     let (outcome, run) = run_at(&url, "POST", &[&PACE[..], &["--writes"]].concat());
     assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
-    // A request that failed would have begun a connection, and with it the numbers of streams, anew.
+    // A request that failed would have begun a connection, and with it the numbers of streams,
+    // anew.
     let streams = run.samples.iter().map(|sample| sample.stream);
     let expected = [1, 3, 5, 7, 9, 11].map(Some);
     assert!(streams.eq(expected), "{outcome}");

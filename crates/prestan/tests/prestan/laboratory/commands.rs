@@ -1,4 +1,4 @@
-//! `prestan lab`: networks on this machine, programs in them, and what is left.
+//! `prestan lab`: networks on this machine, programs in them, and leftovers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 
 const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
 
-/// Whether labs can be built here; where `CI` is set, that is a must.
+/// True if labs can be built here; with `CI` set, they must.
 pub(crate) fn can_build() -> bool {
     need_or(lab::check_requirements()).is_some()
 }
@@ -217,7 +217,7 @@ fn holders(namespaces: &BTreeSet<String>) -> usize {
         .count()
 }
 
-/// What the script of the next test wrote: two namespaces, and the directory for temporary files.
+/// Output of the script of the next test: two namespaces, and the directory of temporary files.
 fn written(running: &Running) -> Option<Vec<String>> {
     let text = fs::read_to_string(running.home().join("begun")).ok()?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -332,7 +332,8 @@ fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
     let shortest = shortest_ms(&outcome);
     assert!((60.0..200.0).contains(&shortest), "{shortest} ms");
 
-    // Where a queue discipline of the own device shapes, as no lab does, the kernel stamps packets below it.
+    // Where a queue discipline of the own device shapes, as no lab does, the kernel stamps packets
+    // below it.
     let prestan = Prestan::new();
     prestan.file("plain.yaml", PLAIN);
     let script = format!(

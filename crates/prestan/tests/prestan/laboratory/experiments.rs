@@ -1,4 +1,4 @@
-//! `prestan lab run`: whole campaigns in small laboratories, and what interrupts them.
+//! `prestan lab run`: whole campaigns in small laboratories, and interruptions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn trials(home: &Path) -> Vec<TrialRecord> {
     RecordedTrials::read(&bytes).unwrap().trials
 }
 
-/// What is left in the directory for temporary files.
+/// Leftovers in the directory of temporary files.
 fn left(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.join("temporary")).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
@@ -50,8 +50,8 @@ fn check_trial(trial: &TrialRecord, ranges: &[(&str, f64, f64)]) {
     }
 }
 
-/// 10 ms for a round trip (a busy machine adds some, a delay that counts twice adds 10); 320 KiB take 131 ms at 20 Mbit/s,
-/// and more beside others and in slow start.
+/// 10 ms for a round trip (a busy machine adds some, a delay that is added twice adds 10); 320 KiB
+/// take 131 ms at 20 Mbit/s, and more beside others and in slow start.
 const EXPECTED: [(&str, f64, f64); 9] = [
     ("path.rtt", 0.010, 0.019),
     ("single.delay", 0.131, 2.0),
@@ -172,7 +172,7 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     prestan.file("small.yaml", &experiment(NGINX, "20s"));
     let running = run(prestan, "").spawn();
     let files = running.home().join("temporary");
-    // The campaign begins behind a check of the links, in a laboratory of its own.
+    // The campaign begins after a check of the links, in a laboratory of its own.
     let record = running.home().join("campaign/campaign.json");
     until("a trial settles", || {
         record.exists() && users_of(&files) > 3

@@ -1,5 +1,5 @@
-//! `prestan lab`, and what measures in laboratories: one at a time, which `cargo xtask test` ensures, as each has a
-//! thread of real-time priority.
+//! `prestan lab`, and measurements in laboratories: one at a time, which `cargo xtask test`
+//! ensures, as each has a thread of real-time priority.
 
 mod commands;
 mod experiments;

@@ -64,7 +64,8 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
     running.ends(-Signal::INT.as_raw());
 }
 
-/// Connections that the programs of a host began, by its counters, and the requests of a load with new connections.
+/// Connections that the programs of a host began, by its counters, and the requests of a load with
+/// new connections.
 #[test]
 fn an_address_beyond_a_long_way_is_tried_once_with_each_connection() {
     if !can_build() {
@@ -83,6 +84,6 @@ fn an_address_beyond_a_long_way_is_tried_once_with_each_connection() {
     let script = script.replace("PRESTAN", env!("CARGO_BIN_EXE_prestan"));
     let outcome = prestan!(prestan => "lab exec --lab lab.yaml client -- sh -c {script}").ends(0);
     let begun: u32 = outcome.stdout.trim().parse().unwrap();
-    // The first one does not know the way yet, and the preparations have connections of their own.
+    // The first one has to resolve the address, and the preparations have connections of their own.
     assert!((11..16).contains(&begun), "{outcome}");
 }

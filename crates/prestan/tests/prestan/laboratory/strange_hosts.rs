@@ -1,4 +1,5 @@
-//! Laboratories on machines that are not as most are: names, programs, limits; and links that are hard to measure.
+//! Laboratories on machines that are not as most are: names, programs, limits; and links that are
+//! hard to measure.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,8 +18,8 @@ const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, se
 /// Runs a lab with nothing in it, from `plain.yaml`.
 const EMPTY: &str = "lab exec --lab plain.yaml client -- true";
 
-/// Exit status, output and errors of a script in a directory, as root of a user namespace whose mounts and limits are its
-/// own; `None` where this machine does not permit those.
+/// Exit status, output and errors of a script in a directory, as root of a user namespace with its
+/// own mounts and limits; `None` if this machine does not permit them.
 fn unshared(home: &tempfile::TempDir, script: &str) -> Option<(Option<i32>, String, String)> {
     let unshare = |script: &str| {
         let mut command = Command::new("unshare");

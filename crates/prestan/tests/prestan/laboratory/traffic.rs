@@ -1,4 +1,5 @@
-//! Background traffic over links whose queues and delays are longer than a control connection usually waits.
+//! Background traffic over links whose queues and delays are longer than a control connection
+//! usually waits.
 
 use std::fs;
 
@@ -12,13 +13,13 @@ const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 /// A queue that takes seven seconds to drain.
 const DEEP: [&str; 6] = ["--rate", "1mbit", "--queue", "600", "--delay", "1ms"];
 
-/// Ten times what the link of the first test carries.
+/// Ten times the capacity of the link of the first test.
 const LOAD: &str = "models: {m: {cbr: {rate: 10mbit, block: 1460}}}
 components: {c: {model: m, protocol: udp}}
 loads: {l: {flows: [{component: c}]}}
 ";
 
-/// Sends from hosts of a link to their peers, at the same time, and returns what each source found.
+/// Sends from hosts of a link to their peers, at the same time. Returns the result of each source.
 fn sent(link: &[&str], time: &str, sources: &[(&str, &str)]) -> (Outcome, Vec<Value>) {
     let prestan = Prestan::new();
     prestan.file("load.yaml", LOAD);
@@ -85,7 +86,7 @@ fn queues_of_seconds_in_both_directions_are_no_death() {
     }
 }
 
-/// More was sent than the link carries, and no rate of what arrived is above that of the link.
+/// More was sent than the link carries, and no received rate is above that of the link.
 fn check_figures(document: &Value) {
     let figure = |counts: &Value, name: &str| counts[name].as_f64().unwrap();
     let totals = &document["components"][0]["totals"];
@@ -93,14 +94,14 @@ fn check_figures(document: &Value) {
     assert!((5e6..11e6).contains(&sent), "{document}");
     let received = figure(totals, "received_bits_per_second");
     assert!((0.8e6..1.05e6).contains(&received), "{document}");
-    // What a busy machine counts late is in the next interval, of which the last may be short.
+    // Bytes that a busy machine counts late are in the next interval; the last one may be short.
     for second in document["seconds"].as_array().unwrap() {
         let received = figure(&second["components"][0], "received_bits_per_second");
         assert!(received < 3e6, "{document}");
     }
 }
 
-/// Its system goes on to acknowledge, so that its path is not taken for a slow one.
+/// Its system continues to acknowledge, so that its path is not regarded as slow.
 #[test]
 fn a_sink_that_hangs_behind_long_round_trips_is_noticed_soon() {
     if !can_build() {

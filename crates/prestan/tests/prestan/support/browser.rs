@@ -1,7 +1,7 @@
 //! A browser without a window, driven over the DevTools protocol.
 //!
-//! It notes everything that a page must not do: errors, exceptions, and requests to anywhere but
-//! the page's own file and, of a site, what lies beside it for all its pages.
+//! It records everything that a page must not do: errors, exceptions, and requests to anywhere but
+//! the page's own file and, of a site, the common files beside it.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::{Message, WebSocket};
 
-/// A browser that says nothing for so long hangs.
+/// Silence after which a browser is regarded as hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const PROGRAMS: [&str; 3] = [
@@ -43,7 +43,7 @@ pub(crate) struct Browser {
     session: String,
     calls: u64,
     events: Vec<Value>,
-    /// Beginnings of addresses that the page may ask for.
+    /// Prefixes of addresses that the page may request.
     own: Vec<String>,
     _profile: TempDir,
 }
@@ -101,7 +101,7 @@ impl Browser {
         self.visit(&url, format!("{url}\n"));
     }
 
-    /// The same for a page of a web server, which may ask for what lies beside it.
+    /// The same for a page of a web server, which may request the files beside it.
     #[track_caller]
     pub(crate) fn open_served(&mut self, server: &str, page: &str) {
         self.visit(&format!("{server}{page}"), server.to_owned());
@@ -129,12 +129,12 @@ impl Browser {
         let deadline = Instant::now() + LIMIT;
         while self.evaluate(expression) != true {
             assert!(Instant::now() < deadline, "never true: {expression}");
-            // The page has its own pace; a frame is as short as it can be.
+            // A frame is the shortest pause of a page.
             self.evaluate("new Promise((next) => requestAnimationFrame(() => next(0)))");
         }
     }
 
-    /// The value of an expression, or of what it promises.
+    /// The value of an expression, or of its promise.
     #[track_caller]
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let parameters =
@@ -162,7 +162,7 @@ impl Browser {
 
     /// Everything that a page must not do and that it has done since it was opened.
     pub(crate) fn problems(&mut self) -> Vec<String> {
-        // Events come before the answer to what was asked later.
+        // Earlier events arrive before the response to a later request.
         self.evaluate("0");
         let problem = |event: &Value| {
             let parameters = &event["params"];
@@ -212,7 +212,7 @@ impl Browser {
     }
 }
 
-/// Where the browser listens, which it says on standard error.
+/// The address of the browser, which it prints on standard error.
 fn listening(process: &mut Child) -> String {
     let stderr = BufReader::new(process.stderr.take().unwrap());
     let (said, heard) = channel();
