@@ -1,4 +1,4 @@
-//! `prestan sweep`: laws that are known, because the server keeps to them.
+//! `prestan sweep`: known laws, implemented by the server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testbed::fault::{Fault, Rule};
 
-/// GET of a resource whose name says how long it takes, and of one that says nothing.
+/// GET of a resource with its duration in its name, and of one without.
 const SUITE: &str = r#"
 suite: known
 params: {requests: 4, k: 1, other: 1}
@@ -88,7 +88,7 @@ fn a_point_that_fails_the_gate_or_a_constraint_of_the_suite_is_named() {
         let sweep = prestan!("sweep {server} --suite {} --vary k=1,8 --repeat 2", suite);
         prestan!(sweep => "--warmup 0 --fail-if").words(gate).run()
     };
-    // Counts are known, whatever the load generator did.
+    // Counts are known, regardless of the load generator.
     let failed = swept("failures(Slow) == 0", "'failures > 0'").ended(1);
     for told in ["--fail-if", "constraint own"] {
         failed.stderr_has(&format!(
@@ -150,7 +150,7 @@ fn users_are_varied_and_a_failing_point_is_left_out() {
             .collect::<Vec<_>>()
     );
     assert_eq!(points[2]["mean_us"], Value::Null);
-    // Twice five for each user; whoever is through goes on until the last one is.
+    // Twice five for each user; users that have finished go on until the last one has.
     assert!(server.measured("Slow").len() >= 6 * 10);
 }
 
@@ -171,7 +171,7 @@ fn a_mix_at_several_rates() {
     let points = document["tests"][0]["servers"][0]["points"]
         .as_array()
         .unwrap();
-    // One connection would be a queue, and the law its own.
+    // One connection would be a queue, with a law of its own.
     let (url, connections) = (&server.server.url(), server.firsts_on_connections());
     let of_a_run = connections.iter().filter(|first| first.method == "GET");
     assert!(of_a_run.count() >= 4 * 64, "{url}");

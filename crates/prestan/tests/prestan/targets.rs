@@ -1,4 +1,4 @@
-//! Suites with several servers: steps say which.
+//! Suites with several targets, named by steps.
 
 use serde_json::{Value, json};
 use testbed::fault::Rule;
@@ -10,7 +10,7 @@ use crate::support::load::until;
 use crate::support::real::started;
 use crate::support::{Outcome, Prestan};
 
-/// What is written to the origin is read at the other.
+/// Resources written at the origin are read at the other target.
 const SUITE: &str = "
 suite: publishing
 targets:
@@ -81,7 +81,7 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
     let result = outcome.json();
     let expected = json!([["origin", here, ["Write"]], ["copy", there, ["Read"]]]);
     assert_eq!(rows_of(&result), expected);
-    // A user goes on, uncounted, until the other is through.
+    // A user goes on, uncounted, until the other has finished.
     assert!(asked(&origin, "Write") >= 10 && asked(&origin, "Read") == 0);
     assert!(asked(&copy, "Read") >= 10 && asked(&copy, "Write") == 0);
     assert_eq!((origin.left(), copy.left()), (vec![], vec![]));
@@ -121,7 +121,8 @@ fn each_step_goes_to_its_target_and_nothing_is_left_at_either() {
     }
 }
 
-/// The second URL is that of a proxy before the first server: what is made at one is there at the other.
+/// The second URL is that of a proxy before the first server: resources made at one exist at the
+/// other.
 #[test]
 fn a_target_may_be_another_way_to_one_before_it() {
     let proxied = Faulty::new(|builder| builder);
@@ -206,7 +207,7 @@ fn what_is_wrong_with_targets_of_the_command_line_is_said() {
     assert_eq!(server.server.exchanges().len(), 0);
 }
 
-/// Two programs that know nothing of each other.
+/// Two independent programs.
 #[test]
 fn real_servers_are_targets_of_one_suite() {
     let (Some(apache), Some(nginx)) = (started("apache"), started("nginx")) else {

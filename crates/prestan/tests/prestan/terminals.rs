@@ -1,4 +1,4 @@
-//! What terminals show: few columns, no escape sequences, no more than ASCII; and pipes.
+//! Output on terminals: few columns, no escape sequences, only ASCII; and on pipes.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use testbed::need_or;
 use crate::support::in_a_shell;
 use crate::support::load::{file, plain};
 
-/// What a terminal of so many columns gets, in this environment; `None` without script(1).
+/// Output on a terminal of this width, in this environment; `None` without script(1).
 fn on_terminal(columns: usize, env: &[(&str, &str)], line: &str) -> Option<String> {
     let there = Command::new("script").arg("--version").output();
     need_or(there.map_err(|_| "script(1)"))?;
@@ -80,7 +80,7 @@ fn forty_columns_get_forty() {
             let signs: Vec<char> = line.chars().collect();
             let is_cut = signs.windows(2).skip(39).step_by(40);
             let is_cut = is_cut.filter(|two| two.iter().all(|sign| *sign != ' '));
-            // What has no blank is not broken, so that it can be copied.
+            // A word without blanks is not broken, so that it can be copied.
             let longest = line.split(' ').map(str::len).max();
             is_cut.count() > 0 && longest.is_some_and(|longest| longest < 30)
         });

@@ -13,13 +13,13 @@ use testbed::fault::{Authority, Certificate, Fault, FaultTls, Rule};
 /// Which certificate the user names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trust {
-    /// That of the authority.
+    /// The key of the authority.
     Right,
-    /// That of another authority.
+    /// The key of another authority.
     Another,
-    /// That of the server.
+    /// The key of the server.
     Itself,
-    /// That of another server, which is its own authority.
+    /// The key of another server, which is its own authority.
     AnotherServer,
     /// Only the system's.
     None,
@@ -100,7 +100,7 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
             None => went_well(&outcome, &faulty),
             Some(says) => {
                 went_nowhere(&outcome, says);
-                // Not a word of the request, and so no password, has gone to that server.
+                // No part of the request, and so no password, was sent to that server.
                 assert_eq!(
                     faulty.server.exchanges().len(),
                     0,
@@ -111,7 +111,7 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
     }
 }
 
-/// A server that wants a connection of its own for each GET of one test.
+/// A server that closes the connection after each GET of one test.
 fn closing_after_each(authority: &Authority) -> Faulty {
     Faulty::new(|builder| {
         let close = Fault::CloseAfterRequests {
@@ -129,7 +129,7 @@ fn a_body_until_the_end_of_a_connection_that_tls_did_not_close_is_noted() {
         let authority = Authority::new();
         let faulty = Faulty::new(|builder| {
             let builder = builder.tls(authority.server(Certificate::Valid));
-            // Without a length, and with everything said: but how does it end?
+            // Without a length, and with a complete body: the end of the connection decides.
             let of_get = |fault| Rule::new(fault).tag("(Get1K)");
             let builder = builder
                 .rule(of_get(Fault::Chunked))
@@ -287,7 +287,7 @@ fn a_local_socket() {
     let outcome = prestan!(faulty.prestan("Put1K,Copy,Lock") => "--unix-socket {}", path).run();
     went_well(&outcome, &faulty);
 
-    // Who does not choose a clock is told that it is the second best.
+    // Without an option for the clock, a warning about the second-best one is printed.
     outcome.stderr_has("warning: a local socket has no time stamps");
 
     drop(faulty);
@@ -308,7 +308,7 @@ fn a_local_socket() {
 #[test]
 fn a_host_is_where_the_user_says() {
     let authority = Authority::new();
-    // The certificate is right for this name, which no name server knows.
+    // The certificate is valid for this name, which no name server knows.
     let faulty = behind(authority.server(Certificate::WrongHost));
     let port = faulty.server.addr().unwrap().port();
     let url = format!("https://elsewhere.example:{port}/");

@@ -1,4 +1,4 @@
-//! Constraints of suites and of the command line: what a run comes to by them.
+//! Constraints of suites and of the command line: results of runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,7 +81,7 @@ fn a_fine_server_passes() {
 
 #[test]
 fn a_slow_server_fails_and_is_named_everywhere() {
-    // The shortest time is known however busy this machine is, and is no estimate.
+    // The shortest time is known even on a busy machine, and is no estimate.
     let slow = Rule::new(Fault::Delay(Duration::from_millis(40))).tag("(Get)");
     let server = Faulty::new(|builder| builder.rule(slow));
     let directory = TempDir::new().unwrap();
@@ -125,7 +125,7 @@ fn a_slow_server_fails_and_is_named_everywhere() {
         prestan!(outcome.again() => "report --fail-if {condition} --json -").run()
     };
     let passed = gated("max(Get) > 10 s or failures > 0");
-    // Its own constraint stays.
+    // Its own constraint remains.
     assert_eq!(
         (passed.code, &*verdict(&passed, "fast")),
         (1, "fail"),

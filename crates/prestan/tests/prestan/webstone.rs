@@ -1,4 +1,4 @@
-//! `prestan webstone`: pages are counted as what they are, whatever the server does.
+//! `prestan webstone`: pages are counted correctly, regardless of the server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +63,7 @@ fn pages_are_counted_and_every_file_is_a_row() {
     // Pages are drawn by weight, 3 to 1: far from 1 to 1.
     let hits = |page: usize| number(&webstone["pages"][page]["retrieved"]["pages"]);
     assert!(hits(0) > hits(1), "{outcome}");
-    // Files of a page come one after the other.
+    // Files of a page follow one another.
     let mut by_visit: BTreeMap<u64, Vec<_>> = BTreeMap::new();
     for sample in &run.samples {
         by_visit
@@ -84,7 +84,7 @@ fn the_report_is_that_of_1995_and_more() {
     let outcome = prestan!(listed() => "{server} --duration 300ms --user ann:open-sesame --header \
         'X-Mine: open-sesame'")
     .ends(0);
-    // First the command, without what lets somebody in.
+    // First the command, with redacted credentials.
     let options = "--duration 300ms --user '(not shown)' --header 'X-Mine: (not shown)'";
     let command = outcome
         .stdout

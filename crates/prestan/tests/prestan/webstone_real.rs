@@ -14,7 +14,7 @@ use record::Run;
 /// Number, status and bytes of a request.
 type Request = (u64, u16, u64);
 
-/// Every measured request that a log has, in the order of the numbers.
+/// Every measured request in a log, in the order of the numbers.
 ///
 /// `"METHOD PATH HTTP/1.1" STATUS TIME BYTES "SUITE: NUMBER (WHAT)"`
 fn measured(log: &str) -> Vec<Request> {

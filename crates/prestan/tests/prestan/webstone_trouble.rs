@@ -131,7 +131,7 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
     }
 }
 
-/// Answers every GET so often and after so long, one after the other.
+/// Responds to every GET `often` times, after this delay, one after the other.
 fn answers(often: usize, delay: Duration) -> SocketAddr {
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
     answering(move |head| {
@@ -156,12 +156,12 @@ fn answers_that_nobody_asked_for_do_not_inflate_the_number() {
         let retrieved = &result["webstone"]["retrieved"];
         let opened = run.samples.iter().filter(|one| one.connect.is_some());
         if options.contains(&"--pipeline") {
-            // Nobody knows which answer is whose.
+            // The responses cannot be assigned to requests.
             assert_eq!(outcome.code, 1, "{outcome}");
             assert_eq!(retrieved["pages"], 0, "{outcome}");
             assert_eq!(retrieved["bytes"], 0, "{outcome}");
         } else {
-            // Each has its answer, and what follows it goes with the connection.
+            // Each has its response, and later bytes are dropped with the connection.
             assert_eq!(outcome.code, 0, "{outcome}");
             assert_eq!(retrieved["pages"], 20, "{outcome}");
             assert!(opened.count() >= 58, "{outcome}");

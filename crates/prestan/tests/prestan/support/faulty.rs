@@ -1,4 +1,4 @@
-//! A server that misbehaves as told, in front of the demo server, and what is true of every run
+//! A server with configured faults in front of the demo server, and common properties of runs
 //! against it.
 
 use std::fmt;
@@ -84,7 +84,7 @@ impl fmt::Display for Faulty {
     }
 }
 
-/// An answer of our own instead of the upstream server's.
+/// A response of this server instead of the upstream server's.
 pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     Fault::Status {
@@ -94,13 +94,13 @@ pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     }
 }
 
-/// A short run of these tests against any URL, with JSON on standard output. It has a password
-/// to keep: on loopback it travels with every request, asked for or not.
+/// A short run of these tests against any URL, with JSON on standard output. It has a secret
+/// password: on loopback it is sent with every request, with or without a challenge.
 pub(crate) fn short_run(url: &str, only: &str) -> Prestan {
     run_of(url, only, 3)
 }
 
-/// The same with so many requests for each test.
+/// The same with this number of requests for each test.
 pub(crate) fn run_of(url: &str, only: &str, requests: u32) -> Prestan {
     anonymous_run(url, only, requests)
         .env("PRESTAN_USER", USER)
@@ -112,8 +112,8 @@ pub(crate) fn anonymous_run(url: &str, only: &str, requests: u32) -> Prestan {
     prestan!("{url} --only {only} -r {requests} --warmup 1 -p 3 -d 2 -w 2 --json -")
 }
 
-/// Checks what is true of every run that has begun, and gives its result: the run directory
-/// loads and tells the same, outcomes add up, and no secret is anywhere.
+/// Checks the properties of every run that has begun, and returns its result: the run directory
+/// loads and agrees, outcomes add up, and there is no secret.
 #[track_caller]
 pub(crate) fn checked(outcome: &Outcome) -> Value {
     let again = prestan!(outcome.again() => "report --json -").run();
@@ -155,8 +155,8 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A run that could not begin: exit status 4, and on standard error one message, which says all
-/// of this, and then where the record of the run is. A server that never answered leaves no record.
+/// A run that could not begin: exit status 4, and on standard error one message with all of these
+/// texts, followed by the record of the run. A server that never responded leaves no record.
 #[track_caller]
 pub(crate) fn went_nowhere(outcome: &Outcome, says: &[&str]) {
     assert_eq!(outcome.code, 4, "{outcome}");
@@ -177,7 +177,7 @@ pub(crate) fn went_nowhere(outcome: &Outcome, says: &[&str]) {
     assert_eq!(checked(outcome)["complete"]["state"], "aborted");
 }
 
-/// Looks for secrets in everything that was said and kept.
+/// Looks for secrets in all output and records.
 #[track_caller]
 pub(crate) fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
     let mut texts = vec![outcome.stdout.clone(), outcome.stderr.clone()];
@@ -185,7 +185,7 @@ pub(crate) fn no_secret_in(outcome: &Outcome, secrets: &[&str]) {
     if state.exists() {
         gather_files(&state, &mut texts);
     }
-    // What it was told to write; a file that a secret is read from has no such ending.
+    // Output files; a file with a secret has no such extension.
     for entry in fs::read_dir(outcome.home()).unwrap() {
         let path = entry.unwrap().path();
         let ending = path.extension().and_then(|ending| ending.to_str());

@@ -1,14 +1,15 @@
-//! A server that answers a request as soon as its head is there, for what the fault server does not do.
+//! A server that responds as soon as the head of a request has arrived, for behaviour that the
+//! fault server lacks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// What is done with a head: what is sent, and whether the connection stays.
+/// Response to a head, and whether the connection stays open.
 pub(crate) type Response = (Vec<u8>, bool);
 
-/// Starts it; each connection has a copy of what responds. Bodies stay unread, and its threads end with the process of the
-/// test.
+/// Starts it; each connection has a copy of `respond`. Bodies stay unread, and its threads end with
+/// the process of the test.
 pub(crate) fn answering<F>(respond: F) -> SocketAddr
 where
     F: FnMut(&[u8]) -> Response + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! Load runs: their command lines, their samples, and what is true of all of them.
+//! Load runs: their command lines, their samples, and common properties.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ pub(crate) fn plain() -> Faulty {
     Faulty::new(|builder| builder)
 }
 
-/// A suite whose only test reads a file again and again, with these lines above it and these steps behind each reading.
+/// A suite whose only test reads a file again and again, with these lines above it and these steps
+/// behind each reading.
 pub(crate) fn reading(above: &str, steps: &str) -> String {
     format!(
         "suite: reading\n{above}tests:\n  - name: Reading\n    setup:\n      - PUT: doc\n        body: {{size: 1KiB}}\n    \
@@ -70,8 +71,8 @@ pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<ServedExchange> {
     exchanges
 }
 
-/// Checks what is true of every load run that went on to its end, and gives the result: each
-/// number once, each operation with one outcome, all in the report, and the report the same again.
+/// Checks the properties of every load run that ended normally, and returns the result: each number
+/// once, each operation with one outcome, all in the report, and the report the same again.
 #[track_caller]
 pub(crate) fn counted(outcome: &Outcome) -> (Value, Run) {
     let result = checked(outcome);
@@ -90,7 +91,7 @@ pub(crate) fn operations(row: &Value) -> u64 {
     row["operations"].as_u64().unwrap() + row["left_out"].as_u64().unwrap()
 }
 
-/// Waits for something that can be seen, and fails when it does not come.
+/// Waits for a visible condition, and fails if it does not become true.
 #[track_caller]
 pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);

@@ -6,11 +6,11 @@
 //! let printed_again = prestan!(outcome.again() => "report").run();
 //! ```
 
-/// A command of `prestan`, as in a shell: `prestan!("load GET {url} -c 3")`. The words may follow those of another
-/// command: `prestan!(outcome.again() => "report --json -")`.
+/// A command of `prestan`, as in a shell: `prestan!("load GET {url} -c 3")`. The words may follow
+/// those of another command: `prestan!(outcome.again() => "report --json -")`.
 ///
-/// Blanks divide words, but for those between 'single quotes'. A value stays in its word, whatever is in it: `{name}`
-/// has one that can be displayed, `{}` a string or a path.
+/// Blanks divide words, but for those between 'single quotes'. A value stays in its word, whatever
+/// is in it: `{name}` has one that can be displayed, `{}` a string or a path.
 macro_rules! prestan {
     ($text:literal $(, $value:expr)* $(,)?) => {
         prestan!($crate::support::Prestan::new() => $text $(, $value)*)
@@ -66,14 +66,14 @@ pub(crate) fn sub_commands() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A command that serves what `{{ storage }}` has.
+/// A command that serves the content of `{{ storage }}`.
 pub(crate) fn serve() -> String {
     let program = env!("CARGO_BIN_EXE_prestan");
     format!("exec '{program}' serve --port {{{{ port }}}} '{{{{ storage }}}}'")
 }
 
-/// The program, for which no signal is ignored: a shell that runs these tests in its background ignores Ctrl-C for them,
-/// and what is ignored on entry stays ignored.
+/// The program without ignored signals: a shell that runs these tests in its background makes them
+/// ignore Ctrl-C, and a signal ignored at the start stays ignored.
 pub(crate) fn program() -> Command {
     let mut command = Command::new("/usr/bin/env");
     command.args([
@@ -83,8 +83,8 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// Exit status and words of a script that runs in a directory: `$1` is the program, and `$@` the program with these
-/// arguments.
+/// Exit status and words of a script that runs in a directory: `$1` is the program, and `$@` the
+/// program with these arguments.
 pub(crate) fn in_a_shell(home: &Path, shell: &str, script: &str, args: &[String]) -> (i32, String) {
     let mut words = shell.split(' ');
     let output = Command::new(words.next().unwrap())
@@ -100,7 +100,7 @@ pub(crate) fn in_a_shell(home: &Path, shell: &str, script: &str, args: &[String]
     (output.status.code().unwrap(), said.into_owned())
 }
 
-/// Whether a disk can be mounted in a namespace of its own.
+/// True if a disk can be mounted in a separate namespace.
 pub(crate) fn can_mount() -> bool {
     let works = Command::new("unshare")
         .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
@@ -132,7 +132,7 @@ impl Prestan {
 
     fn at(home: Arc<TempDir>) -> Prestan {
         let mut command = program();
-        // What the developer has set must not decide whether a test passes.
+        // The developer's settings must not affect a test.
         for name in [
             "PRESTAN_USER",
             "PRESTAN_PASSWORD",
@@ -178,13 +178,13 @@ impl Prestan {
         self
     }
 
-    /// It leads a process group of its own, as it does in a shell with jobs.
+    /// Makes it the leader of a process group, as in a shell with jobs.
     pub(crate) fn leading_a_group(mut self) -> Prestan {
         self.command.process_group(0);
         self
     }
 
-    /// This program becomes or starts it, with these arguments before its own.
+    /// Starts it by this program, with these arguments before its own.
     pub(crate) fn by(mut self, starter: &[&str]) -> Prestan {
         let mut args = self.command.get_args();
         let mut command = Command::new(self.command.get_program());
@@ -200,7 +200,7 @@ impl Prestan {
         self
     }
 
-    /// What it reads on standard input; nothing unless told.
+    /// Sets its standard input; empty by default.
     pub(crate) fn stdin(mut self, text: &str) -> Prestan {
         self.stdin = Some(text.to_owned());
         self
@@ -259,7 +259,7 @@ impl Prestan {
     }
 }
 
-/// Reads to the end on a thread, so that a full pipe stops nobody.
+/// Reads to the end on a thread, so that a full pipe blocks nothing.
 fn gather(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (whole, receiver) = channel();
     thread::spawn(move || {
@@ -290,7 +290,7 @@ impl Running {
         self.home.path()
     }
 
-    /// Whether it has ended.
+    /// True if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -334,15 +334,15 @@ impl Running {
     }
 }
 
-/// Whether a report says that a test failed.
+/// True if a test failed according to a report.
 pub(crate) fn any_failed(report: &str) -> bool {
     match serde_json::from_str::<Value>(report) {
         Ok(document) => {
             let mut tests = document["tests"].as_array().into_iter().flatten();
             tests.any(|test| test["status"] == "failed")
         }
-        // The last column of the table counts failures (its head says `failed` in every report);
-        // a row without times says in a word why.
+        // The last column of the table counts failures (its head is `failed` in every report); a
+        // row without times has a word for the reason.
         Err(_) => report.lines().any(|line| {
             let counted = line.contains("  Rsp = ") && !line.ends_with(" 0");
             let in_words = [" failed  ", " not measured  "];
@@ -353,17 +353,17 @@ pub(crate) fn any_failed(report: &str) -> bool {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended as a rule, and then there is nothing to kill.
+        // It has usually ended, and nothing is to be killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// How it ended, and what it said.
+/// Its end and its output.
 pub(crate) struct Outcome {
-    /// Exit status; the negative number of the signal that killed it. In place of 3 it is what it
-    /// would have been without: whether the load generator was the bottleneck depends on what else this
-    /// machine does, and only tests that are about it look at `inconclusive`.
+    /// Exit status, or the negative number of the signal that killed it. Status 3 is replaced by
+    /// the status without it: a load generator may be the bottleneck because of other programs on
+    /// this machine, and only tests about that check `inconclusive`.
     pub(crate) code: i32,
     /// The exit status was 3.
     pub(crate) inconclusive: bool,

@@ -1,4 +1,4 @@
-//! Runs with pages: a list of its own, and what is true of all of them.
+//! Runs with pages: a list for tests, and common properties.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn furnished() -> Faulty {
     server
 }
 
-/// What is true of every run with pages: the sums are those of the samples.
+/// Properties of every run with pages: the sums are those of the samples.
 #[track_caller]
 pub(crate) fn counted(outcome: &Outcome) -> (Value, Run) {
     let result = checked(outcome);

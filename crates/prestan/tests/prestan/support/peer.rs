@@ -37,7 +37,7 @@ pub(crate) struct Asked {
     pub(crate) stream: u32,
     /// Bytes of its body.
     pub(crate) body: usize,
-    /// How many requests of that method came before on all connections; `None` for the probe.
+    /// Number of earlier requests of that method on all connections; `None` for the probe.
     pub(crate) number: Option<usize>,
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct Peer {
     pub(crate) socket: TcpStream,
     /// PINGs that a script sent and counted.
     pub(crate) pings: usize,
-    /// Acknowledgements of PING that came.
+    /// Received acknowledgements of PING.
     pub(crate) pongs: usize,
-    /// Error codes of GOAWAY that came.
+    /// Received error codes of GOAWAY.
     pub(crate) goodbyes: Vec<u8>,
     count: Arc<AtomicUsize>,
-    /// More of a body may come on each stream, and is allowed one piece at a time.
+    /// Bodies are allowed one piece at a time on each stream.
     pub(crate) window_step: Option<u32>,
 }
 
@@ -126,8 +126,9 @@ impl Peer {
         self.send(DATA, END_STREAM, stream, b"hello");
     }
 
-    /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end. False where
-    /// this server was kept from its processor until the next request came: then the client does not pause any more.
+    /// Waits until the client has read all bytes: the kernel has none of them any more, at neither
+    /// end. False if this server was kept from its processor until the next request arrived: then
+    /// the client does not pause any more.
     pub(crate) fn is_read_in_a_pause(&self) -> bool {
         self.is_read();
         self.socket.set_nonblocking(true).unwrap();
@@ -136,14 +137,16 @@ impl Peer {
         next.is_err_and(|none| none.kind() == ErrorKind::WouldBlock)
     }
 
-    /// Waits until the client has read what was sent: the kernel has no bytes of it any more, at neither end.
+    /// Waits until the client has read all bytes: the kernel has none of them any more, at neither
+    /// end.
     fn is_read(&self) {
         let port = |address: SocketAddr| format!(":{}", address.port());
         let own = port(self.socket.local_addr().unwrap());
         let client = port(self.socket.peer_addr().unwrap());
         let of_it = format!("( sport = {own} or dport = {own} )");
         until("the client has read a response", || {
-            // Other tests leave ten thousand connections behind, and to read all of them takes longer than a pause.
+            // Other tests leave ten thousand connections behind, and to read all of them takes
+            // longer than a pause.
             let mut ss = Command::new("ss");
             ss.args(["-tnH", "state", "established", &of_it]);
             let table = String::from_utf8(ss.output().unwrap().stdout).unwrap();
@@ -170,11 +173,11 @@ impl Peer {
     }
 }
 
-/// What a server does with a request; false ends the connection.
+/// Reaction of a server to a request; false ends the connection.
 pub(crate) type Script = fn(&mut Peer, Asked) -> bool;
 
-/// A server that answers the probe, and everything else by a script; the connection begins with these
-/// settings.
+/// A server that responds to the probe, and to everything else by a script; the connection begins
+/// with these settings.
 pub(crate) fn scripted(settings: &'static [(u16, u32)], script: Script) -> String {
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let address = listener.local_addr().unwrap();

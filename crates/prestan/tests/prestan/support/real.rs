@@ -1,11 +1,12 @@
-//! Real servers, and nginx as a test wants it: in front of a server, or with TLS, for what a server of rustls does not do.
+//! Real servers, and nginx as needed by tests: in front of a server, or with TLS features that a
+//! server of rustls lacks.
 
 use std::fs;
 
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
-/// Whether a server can be started; a test is skipped where it cannot.
+/// True if a server can be started; otherwise a test is skipped.
 pub(crate) fn is_installed(recipe: &str) -> bool {
     let recipe = Recipe::with_parameters(recipe).unwrap();
     need_or(recipe.installed()).is_some()
@@ -44,7 +45,7 @@ pub(crate) fn nginx(servers: &str) -> Option<RealServer> {
     started(&format!("nginx,file.nginx.conf={}", conf.display()))
 }
 
-/// What it answers in clear text shows that it is ready.
+/// A response in clear text shows that it is ready.
 const WITH_TLS: &str = "
     server {
       listen 127.0.0.1:{{ port }} ssl PROTOCOL;
@@ -55,8 +56,8 @@ const WITH_TLS: &str = "
     }
 ";
 
-/// Starts nginx with a certificate and its key (PEM), with more directives, and with that protocol beside HTTP/1.1; or skips
-/// the test. Its URL is one of `http`.
+/// Starts nginx with a certificate and its key (PEM), with more directives, and with that protocol
+/// beside HTTP/1.1; or skips the test. Its URL is one of `http`.
 pub(crate) fn nginx_tls(protocol: &str, identity: &str, directives: &str) -> Option<RealServer> {
     let files = tempfile::tempdir().unwrap();
     let pem = files.path().join("pem");

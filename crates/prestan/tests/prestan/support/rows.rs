@@ -1,4 +1,4 @@
-//! The rows of a JSON result, and what is true of all of them whatever was measured.
+//! The rows of a JSON result, and their common properties.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use builtin::{BuiltinFile, SUITES};
 use serde_json::Value;
 use suite::Overrides;
 
-/// The rows of the suite `prestan`, in the order of the report. The tests of `suite` know which these are.
+/// The rows of the suite `prestan`, in the order of the report. The tests of `suite` check them.
 pub(crate) fn of_prestan() -> Vec<String> {
     let text = BuiltinFile::find(SUITES, "prestan").unwrap().text;
     let spec = suite::parse("prestan", text).unwrap();
@@ -44,8 +44,8 @@ pub(crate) fn statuses(document: &Value) -> BTreeMap<&str, &str> {
     .collect()
 }
 
-/// What in a result contradicts itself: outcomes that do not add up to the operations, times of
-/// operations that were not ok, an `ok` without anything measured.
+/// Contradictions in a result: outcomes that do not add up to the operations, times of operations
+/// that were not ok, an `ok` without measurements.
 pub(crate) fn contradictions(document: &Value) -> Vec<String> {
     let number = |value: &Value| value.as_u64().unwrap_or_default();
     let sum = |counts: &Value| -> u64 { counts.as_object().unwrap().values().map(number).sum() };
@@ -66,8 +66,8 @@ pub(crate) fn contradictions(document: &Value) -> Vec<String> {
             "outcomes left out are not operations left out",
             sum(&row["left_out_outcomes"]) == number(&row["left_out"]),
         );
-        // A server may answer before it has the whole request, and the kernel may lose a stamp:
-        // then there is no response time.
+        // A server may respond before it has the whole request, and the kernel may lose a time
+        // stamp: then there is no response time.
         let untimed = number(&row["early"]) + number(&row["missed"]);
         expect(
             "a response time for each ok operation that can have one",
@@ -96,8 +96,8 @@ pub(crate) fn assert_adds_up(document: &Value) {
     assert_eq!(contradictions(document), [] as [&str; 0]);
 }
 
-/// Whether a constraint asks for something that cannot be estimated, or only from one side: too little was measured, or a
-/// busy machine left too little of it.
+/// True if a constraint needs an estimate that is missing or one-sided: too little was measured, or
+/// a busy machine left too little of it.
 pub(crate) fn lacks_estimates(document: &Value) -> bool {
     let constraints = document["constraints"].as_array().unwrap().iter();
     let mut readings = constraints.flat_map(|own| own["readings"].as_array().unwrap());

@@ -1,5 +1,5 @@
-//! Reports without what changes from run to run and from machine to machine: words stay, and
-//! where they stand.
+//! Reports without parts that change from run to run and from machine to machine: words and their
+//! positions stay.
 
 /// Beginnings of lines of which the rest changes.
 const CHANGING: [&str; 7] = [
@@ -16,7 +16,7 @@ const CHANGING: [&str; 7] = [
 const WRAPPED: [&str; 3] = ["Clock: ", GENERATOR, "- "];
 const GENERATOR: &str = "Load generator:";
 
-/// Notes about what happened on a machine that does other things as well.
+/// Notes about events on a machine that also runs other programs.
 const BY_CHANCE: [&str; 3] = [
     ": throughput varied over ",
     ": throughput varied slowly over ",

@@ -41,7 +41,7 @@ fn without_values(template: &str) -> String {
 
 #[derive(Default)]
 struct CommandWords<'a> {
-    /// What of the template, without its values, is still to come.
+    /// Rest of the template, without its values.
     literal: &'a str,
     done: Vec<String>,
     current: Option<String>,
@@ -69,7 +69,8 @@ impl CommandWords<'_> {
 }
 
 impl Write for CommandWords<'_> {
-    /// Takes a part of the template or of a value: what does not go on with the template is of a value.
+    /// Takes a part of the template or of a value: text that does not continue the template belongs
+    /// to a value.
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let Some(rest) = self.literal.strip_prefix(part).filter(|_| !part.is_empty()) else {
             *self.current.get_or_insert_default() += part;
