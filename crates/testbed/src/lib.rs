@@ -1,10 +1,10 @@
 //! Targets to measure: servers that Prestan can start by itself.
 //!
 //! - [`demo`]: a complete WebDAV server inside this process, for `prestan demo` and for tests.
-//! - [`fault`]: a server that misbehaves as told, and keeps its own record of what it did and
-//!   when, so that tests have a truth to compare a measurement with (feature `fault`).
+//! - [`fault`]: a server with configured faults, which records its actions and their times, so that
+//!   tests have a truth to compare a measurement with (feature `fault`).
 //! - [`real`]: the servers of `servers/` (Apache, nginx, ...), started on loopback in a temporary
-//!   directory and gone with their owner.
+//!   directory, which end with their owner.
 
 pub mod demo;
 #[cfg(feature = "fault")]

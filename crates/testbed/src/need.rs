@@ -2,25 +2,25 @@
 
 use std::env;
 
-/// Whether a test that needs `program` can run: true when it is installed.
+/// True if `program` is installed, so that a test that needs it can run.
 ///
-/// A missing program skips the test on a developer's machine, with a word on standard error, and
-/// fails it in CI (where the environment variable `CI` is set): a check that silently never runs
-/// is worse than none.
+/// A missing program skips the test on a developer's machine, with a message on standard error, and
+/// fails it in CI (where the environment variable `CI` is set): a check that silently never runs is
+/// worse than none.
 ///
 /// # Panics
 ///
-/// When the program is missing and `CI` is set.
+/// The program is missing and `CI` is set.
 pub fn need(program: &str) -> bool {
     need_or(crate::real::find_program(program).ok_or_else(|| format!("{program} is not installed")))
         .is_some()
 }
 
-/// Like [`need`], for what is not a single program: gives the value, or skips or fails the test.
+/// Like [`need`], for more than a single program: returns the value, or skips or fails the test.
 ///
 /// # Panics
 ///
-/// When the value is missing and `CI` is set.
+/// The value is missing and `CI` is set.
 pub fn need_or<T>(found: Result<T, impl std::fmt::Display>) -> Option<T> {
     match found {
         Ok(value) => Some(value),

@@ -1,5 +1,5 @@
-//! `prestan analyze`: captures of the tests of `trace`, damaged files, and what strangers wrote
-//! into requests.
+//! `prestan analyze`: captures of the tests of `trace`, damaged files, and requests with hostile
+//! texts. into requests.
 
 use std::fs;
 use std::io::Write;

@@ -87,7 +87,7 @@ impl DavFileSystem for PropFs {
         Box::pin(future::ready(Ok(answers)))
     }
 
-    // What follows is LocalFs as it is.
+    // The rest is LocalFs unchanged.
 
     fn open<'a>(
         &'a self,

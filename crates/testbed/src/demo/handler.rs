@@ -1,4 +1,4 @@
-//! One request: what this layer answers itself, and what it hands to `dav-server`.
+//! One request: the part of this layer, and the rest, which `dav-server` handles.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::locks::LockTable;
 use super::propfind::{self, Depth};
 use super::props::DeadProps;
 
-/// Everything a request is answered from; cheap to clone.
+/// Everything needed to respond to a request; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) files: PropFs,
@@ -64,7 +64,7 @@ impl Handler {
         let mut response = self.dav.handle(request).await;
         let allow = response.headers().get(ALLOW);
         let listed = allow.and_then(|allow| allow.to_str().ok());
-        // What is not there has no properties.
+        // A missing resource has no properties.
         if let Some(listed) = listed.filter(|listed| listed.contains("PROPFIND"))
             && let Ok(allow) = HeaderValue::from_str(&format!("{listed},PROPPATCH"))
         {
@@ -73,9 +73,9 @@ impl Handler {
         response
     }
 
-    /// `dav-server` copies a collection by creating a new one, without a word to the file system
-    /// about where it came from (`handle_copymove.rs`: "only copy properties (which we do not do
-    /// yet)"), so the properties of collections follow here.
+    /// `dav-server` copies a collection by creating a new one, without passing its source to the
+    /// file system (`handle_copymove.rs`: "only copy properties (which we do not do yet)"), so the
+    /// properties of collections are copied here.
     async fn copy(&self, request: Request<Incoming>) -> Response<Body> {
         let from = DavPath::new(request.uri().path());
         let to = request
@@ -96,8 +96,8 @@ impl Handler {
     }
 }
 
-/// Bodies of `dav-server` do not tell hyper their length, so that even an empty one went out as a
-/// chunked body.
+/// Bodies of `dav-server` do not report their length to hyper, so that even an empty one was sent
+/// as a chunked body.
 fn say_length(response: &mut Response<Body>) {
     let length = match &response.body().inner {
         BodyType::Empty | BodyType::Bytes(None) => 0,

@@ -1,7 +1,7 @@
-//! `MemLs` with locks that end when their time is up.
+//! `MemLs` with locks that expire.
 //!
-//! `MemLs` notes when a lock ends and never looks at it again, so that what a killed client had
-//! locked would stay locked until the server ends.
+//! `MemLs` stores the end of a lock and never uses it, so that a resource locked by a killed client
+//! would stay locked until the server ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl LockTable {
         }
     }
 
-    /// Removes what has ended.
+    /// Removes expired locks.
     fn expire(&self) {
         let now = SystemTime::now();
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ impl LockTable {
             && entry.key().0 <= now
         {
             let ((_, token), path) = entry.remove_entry();
-            // MemLs answers at once, always.
+            // MemLs never waits.
             let locks = self.memory.discover(&path).now_or_never();
             let lock = locks.into_iter().flatten().find(|lock| lock.token == token);
             if lock

@@ -6,15 +6,16 @@
 //!                                +-- COPY, after --> DeadProps::copy
 //! ```
 //!
-//! The crate `dav-server` does files, locks and preconditions. What it lacks is added here:
-//! `LocalFs` keeps no dead properties (`fs.rs`), and its PROPFIND refuses `Depth: infinity`,
-//! leaves out what it does not have instead of answering 404 (RFC 4918, section 9.1), and gives
-//! all dead properties, twice, to who asks for one (`propfind.rs`). Its `MemLs` keeps locks for
-//! ever (`locks.rs`). `docs/upstream` has a patch of `dav-server` that makes these additions superfluous.
+//! The crate `dav-server` does files, locks and preconditions. Missing features are added here:
+//! `LocalFs` keeps no dead properties (`fs.rs`), and its PROPFIND refuses `Depth: infinity`, leaves
+//! out properties that it does not have instead of a 404 (RFC 4918, section 9.1), and returns all
+//! dead properties, twice, if one is requested (`propfind.rs`). Its `MemLs` never releases locks
+//! (`locks.rs`). `docs/upstream` has a patch of `dav-server` that makes these additions
+//! superfluous.
 //!
-//! Known limits: dead properties and locks live in memory and end with the server; a PROPPATCH
-//! body has at most 64 KiB; a lock lasts ten minutes at most; removing `DAV:displayname` says 200
-//! and does nothing; attributes of a property's element lose their prefix (`xml:lang` becomes
+//! Known limits: dead properties and locks live in memory and end with the server; a PROPPATCH body
+//! has at most 64 KiB; a lock lasts ten minutes at most; removing `DAV:displayname` responds with
+//! 200 and does nothing; attributes of a property's element lose their prefix (`xml:lang` becomes
 //! `lang`).
 
 mod fs;
@@ -46,16 +47,16 @@ use crate::listen::listen;
 /// Where a [`DemoServer`] keeps its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Root {
-    /// A directory of its own, removed when the server is dropped.
+    /// A temporary directory, removed when the server is dropped.
     Temporary,
     /// A directory that exists and stays.
     Directory(PathBuf),
 }
 
-/// Threads that a server takes: its own, two workers, and one that replaces a worker while that one works on files.
+/// Threads of a server: its own, two workers, and one that replaces a worker that works on files.
 const THREADS: usize = 4;
 
-/// Fails where so many threads cannot be started: the runtime panics where one of its own cannot.
+/// Fails if this number of threads cannot be started: the runtime panics if one of its own cannot.
 fn check_threads() -> io::Result<()> {
     let gate = Mutex::new(());
     let held = gate.lock();
@@ -82,12 +83,12 @@ fn check_threads() -> io::Result<()> {
     Ok(())
 }
 
-/// Requests that take longer, so that it is known which and by how much.
+/// Requests that take longer by a known time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slowdown {
-    /// Their method, or what their `X-Prestan` ends with.
+    /// Their method, or the end of their `X-Prestan`.
     pub of: String,
-    /// Time that is spent at work, and not asleep, before the answer.
+    /// Additional computing time before the response.
     pub by: Duration,
 }
 
@@ -126,7 +127,7 @@ impl DemoServer {
         DemoServer::start_slowed(root, addr, None)
     }
 
-    /// The same, with some requests that take longer.
+    /// The same, with some slower requests.
     pub fn start_slowed(
         root: Root,
         addr: SocketAddr,
@@ -146,7 +147,8 @@ impl DemoServer {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         check_threads()?;
-        // The replacement is started now and stays: where no other can be started, requests for files wait for it.
+        // The replacement is started now and stays: where no other can be started, requests for
+        // files wait for it.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_keep_alive(Duration::MAX)
@@ -196,7 +198,7 @@ impl Drop for DemoServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It panicked or it ended: either way it is gone, and its panic was printed.
+            // It panicked or it ended: in both cases it has ended, and its panic was printed.
             let _ = thread.join();
         }
     }
@@ -206,7 +208,7 @@ async fn accept(listener: TcpListener, handler: Handler, slowdown: Option<Slowdo
     let slowdown = slowdown.map(Arc::new);
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        // Nobody listens then, and the first request says so.
+        // Nothing listens then, and the first request fails.
         Err(_) => return,
     };
     loop {
@@ -218,7 +220,7 @@ async fn accept(listener: TcpListener, handler: Handler, slowdown: Option<Slowdo
                     slowdown.clone(),
                 )));
             }
-            // Out of descriptors, most likely; they come back as connections end.
+            // Out of descriptors, most likely; they are released as connections end.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -240,7 +242,7 @@ async fn serve(stream: TcpStream, handler: Handler, slowdown: Option<Arc<Slowdow
             Ok::<_, std::convert::Infallible>(answer)
         }
     });
-    // Clients close, reset and send garbage; hyper has answered what can be answered.
+    // Clients close, reset and send garbage; hyper has responded where possible.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -1,4 +1,4 @@
-//! PROPFIND (RFC 4918, section 9.1), any depth, with a 404 propstat for what is not there.
+//! PROPFIND (RFC 4918, section 9.1), any depth, with a 404 propstat for missing properties.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -22,10 +22,10 @@ use super::props::{Props, StoredName};
 const DAV: &str = "DAV:";
 const BODY_LIMIT: usize = 1 << 20;
 
-/// Resources in one answer; RFC 4918, section 9.1 lets a server refuse what is too deep for it.
+/// Most resources in one response; RFC 4918, section 9.1 lets a server refuse a deeper request.
 const RESOURCE_LIMIT: usize = 100_000;
 
-/// Live properties, in the order of answers.
+/// Live properties, in the order of responses.
 const LIVE: [&str; 8] = [
     "creationdate",
     "getcontentlength",
@@ -65,7 +65,7 @@ impl Depth {
     }
 }
 
-/// What a request asks for.
+/// Properties of a request.
 enum RequestedProps {
     /// All properties, and those of `include`.
     All(Vec<StoredName>),
@@ -80,7 +80,7 @@ struct Resource {
     locks: Vec<DavLock>,
 }
 
-/// Answers a PROPFIND.
+/// Responds to a PROPFIND.
 pub(super) async fn answer<B>(handler: &Handler, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body,
@@ -182,7 +182,7 @@ fn names(parent: &Element) -> Vec<StoredName> {
         .collect()
 }
 
-/// A member may have gone since its collection was listed (`None`); the top must be there.
+/// A member may have been removed since its collection was listed (`None`); the top must exist.
 async fn load(handler: &Handler, path: DavPath, top: bool) -> Result<Option<Resource>, StatusCode> {
     let meta = match handler.files.metadata(&path).await {
         Ok(meta) => meta,

@@ -39,7 +39,7 @@ pub enum Auth {
         algorithms: Vec<ChallengeAlgorithm>,
         /// Requests that a nonce is good for; `None` for all.
         nonce_uses: Option<u32>,
-        /// What happens after that.
+        /// Reaction to a nonce after that.
         expiry: Expiry,
     },
 }
@@ -47,13 +47,13 @@ pub enum Auth {
 /// Hash of a digest challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChallengeAlgorithm {
-    /// The one that everybody has.
+    /// The algorithm of all clients.
     Md5,
-    /// The one that everybody should have.
+    /// The recommended algorithm.
     Sha256,
 }
 
-/// How a digest challenge answers a nonce that was good once.
+/// Reaction of a digest challenge to an expired nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     /// With a new nonce and `stale=true`.
@@ -96,7 +96,7 @@ struct Nonces {
 /// Why a digest request is not let through.
 enum Refusal {
     Wrong,
-    /// All is right but the age of the nonce.
+    /// Everything is valid except the age of the nonce.
     Expired,
 }
 

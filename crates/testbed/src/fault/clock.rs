@@ -22,8 +22,7 @@ pub(super) fn wait_until(deadline: Instant, stopping: &AtomicBool) {
     }
 }
 
-/// Asks for wake-ups without the 50 microseconds by which Linux may batch them. It holds for the
-/// calling thread.
+/// Disables the 50 microseconds by which Linux may batch wake-ups, for the calling thread.
 pub(super) fn wake_promptly() {
     // Where it is refused, the time awake covers the difference as a rule.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));

@@ -11,11 +11,11 @@ use super::rule::Fault;
 use super::socket::{ClientEnd, FaultSocket, PATIENCE};
 use super::{ServedExchange, Shared, clock};
 
-/// What is written of an answer at first. A client on the same processor, woken by the first byte,
-/// would wait for it until a long write is through: 250 us for one MiB.
+/// First piece of a response. A client on the same processor, woken by the first byte, would wait
+/// until a long write has ended: 250 us for one MiB.
 const FIRST_PIECE: usize = 16 * 1024;
 
-/// Serves a connection to its end. Errors end it, and the client sees that; nobody else need.
+/// Serves a connection to its end. Errors end it, which the client notices.
 pub(super) fn serve(shared: &Shared, id: u64, socket: FaultSocket) {
     clock::wake_promptly();
     if let Ok(client) = ClientEnd::new(socket, shared.tls.as_ref()) {
@@ -54,7 +54,7 @@ struct Upstream {
     reader: Reader,
 }
 
-/// How a connection goes on.
+/// Continuation of a connection.
 enum AfterResponse {
     Request,
     /// A close in order.
@@ -66,10 +66,10 @@ enum AfterResponse {
     Reset,
 }
 
-/// What a request is answered with.
+/// Response to a request.
 enum FaultResponse {
     Reply(Reply),
-    /// A fault that is no answer.
+    /// A fault without a response.
     Fault(Fault),
 }
 
@@ -169,7 +169,7 @@ impl FaultConnection<'_> {
         })
     }
 
-    /// Waits as long as the faults want, counted from the moment the answer could have begun.
+    /// Waits for the delay of the faults, from the moment when the response could have begun.
     fn wait(&self, faults: &[Fault], record: &mut ServedExchange) {
         let ready = match record.upstream_time {
             Some(time) => record.forwarded.unwrap_or(record.request_end) + time,
@@ -191,8 +191,8 @@ impl FaultConnection<'_> {
         }
     }
 
-    /// The record is there before the client can have seen the answer, so that a test never looks
-    /// too early.
+    /// The record is complete before the client can have seen the response, so that a test never
+    /// looks too early.
     fn write_recorded(
         &mut self,
         bytes: &[u8],
@@ -230,7 +230,7 @@ impl FaultConnection<'_> {
         Ok(AfterResponse::Linger)
     }
 
-    /// The upstream server's answer, or a 502 of our own.
+    /// The upstream server's response, or a 502 of this server.
     fn forward(
         &mut self,
         request: &ServedRequest,
@@ -240,7 +240,7 @@ impl FaultConnection<'_> {
         let Some(addr) = self.shared.upstream else {
             return Reply::own(502, &[], b"this fault server has no upstream server\n");
         };
-        // A kept connection may have died in the meantime; a new one that dies is an answer.
+        // A kept connection may have ended in the meantime; the end of a new one is a response.
         let reused = self.upstream.is_some();
         let mut outcome = self.ask_upstream(addr, request, body, record);
         if outcome.is_err() && reused {
@@ -295,7 +295,7 @@ impl FaultConnection<'_> {
         Ok(Reply::forwarded(head, framing, body))
     }
 
-    /// Faults that are no answer; the connection is lost after each.
+    /// Faults without a response; the connection ends after each.
     fn misbehave(&mut self, fault: &Fault, record: ServedExchange) -> io::Result<AfterResponse> {
         let begins = matches!(
             fault,
@@ -324,7 +324,7 @@ impl FaultConnection<'_> {
                 b"HTTP/1.1 200 OK\r\nContent-Length: 4611686018427387904\r\n\r\n",
                 b"0123456789abcdef",
             )?,
-            // CloseBeforeResponse; no other fault comes here.
+            // CloseBeforeResponse; other faults are handled elsewhere.
             _ => {}
         }
         Ok(AfterResponse::Close)
@@ -361,7 +361,7 @@ fn early_status(fault: &Fault) -> Option<u16> {
     }
 }
 
-/// A request as it goes to the upstream server: with a length, and without what was for us.
+/// A request for the upstream server: with a length, and without parts that were for this server.
 fn encode_request(request: &ServedRequest, body: &[u8], ours_to_authorize: bool) -> Vec<u8> {
     let mut headers = HeaderLines(request.headers.0.clone());
     for name in [

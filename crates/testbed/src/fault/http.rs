@@ -104,7 +104,7 @@ fn length(headers: &HeaderLines) -> io::Result<Option<u64>> {
     }
 }
 
-/// Reads messages from one side of a connection, and knows when it last got bytes.
+/// Reads messages from one side of a connection, and records when bytes arrive.
 #[derive(Debug)]
 pub(super) struct Reader {
     buffer: Vec<u8>,
@@ -112,9 +112,9 @@ pub(super) struct Reader {
     /// Where bytes land first: clearing room for them at the end of `buffer`, again for each
     /// piece, took longer than reading them.
     landing: Box<[u8]>,
-    /// When the newest bytes came.
+    /// Arrival of the latest bytes.
     pub(super) last_read: Instant,
-    /// When the first bytes came after this was last emptied.
+    /// Arrival of the first bytes after this was last emptied.
     pub(super) first_read: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! A server that misbehaves as told: a proxy in front of another server, request by request.
+//! A server with configured faults: a proxy in front of another server, request by request.
 //!
 //! ```text
 //! client --> [TLS] --> [authentication] --> rules --> upstream server
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Threads and blocking sockets, so that its delays are as precise as the kernel allows and its
-//! time stamps fall right at the system calls. It stores and forwards: a request is read
-//! completely, then sent on; an answer is read completely, then written. So `request_end` and
-//! `first_byte` of a [`ServedExchange`] are a truth that a client's measurement can be compared with.
+//! time stamps are taken at the system calls. It stores and forwards: a request is read completely,
+//! then sent on; a response is read completely, then written. So `request_end` and `first_byte` of
+//! a [`ServedExchange`] are a truth that a client's measurement can be compared with.
 
 mod auth;
 mod clock;
@@ -41,11 +41,11 @@ use socket::{FaultSocket, Listener};
 /// Connections are threads; a thousand of them should not need gigabytes.
 const STACK: usize = 512 * 1024;
 
-/// Room for what has arrived, which connections inherit. A body of one MiB fits: with less, its
-/// end waited at the client for 100 us after it was sent, and no record here showed that.
+/// Size of receive buffers, which connections inherit. A body of one MiB fits: with less, its end
+/// waited at the client for 100 us after it was sent, and no record here showed that.
 const ROOM: usize = 4 << 20;
 
-/// One request and its answer, as the server saw them.
+/// One request and its response, as seen by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedExchange {
     /// Number of the connection, from 0 in order of acceptance.
@@ -58,21 +58,21 @@ pub struct ServedExchange {
     pub headers: Vec<(String, String)>,
     /// Bytes of the request's body, decoded.
     pub body_len: usize,
-    /// Status of the answer; `None` when there was none.
+    /// Status of the response; `None` without one.
     pub status: Option<u16>,
-    /// When the last byte of the request had come.
+    /// Arrival of the last byte of the request.
     pub request_end: Instant,
-    /// When the first byte of the final answer was about to be written; `None` when none was.
+    /// Moment before the first byte of the final response was written; `None` without one.
     pub first_byte: Option<Instant>,
-    /// From forwarding the request to the first byte of the upstream server's answer.
+    /// From forwarding the request to the first byte of the upstream server's response.
     pub upstream_time: Option<Duration>,
-    /// How long the answer was really held back.
+    /// Actual delay of the response.
     pub delay: Duration,
     forwarded: Option<Instant>,
 }
 
 impl ServedExchange {
-    /// The server's share of the response time: what a client can at best measure.
+    /// The server's share of the response time: the least that a client can measure.
     pub fn service_time(&self) -> Option<Duration> {
         Some(self.first_byte?.saturating_duration_since(self.request_end))
     }
@@ -85,7 +85,7 @@ impl ServedExchange {
     }
 }
 
-/// What a [`FaultServer`] is to be.
+/// Settings of a [`FaultServer`].
 #[derive(Debug, Default)]
 pub struct Builder {
     upstream: Option<SocketAddr>,
@@ -98,7 +98,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The server that answers what no fault answers; without one that is a 502.
+    /// Server of the responses without a fault; without one they are 502.
     pub fn upstream(mut self, addr: SocketAddr) -> Builder {
         self.upstream = Some(addr);
         self
@@ -116,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// Speaks TLS.
+    /// Uses TLS.
     pub fn tls(mut self, tls: FaultTls) -> Builder {
         self.tls = Some(tls);
         self
@@ -128,14 +128,14 @@ impl Builder {
         self
     }
 
-    /// Ends the connection of a request without the credentials that it wants, and says so.
+    /// Ends the connection of a request without the required credentials, with `Connection: close`.
     pub fn end_denied(mut self) -> Builder {
         self.ends_denied = true;
         self
     }
 
-    /// Adds a rule. All that match a request apply, in the order they were added; of those that
-    /// replace the answer, the first.
+    /// Adds a rule. All that match a request apply, in the order of addition; of those that replace
+    /// the response, the first.
     pub fn rule(mut self, rule: Rule) -> Builder {
         self.rules.push(rule);
         self
@@ -153,7 +153,7 @@ impl Builder {
             None => {
                 let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let listener = listen(self.listen.unwrap_or(any))?;
-                // Where it is refused, large requests only take a little longer to arrive.
+                // If it is refused, large requests only take a little longer to arrive.
                 let _ = socket2::SockRef::from(&listener).set_recv_buffer_size(ROOM);
                 let addr = listener.local_addr()?;
                 Listener::Tcp(listener, addr)
@@ -184,7 +184,7 @@ impl Builder {
     }
 }
 
-/// A proxy that misbehaves as told; dropping it ends every connection and joins every thread.
+/// A proxy with configured faults; dropping it ends every connection and joins every thread.
 #[derive(Debug)]
 pub struct FaultServer {
     shared: Arc<Shared>,
@@ -219,7 +219,7 @@ impl FaultServer {
         }
     }
 
-    /// Everything so far, in the order in which answers began.
+    /// All exchanges so far, in the order of the beginnings of responses.
     pub fn exchanges(&self) -> Vec<ServedExchange> {
         lock(&self.shared.exchanges).clone()
     }
@@ -234,7 +234,7 @@ impl FaultServer {
         lock(&self.shared.rules).push((rule, 0));
     }
 
-    /// From now on nothing goes wrong.
+    /// Removes all faults.
     pub fn clear_rules(&self) {
         lock(&self.shared.rules).clear();
     }
@@ -245,13 +245,13 @@ impl Drop for FaultServer {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.listener.wake();
         let accepting = self.accepting.take().map(JoinHandle::join);
-        // All connections are known now: the accepting thread is gone.
+        // All connections are known now: the accepting thread has ended.
         for socket in lock(&self.shared.sockets).values().flatten() {
             socket.shutdown(Shutdown::Both);
         }
         for connection in accepting.into_iter().flatten().flatten() {
             connection.thread().unpark();
-            // It panicked or it ended: either way it is gone, and its panic was printed.
+            // It panicked or it ended: in both cases it has ended, and its panic was printed.
             let _ = connection.join();
         }
         if let Listener::Unix(_, path) = &*self.listener {
@@ -260,7 +260,7 @@ impl Drop for FaultServer {
     }
 }
 
-/// What the connections have in common.
+/// State shared by the connections.
 #[derive(Debug)]
 struct Shared {
     upstream: Option<SocketAddr>,
@@ -270,7 +270,7 @@ struct Shared {
     /// Each with the number of requests that it matched.
     rules: Mutex<Vec<(Rule, u64)>>,
     exchanges: Mutex<Vec<ServedExchange>>,
-    /// Copies of every connection's sockets, to shut down what is blocked in them.
+    /// Copies of every connection's sockets, to shut down blocked calls.
     sockets: Mutex<HashMap<u64, Vec<FaultSocket>>>,
     stopping: AtomicBool,
 }

@@ -1,4 +1,4 @@
-//! An answer on its way to the client, and what faults do to it.
+//! A response on its path to the client, and its changes by faults.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::rule::Fault;
 
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A complete answer that can still be changed.
+/// A complete response that can still be changed.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -34,7 +34,7 @@ enum Surplus {
 }
 
 impl Reply {
-    /// An answer of our own.
+    /// A response of this server.
     pub(super) fn own(status: u16, headers: &[(String, String)], body: &[u8]) -> Reply {
         let framing = match status {
             204 | 304 => SentFraming::None,
@@ -55,7 +55,7 @@ impl Reply {
         }
     }
 
-    /// The upstream server's answer.
+    /// The upstream server's response.
     pub(super) fn forwarded(head: SentHead, framing: SentFraming, body: Vec<u8>) -> Reply {
         let mut reply = Reply {
             status: head.status,
@@ -79,13 +79,13 @@ impl Reply {
         reply
     }
 
-    /// As an answer to HEAD: without its body.
+    /// As a response to HEAD: without its body.
     pub(super) fn without_body(mut self) -> Reply {
         self.body.clear();
         self
     }
 
-    /// Changes it; faults that are not about an answer's bytes do nothing here.
+    /// Applies a fault; faults that do not change the bytes of a response do nothing here.
     pub(super) fn apply(&mut self, fault: &Fault) {
         match fault {
             Fault::Interim100(count) => self.interim += count,
@@ -126,7 +126,7 @@ impl Reply {
         }
     }
 
-    /// What goes out before it, at once.
+    /// Interim responses, sent immediately.
     pub(super) fn encode_interim(&self) -> Vec<u8> {
         CONTINUE.repeat(self.interim as usize)
     }
@@ -155,7 +155,7 @@ impl Reply {
                 out.extend_from_slice(&self.body);
             }
             SentFraming::Length(_) => {
-                // A body of nothing can still be shorter than said.
+                // An empty body can still be shorter than announced.
                 let said = match self.surplus {
                     Surplus::Shorter => self.body.len().max(1),
                     _ => self.body.len(),

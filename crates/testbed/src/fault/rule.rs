@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::http::ServedRequest;
 
-/// One way to misbehave. What a server may really do is listed with each.
+/// A fault. Each describes a real server with this behaviour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The first response byte leaves this much later than it could have.
     Delay(Duration),
-    /// The first response byte leaves exactly this long after the last request byte came, if the
-    /// upstream server is faster: a response time that is known beforehand.
+    /// The first response byte leaves exactly this time after the last request byte arrived, if the
+    /// upstream server is faster: a response time that is known in advance.
     AnswerAfter(Duration),
-    /// This answer, and the upstream server is not asked: a full disk, a lock, an overload.
+    /// This response, without a request to the upstream server: a full disk, a lock, an overload.
     Status {
         /// Status code; the reason phrase is the standard one.
         code: u16,
@@ -27,16 +27,16 @@ pub enum Fault {
         /// Status code.
         code: u16,
     },
-    /// An orderly close where the answer should begin: a worker that died, or a keep-alive time
-    /// that ran out while the request was on its way.
+    /// An orderly close in place of the response: a worker that ended, or a keep-alive time that
+    /// expired while the request was in flight.
     CloseBeforeResponse,
-    /// A close after that many bytes of the answer, head included.
+    /// A close after that many bytes of the response, including its head.
     CloseAfterBytes(usize),
-    /// A TCP reset where the answer should begin.
+    /// A TCP reset in place of the response.
     Reset,
-    /// No answer, until the client goes; a minute at most.
+    /// No response, until the client closes; a minute at most.
     Hang,
-    /// These bytes instead of an answer, then a close.
+    /// These bytes instead of a response, then a close.
     Garbage(Vec<u8>),
     /// A status line and headers without end.
     EndlessHead,
@@ -45,30 +45,30 @@ pub enum Fault {
         /// Which of the two.
         chunked: bool,
     },
-    /// More bytes follow than the head said.
+    /// More bytes than announced in the head.
     LongerThanSaid,
-    /// The last byte that the head said never comes; a close does.
+    /// A close before the last announced byte.
     ShorterThanSaid,
-    /// That many interim 100 responses before the answer.
+    /// That many interim 100 responses before the response.
     Interim100(u32),
-    /// The answer byte by byte, with a pause after each.
+    /// The response byte by byte, with a pause after each.
     Trickle(Duration),
     /// The connection ends after that many requests, as with Apache's `MaxKeepAliveRequests`.
     CloseAfterRequests {
-        /// Requests answered on one connection, this one included.
+        /// Responses on one connection, including this one.
         requests: u32,
-        /// The last answer says `Connection: close`.
+        /// The last response has `Connection: close`.
         announced: bool,
     },
-    /// The connection ends after an answer with this status, and the answer does not announce it.
+    /// The connection ends after a response with this status, without an announcement.
     CloseAfterStatus(u16),
-    /// A complete HTTP/1.0 answer: that version, no chunks, a close at the end.
+    /// A complete HTTP/1.0 response: that version, no chunks, a close at the end.
     Http10,
-    /// The body chunked, whatever the upstream server did.
+    /// The body chunked, regardless of the upstream server.
     Chunked,
-    /// The body in gzip, whoever asked for it.
+    /// The body in gzip, even if not requested.
     Gzip,
-    /// A header is missing (`DAV`, for a server that does not say what it is).
+    /// A header is missing (such as `DAV`, for a server that does not announce it).
     DropHeader(String),
     /// One more header: its name and value.
     AddHeader(String, String),
@@ -76,9 +76,9 @@ pub enum Fault {
     RewriteStatus(u16),
     /// Every `from` in the body becomes `to`: a 403 inside a 207, another ETag.
     RewriteBody {
-        /// What is replaced.
+        /// Text to replace.
         from: String,
-        /// What is there instead.
+        /// Replacement.
         to: String,
     },
 }
@@ -167,7 +167,7 @@ impl Rule {
         method && path && header
     }
 
-    /// Whether it happens to the request that is the `count`-th to match.
+    /// True if it applies to the request that is the `count`-th to match.
     pub(super) fn applies(&self, count: u64) -> bool {
         match self.times {
             Occurrences::Always => true,
@@ -179,7 +179,7 @@ impl Rule {
 }
 
 impl Fault {
-    /// It takes the place of the upstream server's answer.
+    /// True if it replaces the upstream server's response.
     pub(super) fn replaces_answer(&self) -> bool {
         matches!(
             self,

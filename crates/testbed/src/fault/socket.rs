@@ -67,7 +67,7 @@ impl FaultSocket {
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // The peer may have gone first.
+        // The peer may have closed first.
         let _ = match self {
             FaultSocket::Tcp(stream) => stream.shutdown(how),
             FaultSocket::Unix(stream) => stream.shutdown(how),
@@ -144,7 +144,7 @@ impl ClientEnd {
         }
     }
 
-    /// Says that nothing more will come.
+    /// Sends the end of the stream.
     pub(super) fn finish(&mut self) {
         if let ClientEnd::Tls(stream) = self {
             stream.conn.send_close_notify();
@@ -153,8 +153,8 @@ impl ClientEnd {
         self.socket().shutdown(Shutdown::Write);
     }
 
-    /// The same, and waits until the client has heard it: closing a socket with unread bytes would
-    /// reset it, and the client might lose the answer to that (RFC 9112, section 9.6).
+    /// The same, and waits until the client has received it: closing a socket with unread bytes
+    /// would reset it, and the client might lose the response (RFC 9112, section 9.6).
     pub(super) fn linger(&mut self) {
         self.finish();
         let mut rest = [0; 16 * 1024];

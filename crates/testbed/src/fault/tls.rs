@@ -17,7 +17,7 @@ pub struct Authority {
     certificate: rcgen::Certificate,
 }
 
-/// What is right or wrong with a server's certificate.
+/// Properties of a server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certificate {
     /// For `localhost`, 127.0.0.1 and ::1.
@@ -26,11 +26,11 @@ pub enum Certificate {
     Expired,
     /// For `elsewhere.example` only.
     WrongHost,
-    /// Its own authority, as `openssl req -x509` makes it.
+    /// An authority of its own, as made by `openssl req -x509`.
     SelfSigned,
     /// The same, until the end of 2020.
     SelfSignedExpired,
-    /// Its own authority, for `elsewhere.example` only.
+    /// An authority of its own, for `elsewhere.example` only.
     SelfSignedWrongHost,
 }
 
@@ -74,7 +74,7 @@ pub struct FaultTls {
 }
 
 impl Authority {
-    /// A new one, which nobody trusts yet.
+    /// A new one, which no client trusts yet.
     #[expect(
         clippy::new_without_default,
         reason = "it makes keys: no default value"
@@ -107,7 +107,7 @@ impl Authority {
         }
     }
 
-    /// A server that asks no client for a certificate.
+    /// A server without client certificates.
     pub fn server(&self, certificate: Certificate) -> FaultTls {
         self.config(certificate, WebPkiClientVerifier::no_client_auth())
     }

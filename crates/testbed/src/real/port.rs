@@ -1,16 +1,16 @@
-//! A port that a server can be told to listen on.
+//! A port for a server.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use socket2::{Domain, Socket, Type};
 
-/// A port that nobody else is given as long as this lives.
+/// A port that no other process gets while this exists.
 ///
-/// A free port that is let go before the server binds it may be taken in between, by another test
+/// A free port that is released before the server binds it may be taken in between, by another test
 /// for example. So the socket that found the port stays bound to it, without listening: Linux lets
-/// a second socket bind there when both allow the reuse of the address, as all servers here do.
-/// It does not allow that while it looks for the free port, or two holders could get the same.
+/// a second socket bind there if both allow the reuse of the address, as all servers here do. It
+/// does not allow that while it looks for the free port, or two holders could get the same.
 #[derive(Debug)]
 pub(super) struct Port {
     number: u16,

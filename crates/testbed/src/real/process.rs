@@ -14,11 +14,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 /// Time for an orderly end before the disorderly one.
 const GRACE: Duration = Duration::from_secs(3);
-/// Time between two looks at who is left of a group.
+/// Interval between two checks for remaining processes of a group.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A child in a process group of its own; dropping it ends the whole group, and so does the end of this process,
-/// however that ends.
+/// A child in a process group of its own; dropping it ends the whole group, and so does any end of
+/// this process.
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     child: GuardedChild,
@@ -31,8 +31,8 @@ impl ServerProcess {
         let guard = GroupGuard::start()?;
         let child = engine::processors::kept_to(processors, || guard.spawn(command))?;
         let (exit, exited) = mpsc::channel();
-        // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until then its
-        // number belongs to nobody else.
+        // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until
+        // then its number is not reused.
         let process = pidfd_open(child.pid(), PidfdFlags::empty())?;
         thread::Builder::new()
             .name("server-watch".to_owned())
@@ -48,7 +48,7 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// Waits up to `time` for the process to end by itself. What is left of its group is ended then.
+    /// Waits up to `time` for the process to end by itself. Then ends the rest of its group.
     pub(super) fn wait_for_exit(&mut self, time: Duration) -> Option<io::Result<ExitStatus>> {
         match self.exited.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => None,
@@ -56,7 +56,8 @@ impl ServerProcess {
         }
     }
 
-    /// SIGTERM, then SIGKILL to what is left of the group. Returns how its first process ended.
+    /// SIGTERM, then SIGKILL to the rest of the group. Returns the exit status of its first
+    /// process.
     fn stop(&mut self) -> io::Result<ExitStatus> {
         let deadline = Instant::now() + GRACE;
         self.child.signal(Signal::TERM);
@@ -75,8 +76,9 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Whether a process of this group, other than its leader, has not ended (proc_pid_stat(5): state and group are the
-/// first and third field behind the name, which is in parentheses). False where /proc cannot be read.
+/// True if a process of this group, other than its leader, has not ended (proc_pid_stat(5): state
+/// and group are the first and third field after the name, which is in parentheses). False if /proc
+/// cannot be read.
 fn has_others(group: Pid) -> bool {
     let leader = group.as_raw_nonzero().to_string();
     let Ok(processes) = fs::read_dir("/proc") else {
@@ -95,7 +97,7 @@ fn has_others(group: Pid) -> bool {
     })
 }
 
-/// What runs for one server. It is dropped in this order: the server ends before what it needs.
+/// Processes of one server. They are dropped in this order: the server ends before its helpers.
 #[derive(Debug)]
 pub(super) struct ServerProcesses {
     pub(super) server: ServerProcess,

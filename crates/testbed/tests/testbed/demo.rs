@@ -1,4 +1,4 @@
-//! The embedded server: what a WebDAV client may expect of it, on the wire.
+//! The embedded server: expected behaviour of a WebDAV server, on the wire.
 
 use std::net::SocketAddr;
 use std::process::Command;

@@ -15,7 +15,7 @@ use testbed::fault::{
 };
 use testbed::{DemoServer, FaultServer, Root};
 
-/// A demo server that has `/file` with 1000 bytes, and what is started in front of it.
+/// A demo server that has `/file` with 1000 bytes, and a fault server in front of it.
 fn in_front_of_demo(build: impl FnOnce(Builder) -> Builder) -> (FaultServer, DemoServer) {
     let demo = DemoServer::start(Root::Temporary, LOOPBACK).unwrap();
     std::fs::write(demo.root().join("file"), "0123456789".repeat(100)).unwrap();
@@ -27,7 +27,7 @@ fn addr(server: &FaultServer) -> SocketAddr {
     server.addr().unwrap()
 }
 
-/// All that comes after a GET, until the connection ends, and how it ended.
+/// All bytes after a GET, until the connection ends, and the end.
 fn get_all(server: &FaultServer) -> (String, Result<(), ErrorKind>) {
     let mut stream = connect(addr(server));
     let get = request("GET", "/file", "", "");
@@ -40,7 +40,7 @@ fn get_all(server: &FaultServer) -> (String, Result<(), ErrorKind>) {
     )
 }
 
-/// What comes after a GET with one fault that ends the connection.
+/// All bytes after a GET with one fault that ends the connection.
 fn all_with(fault: Fault) -> (String, Result<(), ErrorKind>) {
     let (server, _demo) = in_front_of_demo(|builder| builder.fault(fault));
     get_all(&server)

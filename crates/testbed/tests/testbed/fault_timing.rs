@@ -16,11 +16,12 @@ const TOLERANCE_MS: f64 = 0.15;
 /// The shortest of fifty requests, in milliseconds.
 #[derive(Debug)]
 struct ShortestTimes {
-    /// From the request's first byte to the answer's, as the client sees it.
+    /// From the request's first byte to the response's, as seen by the client.
     seen: f64,
-    /// By how much that is longer than from the request's last byte to the answer's first, as the server recorded it.
+    /// Difference to the time from the request's last byte to the response's first, as recorded by
+    /// the server.
     beyond_recorded: f64,
-    /// How long the server says it held answers back.
+    /// Delay of responses, as recorded by the server.
     slept: f64,
 }
 

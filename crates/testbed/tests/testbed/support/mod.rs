@@ -1,4 +1,4 @@
-//! A raw HTTP client for tests: bytes out, bytes in, nothing interpreted that a test may ask about.
+//! A raw HTTP client for tests: bytes out, bytes in, nothing interpreted.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -50,7 +50,7 @@ pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends a request on a new connection and reads the answer.
+/// Sends a request on a new connection and reads the response.
 pub(crate) fn send(
     addr: SocketAddr,
     method: &str,
@@ -62,7 +62,7 @@ pub(crate) fn send(
     exchange(&mut stream, &request(method, path, extra, body))
 }
 
-/// Sends a request and reads the answer, on a connection that stays open.
+/// Sends a request and reads the response, on a connection that stays open.
 pub(crate) fn exchange(stream: &mut (impl Read + Write), request: &str) -> Response {
     stream.write_all(request.as_bytes()).unwrap();
     read_response(stream, request.starts_with("HEAD"))
