@@ -1,4 +1,5 @@
-//! Options that several commands have, and how values are read. The comments on fields are what `--help` prints.
+//! Options of several commands, and the parsers of values. The comments on fields are the texts of
+//! `--help`.
 
 mod background;
 mod beside;
@@ -54,14 +55,14 @@ pub(crate) struct Login {
     pub(crate) login_password: Option<String>,
 }
 
-/// Options as they are where none is given.
+/// Options with their defaults.
 pub(crate) fn defaults<T: Args>() -> T {
     let matches = T::augment_args(clap::Command::new("")).try_get_matches_from([""]);
     let defaults = matches.and_then(|matches| T::from_arg_matches(&matches));
     defaults.unwrap_or_else(|error| unreachable!("no option is required: {error}"))
 }
 
-/// Whether one of these options was given.
+/// True if one of these options was given.
 pub(crate) fn is_given<T: Args + PartialEq>(options: &T) -> bool {
     *options != defaults()
 }
@@ -70,7 +71,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     suite::parse_duration(text)
 }
 
-/// Reads a constraint; its names are checked when the plan is known.
+/// Parses a constraint; its names are checked when the plan is known.
 pub(crate) fn constraint(text: &str) -> Result<Constraint, String> {
     Constraint::parse(text).map_err(|error| error.marked(text))
 }
@@ -86,7 +87,7 @@ pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a whole number in a range.
+/// Parses a whole number in a range.
 pub(crate) fn whole<T>(
     range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -107,7 +108,7 @@ where
     }
 }
 
-/// Reads `full`.
+/// Parses `full`.
 fn verify(text: &str) -> Result<record::Verify, String> {
     let mut all = record::Verify::ALL.into_iter();
     all.find(|verify| verify.name() == text)
@@ -134,7 +135,7 @@ fn note(text: &str) -> Result<NoteRecord, String> {
     Ok(NoteRecord { name, text })
 }
 
-/// What reports call a server.
+/// Name of a server in reports.
 fn label(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > 60 || text.chars().any(char::is_control) {
@@ -148,7 +149,7 @@ pub(crate) fn run_id(text: &str) -> Result<String, String> {
     id.ok_or_else(|| "use up to 64 letters, digits, - and _".to_owned())
 }
 
-/// Reads `2%`.
+/// Parses `2%`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').map(str::trim);
     match number.and_then(|number| number.parse::<f64>().ok()) {
@@ -157,7 +158,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads `500` or `500/s`.
+/// Parses `500` or `500/s`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match number.trim().parse::<f64>() {

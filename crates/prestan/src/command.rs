@@ -1,4 +1,5 @@
-//! The command line: one file, or directory, for each sub-command. The comments are what `--help` prints.
+//! The command line: one file, or directory, for each sub-command. The comments are the texts of
+//! `--help`.
 
 pub(crate) mod analyze;
 pub(crate) mod capture;
@@ -116,8 +117,8 @@ pub(crate) enum Command {
     /// begin, whatever the server does, and latencies from schedule are reported beside response
     /// times.
     ///
-    /// Methods that only read need no permission, nor does PUT to a new name: the resource is removed
-    /// at the end. All others need --writes.
+    /// Methods that only read need no permission, nor does PUT to a new name: the resource is
+    /// removed at the end. All others need --writes.
     Load(Box<load::LoadArgs>),
     /// Print the report of a recorded run again, without the server
     ///
@@ -131,16 +132,17 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     /// Compare servers: a verdict for each test (slower, faster, same, inconclusive)
     ///
-    /// A and B are servers, given by URL, recipe (--server) or command (--start-a, --start-b). They are
-    /// measured side by side, in turns within each test, so that other activity on this machine affects
-    /// both. Alternatively, A and B are recorded runs, given by directory or name; several runs of one
-    /// server are separated by commas. If more than two are given, each is compared with the first.
+    /// A and B are servers, given by URL, recipe (--server) or command (--start-a, --start-b). They
+    /// are measured side by side, in turns within each test, so that other activity on this machine
+    /// affects both. Alternatively, A and B are recorded runs, given by directory or name; several
+    /// runs of one server are separated by commas. If more than two are given, each is compared
+    /// with the first.
     Compare(Box<compare::CompareArgs>),
     /// Vary parameters, and find how response times depend on them
     ///
     /// Runs a suite repeatedly with different parameters, in random order, and reports which
-    /// operations become slower with which parameter, and by which law (a constant plus a power law,
-    /// with intervals).
+    /// operations become slower with which parameter, and by which law (a constant plus a power
+    /// law, with intervals).
     Sweep(Box<sweep::SweepArgs>),
     /// Find the largest load under which a condition holds
     ///
@@ -150,9 +152,9 @@ pub(crate) enum Command {
     Search(Box<search::SearchArgs>),
     /// Fetch pages with many clients, as WebSTONE did in 1995
     ///
-    /// Example: prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration 1m.
-    /// 24 children fetch pages of several files, chosen by weight, as fast as the server sends them.
-    /// The report gives complete pages per minute and the WEBSTONE number.
+    /// Example: prestan webstone general http://127.0.0.1:8080/ --prepare --children 24 --duration
+    /// 1m. 24 children fetch pages of several files, chosen by weight, as fast as the server sends
+    /// them. The report gives complete pages per minute and the WEBSTONE number.
     Webstone(Box<webstone::WebstoneArgs>),
     /// Measure all installed servers, and write a web site with the results
     ///
@@ -162,16 +164,16 @@ pub(crate) enum Command {
     Gallery(Box<gallery::GalleryArgs>),
     /// Find what to fix first: findings, each with its evidence and what to look at
     ///
-    /// Reads recorded runs, given by directory or name (default: the last run, and the runs of other
-    /// suites on the same server just before it), or measures a server, given by URL or recipe
-    /// (--server), with the suites prestan, listing, locks and features. A measurement takes some
-    /// minutes.
+    /// Reads recorded runs, given by directory or name (default: the last run, and the runs of
+    /// other suites on the same server just before it), or measures a server, given by URL or
+    /// recipe (--server), with the suites prestan, listing, locks and features. A measurement takes
+    /// some minutes.
     Diagnose(Box<diagnose::DiagnoseArgs>),
     /// Analyse a packet capture: why transfers were slow, connections, requests, round trips
     ///
-    /// Reads captures of any program (pcap, pcapng). Findings stand first, most costly first, each with
-    /// its packets and what to look at; then connections and requests. docs/CAPTURES.md defines the
-    /// figures.
+    /// Reads captures of any program (pcap, pcapng). Findings stand first, most costly first, each
+    /// with its packets and what to look at; then connections and requests. docs/CAPTURES.md
+    /// defines the figures.
     Analyze(Box<analyze::AnalyzeArgs>),
     /// List, print or check suites
     Suites(suites::SuitesArgs),
@@ -183,34 +185,36 @@ pub(crate) enum Command {
     Serve(demo::ServeArgs),
     /// Send, receive and describe background traffic (docs/TRAFFIC.md)
     ///
-    /// A traffic file describes flows that load a network while a suite is measured. `--background FILE` of
-    /// commands that measure (`run`, `load`, `webstone`, `compare`, `sweep`, `search`) sends them beside the
-    /// measurement.
+    /// A traffic file describes flows that load a network while a suite is measured. `--background
+    /// FILE` of commands that measure (`run`, `load`, `webstone`, `compare`, `sweep`, `search`)
+    /// sends them beside the measurement.
     Traffic(traffic::TrafficArgs),
     /// Record packets in a file
     ///
-    /// Packets of loopback are recorded once, as the client sees them: requests when they leave it, responses when
-    /// they arrive. The file has whole packets, with passwords in them that were not encrypted, and is
-    /// readable by its owner only. `prestan run --capture FILE` records the packets of a run.
+    /// Packets of loopback are recorded once, as the client sees them: requests when they leave it,
+    /// responses when they arrive. The file has whole packets, with passwords in them that were not
+    /// encrypted, and is readable by its owner only. `prestan run --capture FILE` records the
+    /// packets of a run.
     ///
     /// Capturing needs root or CAP_NET_RAW, or --isolated.
     Capture(capture::CaptureArgs),
     /// Build networks of hosts and links on this machine, and run programs in them (docs/LABS.md)
     ///
-    /// A lab is a set of network namespaces: hosts, routers and switches, with links that have a rate, a queue, a
-    /// delay and loss. It ends with the command that built it. Root is not needed where the system allows
-    /// user namespaces. For example, Apache over a link of 10 Mbit/s and 50 ms:
+    /// A lab is a set of network namespaces: hosts, routers and switches, with links that have a
+    /// rate, a queue, a delay and loss. It ends with the command that built it. Root is not needed
+    /// where the system allows user namespaces. For example, Apache over a link of 10 Mbit/s and 50
+    /// ms:
     ///
     /// prestan lab link --rate 10mbit --delay 50ms -- prestan run prestan --server apache
     Lab(lab::LabArgs),
     /// Clean up: remove the leftovers of a killed run from a server
     ///
-    /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections with
-    /// a marker whose run has ended are removed, with the locks in them; nothing else is changed. A
-    /// run on another machine or in another container counts as ended after a day. If a server
-    /// hides lock tokens, locks of this user's runs on this machine are released all the same: a run
-    /// keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock granted at the moment of
-    /// the kill has no saved token, and expires by its timeout.
+    /// A run works in collections PrestanTest-<run id>/ and puts a marker into each. Collections
+    /// with a marker whose run has ended are removed, with the locks in them; nothing else is
+    /// changed. A run on another machine or in another container counts as ended after a day. If a
+    /// server hides lock tokens, locks of this user's runs on this machine are released all the
+    /// same: a run keeps its tokens in ~/.local/state/prestan/locks until it ends. A lock granted
+    /// at the moment of the kill has no saved token, and expires by its timeout.
     Clean(Box<clean::CleanArgs>),
     /// Print a completion script for a shell
     ///
@@ -223,15 +227,15 @@ pub(crate) enum Command {
     ///
     /// To read it: prestan man | man -l -
     Man {
-        /// Directory in which to write prestan.1, prestan-load.1 and so on [default: print the page of
-        /// prestan]
+        /// Directory in which to write prestan.1, prestan-load.1 and so on [default: print the page
+        /// of prestan]
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Executes the command.
     pub(crate) fn perform(&self) -> Result<ExitStatus, RunnerError> {
         if let (_, Some(options)) = self.common()
             && options.lab.is_some()
@@ -266,13 +270,13 @@ impl Cli {
         }
     }
 
-    /// What an inconclusive result counts as; `None` for a command that has none, too.
+    /// Exit status of an inconclusive result; `None` also for a command without one.
     pub(crate) fn inconclusive(&self) -> Option<ExitStatus> {
         let (answer, _) = self.common();
         answer.and_then(|answer| answer.inconclusive)
     }
 
-    /// What a command has that does not concern it alone: where its answer goes, and the lab in which it runs.
+    /// Common options of a command: formats of its result, and its lab.
     fn common(&self) -> (Option<&AnswerOptions>, Option<&LabOptions>) {
         let Some(command) = &self.command else {
             let line = &self.classic;
@@ -304,8 +308,8 @@ impl Cli {
     }
 }
 
-/// Refuses a first word that is neither a command nor a URL, and similar to a command: it would be
-/// taken for the name of a host.
+/// Refuses a first word that is similar to a command, and neither a command nor a URL: it would be
+/// used as the name of a host.
 pub(crate) fn refuse_mistyped_command(first: Option<OsString>) -> Result<(), RunnerError> {
     let Some(word) = first.as_ref().and_then(|word| word.to_str()) else {
         return Ok(());

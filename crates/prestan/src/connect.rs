@@ -1,4 +1,4 @@
-//! From options to the access to a server.
+//! Conversion of options to the access to a server.
 
 use engine::{Family, TlsOptions};
 use record::Http;
@@ -9,18 +9,18 @@ use runner::state;
 use crate::args::{ClockOptions, ConnectOptions, Login, RunningOptions};
 
 impl ConnectOptions {
-    /// What is asked for, where no login stands beside the URL.
+    /// The requested access, without a login beside the URL.
     pub(crate) fn request(&self) -> Result<AccessRequest, RunnerError> {
         access(&Login::default(), self)
     }
 }
 
-/// What is asked for of the access to servers.
+/// The requested access to servers.
 pub(crate) fn access(
     login: &Login,
     options: &ConnectOptions,
 ) -> Result<AccessRequest, RunnerError> {
-    // Not as the command line is parsed, which shows what it refuses: a value may be a secret.
+    // Not a parser of the command line, whose errors show the value: it may be a secret.
     let header = |text: &String| {
         read_header(text).map_err(|what| RunnerError::Usage(format!("--header: {what}")))
     };

@@ -1,4 +1,4 @@
-//! How the program ends.
+//! The end of the program.
 
 use std::env;
 use std::process::ExitCode;
@@ -18,18 +18,18 @@ pub(crate) enum ExitStatus {
     TestFailed,
     /// Wrong usage, or a bad suite file.
     Usage,
-    /// What was asked for rests on estimates that do not describe the server.
+    /// The result rests on estimates that do not describe the server.
     Inconclusive,
     /// The target could not be reached or is not WebDAV.
     Target,
     /// Interrupted: the process ends by the signal.
     Interrupted,
-    /// As a program ended that was started, whatever its status means.
+    /// Status of a started program, whatever its meaning.
     Program(u8),
 }
 
 impl ExitStatus {
-    /// That of a failure. A program that could not be started has the status that shells give it.
+    /// Status of an error. A program that could not be started has the status of shells.
     pub(crate) fn of(error: &RunnerError) -> ExitStatus {
         match error {
             RunnerError::Usage(_) => ExitStatus::Usage,
@@ -56,7 +56,7 @@ impl ExitStatus {
         }
     }
 
-    /// The same where an inconclusive result is to count as something else.
+    /// The same with another status for an inconclusive result.
     pub(crate) fn with(self, inconclusive: Option<ExitStatus>) -> ExitStatus {
         match (self, inconclusive) {
             (ExitStatus::Inconclusive, Some(counted_as)) => counted_as,
@@ -71,7 +71,7 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// Says why a command line is refused, or what `--help` says, and with which status the program ends.
+/// Prints the error of a command line, or the text of `--help`, and returns the exit status.
 pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
     let text = error.render();
     let (plain, colored) = (text.to_string(), text.ansi().to_string());
@@ -93,8 +93,8 @@ pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
     }
 }
 
-/// How runs end in which all rows were asked for. A failure goes before an inconclusive row, and
-/// both are reported.
+/// Status of runs whose rows were all requested. A failure has priority over an inconclusive row,
+/// and both are printed.
 pub(crate) fn code_of_all<'s>(
     summaries: impl Iterator<Item = &'s Summary> + Clone,
 ) -> Result<ExitStatus, RunnerError> {

@@ -1,4 +1,4 @@
-//! `prestan`: parse the command line, do it, say how it went.
+//! `prestan`: parses the command line, executes it, and reports errors.
 
 #![allow(
     rustdoc::broken_intra_doc_links,

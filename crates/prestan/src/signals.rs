@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: they end what goes on, and then this process.
+//! Ctrl-C, SIGTERM and SIGHUP: they end the current work, and then this process.
 
 use std::io::{self, Write};
 use std::mem;
@@ -17,10 +17,10 @@ use crate::exit::ExitStatus;
 use terminal::last_words::{STILL_THERE, say_when_aborted};
 use terminal::output::tell;
 
-/// Number of the last of them that came; 0 before.
+/// Number of the last signal; 0 before.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// Number of the last signal that came, if one did.
+/// Number of the last signal, if any.
 pub(crate) fn received() -> Option<i32> {
     match RECEIVED.load(Ordering::SeqCst) {
         0 => None,
@@ -28,16 +28,17 @@ pub(crate) fn received() -> Option<i32> {
     }
 }
 
-/// Ends this process by the signal that interrupted it: a shell ends its loop only if a program in it has died of the
-/// signal. The first process of a container does not die of it; it ends with the status that a shell has for it.
+/// Ends this process by the signal that interrupted it: a shell ends its loop only if a program in
+/// it has died of the signal. The first process of a container does not die of it; it ends with the
+/// corresponding status of a shell.
 pub(crate) fn end_by_signal() -> ! {
-    // Nobody is left who could be told that it failed.
+    // A failure cannot be reported any more.
     let _ = io::stdout().flush();
     let Some(number) = received() else {
         process::exit(i32::from(ExitStatus::Interrupted.number()));
     };
-    // SAFETY: all fields of the struct may be zero (sigaction(2)): the default action, without flags. raise(3) has no
-    // preconditions.
+    // SAFETY: all fields of the struct may be zero (sigaction(2)): the default action, without
+    // flags. raise(3) has no preconditions.
     unsafe {
         let action: libc::sigaction = mem::zeroed();
         libc::sigaction(number, &raw const action, ptr::null_mut());
@@ -46,9 +47,9 @@ pub(crate) fn end_by_signal() -> ! {
     process::exit(128 + number);
 }
 
-/// Ends what is measured at the first Ctrl-C, SIGTERM or SIGHUP; at the second, the program, at
-/// once, naming what was `made` on servers: it is then still there. From when on the guard is gone,
-/// nothing is being measured, and the first ends the program.
+/// The first Ctrl-C, SIGTERM or SIGHUP ends the measurement; the second one ends the program
+/// immediately, and prints what was `made` on servers, which is then still there. After the guard
+/// is dropped, nothing is being measured, and the first one ends the program.
 pub(crate) fn on_interrupt(cancel: Cancel, made: MadeOnServers) -> Result<Guard, RunnerError> {
     let mut signals = Signals::listen()?;
     let guard = Interruptible(Arc::default());
@@ -74,7 +75,7 @@ pub(crate) fn on_interrupt(cancel: Cancel, made: MadeOnServers) -> Result<Guard,
     Ok(Box::new(guard))
 }
 
-/// Something is being measured as long as this is there.
+/// A measurement goes on while this exists.
 struct Interruptible(Arc<AtomicBool>);
 
 impl Drop for Interruptible {
@@ -83,8 +84,9 @@ impl Drop for Interruptible {
     }
 }
 
-/// Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves from [`Signals::listen`] on. Those that were ignored when
-/// this program was started (by nohup; in the background of a script) stay ignored.
+/// Ctrl-C, SIGTERM and SIGHUP, which do not end the process by themselves after
+/// [`Signals::listen`]. Signals that were ignored when this program was started (by nohup; in the
+/// background of a script) stay ignored.
 pub(crate) struct Signals {
     runtime: Runtime,
     interrupt: Option<Signal>,
@@ -93,7 +95,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes them over before it returns: what is begun afterwards can be cleaned up.
+    /// Installs the handlers before it returns: later work can be cleaned up.
     pub(crate) fn listen() -> Result<Signals, RunnerError> {
         let failed =
             |error: io::Error| RunnerError::Local(format!("listening to signals failed: {error}"));
@@ -118,7 +120,7 @@ impl Signals {
         })
     }
 
-    /// Returns when one of them comes, and which.
+    /// Waits for one of them, and returns it.
     pub(crate) fn wait(&mut self) -> SignalKind {
         let came = self.runtime.block_on(async {
             tokio::select! {
@@ -132,7 +134,7 @@ impl Signals {
     }
 }
 
-/// Completes when it comes; never, where it stays ignored.
+/// Completes when it arrives; never if it is ignored.
 async fn next(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => {
@@ -143,7 +145,8 @@ async fn next(signal: &mut Option<Signal>) {
 }
 
 fn is_ignored(kind: SignalKind) -> bool {
-    // SAFETY: all fields of the struct may be zero; without a new action, sigaction(2) writes the present one there.
+    // SAFETY: all fields of the struct may be zero; without a new action, sigaction(2) writes the
+    // present one to it.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         let result = libc::sigaction(kind.as_raw_value(), ptr::null(), &raw mut action);

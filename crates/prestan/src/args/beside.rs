@@ -3,28 +3,29 @@
 use clap::Args;
 use runner::beside::BesideRequest;
 
-/// What goes on beside a run.
+/// Loads beside a run.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Beside")]
 pub(crate) struct BesideOptions {
     /// Repeat the loops of this suite while the other one is measured:
     /// SUITE[,name=NAME][,users=N][,rate=R][,only=TEST]
     ///
-    /// Its users start before the measurement, continue until its end, and clean up. They form a closed
-    /// loop, or with rate an open loop (operations per second, Poisson arrivals). May be repeated. Each
-    /// load is recorded and reported under its name (default: the name of the suite).
+    /// Its users start before the measurement, continue until its end, and clean up. They form a
+    /// closed loop, or with rate an open loop (operations per second, Poisson arrivals). May be
+    /// repeated. Each load is recorded and reported under its name (default: the name of the
+    /// suite).
     #[arg(long, value_name = "SUITE[,KEY=VALUE...]", value_parser = beside)]
     pub(crate) beside: Vec<BesideRequest>,
 
     /// Do the tests of the suite at the same time instead of one after another
     ///
-    /// The first one is measured as usual. Each of the others is repeated beside it, as --beside does, with as
-    /// many users, and reported under its name.
+    /// The first one is measured as usual. Each of the others is repeated beside it, as --beside
+    /// does, with as many users, and reported under its name.
     #[arg(long, conflicts_with = "beside")]
     pub(crate) compete: bool,
 }
 
-/// Users that one load may have.
+/// Most users of a load.
 const MOST_USERS: u32 = 100_000;
 
 fn beside(text: &str) -> Result<BesideRequest, String> {

@@ -1,4 +1,4 @@
-//! Options of which the value is one of a few words.
+//! Options whose value is one of a few words.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::ClockChoice;
@@ -10,10 +10,10 @@ use wire::auth::AuthScheme;
 
 use crate::exit::ExitStatus;
 
-/// Words, what each means, and what `--help` says of it.
+/// Words, their values, and their descriptions in `--help`.
 type Choices<T, const N: usize> = [(&'static str, T, &'static str); N];
 
-/// Reads one of these words.
+/// Parses one of these words.
 pub(crate) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
     choices: Choices<T, N>,
 ) -> impl TypedValueParser<Value = T> {
@@ -27,7 +27,7 @@ pub(crate) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// Which of the addresses of a host connections go to.
+/// Choice among the addresses of a host.
 #[rustfmt::skip]
 pub(crate) const ADDRESSES: Choices<AddressChoice, 3> = [
     ("first", AddressChoice::First, "The first that answers, in the order of the resolver"),
@@ -35,14 +35,14 @@ pub(crate) const ADDRESSES: Choices<AddressChoice, 3> = [
     ("round-robin", AddressChoice::RoundRobin, "One after the other"),
 ];
 
-/// How the planned moments of an open loop are spread.
+/// Distribution of the planned moments of an open loop.
 #[rustfmt::skip]
 pub(crate) const ARRIVALS: Choices<Arrivals, 2> = [
     ("constant", Arrivals::Constant, "Equal intervals"),
     ("poisson", Arrivals::Poisson, "Random and independent, as from many independent users"),
 ];
 
-/// How to authenticate.
+/// Scheme of authentication.
 #[rustfmt::skip]
 pub(crate) const AUTH: Choices<AuthScheme, 4> = [
     ("auto", AuthScheme::Auto, "Digest if the server offers it, otherwise Basic; Bearer for a token. Basic and Bearer are \
@@ -52,7 +52,7 @@ pub(crate) const AUTH: Choices<AuthScheme, 4> = [
     ("bearer", AuthScheme::Bearer, "Bearer, from the first request on"),
 ];
 
-/// Which clock to use.
+/// Clock of a run.
 #[rustfmt::skip]
 pub(crate) const CLOCK: Choices<ClockChoice, 3> = [
     ("auto", ClockChoice::Auto, "Kernel time stamps if available, otherwise the user clock with a warning"),
@@ -61,7 +61,7 @@ pub(crate) const CLOCK: Choices<ClockChoice, 3> = [
                                  the client"),
 ];
 
-/// When to use colours.
+/// Use of colours.
 #[rustfmt::skip]
 pub(crate) const COLOR: Choices<ColorChoice, 3> = [
     ("auto", ColorChoice::Auto, "On a terminal, unless NO_COLOR is set or TERM is dumb; elsewhere with CLICOLOR_FORCE"),
@@ -69,14 +69,14 @@ pub(crate) const COLOR: Choices<ColorChoice, 3> = [
     ("never", ColorChoice::Never, "Never"),
 ];
 
-/// Which points of a sweep to measure.
+/// Points of a sweep.
 #[rustfmt::skip]
 pub(crate) const DESIGN: Choices<Design, 2> = [
     ("grid", Design::Grid, "All combinations"),
     ("one", Design::OneAtATime, "Each parameter alone, with the others at their first value"),
 ];
 
-/// What to find the most of.
+/// Goal of a search.
 #[rustfmt::skip]
 pub(crate) const FIND: Choices<Find, 2> = [
     ("users", Find::Users, "Concurrent users, each of which waits for its responses (closed loop)"),
@@ -90,7 +90,7 @@ pub(crate) const HTTP: Choices<HttpVersion, 3> = [
     ("2", HttpVersion::Http2, ""),
 ];
 
-/// What an inconclusive result counts as.
+/// Exit status of an inconclusive result.
 pub(crate) const INCONCLUSIVE: Choices<ExitStatus, 2> = [
     ("pass", ExitStatus::Done, "Exit status 0"),
     ("fail", ExitStatus::TestFailed, "Exit status 1"),
@@ -105,13 +105,13 @@ pub(crate) const LAYOUT: Choices<TextLayout, 4> = [
     ("calls", TextLayout::Calls, "Every system call of the server that --inside or --pid has counted"),
 ];
 
-/// Which times are compared.
+/// Compared times.
 pub(crate) const TIMES: Choices<ComparedTimes, 2> = [
     ("response", ComparedTimes::ToFirstByte, "Response times"),
     ("total", ComparedTimes::Total, "Total times"),
 ];
 
-/// Whether each TLS handshake is a full one.
+/// TLS handshakes: true for full ones only.
 pub(crate) const TLS_RESUMPTION: Choices<bool, 2> = [
     ("on", false, "If the server offers it"),
     ("off", true, "Never: each handshake is a full one"),

@@ -1,4 +1,4 @@
-//! Options of how a server is reached. The comments on fields are what `--help` prints.
+//! Options of the access to a server. The comments on fields are the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use wire::auth::AuthScheme;
 use super::choices::{ADDRESSES, AUTH, HTTP, TLS_RESUMPTION, choice};
 use super::name_and_value;
 
-/// The options of [`ConnectOptions`]: nothing is to be said of them where the server is one that a recipe starts.
+/// The options of [`ConnectOptions`], which do not apply to a server that a recipe starts.
 pub(crate) fn connecting() -> Vec<Id> {
     let command = ConnectOptions::augment_args(Command::new(""));
     let options = command.get_arguments();
@@ -50,21 +50,23 @@ pub(crate) struct ConnectOptions {
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
 
-    /// Connect to this address for this host and port; may be repeated, for several addresses as well
+    /// Connect to this address for this host and port; may be repeated, for several addresses as
+    /// well
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
     pub(crate) resolve: Vec<engine::Resolve>,
 
     /// Which addresses of the host connections go to
     ///
-    /// Where an address does not answer within 250 ms, or refuses a connection, the next one is tried, and remembered
-    /// for the run (RFC 8305). The report has the connections to each address, and rows with responses from several
-    /// have a warning.
+    /// Where an address does not answer within 250 ms, or refuses a connection, the next one is
+    /// tried, and remembered for the run (RFC 8305). The report has the connections to each
+    /// address, and rows with responses from several have a warning.
     #[arg(long, value_parser = choice(ADDRESSES), default_value = "first", value_name = "CHOICE")]
     pub(crate) addresses: AddressChoice,
 
     /// Begin each connection with a line of the PROXY protocol (version 1), as behind HAProxy
     ///
-    /// For servers that accept nothing else: HAProxy with accept-proxy, nginx with listen ... proxy_protocol.
+    /// For servers that accept nothing else: HAProxy with accept-proxy, nginx with listen ...
+    /// proxy_protocol.
     #[arg(long)]
     pub(crate) haproxy_protocol: bool,
 
@@ -72,8 +74,8 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
 
-    /// HTTP version; 2 needs a server that offers it over TLS, or for http:// one that speaks nothing else
-    /// first (prior knowledge)
+    /// HTTP version; 2 needs a server that offers it over TLS, or for http:// one that speaks
+    /// nothing else first (prior knowledge)
     #[arg(long, value_parser = choice(HTTP), default_value = "1.1", value_name = "VERSION")]
     pub(crate) http: HttpVersion,
 

@@ -1,4 +1,4 @@
-//! The options for pages and figures. The comments on its fields are what `--help` prints.
+//! Options of pages and figures. The comments on fields are the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,14 @@ use terminal::figure_files::{
     FigureRequest, FigureWidth, PagePlace, figure_name, figure_width, font,
 };
 
-/// Things to look at.
+/// Pages and figures.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FigureOptions {
     /// Write an HTML page with figures and tables; - is standard output
     ///
-    /// The page is one self-contained file. For a directory (DIR/, or one that is there already), index.html, style.css
-    /// and script.js are written into it, which web servers that forbid style and script inside of pages can show.
+    /// The page is one self-contained file. For a directory (DIR/, or one that is there already),
+    /// index.html, style.css and script.js are written into it, which web servers that forbid style
+    /// and script inside of pages can show.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PagePlace>,
 
@@ -21,11 +22,13 @@ pub(crate) struct FigureOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write each figure as a PNG file into this directory; needs a program built with the feature png
+    /// Write each figure as a PNG file into this directory; needs a program built with the feature
+    /// png
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
 
-    /// With --svg and --png: only this figure, by name or the beginning of its name; may be repeated
+    /// With --svg and --png: only this figure, by name or the beginning of its name; may be
+    /// repeated
     ///
     /// Names are those of the files: bars-single-log, histogram-Put1K, ecdf, timeline, throughput,
     /// percentiles, status, pages, matrix, forest, sweep, search.

@@ -1,17 +1,20 @@
-//! Options of the laboratory in which a command runs. The comments on fields are what `--help` prints.
+//! Options of the laboratory in which a command runs. The comments on fields are the texts of
+//! `--help`.
 
 use std::ffi::OsString;
 
 use clap::Args;
 
-/// The lab in which a command that measures runs, if it is to run in one.
+/// The lab in which a command that measures runs, if any.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Laboratory")]
 pub(crate) struct LabOptions {
-    /// Build this lab, and run this command in it: a built-in one (see `prestan lab list`), or a lab file
+    /// Build this lab, and run this command in it: a built-in one (see `prestan lab list`), or a
+    /// lab file
     ///
-    /// The same as `prestan lab exec --lab LAB client -- prestan ...`: the lab ends with the command. Servers that it starts are
-    /// in the lab's host for servers; one that is given by a command has to listen at {{ address }}.
+    /// The same as `prestan lab exec --lab LAB client -- prestan ...`: the lab ends with the
+    /// command. Servers that it starts are in the lab's host for servers; one that is given by a
+    /// command has to listen at {{ address }}.
     #[arg(long, value_name = "LAB")]
     pub(crate) lab: Option<String>,
 
@@ -28,7 +31,7 @@ pub(crate) struct LabOptions {
     pub(crate) server_ipv6: bool,
 }
 
-/// Options above that have a value, and those that have none.
+/// Options above that have a value, followed by those that have none.
 const LAB_OPTIONS: [&str; 3] = ["--lab", "--lab-host", "--server-host"];
 const LAB_FLAGS: [&str; 1] = ["--server-ipv6"];
 

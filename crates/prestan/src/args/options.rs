@@ -1,4 +1,4 @@
-//! Options of everything that measures. The comments on fields are what `--help` prints.
+//! Options of all commands that measure. The comments on fields are the texts of `--help`.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::{
     name_and_value, note, positive_duration, run_id, verify, whole,
 };
 
-/// Times each user goes through each test before measuring, unless something else is said.
+/// Warm-up iterations of each test per user by default.
 pub(crate) const WARMUP: u32 = 3;
 
-/// How servers are reached, timed and looked at: options of everything that measures.
+/// Options of all commands that measure: access to servers, clocks, and views inside.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct MeasuringOptions {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct MeasuringOptions {
 }
 
 impl MeasuringOptions {
-    /// The ways of a series or of a run to its servers.
+    /// Access to the servers of a series or a run.
     pub(crate) fn ways(&self, running: &RunningOptions) -> Result<RunWays, RunnerError> {
         Ok(RunWays {
             access: self.connect.request()?,
@@ -52,7 +52,7 @@ impl MeasuringOptions {
         })
     }
 
-    /// A series that is kept there, with what these options look at.
+    /// A series that is kept in `storage`, with these views inside.
     pub(crate) fn series<'a>(
         &self,
         ways: RunWays,
@@ -83,10 +83,11 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// How often tests are done, by how many users, and which are not.
+/// Number of iterations and users, and selection of tests.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct RoundsOptions {
-    /// Iterations of each test for each user [default: 10, or as in the suite; of a diagnosis, 100 for prestan]
+    /// Iterations of each test for each user [default: 10, or as in the suite; of a diagnosis, 100
+    /// for prestan]
     #[arg(short, long, value_name = "N", value_parser = whole(1_u32..))]
     pub(crate) requests: Option<u32>,
 
@@ -143,10 +144,11 @@ pub(crate) struct LoadOptions {
     #[command(flatten)]
     pub(crate) warmup: WarmupOptions,
 
-    /// Value of X-Prestan in requests [default: suite, number of the request, and name of the measure]
+    /// Value of X-Prestan in requests [default: suite, number of the request, and name of the
+    /// measure]
     ///
-    /// 2004: as printed in the paper (Xu 2004, section 5), '(null): 6 (put1K)' for example; only for the tests of
-    /// the suite prestan. Requests have no numbers then.
+    /// 2004: as printed in the paper (Xu 2004, section 5), '(null): 6 (put1K)' for example; only
+    /// for the tests of the suite prestan. Requests have no numbers then.
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) x_prestan: Option<XPrestanArg>,
 
@@ -162,7 +164,7 @@ pub(crate) enum XPrestanArg {
     Of2004,
 }
 
-/// Options of every run, whatever it does.
+/// Options of every run.
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunningOptions {
@@ -176,9 +178,10 @@ pub(crate) struct RunningOptions {
 
     /// Leave Nagle's algorithm on: an experiment (with --two-writes: Xu 2004, figure 1)
     ///
-    /// Prestan usually switches it off (TCP_NODELAY). With it, a small segment waits for the acknowledgement of the
-    /// one before it, which many systems delay by 40 ms. The wait is part of response times with --clock user; with
-    /// the kernel clock it precedes the moment at which the request has left, and is part of total times.
+    /// Prestan usually switches it off (TCP_NODELAY). With it, a small segment waits for the
+    /// acknowledgement of the one before it, which many systems delay by 40 ms. The wait is part of
+    /// response times with --clock user; with the kernel clock it precedes the moment at which the
+    /// request has left, and is part of total times.
     #[arg(long, help_heading = "Connection")]
     pub(crate) nagle: bool,
 
@@ -194,8 +197,8 @@ pub(crate) struct RunningOptions {
 
     /// Worker threads, among which the users are divided
     ///
-    /// One thread is enough for hundreds of users. Further threads take processor time from a server
-    /// on the same machine.
+    /// One thread is enough for hundreds of users. Further threads take processor time from a
+    /// server on the same machine.
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = whole(1..=256_u32))]
     pub(crate) threads: u32,
@@ -205,14 +208,15 @@ pub(crate) struct RunningOptions {
     pub(crate) run_id: Option<String>,
 }
 
-/// What reports call servers.
+/// Names of servers in reports.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct LabelOptions {
     /// Name of the server in reports, in place of its URL, addresses and Server header
     ///
-    /// For results of servers that are not to be named. May be repeated: one for each server of a comparison or
-    /// sweep, or for each run that `prestan report` shows, in their order. Records keep all; do not publish them.
+    /// For results of servers that are not to be named. May be repeated: one for each server of a
+    /// comparison or sweep, or for each run that `prestan report` shows, in their order. Records
+    /// keep all; do not publish them.
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub(crate) label: Vec<String>,
 }
@@ -228,31 +232,32 @@ pub(crate) struct SuiteOptions {
     pub(crate) writes: WritesOptions,
 }
 
-/// Whether what remains on the server may be sent.
+/// Permission of requests with lasting effects on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct WritesOptions {
     /// Allow requests whose effects on the server remain, or that change what is there
     ///
-    /// Of load and search, methods that do not only read, and PUT where a resource is replaced; of a suite as a load (--mix),
-    /// one that changes the server, in a collection of the run. Of a suite with `needs: cgi` and of a list of pages, POST.
+    /// Of load and search, methods that do not only read, and PUT where a resource is replaced; of
+    /// a suite as a load (--mix), one that changes the server, in a collection of the run. Of a
+    /// suite with `needs: cgi` and of a list of pages, POST.
     #[arg(long)]
     pub(crate) writes: bool,
 }
 
-/// What is compared with what was expected.
+/// Verification of responses.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct VerifyOptions {
-    /// How much of the responses is verified: full, first, head or none [default: as in the suite; first for
-    /// one request]
+    /// How much of the responses is verified: full, first, head or none [default: as in the suite;
+    /// first for one request]
     ///
-    /// full compares the whole body of every response, first that of the first response of each user; both
-    /// where the suite gives the content. head compares status, headers and length. With none every complete
-    /// response is the expected one.
+    /// full compares the whole body of every response, first that of the first response of each
+    /// user; both where the suite gives the content. head compares status, headers and length. With
+    /// none every complete response is the expected one.
     #[arg(long, value_name = "WHAT", value_parser = verify)]
     pub(crate) verify: Option<record::Verify>,
 }
 
-/// What precedes a measurement.
+/// Warm-up before a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct WarmupOptions {
     /// Iterations of each test or request for each user before measuring, not recorded
@@ -273,22 +278,26 @@ pub(crate) struct PipelineOptions {
 pub(crate) struct InsideOptions {
     /// Look inside of the server: processor time, waiting, system calls and bytes of each operation
     ///
-    /// For a server that runs on this machine: one that --server or --start starts, or one that --pid names. Figures are told for
-    /// rows that can be told apart: all of a single user; of several users, those of tests with one kind of request. Where
-    /// `prestan run` starts the server, times in its access log stand beside ours, too.
+    /// For a server that runs on this machine: one that --server or --start starts, or one that
+    /// --pid names. Figures are told for rows that can be told apart: all of a single user; of
+    /// several users, those of tests with one kind of request. Where `prestan run` starts the
+    /// server, times in its access log stand beside ours, too.
     #[arg(long)]
     pub(crate) inside: bool,
 
-    /// Look inside of this process, of all that it has started, and of its service or container; may be repeated
+    /// Look inside of this process, of all that it has started, and of its service or container;
+    /// may be repeated
     ///
-    /// Where several servers are measured that run already, once for each of their URLs, in the same order.
+    /// Where several servers are measured that run already, once for each of their URLs, in the
+    /// same order.
     #[arg(long, value_name = "PID", value_parser = whole(1_u32..))]
     pub(crate) pid: Vec<u32>,
 
     /// Do not trace the server to count its system calls
     ///
-    /// With --inside and --pid, a few operations of each row are repeated after the run while the server is traced (ptrace).
-    /// Attaching interrupts calls that wait: epoll_wait fails with EINTR, and a server that takes that for fatal ends.
+    /// With --inside and --pid, a few operations of each row are repeated after the run while the
+    /// server is traced (ptrace). Attaching interrupts calls that wait: epoll_wait fails with
+    /// EINTR, and a server that takes that for fatal ends.
     #[arg(long)]
     pub(crate) no_trace: bool,
 }
@@ -307,8 +316,9 @@ impl InsideOptions {
 pub(crate) struct FlameOptions {
     /// Draw a flame graph of the server for each row, on the page (--html); implies --inside
     ///
-    /// After the run, each test is repeated for a moment while the stacks of the server's threads are sampled
-    /// (perf_event_open). The report names the functions with the most samples, and JSON has all stacks.
+    /// After the run, each test is repeated for a moment while the stacks of the server's threads
+    /// are sampled (perf_event_open). The report names the functions with the most samples, and
+    /// JSON has all stacks.
     #[arg(long)]
     pub(crate) flame: bool,
 }

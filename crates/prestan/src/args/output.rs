@@ -1,5 +1,5 @@
-//! Where reports and answers go, in which formats, and what becomes of runs. The comments on fields are what `--help`
-//! prints.
+//! Formats and destinations of reports and results, and storage of runs. The comments on fields are
+//! the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use super::choices::{COLOR, INCONCLUSIVE, LAYOUT, choice};
 use super::{FigureOptions, constraint};
 use crate::exit::ExitStatus;
 
-/// Where an answer goes: the report of a run, or what several runs say.
+/// Formats and destinations of a result: of one run, or of several.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct AnswerOptions {
@@ -28,7 +28,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
-    /// Write the result as Markdown, for a pull request; - is standard output, instead of the report
+    /// Write the result as Markdown, for a pull request; - is standard output, instead of the
+    /// report
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
@@ -56,7 +57,7 @@ impl AnswerOptions {
     }
 }
 
-/// Where the report of a run goes, and what becomes of the run.
+/// Formats and destinations of the report of a run, and its storage.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
@@ -82,8 +83,8 @@ pub(crate) struct OutputOptions {
 
     /// Print the heads of all requests and responses to standard error, with redacted credentials
     ///
-    /// The values of --header are redacted, too. Printing slows the load generator down, so the report
-    /// has a warning.
+    /// The values of --header are redacted, too. Printing slows the load generator down, so the
+    /// report has a warning.
     #[arg(long)]
     pub(crate) debug: bool,
 }
@@ -93,7 +94,7 @@ impl OutputOptions {
         self.formats.request(&self.answer)
     }
 
-    /// What is shown while the run goes on.
+    /// Display while the run goes on.
     pub(crate) fn console(&self) -> ConsoleRequest {
         ConsoleRequest {
             talk: match (self.runs.quiet, self.verbose) {
@@ -106,7 +107,7 @@ impl OutputOptions {
     }
 }
 
-/// What becomes of runs.
+/// Storage of runs.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct RunsOptions {
@@ -121,7 +122,7 @@ pub(crate) struct RunsOptions {
 }
 
 impl RunsOptions {
-    /// Where the runs of a series are kept.
+    /// Storage of the runs of a series.
     pub(crate) fn storage(&self) -> RunStorage {
         RunStorage::Series(self.save.clone())
     }
@@ -133,21 +134,22 @@ impl RunsOptions {
 pub(crate) struct CaptureFileOptions {
     /// Record the packets between this machine and the server in this file (pcapng)
     ///
-    /// At most 1 GiB. It has whole packets, with what is secret in them, and needs root or CAP_NET_RAW. Where several runs
-    /// are made, each has a file of its own: x.pcapng becomes x-1.pcapng, x-2.pcapng and so on.
+    /// At most 1 GiB. It has whole packets, with what is secret in them, and needs root or
+    /// CAP_NET_RAW. Where several runs are made, each has a file of its own: x.pcapng becomes
+    /// x-1.pcapng, x-2.pcapng and so on.
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
 }
 
-/// What a run fails by.
+/// Condition that fails a run.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GateOptions {
     /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
     ///
-    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals, beside the constraints of the
-    /// suite: if they do not decide it, the result is inconclusive (status 3). 'p99(Get1K) > 50 ms' is about one row. Of
-    /// several runs, each is judged on its own.
+    /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals, beside
+    /// the constraints of the suite: if they do not decide it, the result is inconclusive (status
+    /// 3). 'p99(Get1K) > 50 ms' is about one row. Of several runs, each is judged on its own.
     #[arg(long, value_name = "CONSTRAINT", value_parser = constraint)]
     pub(crate) fail_if: Option<Constraint>,
 }
@@ -163,7 +165,7 @@ pub(crate) struct JunitOptions {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// Formats of the report of a run, beside those of all answers.
+/// Formats of the report of a run, beside those of all results.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FormatOptions {
@@ -174,7 +176,8 @@ pub(crate) struct FormatOptions {
     #[command(flatten)]
     pub(crate) cases: JunitOptions,
 
-    /// Write one CSV row per operation: all samples of the run; - is standard output, instead of the report
+    /// Write one CSV row per operation: all samples of the run; - is standard output, instead of
+    /// the report
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 
@@ -184,7 +187,7 @@ pub(crate) struct FormatOptions {
 }
 
 impl FormatOptions {
-    /// Of a report that goes there.
+    /// The report with these formats and destinations.
     pub(crate) fn request(&self, answer: &AnswerOptions) -> ReportRequest {
         ReportRequest {
             answer: answer.request(),

@@ -1,4 +1,4 @@
-//! Options of one request that is repeated. The comments on fields are what `--help` prints.
+//! Options of one repeated request. The comments on fields are the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use super::{VerifyOptions, WritesOptions, size};
 pub(crate) struct RequestOptions {
     /// Send the requests to the URLs in this file in turn, one per line; all must be on one server
     ///
-    /// A line may be a path, or a template like URL. Paths are relative to URL. Empty lines and lines
-    /// that begin with # are skipped. All URLs together have one row in the report.
+    /// A line may be a path, or a template like URL. Paths are relative to URL. Empty lines and
+    /// lines that begin with # are skipped. All URLs together have one row in the report.
     #[arg(long, value_name = "FILE", conflicts_with = "mix")]
     pub(crate) urls: Option<PathBuf>,
 
@@ -64,7 +64,7 @@ impl RequestOptions {
     }
 }
 
-/// Reads `200` or `2xx`.
+/// Parses `200` or `2xx`.
 fn status(text: &str) -> Result<suite::StatusTest, String> {
     let help = || "write a status (200) or a class of statuses (2xx)".to_owned();
     match text.strip_suffix("xx") {

@@ -1,4 +1,4 @@
-//! Servers that Prestan starts. The comments on fields are what `--help` prints.
+//! Servers that Prestan starts. The comments on fields are the texts of `--help`.
 
 use clap::Args;
 use record::HttpVersion;
@@ -31,8 +31,8 @@ pub(crate) struct ServerOptions {
 pub(crate) struct ServersOptions {
     /// Start this server (see `prestan servers`), measure it, stop it; once for each server
     ///
-    /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE, and
-    /// file.NAME=PATH for one of its configuration files. `prestan compare --server apache
+    /// Parameters follow the name, separated by commas: program=PATH, arg=ARGUMENT, env.NAME=VALUE,
+    /// and file.NAME=PATH for one of its configuration files. `prestan compare --server apache
     /// --server apache,program=/opt/httpd/bin/httpd` compares two builds.
     #[arg(long, value_name = "NAME", conflicts_with_all = connecting())]
     pub(crate) server: Vec<String>,
@@ -45,14 +45,15 @@ pub(crate) struct StartOptions {
     /// Start a server by this command, measure it, stop it
     ///
     /// A shell runs the command in the current directory; it must stay in the foreground and end on
-    /// SIGTERM. In the command, {{ port }} is a free port, {{ storage }} a new directory that is removed with the
-    /// server, and {{ dir }} the parent of that directory. The server is at http://127.0.0.1:{{ port }}/.
+    /// SIGTERM. In the command, {{ port }} is a free port, {{ storage }} a new directory that is
+    /// removed with the server, and {{ dir }} the parent of that directory. The server is at
+    /// http://127.0.0.1:{{ port }}/.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["server", "unix_socket"])]
     pub(crate) start: Option<String>,
 }
 
 impl StartOptions {
-    /// The server of the command, which is called so.
+    /// The server of the command, under this name.
     pub(crate) fn tested(
         &self,
         connect: &ConnectOptions,
@@ -63,16 +64,16 @@ impl StartOptions {
     }
 }
 
-/// Where a path on a server stands that is not started yet.
+/// URL of a server that is not started yet, for its paths.
 const NOT_STARTED: &str = "http://localhost";
 
 impl ServerOptions {
-    /// Whether a server is to be started.
+    /// True if a server is to be started.
     pub(crate) fn is_given(&self) -> bool {
         self.server.is_some() || self.start.start.is_some()
     }
 
-    /// The server that is to be started, if one is.
+    /// The server to start, if any.
     pub(crate) fn tested(
         &self,
         connect: &ConnectOptions,
@@ -83,7 +84,7 @@ impl ServerOptions {
         }
     }
 
-    /// The words of a request, `METHOD URL`; where the server is to be started, a path stands in place of the URL.
+    /// The words of a request, `METHOD URL`; if a server is to be started, a path replaces the URL.
     pub(crate) fn words(&self, mut words: Vec<String>) -> Result<Vec<String>, RunnerError> {
         if !self.is_given() {
             return Ok(words);
@@ -106,7 +107,7 @@ impl ServerOptions {
         Ok(words)
     }
 
-    /// The server to which requests for that target go: the one that is to be started, or that of the target.
+    /// The server of the requests for that target: the one to start, or that of the target.
     pub(crate) fn serving(
         &self,
         target: Target,
@@ -128,7 +129,8 @@ impl ServerOptions {
     }
 }
 
-/// A server that a command of that option starts, called so; where it serves, unless it is at a free port.
+/// A server started by the command of that option, under this name; with its URL, unless it is at a
+/// free port.
 pub(crate) fn of_command(
     option: &str,
     name: &str,

@@ -1,4 +1,5 @@
-//! Options of servers that are measured side by side. The comments on fields are what `--help` prints.
+//! Options of servers that are measured side by side. The comments on fields are the texts of
+//! `--help`.
 
 use clap::Args;
 use stats::{ComparedBy, ComparedTimes};
@@ -6,7 +7,8 @@ use stats::{ComparedBy, ComparedTimes};
 use super::choices::{TIMES, choice};
 use super::{LoadOptions, SuiteOptions, share};
 
-/// What servers do side by side, and how that is compared: options of a comparison and of a gallery.
+/// Options of a comparison and of a gallery: the runs of servers side by side, and their
+/// comparison.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Suite and duration")]
 pub(crate) struct SideOptions {
@@ -25,8 +27,8 @@ pub(crate) struct SideOptions {
 pub(crate) struct VerdictOptions {
     /// Largest difference that counts as the same
     ///
-    /// A test is the same if the 95 % intervals of the ratios of means and of medians both lie within
-    /// this difference. This is not corrected for the number of tests.
+    /// A test is the same if the 95 % intervals of the ratios of means and of medians both lie
+    /// within this difference. This is not corrected for the number of tests.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = share)]
     pub(crate) same_within: f64,
 

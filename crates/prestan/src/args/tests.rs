@@ -1,4 +1,4 @@
-//! Which command has which option, and that it says the same in all of them.
+//! Options have the same meaning in all commands, and a command lacks one only for a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use clap::{Arg, CommandFactory as _, Parser as _};
 
 use crate::command::Cli;
 
-/// The commands that measure no server by what their options say. All others have every option that not all of them have
-/// decided otherwise.
+/// Commands without options about measuring servers. All others have every option, except for
+/// documented reasons.
 const OTHERS: [&str; 12] = [
     "analyze",
     "capture",
@@ -24,10 +24,10 @@ const OTHERS: [&str; 12] = [
     "traffic",
 ];
 
-/// The line of 2004, which has no word for a command.
+/// The line of 2004, which has no sub-command.
 const LINE: &str = "2004";
 
-/// Options that are another thing in another command.
+/// Options with a different meaning in another command.
 const ANOTHER_THING: [&str; 8] = [
     "depth",
     "duration",
@@ -55,7 +55,8 @@ fn measuring() -> BTreeMap<String, Vec<Arg>> {
         .collect()
 }
 
-/// The options that not all of these commands have, each with those that do, as the documentation says.
+/// Options that only some of these commands have, with those that do, according to the
+/// documentation.
 fn decided(all: &BTreeMap<String, Vec<Arg>>) -> BTreeMap<String, BTreeSet<&str>> {
     let text = include_str!("../../../../docs/DECISIONS.md");
     let (_, table) = text

@@ -1,4 +1,4 @@
-//! `prestan analyze`: what a capture says about connections and requests, and why transfers were slow.
+//! `prestan analyze`: connections and requests of a capture, and the reasons of slow transfers.
 
 mod args;
 
@@ -10,8 +10,8 @@ use crate::exit::ExitStatus;
 pub(crate) use args::AnalyzeArgs;
 use terminal::output;
 
-/// Reads the capture and prints what it says. A file that is damaged behind its header fails, but what stands before
-/// the damage is printed.
+/// Analyses the capture and prints the results. A file that is damaged behind its header fails, but
+/// packets before the damage are analysed.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<ExitStatus, RunnerError> {
     let out = &args.output;
     output::check_documents(&[&out.json, &out.csv, &out.output], out.html.as_ref())?;

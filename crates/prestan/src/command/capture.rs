@@ -24,7 +24,7 @@ use crate::args::{positive_duration, size, whole};
 use crate::exit::ExitStatus;
 use crate::signals::{Signals, received};
 
-/// What is captured, and for how long.
+/// Selection and limits of a capture.
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArgs {
     /// File to write, in the format pcapng; it must not exist
@@ -63,17 +63,19 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) snap: Option<u64>,
 
-    /// Start the command in a network namespace of its own, with nothing but loopback, and capture there
+    /// Start the command in a network namespace of its own, with nothing but loopback, and capture
+    /// there
     ///
-    /// This needs no root where the system allows user namespaces. The namespace ends with the command.
+    /// This needs no root where the system allows user namespaces. The namespace ends with the
+    /// command.
     #[arg(long, requires = "command", conflicts_with = "interface")]
     pub(crate) isolated: bool,
 }
 
-/// How long a program may take to end after SIGTERM.
+/// Time limit for a program to end after SIGTERM.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether a program has ended.
+/// Interval between two checks for an ended program.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Records packets until a limit, Ctrl-C, or the end of a command.
@@ -102,7 +104,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
         Ok(child) => child.map(wait).transpose()?,
         Err(why) => {
             drop(recording);
-            // Nothing that was asked for is in it.
+            // It has none of the requested packets.
             let _ = fs::remove_file(&args.file);
             return Err(why);
         }
@@ -121,7 +123,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
     warn_of_lost(&summary);
     match ended {
         Some(_) if is_terminated() => Ok(ExitStatus::Interrupted),
-        // Of Ctrl-C, which it had, too.
+        // By Ctrl-C, which it received, too.
         Some(status) if received().is_some() && status.signal().is_some() => {
             Ok(ExitStatus::Interrupted)
         }
@@ -134,7 +136,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
     }
 }
 
-/// A network namespace with nothing but loopback, made without root where that is allowed.
+/// A network namespace with loopback only, made without root if that is allowed.
 fn own_namespace() -> Result<Namespace, RunnerError> {
     let local = |error: lab::LabError| RunnerError::Local(error.to_string());
     if !rustix::process::geteuid().is_root() {
@@ -168,7 +170,7 @@ fn options(args: &CaptureArgs) -> Result<RecordingOptions, RunnerError> {
     })
 }
 
-/// Starts the command, where there is one.
+/// Starts the command, if there is one.
 fn started(
     args: &CaptureArgs,
     namespace: Option<&Namespace>,
@@ -191,8 +193,8 @@ fn started(
     Ok(Some(child))
 }
 
-/// Waits for a program. Ctrl-C in a terminal is for the program, too, which then ends by itself. SIGTERM comes to this
-/// process alone: it is passed on, and a program that does not end is killed.
+/// Waits for a program. It receives Ctrl-C in a terminal, too, and ends by itself. SIGTERM is sent
+/// to this process only: it is passed on, and a program that does not end is killed.
 fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
     let mut asked: Option<Instant> = None;
     loop {
@@ -205,7 +207,7 @@ fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
             None if is_terminated() => {
                 asked = Some(Instant::now());
                 let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-                // It fails where the program has ended by now.
+                // Fails if the program has already ended.
                 let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
             }
             Some(asked) if asked.elapsed() > STOP_PATIENCE => {
@@ -217,7 +219,7 @@ fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
     }
 }
 
-/// Whether a signal came that a terminal does not send to the program, too.
+/// True if a signal arrived that a terminal does not send to the program as well.
 fn is_terminated() -> bool {
     received().is_some_and(|number| number != SignalKind::interrupt().as_raw_value())
 }

@@ -43,7 +43,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
     let mut place = access(&args.login, &args.connect)?.at(read_target(&args.url)?)?;
     let others = std::mem::take(&mut place.others);
     let mut ended = clean_one(args, &place);
-    // That one cannot be reached is no reason to leave the others alone.
+    // If one cannot be reached, the others are cleaned nevertheless.
     for endpoint in others {
         place.endpoint = endpoint;
         match (&ended, clean_one(args, &place)) {
@@ -57,7 +57,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
     ended
 }
 
-/// What is left on one server.
+/// Cleans one server.
 fn clean_one(args: &CleanArgs, place: &RunPlace) -> Result<ExitStatus, RunnerError> {
     let observer: Arc<dyn Observer> = if args.debug {
         Arc::new(HeadsOnly)

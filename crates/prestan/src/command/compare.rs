@@ -1,4 +1,4 @@
-//! `prestan compare`: servers side by side, or runs that were recorded before.
+//! `prestan compare`: servers side by side, or recorded runs.
 
 mod args;
 mod recorded;
@@ -51,11 +51,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
     let checked = |gate| gate::for_rows(gate, &comparisons, &params);
     let gate = match args.fail_if.as_ref().map(checked).transpose() {
-        // Of a part of the runs, a gate may be about nothing.
+        // In incomplete runs, a gate may be about missing rows.
         Err(_) if ended.is_some() => None,
         gate => gate?,
     };
-    // Where not all could be done, what was is told all the same.
+    // If the series is incomplete, print the results so far.
     let is_worth_it = ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some());
     let printed = is_worth_it.then(|| {
         let junit = args.cases.junit.as_deref();
@@ -73,7 +73,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     })
 }
 
-/// What to type to see again what was measured now.
+/// Prints the command that shows this comparison again.
 fn tell_name(servers: &[MeasuredServer]) {
     let first = servers.first().and_then(|server| server.runs.first());
     if let Some(run) = first {
@@ -88,7 +88,7 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     let suite = SideSuite::of(&args.side)?;
     let how = SideBySide {
         side: &args.side,
-        // A report without the commands does not tell which build is which.
+        // Without the commands, a report would not identify the builds.
         names: commands(args).map(|(a, b)| [a, b]),
         extent: match args.series.repeat {
             Some(runs) => Extent::Runs(runs),
@@ -145,9 +145,9 @@ fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
 
 /// A server and its runs.
 pub(crate) struct MeasuredServer {
-    /// In reports.
+    /// Name in reports.
     pub(crate) name: String,
-    /// What it is called instead of what its runs have.
+    /// Label in place of that of its runs.
     pub(crate) label: Option<String>,
     pub(crate) runs: Vec<KeptRun>,
 }
@@ -158,10 +158,10 @@ impl MeasuredServer {
     }
 }
 
-/// What is to be compared.
+/// Runs to compare.
 enum ComparedRuns<'a> {
     Recorded(Vec<&'a str>),
-    /// The runs of a comparison that was measured before.
+    /// The runs of a recorded comparison.
     Series(Vec<PathBuf>),
     Now,
 }
@@ -220,9 +220,9 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
     }
 }
 
-/// Recorded runs are as they are.
+/// Refuses options of measuring for recorded runs.
 fn refuse_measuring(args: &CompareArgs) -> Result<(), RunnerError> {
-    // What servers are called is no question of how they are measured.
+    // Labels apply to recorded runs, too.
     let mut how = args.how.clone();
     how.labels = defaults();
     let SideOptions { suite, load, .. } = &args.side;
@@ -293,7 +293,7 @@ pub(crate) fn compared(
     })
 }
 
-/// Names of servers; where one is given more than once, numbers tell them apart.
+/// Names of servers, with numbers for one that is given more than once.
 fn told_apart(servers: &[MeasuredServer]) -> Vec<String> {
     let name = |(place, server): (usize, &MeasuredServer)| {
         let same = |other: &&MeasuredServer| other.name == server.name;
@@ -315,7 +315,7 @@ fn print(
     (answer, junit): (&AnswerRequest, Option<&Path>),
 ) -> Result<(), RunnerError> {
     let is_drawn = answer.figures.any();
-    // A disk that was full may have kept no run; the comparison is there all the same.
+    // A full disk may have kept no run; the comparison is shown nevertheless.
     let undrawn = |why: RunnerError| {
         output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
         Vec::new()

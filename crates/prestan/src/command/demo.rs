@@ -74,7 +74,7 @@ fn slowdown(text: &str) -> Result<Slowdown, String> {
     })
 }
 
-/// The server works so long for each request.
+/// Longest work of the server for each request.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.
@@ -124,7 +124,7 @@ fn start(root: Root, port: u16, slow: Option<Slowdown>) -> Result<DemoServer, Ru
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     DemoServer::start_slowed(root, address, slow).map_err(|error| {
         let remedy = match error.kind() {
-            // Of its threads.
+            // Of threads.
             io::ErrorKind::WouldBlock => return RunnerError::no_thread(&error),
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => {
                 "; choose another --port, or leave it out for a free one"

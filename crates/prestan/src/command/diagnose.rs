@@ -1,4 +1,4 @@
-//! `prestan diagnose`: what should be fixed first, from recorded runs or from a server measured now.
+//! `prestan diagnose`: most important findings, from recorded runs or from a server measured now.
 
 mod now;
 
@@ -74,11 +74,11 @@ pub(crate) struct Measuring {
     #[command(flatten)]
     pub(crate) writes: WritesOptions,
 
-    /// Users of an additional short run, which finds requests that fail under load or whose throughput
-    /// does not scale; 1 disables it [default: 8]
+    /// Users of an additional short run, which finds requests that fail under load or whose
+    /// throughput does not scale; 1 disables it [default: 8]
     ///
-    /// By default this run sends no LOCK to a server given by URL, because concurrent LOCK requests can
-    /// damage the lock database of mod_dav_fs.
+    /// By default this run sends no LOCK to a server given by URL, because concurrent LOCK requests
+    /// can damage the lock database of mod_dav_fs.
     #[arg(long, value_name = "N", value_parser = whole(1..=1_000_u32))]
     pub(crate) load_users: Option<u32>,
 
@@ -86,7 +86,7 @@ pub(crate) struct Measuring {
     pub(crate) running: RunningOptions,
 }
 
-/// Measures, or reads, and says what is conspicuous.
+/// Measures, or reads, and prints findings.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
     output::check_answer(&answer, &[])?;
@@ -113,7 +113,7 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
     }
 }
 
-/// What the runs come to by the constraints of their suites, and by `--fail-if`.
+/// The result of the runs by the constraints of their suites, and by `--fail-if`.
 fn constrained(patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
     let runs = patients.iter().flat_map(|patient| &patient.kept);
     let points: Vec<RunAtPoint<'_>> = runs
@@ -125,15 +125,15 @@ fn constrained(patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
     by_constraints(&points)
 }
 
-/// The runs to look at.
+/// Runs to diagnose.
 struct Runs {
     /// Their directories.
     paths: Vec<PathBuf>,
-    /// Why these are not all that were to be made now.
+    /// The reason, if not all runs could be made.
     early_end: Option<EarlyEnd>,
 }
 
-/// Where nothing was found, rows that were left out for a warning are no good news.
+/// Without findings, a result with rows left out because of a warning is inconclusive.
 fn judge(all: &[Diagnosed]) -> Result<ExitStatus, RunnerError> {
     let is_silent = |of: &&Diagnosed| of.diagnosis.findings.is_empty();
     let silent = all.iter().filter(is_silent);
@@ -154,7 +154,7 @@ fn judge(all: &[Diagnosed]) -> Result<ExitStatus, RunnerError> {
     }
 }
 
-/// The runs to look at: recorded ones, or those that are made now.
+/// The runs to diagnose: recorded ones, or new ones.
 fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let subjects = &args.subjects;
     let is_run = |subject: &&String| state::is_run_or_no_url(subject);
@@ -186,12 +186,12 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     })
 }
 
-/// The last run, and those just before it on the same server: of other suites, and of the same diagnosis.
+/// The last run, and earlier ones on the same server: of other suites, and of the same diagnosis.
 fn latest() -> Result<Vec<PathBuf>, RunnerError> {
     let mut seen: Vec<PlanRecord> = Vec::new();
     let mut runs = Vec::new();
     for path in state::kept_runs()? {
-        // What cannot be read is an error of the last run, and of no other.
+        // An unreadable record is an error only if it is the last run.
         let plan = match rundir::open(&path) {
             Err(error) if runs.is_empty() => return Err(RunnerError::Usage(error.to_string())),
             Err(_) => break,
@@ -215,7 +215,7 @@ fn latest() -> Result<Vec<PathBuf>, RunnerError> {
     Ok(runs)
 }
 
-/// Reads a run, and what figures need where they show so many runs.
+/// Reads a run, and the data of figures that show `drawn` runs.
 fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), RunnerError> {
     let recorded = open(path)?;
     let measures = recorded.plan.measures.len();
@@ -231,15 +231,15 @@ fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), Runner
     Ok((material, kept))
 }
 
-/// A server, and all that is known of it.
+/// A server with its runs.
 #[derive(Default)]
 struct Patient {
     materials: Vec<Material>,
     kept: Vec<KeptRun>,
 }
 
-/// Puts together what is known of each server: runs at the same URL. A second run of a suite confirms what the
-/// first one shows, unless its parameters are others: then it stands for itself.
+/// Groups runs by server: those with the same URL. A second run of a suite confirms the first one,
+/// unless its parameters differ: then it is separate.
 fn patients(runs: Vec<(Material, KeptRun)>) -> Vec<Patient> {
     let mut patients: Vec<Patient> = Vec::new();
     for (material, kept) in runs {

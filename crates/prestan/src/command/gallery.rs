@@ -1,4 +1,4 @@
-//! `prestan gallery`: all servers that are installed, side by side, as a site.
+//! `prestan gallery`: all installed servers, side by side, as a site.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub(crate) struct GalleryArgs {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// Only these servers (see `prestan servers`); may be repeated [default: all installed ones that
-    /// require no password]
+    /// Only these servers (see `prestan servers`); may be repeated [default: all installed ones
+    /// that require no password]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) server: Vec<String>,
 
@@ -55,15 +55,15 @@ pub(crate) struct GalleryArgs {
     pub(crate) lab: LabOptions,
 }
 
-/// Servers that nothing can be shown of would be no gallery.
+/// Least number of servers.
 const LEAST: usize = 2;
-/// The page to begin with.
+/// First page.
 const INDEX: &str = "index.html";
-/// A directory with this file in it is an older gallery.
+/// File that marks a directory as a gallery.
 const MARK: &str = "assets/prestan.js";
 
-/// Measures the servers and writes the site. Where they cannot be measured to the end, it shows the runs that all of them
-/// have done.
+/// Measures the servers and writes the site. After an early end, it shows the runs that all of them
+/// have.
 pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     let recipes = chosen(&args.server)?;
     let is_new = check(&args.directory)?;
@@ -100,7 +100,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
             "prestan: the gallery that was in {place} stays as it was"
         ));
     } else if whole > 0 {
-        // Of the last runs, each server may have done something else.
+        // The last runs of the servers may have different tests.
         servers
             .iter_mut()
             .for_each(|server| server.runs.truncate(whole));
@@ -145,7 +145,8 @@ fn write_site(
     Ok(())
 }
 
-/// Whether no gallery is in the directory yet; refuses one with something else in it, before anything is measured.
+/// True if there is no gallery in the directory yet; refuses one with other content, before
+/// anything is measured.
 fn check(directory: &Path) -> Result<bool, RunnerError> {
     let failed = |error: std::io::Error| {
         let place = directory.display();
@@ -166,8 +167,8 @@ fn check(directory: &Path) -> Result<bool, RunnerError> {
     )))
 }
 
-/// The recipes of these names, or all that are installed and ask for no password. One that keeps
-/// properties in files comes first: the others are compared with it.
+/// The recipes of these names, or all installed ones without a password. One that keeps properties
+/// in files comes first: the others are compared with it.
 fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, RunnerError> {
     let is_chosen = |recipe: &&Recipe| match names {
         [] => recipe.auth == UrlScheme::None && recipe.installed().is_ok(),
@@ -190,7 +191,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, RunnerError> {
     Ok(chosen)
 }
 
-/// Runs by their names: where they are on this machine is nothing for a site.
+/// Names of runs in place of their directories on this machine.
 fn without_places(mut comparison: Comparisons) -> Comparisons {
     let versus = comparison.versus.iter_mut().map(|versus| &mut versus.runs);
     for path in versus.chain([&mut comparison.runs]).flatten() {
@@ -215,7 +216,7 @@ fn exhibit<'a>((recipe, kept): (&&'a Recipe, &'a KeptRun)) -> Exhibit<'a> {
     }
 }
 
-/// The command line, for whoever wants to do it again: what differs from the defaults, and nothing of
+/// The command line to repeat the gallery: options that differ from the defaults, and nothing about
 /// this machine.
 fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
     let SideOptions { verdicts, load, .. } = &args.side;
@@ -269,7 +270,7 @@ fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
     format!("prestan gallery DIR{}", given.collect::<String>())
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=:/%".contains(c);
     if word.chars().all(plain) {
@@ -279,7 +280,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Writes all files, and removes pages that an older gallery had and this one has not.
+/// Writes all files, and removes pages of an older gallery that this one does not have.
 fn write(directory: &Path, files: &[SiteFile]) -> Result<(), RunnerError> {
     let failed = |path: &Path, error: std::io::Error| {
         RunnerError::Local(format!("writing {} failed: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! What a run fails by, as the command line says it.
+//! Conditions of the command line that fail a run.
 
 use record::ConstraintSense;
 use runner::RunnerError;
@@ -8,8 +8,8 @@ use terminal::output::tell;
 
 use crate::args::GateOptions;
 
-/// Whether a report could be printed, or why its measurement ended early, which goes first; it is no result where something was
-/// to be judged.
+/// The result of printing a report; the reason of an early end has priority, and means no result if
+/// there was a condition.
 pub(crate) fn printed(
     printed: Result<(), RunnerError>,
     ended: Option<RunnerError>,
@@ -22,7 +22,7 @@ pub(crate) fn printed(
     Err(without_result(is_judged, why))
 }
 
-/// Why a measurement ended early; says that this is no result where something was to be judged.
+/// The reason of an early end; reports that a condition has no result.
 pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
     if is_judged {
         tell("prestan: --fail-if has no result, because the measurement ended early");
@@ -33,7 +33,7 @@ pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
 /// The name of a gate among the constraints of a run.
 pub(crate) const GATE: &str = "--fail-if";
 
-/// Adds what a run fails by to the constraints of its plan.
+/// Adds the condition to the constraints of a plan.
 pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), RunnerError> {
     if let Some(condition) = &gate.fail_if {
         let gate = constraint_for(GATE, condition, ConstraintSense::FailsIf, plan)?;

@@ -19,11 +19,12 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-/// Prints the page of the program, or writes it and one for each command and sub-command into a directory.
+/// Prints the page of the program, or writes it and one for each command and sub-command into a
+/// directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
-    // `help` has no page: it prints what the pages have.
+    // `help` has no page of its own.
     let mut program = Cli::command().disable_help_subcommand(true);
-    // So that sub-commands know what stands in front of them: `prestan run`, not `run`.
+    // Adds the parent commands to the names of sub-commands: `prestan run`, not `run`.
     program.build();
     let Some(directory) = directory else {
         print_text(&page(program.clone(), "prestan")?)?;
@@ -37,7 +38,7 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-/// A command and all below it, each with the title of its page.
+/// A command and all its sub-commands, each with the title of its page.
 fn pages(command: &Command) -> Vec<(String, Command)> {
     let title = command.get_display_name().unwrap_or(command.get_name());
     let own = (title.to_owned(), command.clone());

@@ -23,7 +23,7 @@ pub(crate) use args::{
 use terminal::document_file;
 use terminal::output::{check_place, print_described, print_named, print_text, tell};
 
-/// Runs this command, without the options of its lab, inside of that.
+/// Runs this command inside of its lab, without the options about the lab.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {
     program::run_inside(options, LabOptions::removed_from(env::args_os().skip(1)))
 }
@@ -97,7 +97,7 @@ fn of_link(args: &LabLinkArgs) -> LabSpec {
     }
 }
 
-/// Becomes root of a user namespace, where this is not root already. Before the first thread starts.
+/// Becomes root of a user namespace, unless this is root already. Before the first thread starts.
 fn become_root() -> Result<(), RunnerError> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
@@ -105,7 +105,7 @@ fn become_root() -> Result<(), RunnerError> {
     Ok(user_namespace::enter()?)
 }
 
-/// Warns if the forwarder did not pass packets on in time.
+/// Warns if the forwarder was late.
 fn warn_of_lateness(lab: &BuiltLab) {
     let Some(counters) = lab.forwarder_counters() else {
         return;

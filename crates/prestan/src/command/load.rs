@@ -1,4 +1,4 @@
-//! `prestan load`: one request, or a mix, over and over.
+//! `prestan load`: one repeated request, or a mix.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::exit::ExitStatus;
                             prestan load [OPTIONS] --urls <FILE> [METHOD] [URL]\n       \
                             prestan load [OPTIONS] --mix <SUITE> <URL>\n       \
                             prestan load [OPTIONS] --server <NAME> [PATH]",
-    // The letters that curl has for them. In the line of 2004, -d is the depth.
+    // As in curl. In the line of 2004, -d is the depth.
     mut_arg("body", |arg| arg.short('d')),
     mut_arg("header", |arg| arg.short('H')),
     mut_arg("insecure", |arg| arg.short('k')),
@@ -39,8 +39,9 @@ pub(crate) struct LoadArgs {
 
     /// Resource, or collection with --mix: [http[s]://]host[:port]/path[?query]
     ///
-    /// The path may be a template: 'file-{{ n % 1000 }}' is another file for each request of a user, with
-    /// the number of the request (n, from 1) and that of the user (user, from 0), + - * // % and ( ).
+    /// The path may be a template: 'file-{{ n % 1000 }}' is another file for each request of a
+    /// user, with the number of the request (n, from 1) and that of the user (user, from 0), + - *
+    /// // % and ( ).
     #[arg(value_name = "URL")]
     pub(crate) second: Option<String>,
 
@@ -69,7 +70,7 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// Method and URL, as far as they are given.
+    /// Method and URL, if given.
     pub(crate) fn words(&self) -> Vec<String> {
         let words = [&self.method, &self.first, &self.second];
         words.into_iter().flatten().cloned().collect()
@@ -102,29 +103,30 @@ pub(crate) struct PaceOptions {
     #[arg(long, value_name = "N", value_parser = whole(0_u32..))]
     pub(crate) max_waiting: Option<u32>,
 
-    /// Measure this number of requests, of all users together (-r and --requests of other commands are
-    /// iterations of each user)
+    /// Measure this number of requests, of all users together (-r and --requests of other commands
+    /// are iterations of each user)
     #[arg(short = 'n', long = "total", alias = "requests", short_alias = 'r', value_name = "N", value_parser = whole(1_u64..))]
     pub(crate) requests: Option<u64>,
 
     /// Length of the measurement window [default: 10s; 10m with --until; none with --total]
     ///
-    /// In a closed loop a run-in of a tenth of this time precedes the window, and users continue after
-    /// it, uncounted, until the last operation that counts has ended.
+    /// In a closed loop a run-in of a tenth of this time precedes the window, and users continue
+    /// after it, uncounted, until the last operation that counts has ended.
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub(crate) duration: Option<Duration>,
 
     /// End when the 95 % interval of a statistic is narrow enough: 'p99 ±5%', 'mean ±1%'
     ///
-    /// The statistic is that of response times, or in an open loop of latencies from schedule. The run
-    /// also ends when --total or --duration is reached.
+    /// The statistic is that of response times, or in an open loop of latencies from schedule. The
+    /// run also ends when --total or --duration is reached.
     #[arg(long, value_name = "GOAL")]
     pub(crate) until: Option<stats::Until>,
 
     /// End the load when more than this number or share of operations has failed: 100, 5%, or none
     /// [default: when all of the first 1000 operations, or all in 5 s, have failed]
     ///
-    /// Shares apply from 100 operations on. The results until then are reported, with exit status 1.
+    /// Shares apply from 100 operations on. The results until then are reported, with exit status
+    /// 1.
     #[arg(long, value_name = "N|P%|none")]
     pub(crate) max_failures: Option<MaxFailures>,
 
@@ -175,7 +177,7 @@ impl PaceOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<record::Stage>);
 
-/// Reads `100/s@30s,500/s@1m`.
+/// Parses `100/s@30s,500/s@1m`.
 fn stages(text: &str) -> Result<Stages, String> {
     let stage = |part: &str| {
         let help = || format!("`{part}` is not a stage; write RATE/s@TIME, 100/s@30s for example");
@@ -190,7 +192,7 @@ fn stages(text: &str) -> Result<Stages, String> {
     stages.map(Stages)
 }
 
-/// Drives the request.
+/// Sends the requests.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
     let words = args.server.words(args.words())?;

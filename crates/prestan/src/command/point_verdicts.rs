@@ -1,4 +1,5 @@
-//! What the runs of a series come to by their constraints: at which points one failed, or is not decided.
+//! The result of the runs of a series by their constraints: points at which one failed, or is not
+//! decided.
 
 use runner::RunnerError;
 use stats::{Conclusion, Summary};
@@ -7,14 +8,14 @@ use super::gates::GATE;
 use crate::exit::ExitStatus;
 use terminal::output::tell;
 
-/// A run of a series, and the point at which it was made, in words.
+/// A run of a series, and the name of its point.
 pub(crate) struct RunAtPoint<'r> {
     pub(crate) point: String,
     pub(crate) summary: &'r Summary,
 }
 
-/// How a series ends by the constraints of its runs, what they fail by (`--fail-if`) included; tells which
-/// failed where. Rows do not count.
+/// The result of a series by the constraints of its runs, including `--fail-if`; prints failed
+/// constraints and their points. Rows do not count.
 pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, RunnerError> {
     let failed = ended_so(runs, Conclusion::Fail);
     if !failed.is_empty() {
@@ -34,7 +35,8 @@ pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Runn
     ))
 }
 
-/// The constraints that have this verdict in a run, and the points of these runs. Both in the order of the runs.
+/// The constraints with this verdict in a run, and the points of these runs, both in the order of
+/// the runs.
 fn ended_so(runs: &[RunAtPoint<'_>], wanted: Conclusion) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
     for own in runs.iter().flat_map(|run| &run.summary.constraints) {

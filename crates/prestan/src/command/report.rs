@@ -29,7 +29,8 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
 
-    /// Judge the run by the constraints of this file instead of its own: a suite, or `constraints:` alone
+    /// Judge the run by the constraints of this file instead of its own: a suite, or `constraints:`
+    /// alone
     ///
     /// The exit status is then that of the verdict: 0, 1 (fail) or 3 (inconclusive).
     #[arg(long, value_name = "FILE")]
@@ -99,7 +100,7 @@ fn one(args: &ReportArgs, request: &ReportRequest) -> Result<ExitStatus, RunnerE
     }
 }
 
-/// What a recorded run is judged by in place of its own constraints, if it is judged again.
+/// Constraints in place of those of a recorded run, if it is judged again.
 fn constraints(
     args: &ReportArgs,
     run: &Path,
@@ -134,7 +135,7 @@ fn constraints_of(file: &Path, plan: &PlanRecord) -> Result<Vec<ConstraintRecord
     constraints.map_err(|error| RunnerError::Usage(error.to_string()))
 }
 
-/// What went on beside a run that is kept there.
+/// Loads beside a kept run.
 fn loads_beside(
     kept: &KeptRun,
     path: &Path,
@@ -207,13 +208,13 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
     Ok(ExitStatus::Done)
 }
 
-/// What is conspicuous in each of the runs that are shown together.
+/// Findings in each of the runs that are shown together.
 pub(crate) fn diagnosed(kept: &[KeptRun]) -> Vec<Diagnosed> {
     let diagnosed = kept.iter().filter_map(|kept| kept.diagnosed.clone());
     diagnosed.collect()
 }
 
-/// All others beside the first, where they did the same.
+/// Comparison of all others with the first, if their tests are the same.
 fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
     let (a, others) = kept.split_first()?;
     let by = defaults::<VerdictOptions>().by();

@@ -1,4 +1,4 @@
-//! `prestan URL` and `prestan run`: plan, measure, keep, report.
+//! `prestan URL` and `prestan run`: plan, measure, save, report.
 
 mod args;
 
@@ -77,14 +77,14 @@ pub(crate) fn overrides(load: &LoadOptions, writes: WritesOptions) -> Overrides 
     }
 }
 
-/// What is to be done, made sense of before anything is begun.
+/// A task checked and resolved before anything begins.
 pub(crate) struct SuiteTask<'a> {
     suite: SuiteText,
     plan: Plan,
     overrides: Overrides,
     load: &'a LoadOptions,
     output: &'a OutputOptions,
-    /// What goes on beside it.
+    /// Loads beside it.
     beside: Vec<BesideTask>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> SuiteTask<'a> {
 }
 
 impl SuiteTask<'_> {
-    /// Has all tests at work at the same time: the first is measured, the others are loads beside it.
+    /// Executes all tests at the same time: the first is measured, the others are loads beside it.
     fn compete(&mut self, suite: &str) -> Result<(), RunnerError> {
         let [first, _, ..] = &self.plan.tests[..] else {
             return Err(RunnerError::Usage(format!(
@@ -119,7 +119,7 @@ impl SuiteTask<'_> {
             )));
         };
         let users = self.load.rounds.users();
-        // The names are those that --skip has left.
+        // The names are those after --skip.
         self.overrides.selection = Selection::default();
         let competing = BesideTask::competing(suite, &self.plan, users, &self.overrides)?;
         self.overrides.selection.only = vec![first.name.clone()];
@@ -129,7 +129,7 @@ impl SuiteTask<'_> {
     }
 }
 
-/// Runs a suite on a server, keeps the run, prints the report.
+/// Runs a suite on a server, saves the run, prints the report.
 pub(crate) fn measure(
     task: SuiteTask<'_>,
     server: TestedServer,

@@ -1,4 +1,4 @@
-//! `prestan runs`: what is recorded, and what becomes of it.
+//! `prestan runs`: lists, shows, renames and removes recorded runs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub(crate) enum RunsAction {
     },
     /// Remove old runs that exceed any of the limits
     ///
-    /// A series (a comparison, a sweep) is kept or removed as a whole, and counts as one run. Runs that were
-    /// given a name, by `prestan runs name` or --run-id, are neither counted nor removed.
+    /// A series (a comparison, a sweep) is kept or removed as a whole, and counts as one run. Runs
+    /// that were given a name, by `prestan runs name` or --run-id, are neither counted nor removed.
     Prune(PruneArgs),
 }
 
@@ -168,7 +168,7 @@ fn print(
     output::print_documents(json.map(|path| (path, report::runs_json(runs))), text)
 }
 
-/// Removes runs, or lists which ones would be removed.
+/// Removes runs, or lists those that would be removed.
 fn remove(
     groups: Vec<ListedGroup>,
     dry_run: bool,

@@ -72,10 +72,10 @@ pub(crate) struct SearchOptions {
 
     /// Condition that must hold in at least 9 of 10 trials: 'p99 < 50 ms and failures == 0'
     ///
-    /// In the language of constraints (docs/SUITES.md): mean, p50, p99, p99.9, max, failures, failure_rate,
-    /// rate and others, of each row, or of one: p99(Get1K). Times and shares have units: 50 ms, 1 %. With
-    /// --find rate, times are latencies from schedule. A trial holds as it was measured, without
-    /// intervals. A search usually makes 40 to 80 trials, and at most 150.
+    /// In the language of constraints (docs/SUITES.md): mean, p50, p99, p99.9, max, failures,
+    /// failure_rate, rate and others, of each row, or of one: p99(Get1K). Times and shares have
+    /// units: 50 ms, 1 %. With --find rate, times are latencies from schedule. A trial holds as it
+    /// was measured, without intervals. A search usually makes 40 to 80 trials, and at most 150.
     #[arg(long = "while", value_name = "CONSTRAINT", value_parser = constraint)]
     pub(crate) condition: Constraint,
 
@@ -102,13 +102,12 @@ pub(crate) struct SearchOptions {
     pub(crate) running: RunningOptions,
 }
 
-/// Greatest loads that are tried, unless something else is said.
+/// Largest number of users by default.
 const MOST_USERS: f64 = 4096.0;
 const MOST_RATE: f64 = 1e6;
-/// Rate that is begun with.
+/// First rate by default.
 const FIRST_RATE: f64 = 10.0;
-/// Requests that a trial has to have, on average: at random moments there may be none in a trial of
-/// few.
+/// Least mean number of requests of a trial: with random arrivals, a trial of few may have none.
 const REQUESTS_AT_LEAST: f64 = 10.0;
 
 /// Tries loads until the largest is found.
@@ -133,7 +132,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
             ));
         }
     }
-    // A suite of its own may have constraints, on whole runs: a trial is judged by the condition.
+    // A suite may have constraints on whole runs: a trial is judged by the condition only.
     sending.plan.constraints = vec![constraint_for(
         "--while",
         &args.search.condition,
@@ -150,7 +149,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     made(args, (sending, search), &answer)
 }
 
-/// Makes the trials, and says what they found.
+/// Makes the trials, and prints the result.
 fn made(
     args: &SearchArgs,
     (sending, search): (LoadWorkload, Search),
@@ -207,7 +206,8 @@ fn made(
     Ok(ExitStatus::Done)
 }
 
-/// Why there are no more trials. Where this machine has no room for the load `under_way`, the limit is its own.
+/// The reason of the end of the trials. If this machine cannot create the load `under_way`, the
+/// limit is that of the machine.
 fn not_tried(end: SeriesEnd, under_way: Option<String>) -> RunnerError {
     match (end.why, under_way) {
         (RunnerError::Resources(why), Some(load)) if end.has_begun => RunnerError::Inconclusive(
@@ -217,7 +217,7 @@ fn not_tried(end: SeriesEnd, under_way: Option<String>) -> RunnerError {
     }
 }
 
-/// What these trials say, but for the question.
+/// Result of these trials, without the condition.
 pub(super) fn found(
     find: Find,
     target: String,
@@ -286,7 +286,7 @@ fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
     }
 }
 
-/// Where more load begins to cost more than it brings.
+/// The load from which more load costs more than it brings.
 fn knee(made: &[Tried]) -> Option<OfferedLoad> {
     let trial = |tried: &Tried| {
         Some(Trial {
@@ -298,7 +298,7 @@ fn knee(made: &[Tried]) -> Option<OfferedLoad> {
     stats::knee(&made.iter().filter_map(trial).collect::<Vec<_>>())
 }
 
-/// What trials are of.
+/// Unit that trials count.
 fn counted(ran: &[&KeptRun]) -> CountedUnit {
     if ran.iter().any(|ran| ran.summary.pages.is_some()) {
         CountedUnit::Pages

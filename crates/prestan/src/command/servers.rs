@@ -1,4 +1,4 @@
-//! `prestan servers`: what `--server` can start.
+//! `prestan servers`: servers for `--server`.
 
 use clap::Args;
 use runner::RunnerError;

@@ -1,4 +1,4 @@
-//! A run on its own: it is made, and its report is printed.
+//! A single run and its report.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use terminal::output::{self, ReportRequest};
 use terminal::sample_log;
 use terminal::watch::Console;
 
-/// A run that stands for itself.
+/// A single run.
 pub(crate) struct SingleRun<'a> {
     pub(crate) server: TestedServer,
     pub(crate) ways: RunWays,
@@ -37,7 +37,7 @@ pub(crate) struct SingleRun<'a> {
     pub(crate) flames: bool,
 }
 
-/// Makes the run, keeps it, prints its report.
+/// Makes the run, saves it, prints its report.
 pub(crate) fn single(
     run: SingleRun<'_>,
     output: &OutputOptions,
@@ -95,7 +95,7 @@ pub(crate) fn single(
     Err(without_result(is_judged, gone))
 }
 
-/// Shows a run on its own.
+/// Displays a single run.
 struct SingleConsole<'a>(&'a OutputOptions);
 
 impl SeriesConsole for SingleConsole<'_> {
@@ -139,8 +139,8 @@ impl SeriesConsole for SingleConsole<'_> {
     }
 }
 
-/// Prints the report of a run on its own. The reason of a run that did not go through goes before that of
-/// one that is not saved, and both are told.
+/// Prints the report of a single run. The reason of a failed run has priority over that of one that
+/// is not saved; both are printed.
 fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus, RunnerError> {
     let CompletedRun {
         finished,
@@ -210,10 +210,10 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
     let cut = cut_short(&summary.complete, &run.plan.suite.name, path.as_deref());
     let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
     output::print(shown, diagnosed, &loads, request, path)?;
-    // The last that went wrong is the answer, and of the others it is told as well.
+    // The last failure is the result; the others are printed as well.
     let own = [logged.err(), saved.err(), cut];
     let mut failures: Vec<RunnerError> = own.into_iter().flatten().collect();
-    // What the run itself came to goes before what became of a load.
+    // The result of the run itself has priority over that of a load.
     failures.splice(0..0, broken_off.drain(..));
     let Some(last) = failures.pop() else {
         let of_beside = beside.iter().map(|(_, load)| &load.summary);
@@ -223,7 +223,7 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
     Err(last)
 }
 
-/// What was measured beside a run, and why some of these loads did not go on to their end.
+/// Results of the loads beside a run, and the reasons why some of them ended early.
 fn measured_beside(
     ended: Vec<(String, Result<KeptRun, IncompleteRun>)>,
 ) -> (Vec<(String, KeptRun)>, Vec<RunnerError>) {
@@ -244,7 +244,7 @@ fn measured_beside(
     (measured, broken_off)
 }
 
-/// Without samples there is nothing for `--log`.
+/// Without samples, `--log` writes nothing.
 fn not_logged(log: Option<&Path>) -> Result<(), RunnerError> {
     log.map_or(Ok(()), |file| {
         Err(RunnerError::Local(format!(
@@ -254,7 +254,7 @@ fn not_logged(log: Option<&Path>) -> Result<(), RunnerError> {
     })
 }
 
-/// What figures need; without it they show less, which is said.
+/// Data of figures; without it, figures show less, with a warning.
 fn draw(recorded: &Recorded) -> Option<Drawn> {
     let rows = recorded.plan.measures.len();
     drawn(std::slice::from_ref(recorded), rows)

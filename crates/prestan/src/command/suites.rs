@@ -1,4 +1,4 @@
-//! `prestan suites`: what is built in, and whether a file is right.
+//! `prestan suites`: lists built-in suites, and checks files.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-/// Writes a file with its expressions in their usual form.
+/// Formats the expressions of a file.
 fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
     let name = file.display().to_string();
     let text = text_file::read(file)
@@ -119,7 +119,7 @@ fn check(file: &str) -> Result<String, RunnerError> {
     ))
 }
 
-/// What `load --mix` and its like can do with it.
+/// Description of the suite as a load (`load --mix`).
 fn as_load(plan: &Plan) -> String {
     let operations = plan.operations();
     let steps = operations

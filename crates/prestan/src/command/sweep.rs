@@ -1,4 +1,4 @@
-//! `prestan sweep`: the same suite with other parameters, and how times grow.
+//! `prestan sweep`: the same suite with other parameters, and the growth of times.
 
 mod args;
 
@@ -28,14 +28,14 @@ use runner::suite_text::SuiteText;
 use terminal::output::{self, AnswerRequest, tell};
 use terminal::progress::{SeriesPace, SeriesProgress};
 
-/// Parameters that are not the suite's: how many users there are, and how many requests a second.
+/// Parameters of sweeps that are not the suite's: number of users, and requests per second.
 const USERS: &str = "users";
 const RATE: &str = "rate";
-/// Greatest values of these.
+/// Largest values of these.
 const MOST_USERS: f64 = 100_000.0;
 const MOST_RATE: f64 = 1e7;
 
-/// Measures at all points, and says how times grow.
+/// Measures at all points, and prints the growth of times.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
     output::check_answer(&answer, &[])?;
@@ -75,7 +75,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         }
     });
     drop(runner);
-    // That a run could not be made is no failure yet where something can be said already.
+    // A failed run is no failure of the sweep if there are enough results.
     let is_enough = done.len() >= 2 * slots.len() / args.plan.repeat as usize;
     let ended = ended.map(|end| end.why);
     if !is_enough && let Some(why) = ended {
@@ -126,7 +126,7 @@ fn at_points<'r>(done: &Done<'r>, points: &[Levels], result: &Sweep) -> Vec<RunA
     runs.into_iter().map(at_point).collect()
 }
 
-/// Whether it says something of the servers.
+/// The result for the servers.
 fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
@@ -140,7 +140,7 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
         ));
         return Ok(ExitStatus::TestFailed);
     }
-    // A law needs each of its points.
+    // A law needs all of its points.
     let without = points().filter(|point| point.runs > 0 && point.disqualified == point.runs);
     match without.count() {
         0 => Ok(ExitStatus::Done),
@@ -154,7 +154,7 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     }
 }
 
-/// In how many runs a row is disqualified, and the most frequent reason.
+/// Number of runs with a disqualified row, and the most frequent reason.
 fn disqualified(done: &Done<'_>) -> Option<String> {
     let mut reasons: BTreeMap<WarningKind, (usize, String)> = BTreeMap::new();
     let mut runs = 0;
@@ -179,7 +179,7 @@ fn disqualified(done: &Done<'_>) -> Option<String> {
     ))
 }
 
-/// Refuses what makes no sense, before a server is started for it.
+/// Refuses invalid options, before a server is started.
 fn check(args: &SweepArgs) -> Result<(), RunnerError> {
     let vary = &args.plan.vary;
     let usage = |text: String| Err(RunnerError::Usage(text));
@@ -293,7 +293,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     ));
 }
 
-/// How the runs at a point are driven, at that rate.
+/// Driver of the runs at a point, at that rate.
 fn drive(args: &SweepArgs, rate: Option<f64>) -> Drive {
     let warmup = args.load.warmup.warmup;
     if !args.plan.mix {
@@ -313,7 +313,7 @@ fn drive(args: &SweepArgs, rate: Option<f64>) -> Drive {
     })
 }
 
-/// Runs that went through, and where.
+/// Runs that ended normally, and their slots.
 type Done<'r> = Vec<(SweepSlot, &'r KeptRun)>;
 
 fn result(

@@ -55,7 +55,8 @@ fn check(path: &Path) -> Result<String, RunnerError> {
     Ok(text)
 }
 
-/// A note on congestion control that flows are to have and this machine has not. Their source may be another one.
+/// A note on congestion controls of flows that this machine does not have. Their source may be
+/// another one.
 fn absent_congestion(flows: &[PlannedFlow]) -> String {
     let Ok(known) = lab::congestion_controls() else {
         return String::new();
@@ -85,7 +86,7 @@ fn total(components: &[BackgroundComponent]) -> String {
     })
 }
 
-/// Other programs of a load, which start where it is sent.
+/// Programs of a load, which start at its source.
 fn and_generators(count: usize) -> String {
     match count {
         0 => String::new(),

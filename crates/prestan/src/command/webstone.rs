@@ -26,9 +26,9 @@ use wire::target::Target;
 
 use curve::ChildrenCurve;
 
-/// The mix that is meant where none is named.
+/// Default mix.
 const USUAL_MIX: &str = "general";
-/// How long is measured, unless something else is said.
+/// Duration of the measurement by default.
 const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
@@ -122,16 +122,16 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
     curve::curve(curve, task)
 }
 
-/// How many children, and how much each of them does where that is not left to the clock.
+/// Numbers of children, and the work of each of them without a time.
 struct Loads<'a> {
     children: &'a [u32],
     pages_of_each: Option<u64>,
-    /// What each child does, but for how many pages.
+    /// Work of each child, except the number of pages.
     load: LoadDrive,
 }
 
 impl Loads<'_> {
-    /// What so many of them do.
+    /// Driver of `children` children.
     fn drive(&self, children: u32) -> Drive {
         let pages = self.pages_of_each;
         Drive::Load(LoadDrive {
@@ -141,10 +141,10 @@ impl Loads<'_> {
     }
 }
 
-/// What is to be fetched, and from where.
+/// Pages to fetch, and their server.
 struct PageWorkload {
     list: FileList,
-    /// One line about it.
+    /// Title in one line.
     title: String,
     urls: Vec<String>,
 }
@@ -173,7 +173,7 @@ impl PageWorkload {
     }
 }
 
-/// A mix of that name, or else a file.
+/// A mix of that name, or a file.
 fn find(name: &str) -> Result<(FileList, String), RunnerError> {
     if let Some(mix) = Mix::find(name) {
         return Ok((mix.list(), mix.title.to_owned()));
@@ -216,7 +216,7 @@ fn check(args: &WebstoneArgs, urls: &[String]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// What each child does.
+/// Work of each child.
 fn load(options: &ChildrenOptions) -> LoadDrive {
     LoadDrive {
         duration: match options.repeat {

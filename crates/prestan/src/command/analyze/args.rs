@@ -1,4 +1,4 @@
-//! The command line of `prestan analyze`. The comments on its fields are what `--help` prints.
+//! The command line of `prestan analyze`. The comments on fields are the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::args::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Capture file of any program, pcap or pcapng; - is standard input [default: the packets in the
-    /// record of --run]
+    /// Capture file of any program, pcap or pcapng; - is standard input [default: the packets in
+    /// the record of --run]
     #[arg(value_name = "FILE", required_unless_present = "run")]
     pub(crate) file: Option<PathBuf>,
 
@@ -29,8 +29,9 @@ pub(crate) struct AnalyzeArgs {
     /// Retransmission timeouts that other settings would have had
     ///
     /// Without a value: the study of Loukili (2012), nine pairs of weights with one, some and all
-    /// round trips of each window. With a value, one setting: alpha=1/8,beta=1/4,k=4,g=250us,min=0.2
-    /// (what is left out is as in RFC 6298, without a minimum).
+    /// round trips of each window. With a value, one setting:
+    /// alpha=1/8,beta=1/4,k=4,g=250us,min=0.2 (what is left out is as in RFC 6298, without a
+    /// minimum).
     #[arg(long, value_name = "SETTING", num_args = 0..=1, require_equals = true,
           default_missing_value = "W1-W9", value_parser = formula)]
     pub(crate) rto: Option<FormulaName>,
@@ -45,7 +46,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) output: AnalysisOutput,
 }
 
-/// Where the analysis goes.
+/// Formats and destinations of the analysis.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct AnalysisOutput {
@@ -61,8 +62,8 @@ pub(crate) struct AnalysisOutput {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write a page with time-sequence graphs, round trips, throughput and flight size; for DIR/, with style and script
-    /// beside it
+    /// Write a page with time-sequence graphs, round trips, throughput and flight size; for DIR/,
+    /// with style and script beside it
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PagePlace>,
 
@@ -71,7 +72,7 @@ pub(crate) struct AnalysisOutput {
     pub(crate) color: ColorChoice,
 }
 
-/// Reads `W1-W9`, or `alpha=1/8,beta=1/4,k=4,g=250us,min=0.2`.
+/// Parses `W1-W9`, or `alpha=1/8,beta=1/4,k=4,g=250us,min=0.2`.
 fn formula(text: &str) -> Result<FormulaName, String> {
     if text == "W1-W9" {
         return Ok(FormulaName::Paper);

@@ -1,4 +1,4 @@
-//! The command line of `prestan compare`. The comments on its fields are what `--help` prints.
+//! The command line of `prestan compare`. The comments on fields are the texts of `--help`.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::args::{
                             prestan compare [OPTIONS] --start-a <A> --start-b <B> [URL]\n       \
                             prestan compare [OPTIONS] <COMPARISON>")]
 pub(crate) struct CompareArgs {
-    /// URLs of servers to measure, or recorded runs: DIR, or DIR,DIR,... of one server; the name of a
-    /// comparison alone shows it again
+    /// URLs of servers to measure, or recorded runs: DIR, or DIR,DIR,... of one server; the name of
+    /// a comparison alone shows it again
     #[arg(value_name = "A B")]
     pub(crate) sides: Vec<String>,
 
@@ -28,8 +28,8 @@ pub(crate) struct CompareArgs {
     ///
     /// A shell runs the command in the current directory; it must stay in the foreground and end on
     /// SIGTERM. In the command and in the URLs, {{ port }} is a free port, {{ storage }} a new
-    /// directory that is removed with the server, and {{ dir }} the parent of that directory. Without
-    /// URLs, A and B are http://127.0.0.1:{{ port }}/.
+    /// directory that is removed with the server, and {{ dir }} the parent of that directory.
+    /// Without URLs, A and B are http://127.0.0.1:{{ port }}/.
     #[arg(
         long,
         value_name = "COMMAND",
@@ -55,10 +55,11 @@ pub(crate) struct CompareArgs {
 
     /// Exit with status 1 if this is true of any test: slower, 'slower > 5 % or inconclusive'
     ///
-    /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time), broken,
-    /// repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5 %'. With --inside also cpu (the
-    /// share by which B uses more processor time) and system calls on the storage, by how many B makes more: 'cpu > 2% or
-    /// fsync > 0'. Tests that fail more often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
+    /// In the language of constraints (docs/SUITES.md), with slower and faster (shares of time),
+    /// broken, repaired, lost, gained and inconclusive, of each test, or of one: 'slower(Get1K) > 5
+    /// %'. With --inside also cpu (the share by which B uses more processor time) and system calls
+    /// on the storage, by how many B makes more: 'cpu > 2% or fsync > 0'. Tests that fail more
+    /// often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
     /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
     /// undecided; with 'slower > 5 %, undecided' these fail it as well.
     #[arg(long, value_name = "CONDITION", value_parser = gate, help_heading = "Verdicts")]
@@ -99,7 +100,8 @@ pub(crate) struct SeriesOptions {
     pub(crate) repeat: Option<u32>,
 }
 
-/// Reads a condition, with `, undecided` or without; its names are checked when the rows are known.
+/// Parses a condition, with or without `, undecided`; its names are checked when the rows are
+/// known.
 fn gate(text: &str) -> Result<Gate, String> {
     let (condition, undecided) = match text.rsplit_once(',') {
         Some((condition, end)) if end.trim() == "undecided" => (condition, true),

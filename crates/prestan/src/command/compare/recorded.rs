@@ -1,4 +1,4 @@
-//! Recorded runs: reading them, and measuring a server as they were measured.
+//! Recorded runs: reading them, and commands that measure a server like them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use suite::Overrides;
 use super::MeasuredServer;
 use runner::kept::{KeptRun, RecordReading};
 
-/// Whether this names recorded runs.
+/// True for names of recorded runs.
 pub(super) fn is_recorded(side: &str) -> bool {
     side.split(',').next().is_some_and(state::is_run_or_no_url)
 }
@@ -27,7 +27,7 @@ fn find(side: &str) -> Result<PathBuf, RunnerError> {
     state::find_run(side.split(',').next().map(Path::new))
 }
 
-/// The runs of the recorded comparison of this name, or of the only one whose name begins so.
+/// The runs of the recorded comparison of this name, or of the only one whose name begins with it.
 pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, RunnerError> {
     if state::find_run(Some(Path::new(name))).is_ok() {
         return Ok(None);
@@ -53,8 +53,8 @@ fn place_of(run: &str) -> Option<(char, u32)> {
     Some((letter, end[1..].parse().ok()?))
 }
 
-/// Reads the runs of a comparison. As when it was measured, a block counts if it has a complete run of
-/// each server.
+/// Reads the runs of a comparison. As when it was measured, a block counts if it has a complete run
+/// of each server.
 pub(super) fn read_series(
     paths: &[PathBuf],
     labels: &[String],
@@ -137,7 +137,7 @@ fn name(side: &str) -> String {
     }
 }
 
-/// Why recorded runs and a server that is measured now are not compared, and what to type.
+/// The error about recorded runs and a server to measure, with the commands to use instead.
 pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> RunnerError {
     let of_kind = |wanted: bool| sides.iter().find(|side| is_recorded(side) == wanted);
     let recorded = of_kind(true).copied().unwrap_or_default();
@@ -161,8 +161,8 @@ pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> RunnerError {
     ))
 }
 
-/// The suite and the options of `prestan run` that do what this recorded run did; `None` for a run
-/// of another command.
+/// The suite and the options of `prestan run` that repeat this recorded run; `None` for a run of
+/// another command.
 fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
     if plan.load.pace != Pace::Rounds {
         return None;

@@ -1,4 +1,4 @@
-//! Servers measured now, side by side.
+//! Servers measured side by side.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use runner::servers::TestedServer;
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
-/// How servers are measured side by side.
+/// Settings of a measurement of servers side by side.
 pub(crate) struct SideBySide<'a> {
     pub(crate) side: &'a SideOptions,
-    /// What the report calls the servers, where these are not their own names.
+    /// Names of the servers in the report, if different from their own.
     pub(crate) names: Option<[&'a String; 2]>,
     pub(crate) extent: Extent,
     pub(crate) measuring: &'a MeasuringOptions,
@@ -31,13 +31,13 @@ pub(crate) struct SideBySide<'a> {
 }
 
 impl SideBySide<'_> {
-    /// Whether it is asked what goes on inside of the servers.
+    /// True if the servers are looked into.
     pub(crate) fn looks_inside(&self) -> bool {
         is_given(&self.measuring.inside) || self.flames
     }
 }
 
-/// The suite that they do.
+/// The suite of the runs.
 pub(crate) struct SideSuite {
     text: SuiteText,
     pub(crate) plan: Plan,
@@ -51,34 +51,34 @@ impl SideSuite {
     }
 }
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
-    /// So many runs of each server.
+    /// Number of runs of each server.
     Runs(u32),
-    /// As many as fit into this time, of the tests that are still undecided.
+    /// As many runs as fit into this time, of the tests that are still undecided.
     Within(Duration),
 }
 
 /// The end of a series of runs before all of them were made.
 pub(crate) struct EarlyEnd {
-    /// How the program ends.
+    /// Error of the program.
     pub(crate) why: RunnerError,
-    /// What the report says of it.
+    /// Note in the report.
     pub(crate) incomplete: Incomplete,
 }
 
-/// What was measured side by side.
+/// Results of servers measured side by side.
 pub(crate) struct MeasuredSeries {
     pub(crate) servers: Vec<MeasuredServer>,
-    /// Runs of each server that went through to their end.
+    /// Number of runs of each server that ended normally.
     pub(crate) whole: usize,
-    /// Why it ended before all tests were done.
+    /// The reason, if it ended before all tests were done.
     pub(crate) ended: Option<EarlyEnd>,
 }
 
 impl MeasuredSeries {
-    /// One whose runs were recorded before.
+    /// A series of recorded runs.
     pub(crate) fn recorded(servers: Vec<MeasuredServer>) -> MeasuredSeries {
         MeasuredSeries {
             whole: servers.first().map_or(0, |server| server.runs.len()),
@@ -88,8 +88,8 @@ impl MeasuredSeries {
     }
 }
 
-/// Measures all servers. Where they cannot be measured to the end, that is no error if each of them
-/// has a run: what they have all done can be compared.
+/// Measures all servers. An early end is no error if each of them has a run: the tests that all
+/// have done can be compared.
 pub(crate) fn measure(
     how: &SideBySide<'_>,
     SideSuite { text, plan }: SideSuite,
@@ -179,14 +179,14 @@ pub(crate) fn measure(
     }
 }
 
-/// One user needs one worker thread, and one server at a time. With more of them servers want all processors
-/// that there are.
+/// One user needs one worker thread, and one server at a time. With several users, servers need all
+/// processors.
 fn has_one_user(load: &LoadOptions) -> bool {
     load.rounds.users() == 1 && load.running.threads == 1
 }
 
-/// Options of the runs of a block: of the rows that were asked for, these. What is said of how much a run does holds for
-/// each of them.
+/// Options of the runs of a block: these of the requested rows. Options about the amount of a run
+/// apply to each of them.
 fn part_of(given: &LoadOptions, rows: Vec<String>, measured: Duration) -> LoadOptions {
     let is_said = given.rounds.requests.is_some() || given.duration.is_some();
     LoadOptions {

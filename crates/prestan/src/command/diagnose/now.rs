@@ -1,5 +1,5 @@
-//! A server measured now: one suite after the other, then once more what has been seen once, then with several
-//! users.
+//! A server measured now: one suite after the other, then once more the rows to confirm, then with
+//! several users.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,18 +21,17 @@ use runner::servers::{labelled, tested_servers, with_pids};
 use runner::suite_text::SuiteText;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
-/// Times each user goes through each test of the suite `prestan`: a course has 50 operations at
+/// Iterations of each test of the suite `prestan` per user: a time series has 50 operations at
 /// least, and 100 have a p99.
 const REQUESTS: u32 = 100;
 
-/// Users of the run with several of them, and times each of them goes through each test.
+/// Users of the run with several users, and their iterations of each test.
 const LOAD_USERS: u32 = 8;
 const LOAD_REQUESTS: u32 = 25;
 
-/// Measures, and says where the runs are kept; and why there are no more, where they could not all be
-/// made.
+/// Measures, and returns the directories of the runs, with the reason if not all could be made.
 pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
-    // What is wrong with a suite is said before anything is measured.
+    // Defects of suites are reported before anything is measured.
     let suites = suites(args)?;
     let servers = match args.server.tested(&args.how.connect)? {
         Some(server) => vec![server],
@@ -92,7 +91,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     }
 }
 
-/// The first run did not go through: its figures are kept, but no suite is there to be diagnosed.
+/// The first run failed: its figures are kept, but no suite can be diagnosed.
 fn without_report(why: RunnerError) -> RunnerError {
     match why {
         RunnerError::Interrupted(_)
@@ -105,7 +104,7 @@ fn without_report(why: RunnerError) -> RunnerError {
     }
 }
 
-/// A suite that was asked for.
+/// A requested suite.
 struct AskedSuite<'a> {
     name: String,
     text: SuiteText,
@@ -125,7 +124,8 @@ impl AskedSuite<'_> {
         self.with_plan(load, plan)
     }
 
-    /// The suite as it was asked for, judged by the gate; or why the gate is not about what it measures.
+    /// The suite as requested, with the gate; or the reason why the gate does not fit its
+    /// measurements.
     fn gated(
         &self,
         gate: &GateOptions,
@@ -149,12 +149,12 @@ impl AskedSuite<'_> {
         })
     }
 
-    /// A part of the suite that has been measured: without what is to be skipped.
+    /// A part of the measured suite: without skipped tests.
     fn part(&self, mut load: LoadOptions, skip: &[String]) -> Result<PlannedSuite, RunnerError> {
         for pattern in skip {
             let mut skipping = load.clone();
             skipping.rounds.skip.push(pattern.clone());
-            // A pattern may mean nothing in this part.
+            // A pattern may match nothing in this part.
             if self.resolved(&skipping).is_ok() {
                 load = skipping;
             }
@@ -163,8 +163,8 @@ impl AskedSuite<'_> {
     }
 }
 
-/// Tests that several users go through at the same time, and what they ask a server of somebody else's for only
-/// where that was asked for.
+/// Tests that several users execute at the same time, and those that need permission on a server
+/// given by URL.
 const SHARED: [(&str, &[&str], &[&str]); 2] = [
     (
         "prestan",
@@ -186,7 +186,7 @@ const SHARED: [(&str, &[&str], &[&str]); 2] = [
     ),
 ];
 
-/// The runs with several users; those of suites that are measured.
+/// The runs with several users, of measured suites.
 fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite<'_>]) -> Vec<PlannedSuite> {
     let measuring = &args.measuring;
     let users = measuring.load_users.unwrap_or(LOAD_USERS);
@@ -207,13 +207,13 @@ fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite<'_>]) -> Vec<Pla
             },
             ..load_options(args)
         };
-        // What is left of the suite may have none of these.
+        // The rest of the suite may have none of these.
         (!load.only.is_empty()).then(|| suite.part(load, &measuring.rounds.skip).ok())?
     };
     SHARED.iter().filter_map(plan).collect()
 }
 
-/// The suites that are to be measured; each is told of the patterns of `--skip` that mean something in it.
+/// The requested suites, each with the patterns of `--skip` that match in it.
 fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite<'_>>, RunnerError> {
     let mut suites = Vec::new();
     for name in &args.measuring.suite {
@@ -258,7 +258,7 @@ fn load_options(args: &DiagnoseArgs) -> LoadOptions {
     }
 }
 
-/// What a suite needs to be diagnosed, unless it is said.
+/// Default options of a diagnosed suite.
 fn load_of(load: &LoadOptions, suite: &str) -> LoadOptions {
     let mut load = load.clone();
     if suite == "prestan" {

@@ -1,4 +1,4 @@
-//! The command line of `prestan lab`. The comments on fields are what `--help` prints.
+//! The command line of `prestan lab`. The comments on fields are the texts of `--help`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ pub(crate) enum LabAction {
     },
     /// Build a lab, and measure rate, delay and loss of every link in each direction
     ///
-    /// Exit status 1 if a link is not as described: the rate differs by more than 2 %, the delay by more than 0.1 ms,
-    /// or the loss by more than chance.
+    /// Exit status 1 if a link is not as described: the rate differs by more than 2 %, the delay by
+    /// more than 0.1 ms, or the loss by more than chance.
     Check {
         /// Name of a built-in lab, or a lab file
         #[arg(value_name = "LAB")]
@@ -49,15 +49,15 @@ pub(crate) enum LabAction {
     Shell(LabShellArgs),
     /// Run a command in a host of a lab
     ///
-    /// The lab ends with the command, and so do all programs in it. The exit status is that of the command.
-    /// A `prestan` in the lab starts servers (--server) in the lab's host for servers. Inside a lab, --lab is
-    /// not needed: the command runs in another host of the same one.
+    /// The lab ends with the command, and so do all programs in it. The exit status is that of the
+    /// command. A `prestan` in the lab starts servers (--server) in the lab's host for servers.
+    /// Inside a lab, --lab is not needed: the command runs in another host of the same one.
     Exec(LabExecArgs),
     /// Run a command at one end of a link; servers that it starts are at the other
     ///
-    /// The hosts are `client`, in which the command runs, and `server`, in which a `prestan` in it starts servers
-    /// (--server). Each option holds for both directions: a round trip has twice the delay. What is not given
-    /// is as fast as this machine.
+    /// The hosts are `client`, in which the command runs, and `server`, in which a `prestan` in it
+    /// starts servers (--server). Each option holds for both directions: a round trip has twice the
+    /// delay. What is not given is as fast as this machine.
     Link(LabLinkArgs),
     /// List the built-in experiments
     Experiments {
@@ -67,9 +67,10 @@ pub(crate) enum LabAction {
     },
     /// Measure an experiment: every cell in a laboratory built for it, several times
     ///
-    /// The cells are measured in random order, once in each repetition. What has been measured is kept: the same
-    /// command goes on with a campaign that was interrupted. At the end it prints tables with published figures
-    /// beside those that were measured, and findings, and writes a page.
+    /// The cells are measured in random order, once in each repetition. What has been measured is
+    /// kept: the same command goes on with a campaign that was interrupted. At the end it prints
+    /// tables with published figures beside those that were measured, and findings, and writes a
+    /// page.
     ///
     /// Exit status 4 if nothing could be measured.
     Run(Box<LabRunArgs>),
@@ -79,7 +80,7 @@ pub(crate) enum LabAction {
     Schema,
 }
 
-/// A lab, and where its servers are.
+/// A lab, and the host of its servers.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WhichLab {
     /// Name of a built-in lab, or a lab file [default: the lab around this command]
@@ -143,7 +144,8 @@ pub(crate) struct LabLinkArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) loss: Option<Percentage>,
 
-    /// Room for packets that wait for the rate: a number of packets, a size (64KiB), codel or fq-codel [default: 100]
+    /// Room for packets that wait for the rate: a number of packets, a size (64KiB), codel or
+    /// fq-codel [default: 100]
     #[arg(long, value_name = "LENGTH", requires = "rate")]
     pub(crate) queue: Option<QueueSpec>,
 
@@ -170,8 +172,8 @@ pub(crate) struct LabRunArgs {
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiment: String,
 
-    /// Measure only cells with these levels, by FACTOR=LEVEL[,LEVEL], or by a level that only one factor has; may be
-    /// repeated
+    /// Measure only cells with these levels, by FACTOR=LEVEL[,LEVEL], or by a level that only one
+    /// factor has; may be repeated
     #[arg(long, value_name = "[FACTOR=]LEVEL")]
     pub(crate) scenario: Vec<String>,
 
@@ -179,9 +181,10 @@ pub(crate) struct LabRunArgs {
     #[arg(long, value_name = "SERVER", value_delimiter = ',')]
     pub(crate) server: Vec<String>,
 
-    /// Measure this suite instead of what the experiment measures: a built-in one (see `prestan suites`), or a suite file
+    /// Measure this suite instead of what the experiment measures: a built-in one (see `prestan
+    /// suites`), or a suite file
     ///
-    /// It runs between the same hosts beside the same background.
+    /// The suite runs between the same hosts beside the same background.
     #[arg(long, value_name = "SUITE")]
     pub(crate) suite: Option<String>,
 
@@ -205,7 +208,8 @@ pub(crate) struct LabRunArgs {
     #[arg(long)]
     pub(crate) new: bool,
 
-    /// Seed of the order of trials, and of everything random in them [default: random, and recorded]
+    /// Seed of the order of trials, and of everything random in them [default: random, and
+    /// recorded]
     #[arg(long, value_name = "N", value_parser = whole(0_u64..))]
     pub(crate) seed: Option<u64>,
 
@@ -231,11 +235,13 @@ pub(crate) struct LabReportArgs {
     #[arg(value_name = "DIR")]
     pub(crate) campaign: PathBuf,
 
-    /// Tables, charts, findings and published figures of this experiment, instead of those of the record
+    /// Tables, charts, findings and published figures of this experiment, instead of those of the
+    /// record
     #[arg(long, value_name = "EXPERIMENT")]
     pub(crate) experiment: Option<String>,
 
-    /// Another campaign of the same experiment: how many of its means are where this one predicts them
+    /// Another campaign of the same experiment: how many of its means are where this one predicts
+    /// them
     #[arg(long, value_name = "DIR")]
     pub(crate) beside: Option<PathBuf>,
 
@@ -243,7 +249,7 @@ pub(crate) struct LabReportArgs {
     pub(crate) documents: CampaignDocuments,
 }
 
-/// What is written of a campaign beside the text.
+/// Documents of a campaign beside the text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CampaignDocuments {
     /// Write the page with tables and charts; for DIR/, with style and script beside it
@@ -268,7 +274,7 @@ pub(crate) struct CampaignDocuments {
 }
 
 impl CampaignDocuments {
-    /// Where those but the page are to be written.
+    /// Destinations of the documents, except the page.
     pub(crate) fn places(&self) -> [&Option<PathBuf>; 3] {
         [&self.json, &self.csv, &self.markdown]
     }

@@ -1,4 +1,4 @@
-//! `prestan lab check`: whether links are as described.
+//! `prestan lab check`: measures links.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use super::{become_root, warn_of_lateness};
 use crate::exit::ExitStatus;
 use terminal::output::{check_documents, print_documents, tell};
 
-/// Wires that take longer are announced.
+/// Measuring time of a wire from which it is announced.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Builds the network of a lab file, and measures its links. `json` is where a document is wanted.
+/// Builds the network of a lab file, and measures its links. `json`: destination of the document.
 pub(super) fn check(
     name: &str,
     network: &LabNetwork,
@@ -49,14 +49,14 @@ pub(super) fn check(
     }
 }
 
-/// Measures every direction of every link of a built laboratory, one after the other. Nothing else should be on its
-/// links meanwhile.
+/// Measures every direction of every link of a built laboratory, one after the other. Nothing else
+/// should use its links.
 fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
     let network = lab.network();
     let mut wires = Vec::new();
     for (number, link) in network.links.iter().enumerate() {
         for from in [0, 1] {
-            // What a hub sends on is measured from its stations.
+            // Frames that a hub sends on are measured from its stations.
             if link.ends[from].interface.is_none() {
                 continue;
             }

@@ -23,12 +23,12 @@ use crate::command::lab::{LabExecArgs, LabShellArgs, WhichLab};
 use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};
 
-/// How often it is looked whether a program has ended.
+/// Interval between two checks for an ended program.
 const LOOK: Duration = Duration::from_millis(20);
-/// Within this time a signal that a terminal sends to all its programs has been taken by each of them.
+/// Time in which all programs have received a signal from their terminal.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// The shell of users who have none.
+/// Default shell of users.
 const SHELL: &str = "/bin/sh";
 
 pub(super) fn shell(args: &LabShellArgs) -> Result<ExitStatus, RunnerError> {
@@ -41,10 +41,10 @@ pub(super) fn exec(args: &LabExecArgs) -> Result<ExitStatus, RunnerError> {
     in_host(&args.which, &args.host, &args.command)
 }
 
-/// The host in which a command of this program runs that names none.
+/// Default host of a command.
 const USUAL_HOST: &str = "client";
 
-/// Runs this program with these arguments in a lab that is built for it.
+/// Runs this program with these arguments in a newly built lab.
 pub(super) fn run_inside(
     options: &LabOptions,
     args: Vec<OsString>,
@@ -62,7 +62,7 @@ pub(super) fn run_inside(
     in_host(&which, host, &command)
 }
 
-/// Runs a command in a host of a lab that is built for it, or of the one around this program.
+/// Runs a command in a host of a newly built lab, or of the one around this program.
 fn in_host(which: &WhichLab, host: &str, command: &[OsString]) -> Result<ExitStatus, RunnerError> {
     if let Some(lab) = &which.lab {
         let mut network = find(lab)?;
@@ -124,7 +124,7 @@ pub(super) fn run(
             "waiting for the command: {error}"
         ))),
         Ok(None) => Ok(ExitStatus::Interrupted),
-        // A shell that waits for this process is to see of what the program has died.
+        // A shell that waits for this process must see the signal that ended the program.
         Ok(Some(status)) if status.signal().is_some() && received.has_any_soon() => {
             Ok(ExitStatus::Interrupted)
         }
@@ -137,7 +137,7 @@ fn start(lab: &BuiltLab, host: &str, command: &[OsString]) -> Result<Child, Runn
     let host = lab.host(host).ok_or_else(none)?;
     let mut program = program(command)?;
     if !io::stdin().is_terminal() {
-        // A signal to the group of this process is passed on, and is not to reach it twice.
+        // A signal to the group of this process is passed on, and must not reach the program twice.
         program.process_group(0);
     }
     host.spawn(program).map_err(|error| match error {
@@ -163,11 +163,11 @@ fn not_started(program: &OsString, error: &io::Error) -> RunnerError {
     }
 }
 
-/// The signals that this process has got.
+/// Signals that this process has received.
 #[derive(Default)]
 struct ReceivedSignals {
     all: AtomicU32,
-    /// Those that no terminal sends to the programs that run on it.
+    /// Signals that a terminal does not send to its programs.
     terminations: AtomicU32,
 }
 
@@ -176,8 +176,8 @@ impl ReceivedSignals {
         self.all.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether there is one, or comes in the next moment: a program may have died of a signal that this process has not
-    /// taken yet.
+    /// True if there is one, or one arrives soon: a program may have died of a signal that this
+    /// process has not received yet.
     fn has_any_soon(&self) -> bool {
         let begun = Instant::now();
         while !self.has_any() && begun.elapsed() < MOMENT {
@@ -206,8 +206,8 @@ fn received_signals() -> Result<Arc<ReceivedSignals>, RunnerError> {
     Ok(received)
 }
 
-/// Waits for a program; `None` if it was ended before by a second signal. On a terminal, the program has Ctrl-C, too,
-/// and ends by itself. Others are passed on.
+/// Waits for a program; `None` if a second signal ended it. On a terminal, the program receives
+/// Ctrl-C, too, and ends by itself. Other signals are passed on.
 fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<ProcessStatus>> {
     let is_shared = io::stdin().is_terminal();
     let (mut seen, mut passed_on) = (0, 0);
@@ -220,7 +220,7 @@ fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<Proce
         let to_pass_on = if is_shared { terminations } else { seen };
         if to_pass_on > passed_on {
             let signal = signals::received().and_then(Signal::from_named_raw);
-            // It may have ended meanwhile.
+            // It may have ended in the meantime.
             let _ = kill_process(Pid::from_child(&child), signal.unwrap_or(Signal::TERM));
         }
         passed_on = to_pass_on;
@@ -231,7 +231,7 @@ fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<Proce
     }
 }
 
-/// The exit status as shells have it: 128 and the number of the signal that ended a program.
+/// The exit status as in shells: 128 plus the number of the signal that ended a program.
 fn number_of(status: ProcessStatus) -> u8 {
     let code = status.code();
     let number = code.or(status.signal().map(|signal| 128 + signal));

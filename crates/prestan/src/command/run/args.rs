@@ -1,4 +1,5 @@
-//! The command line of `prestan URL` and `prestan run`. The comments on fields are what `--help` prints.
+//! The command line of `prestan URL` and `prestan run`. The comments on fields are the texts of
+//! `--help`.
 
 use clap::Args;
 

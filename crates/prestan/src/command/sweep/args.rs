@@ -1,4 +1,4 @@
-//! The command line of `prestan sweep`. The comments on its fields are what `--help` prints.
+//! The command line of `prestan sweep`. The comments on fields are the texts of `--help`.
 
 use clap::Args;
 use report::Design;
@@ -75,7 +75,8 @@ pub(crate) struct SweepOptions {
     #[command(flatten)]
     pub(crate) suite: SuiteOptions,
 
-    /// Repeat the loops of the suite as a load, at full speed or at a rate, with set-up and clean-up
+    /// Repeat the loops of the suite as a load, at full speed or at a rate, with set-up and
+    /// clean-up
     #[arg(long, requires = "duration")]
     pub(crate) mix: bool,
 }
@@ -84,11 +85,11 @@ pub(crate) struct SweepOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vary {
     pub(crate) name: String,
-    /// Ascending: as a number, and as it was written.
+    /// In ascending order: as a number, and as written.
     pub(crate) values: Vec<(f64, String)>,
 }
 
-/// Reads `width=10,30,100` or `size=1KiB,1MiB`.
+/// Parses `width=10,30,100` or `size=1KiB,1MiB`.
 fn vary(text: &str) -> Result<Vary, String> {
     let help = "write a parameter and its values, width=10,30,100 for example";
     let (name, values) = text.split_once('=').ok_or(help)?;

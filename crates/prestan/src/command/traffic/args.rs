@@ -1,4 +1,4 @@
-//! The command line of `prestan traffic`. The comments on fields are what `--help` prints.
+//! The command line of `prestan traffic`. The comments on fields are the texts of `--help`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -60,12 +60,13 @@ pub(crate) struct TrafficSinkArgs {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = positive_duration)]
     pub(crate) max_time: Duration,
 
-    /// Permit sources of this address or network (192.0.2.0/24), or of any; may be repeated [default: of
-    /// this machine only]
+    /// Permit sources of this address or network (192.0.2.0/24), or of any; may be repeated
+    /// [default: of this machine only]
     #[arg(long, value_name = "ADDRESS", value_parser = network)]
     pub(crate) allow: Vec<AllowedNetwork>,
 
-    /// How long a source may be silent until it is regarded as dead; longer where flows congest their own way
+    /// How long a source may be silent until it is regarded as dead; longer where flows congest
+    /// their own way
     #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = positive_duration)]
     pub(crate) silence: Duration,
 
@@ -103,7 +104,8 @@ pub(crate) struct TrafficRunArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// How long a sink may be silent until it is regarded as dead; longer where flows congest their own way
+    /// How long a sink may be silent until it is regarded as dead; longer where flows congest their
+    /// own way
     #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = positive_duration)]
     pub(crate) silence: Duration,
 
@@ -112,7 +114,7 @@ pub(crate) struct TrafficRunArgs {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// The most that a sink agrees to.
+/// Largest total rate that a sink accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum MaxRate {
     Limited(BitRate),
@@ -123,7 +125,7 @@ pub(crate) enum MaxRate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum AllowedNetwork {
     Any,
-    /// An address, and how many of its first bits count.
+    /// An address, and the number of its first bits that count.
     Network(IpAddr, u8),
 }
 

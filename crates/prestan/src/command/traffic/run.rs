@@ -1,4 +1,4 @@
-//! `prestan traffic run`: sends a load, and prints what the sinks see.
+//! `prestan traffic run`: sends a load, and prints the counts of the sinks.
 
 use std::thread;
 
@@ -18,7 +18,7 @@ use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
 use terminal::output::{print_documents, print_text, tell};
 
-/// Most seconds that the document has: those of a day.
+/// Most seconds in the document: those of a day.
 const MOST_SECONDS: usize = 86_400;
 
 pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
@@ -80,7 +80,8 @@ fn nothing_arrived(end: &BackgroundEnd) -> bool {
     sent && counts.all(|own| own.received_bytes == 0)
 }
 
-/// Shows readings until the flows end or the user has enough; true where they were to be stable and were not.
+/// Prints readings until the flows end or the user interrupts; true if they did not become stable
+/// as required.
 fn follow(
     running: &mut RunningBackground,
     is_cancelled: &dyn Fn() -> bool,
@@ -123,7 +124,7 @@ fn follow(
     }
 }
 
-/// What is sent, and to where.
+/// Description of the traffic and its destination.
 fn heading(record: &BackgroundRecord) -> String {
     let ends = if record.in_process {
         "; both ends are in this process, on loopback"
@@ -141,11 +142,11 @@ fn heading(record: &BackgroundRecord) -> String {
     )
 }
 
-/// Seconds that were printed.
+/// Printed seconds.
 #[derive(Default)]
 struct ShownSeconds {
     is_quiet: bool,
-    /// The end of the last one.
+    /// End of the last one.
     at: Nanos,
     seconds: Vec<(Nanos, BackgroundReading)>,
 }
@@ -157,7 +158,7 @@ impl ShownSeconds {
 
     fn text(&self, text: &str) {
         if !self.is_quiet {
-            // Whoever closed the pipe has seen enough; totals report what else fails.
+            // If the reader has closed the pipe, continue; totals report other failures.
             let _ = print_text(text);
         }
     }

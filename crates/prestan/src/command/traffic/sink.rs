@@ -14,7 +14,7 @@ use crate::command::traffic::{AllowedNetwork, MaxRate, TrafficSinkArgs};
 use crate::exit::ExitStatus;
 use crate::signals::Signals;
 
-/// How often it is looked what has arrived.
+/// Interval between two looks at counts.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, RunnerError> {

@@ -1,4 +1,4 @@
-//! The command line of `prestan webstone`. The comments on its fields are what `--help` prints.
+//! The command line of `prestan webstone`. The comments on fields are the texts of `--help`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::args::{
 /// Most children of a run.
 const MOST: u32 = 100_000;
 
-/// Numbers of children, one after the other; one at least, and no number twice.
+/// Numbers of children in order; at least one, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Children(pub(crate) Vec<u32>);
 
-/// Reads `24`, `1..64` (1, 2, 4 ... 64) or `1,6,24`.
+/// Parses `24`, `1..64` (1, 2, 4 ... 64) or `1,6,24`.
 fn children(text: &str) -> Result<Children, String> {
     let number = |text: &str| match text.trim().parse() {
         Ok(number @ 1..=MOST) => Ok(number),
@@ -83,7 +83,8 @@ pub(crate) struct WebstoneArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pages")]
 pub(crate) struct PagesOptions {
-    /// Page to fetch, instead of those of a list; may be repeated: [WEIGHT:]FILE[=SIZE][,FILE[=SIZE]...]
+    /// Page to fetch, instead of those of a list; may be repeated:
+    /// [WEIGHT:]FILE[=SIZE][,FILE[=SIZE]...]
     #[arg(long = "page", value_name = "FILES")]
     pub(crate) pages: Vec<String>,
 
@@ -129,8 +130,8 @@ pub(crate) struct ChildrenOptions {
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) classic: bool,
 
-    /// Connections of each child: the first file of a page alone, then this many files at a time, as
-    /// in browsers
+    /// Connections of each child: the first file of a page alone, then this many files at a time,
+    /// as in browsers
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "pipeline",
           value_parser = whole(1..=64_u32))]
     pub(crate) parallel: u32,

@@ -1,4 +1,4 @@
-//! What a server does with one, two, four ... children: the load curve, and its knee.
+//! The load curve: throughput with one, two, four ... children, and its knee.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) struct ChildrenCurve<'a> {
     pub(super) options: &'a OutputOptions,
 }
 
-/// Makes the runs, and says what all of them say.
+/// Makes the runs, and prints the result of all of them.
 pub(super) fn curve(
     curve: ChildrenCurve<'_>,
     mut task: RunTask,
@@ -96,13 +96,13 @@ pub(super) fn curve(
     let worst = ran.iter().map(|one| one.summary.conclusion()).max();
     match (worst, inconclusive(&ran)) {
         (Some(Conclusion::Fail), _) => Ok(ExitStatus::TestFailed),
-        // The reason of a constraint names the numbers of children.
+        // The error of a constraint names the numbers of children.
         (_, Some(why)) if by_constraints.is_ok() => Err(RunnerError::inconclusive(why)),
         _ => by_constraints,
     }
 }
 
-/// A run, at its number of children.
+/// A run and its number of children.
 fn at_point<'r>((children, ran): (&u32, &&'r KeptRun)) -> RunAtPoint<'r> {
     RunAtPoint {
         point: CountedUnit::Pages.amount(Find::Users, f64::from(*children)),
@@ -123,7 +123,7 @@ fn told(ran: &KeptRun, children: u32) -> String {
     )
 }
 
-/// In how many runs rows are inconclusive.
+/// Number of runs with inconclusive rows.
 fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
     let why = ran
         .iter()
@@ -133,7 +133,7 @@ fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
     Some(format!("{} of {} runs: {first}", why.len(), ran.len()))
 }
 
-/// Where the curve goes. What is about a single run is refused.
+/// Destinations of the curve. Options about a single run are refused.
 fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError> {
     let formats = &options.formats;
     let of_one_run = [

@@ -1,4 +1,4 @@
-//! How far a campaign is: a bar on a terminal, and a line for each trial elsewhere.
+//! Progress of a campaign: a bar on a terminal, and otherwise a line for each trial.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use terminal::bar::{BarOf, TerminalBar};
 use terminal::output::tell;
 use terminal::watch::{FRAME, Following};
 
-/// Shows a campaign on standard error.
+/// Displays a campaign on standard error.
 #[derive(Default)]
 pub(super) struct CampaignConsole(Option<CampaignProgress>);
 
@@ -32,7 +32,7 @@ impl CampaignObserver for CampaignConsole {
     }
 }
 
-/// How far a campaign is.
+/// Progress of a campaign.
 struct CampaignProgress {
     shared: Arc<Mutex<ShownCampaign>>,
     bar: Option<TerminalBar>,
@@ -43,7 +43,7 @@ struct ShownCampaign {
     forecast: CampaignForecast,
     begun: Instant,
     trial_begun: Instant,
-    /// The trial under way.
+    /// The current trial.
     trial: String,
 }
 
@@ -72,7 +72,7 @@ impl CampaignProgress {
         shown.trial_begun = Instant::now();
     }
 
-    /// It has ended. `what` came out of it.
+    /// The trial has ended, with this result.
     fn end(&self, took: Duration, what: &str) {
         let (line, is_failed) = {
             let mut shown = lock(&self.shared);
@@ -114,6 +114,6 @@ impl ShownCampaign {
 }
 
 fn lock(shared: &Mutex<ShownCampaign>) -> MutexGuard<'_, ShownCampaign> {
-    // What a thread that panicked knew of the campaign is still so.
+    // State of a thread that panicked is still valid.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -49,7 +49,7 @@ pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, Runne
     Ok(ExitStatus::Done)
 }
 
-/// Prints what a campaign found, and writes its documents and its page.
+/// Prints the results of a campaign, and writes its documents and its page.
 pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Result<(), RunnerError> {
     let record = &kept.record;
     let summary: CampaignSummary = summarise(&record.experiment, record, &kept.trials);
