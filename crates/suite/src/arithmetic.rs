@@ -1,7 +1,8 @@
-//! Arithmetic with numbers that are only known while a test runs: `{{ n % 1000 }}`, `{{ user * 100 + n }}`.
+//! Arithmetic with numbers that are only known while a test runs: `{{ n % 1000 }}`, `{{ user * 100
+//! + n }}`.
 //!
-//! This is the part of Jinja's expressions whose operands and results are integers. It becomes postfix notation
-//! when the plan is made; evaluating it allocates nothing.
+//! This is the part of Jinja's expressions whose operands and results are integers. It is compiled
+//! to postfix notation with the plan; evaluating it allocates nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,10 +32,10 @@ enum Operator {
     Remainder,
 }
 
-/// Operands that wait at a time at most: room for them is on the stack.
+/// Most operands on the stack of an evaluation.
 const DEPTH: usize = 16;
 
-/// How operators are written in postfix notation.
+/// Operators in postfix notation.
 const OPERATORS: [(Operator, &str); 5] = [
     (Operator::Add, "add"),
     (Operator::Subtract, "sub"),
@@ -54,7 +55,7 @@ impl Arithmetic {
         Arithmetic([PostfixToken::Constant(number)].into())
     }
 
-    /// The variable that it is, with which nothing is reckoned.
+    /// The variable, if the expression is nothing else.
     pub(crate) fn single(&self) -> Option<Variable> {
         match *self.0 {
             [PostfixToken::Variable(variable)] => Some(variable),
@@ -67,10 +68,11 @@ impl Arithmetic {
         size_of_val(&*self.0)
     }
 
-    /// The result of an operation with another one; `None` for an operator whose results are no integers.
+    /// The result of an operation with another one; `None` for an operator whose results are no
+    /// integers.
     ///
     /// # Errors
-    /// A division by zero, or more operands that wait than there is room for.
+    /// A division by zero, or too many operands on the stack.
     pub(crate) fn applied(
         &self,
         operator: ::template::TemplateOperator,
@@ -98,8 +100,8 @@ impl Arithmetic {
         }
     }
 
-    /// Its value, where `variable` gives those of the variables. A result that is too large for 64 bits becomes
-    /// the nearest that is not; a quotient or remainder by zero is zero.
+    /// Its value; `variable` gives the values of variables. A result too large for 64 bits becomes
+    /// the nearest possible one; a quotient or remainder by zero is zero.
     pub fn value(&self, variable: impl Fn(Variable) -> i64) -> i64 {
         let mut waiting = [0; DEPTH];
         let mut top = 0;
@@ -118,7 +120,7 @@ impl Arithmetic {
         waiting[0]
     }
 
-    /// Most operands that wait at a time; `None` where one is missing or left over.
+    /// Most operands on the stack; `None` if one is missing or left over.
     fn depth(&self) -> Option<usize> {
         let (mut waiting, mut most) = (0_usize, 0);
         for token in &*self.0 {
@@ -174,7 +176,7 @@ impl fmt::Display for Arithmetic {
                 PostfixToken::Variable(Variable::Iteration) => f.write_str("n")?,
                 PostfixToken::Variable(Variable::User) => f.write_str("user")?,
                 PostfixToken::Variable(Variable::Repetition(place)) => write!(f, "r{place}")?,
-                // The parser takes no text for a number.
+                // The parser does not take a text for a number.
                 PostfixToken::Variable(Variable::Saved(slot)) => write!(f, "s{slot}")?,
                 PostfixToken::Apply(operator) => {
                     let written = OPERATORS.iter().find(|(own, _)| own == operator);
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
     use crate::template::{Piece, TemplateBounds, Templates, Text};
 
-    /// The arithmetic of an expression; `None` where it is none that is left for the run.
+    /// Compiles an expression; `None` if it has no value that is known only in the run.
     fn read(text: &str) -> Result<Option<Arithmetic>, String> {
         let files = yaml::WrittenValue::plain("1000");
         let params = BTreeMap::from([("files".to_owned(), files)]);

@@ -1,4 +1,4 @@
-//! Bodies in a serialised plan, as base64: a plan is sent to where it is run.
+//! Bodies in a serialised plan, as base64: a plan may be sent to the machine that runs it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a suite file, and where.
+//! Defects of suite files.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use wire::shown::{HIDDEN, names_secret, redacted_line};
 
 use crate::place::Place;
 
-/// A defect of a suite file. Its text shows the line with a mark under the place.
+/// A defect of a suite file. Its text shows the line with a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuiteError {
     file: String,
     place: Option<Place>,
-    /// What is shown of the line, and the column of the place in it, counted from 0.
+    /// Shown part of the line, and the column of the mark in it, from 0.
     line: Option<(String, usize)>,
     message: String,
 }
 
 impl SuiteError {
-    /// A defect at `place` of `text`, the text of the file called `file`.
+    /// A defect at `place` of `text`, the text of the file `file`.
     pub(crate) fn at(
         file: &str,
         text: &str,
@@ -43,12 +43,12 @@ impl SuiteError {
         }
     }
 
-    /// What is wrong, without the place.
+    /// The defect without its position.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Line and column, counted from 1, where they are known.
+    /// Line and column from 1, if known.
     pub fn position(&self) -> Option<(u32, u32)> {
         self.place.map(|place| (place.line, place.column))
     }
@@ -79,20 +79,21 @@ impl fmt::Display for SuiteError {
 
 impl std::error::Error for SuiteError {}
 
-/// Whether a line belongs to the value of a secret field, which begins on a line before it that is indented less.
+/// True if a line belongs to the value of a secret field, which begins on an earlier line with less
+/// indentation.
 fn is_value_of_secret<'t>(before: impl Iterator<Item = &'t str>, line: &str) -> bool {
     let indentation = |line: &str| line.len() - line.trim_start().len();
     let less = before.filter(|own| !own.trim().is_empty() && indentation(own) < indentation(line));
     less.last().is_some_and(names_secret)
 }
 
-/// Characters of a long line that are shown on each side of a place.
+/// Characters of a long line that are shown on each side of a mark.
 const AROUND: usize = 80;
 
-/// A line, of a long one what is near a column, counted from 1; and where that column, counted from 0, is then.
+/// The part of a line around a column (from 1), and the column in it (from 0).
 fn excerpt(line: &str, column: u32) -> (String, usize) {
     let line = line.replace('\t', " ");
-    // Of a line that is not shown to its end, the place may be behind what is.
+    // The column may be beyond the shown part of the line.
     let column = (column.saturating_sub(1) as usize).min(line.chars().count());
     if line.chars().nth(2 * AROUND).is_none() {
         return (line, column);
@@ -165,7 +166,7 @@ mod tests {
         assert!(said(&long, 1).contains(&format!(" 1 | {start}\n   | ^")));
         let end = format!("…{}", "é".repeat(80));
         assert!(said(&long, 2_000_002).contains(&format!(" 1 | {end}\n   | {}^", " ".repeat(81))));
-        // What fits on two lines of a terminal is shown as it is.
+        // A line that fits on two lines of a terminal is shown whole.
         let short = "x".repeat(160);
         assert!(said(&short, 155).contains(&format!("| {short}\n")));
     }

@@ -1,6 +1,6 @@
 //! Bodies of a given size.
 
-/// What a body of a given size is filled with.
+/// Content of a body of a given size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fill {
     /// The sentence of the original Prestan, over and over.
@@ -8,14 +8,14 @@ pub enum Fill {
     Text,
     /// Bytes that do not compress, the same ones for the same seed on every machine.
     Random {
-        /// Where the sequence starts.
+        /// Start of the sequence.
         seed: u64,
     },
 }
 
 const SENTENCE: &[u8] = b"This is Prestan test file.\n";
 
-/// Exactly `size` bytes of that filling.
+/// Exactly `size` bytes of that content.
 pub fn filled(fill: Fill, size: usize) -> Vec<u8> {
     match fill {
         Fill::Text => SENTENCE.iter().copied().cycle().take(size).collect(),
@@ -23,16 +23,17 @@ pub fn filled(fill: Fill, size: usize) -> Vec<u8> {
     }
 }
 
-/// A part of a random filling: `size` bytes from byte `from` on, a multiple of eight.
+/// Part of a random content: `size` bytes from byte `from`, a multiple of eight.
 pub fn random_part(seed: u64, from: u64, size: usize) -> Vec<u8> {
     random(seed.wrapping_add((from / 8).wrapping_mul(STEP)), size)
 }
 
-/// What the state of SplitMix64 grows by.
+/// Increment of the state of SplitMix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The first number of SplitMix64 with that seed (Steele, Lea, Flood 2014): enough to defeat compression, and a few lines
-/// that will give the same bytes in ten years, which a library does not promise.
+/// The first number of SplitMix64 with that seed (Steele, Lea, Flood 2014): enough to defeat
+/// compression, and a few lines that will give the same bytes in ten years, which a library does
+/// not promise.
 pub fn mixed(seed: u64) -> u64 {
     let mut word = seed.wrapping_add(STEP);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

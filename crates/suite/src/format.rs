@@ -1,6 +1,6 @@
-//! The expressions of a suite file in their usual form: `p99( Get )<5ms` becomes `p99(Get) < 5 ms`.
+//! Formats the expressions of a suite file: `p99( Get )<5ms` becomes `p99(Get) < 5 ms`.
 //!
-//! Everything else stays as it is written, comments and blanks included.
+//! Everything else is unchanged, including comments and blanks.
 
 use constraint::Constraint;
 
@@ -8,16 +8,16 @@ use crate::error::SuiteError;
 use crate::place::{Place, Placed};
 use crate::spec::{self, ActionSpec, StepSpec, SuiteSpec};
 
-/// The text of a suite file with its expressions in their usual form. One that is spread over lines, or is written
-/// with an escape, is left as it is.
+/// The text of a suite file with formatted expressions. An expression on several lines, or with an
+/// escape, is unchanged.
 ///
 /// # Errors
-/// A [`SuiteError`] that points at what cannot be read.
+/// A [`SuiteError`] that points at the defect.
 pub fn formatted(name: &str, text: &str) -> Result<String, SuiteError> {
     let spec = spec::parse(name, text)?;
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let mut expressions = expressions(&spec);
-    // From the end on, so that places before a change stay right.
+    // From the end, so that earlier positions stay valid.
     expressions.sort_by_key(|own| (own.place.line, own.place.column));
     for expression in expressions.into_iter().rev() {
         let Place { line, column } = expression.place;
@@ -37,7 +37,7 @@ fn text_of(lines: &[String]) -> String {
     lines.concat()
 }
 
-/// Replaces an expression at a column, counted from 1, where it is written there as it is read.
+/// Replaces an expression at a column, from 1, if the file has it there without escapes.
 fn replace(line: &mut String, column: u32, written: &str, usual: &str) {
     // The value of a folded block ends with its line.
     let written = written.trim_end();
@@ -110,7 +110,7 @@ tests:
             .replace("word: p99(\"Get\")<5ms", "word: p99(Get) < 5 ms")
             .replace("p50(Get,last 10s)>1ms", "p50(Get, last 10 s) > 1 ms");
         assert_eq!(formatted("s.yaml", UGLY).unwrap(), usual);
-        // Once is enough.
+        // Formatting again changes nothing.
         assert_eq!(formatted("s.yaml", &usual).unwrap(), usual);
     }
 

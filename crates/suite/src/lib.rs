@@ -1,12 +1,12 @@
 //! The suite language: from the text of a suite file to a plan in which everything is resolved.
 //!
 //! ```text
-//! YAML text --parse--> Spec (what was written, with its places) --resolve--> Plan (what to do)
+//! YAML text --parse--> Spec (as written, with positions) --resolve--> Plan (everything resolved)
 //! ```
 //!
 //! A [`Spec`](spec::SuiteSpec) can be wrong in many ways; a [`Plan`] cannot: names are unique,
-//! templates are compiled, numbers are numbers. Errors point into the file ([`SuiteError`]).
-//! The language itself is described in `docs/SUITES.md`.
+//! templates are compiled, numbers are numbers. Errors point into the file ([`SuiteError`]). The
+//! language is described in `docs/SUITES.md`.
 
 mod arithmetic;
 mod bytes;
@@ -45,15 +45,15 @@ pub use single::{RequestedPath, RequestedPaths, Single, single};
 pub use template::{LiveText, Piece, Text, Variable};
 pub use user_work::UserWork;
 
-/// The JSON schema of suite files, for editors. A test compares it with the types that read them.
+/// JSON schema of suite files, for editors. A test compares it with the types that parse them.
 pub const SCHEMA: &str = include_str!("../../../docs/suite.schema.json");
 
-/// Reads the text of a suite file and checks all that can be checked without parameters.
+/// Parses a suite file and checks everything that does not depend on parameters.
 ///
-/// `name` is what error messages call the file.
+/// `name` is the name of the file in errors.
 ///
 /// # Errors
-/// A [`SuiteError`] that points at the place in `text`.
+/// A [`SuiteError`] that points at the defect in `text`.
 pub fn parse(name: &str, text: &str) -> Result<spec::SuiteSpec, SuiteError> {
     spec::parse(name, text)
 }

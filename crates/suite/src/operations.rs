@@ -1,7 +1,7 @@
-//! The operations of a load: a load does a suite over and over, an operation at a time.
+//! The operations of a load, which executes a suite repeatedly, an operation at a time.
 //!
-//! An operation is once through the loop of a test. Where the loop is nothing but a choice, it is what is
-//! chosen, so that operations can be drawn, or taken in turn, over all tests.
+//! An operation is one iteration of the loop of a test. If the loop is nothing but a choice, it is
+//! one alternative, so that operations can be drawn, or taken in turn, over all tests.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use record::{Http, TestId, Verify};
 
 use crate::plan::{Alternative, Plan, RequestPlan, Step};
 
-/// What a user of a load does at a time.
+/// One operation of a user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationPlan {
-    /// The test whose loop it is a part of.
+    /// Test of its loop.
     pub test: TestId,
-    /// Which of its loops, by its place.
+    /// Index of the loop in its test.
     pub in_loop: usize,
-    /// Which alternatives of the loop lead to its steps, from the outermost choice on.
+    /// Indices of the alternatives that lead to its steps, from the outermost choice.
     pub choices: Vec<usize>,
-    /// How often, in relation to the others.
+    /// Frequency relative to the others.
     pub weight: f64,
-    /// What it consists of.
+    /// Kind of its content.
     pub kind: OperationKind,
 }
 
-/// What an operation consists of.
+/// Content of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OperationKind {
     /// One request.
     Request,
     /// The files of a page.
     Page,
-    /// Steps, one after the other.
+    /// Several steps in order.
     Steps,
 }
 
 impl Plan {
-    /// The operations of a load of this plan, in the order of the suite. What is chosen beside something
-    /// that is measured is one, measured or not.
+    /// The operations of a load of this plan, in the order of the suite. An alternative beside a
+    /// measured one is an operation, too, measured or not.
     pub fn operations(&self) -> Vec<OperationPlan> {
         let mut found = Vec::new();
         for test in &self.tests {
@@ -70,7 +70,7 @@ impl Plan {
         outside.chain(self.looped_requests())
     }
 
-    /// How much of the responses of everything that is measured is verified.
+    /// Sets the verification of responses of everything that is measured.
     pub fn set_verify(&mut self, verify: Verify) {
         self.change_requests(|request| {
             if request.measure.is_some() {
@@ -80,8 +80,8 @@ impl Plan {
         self.note_requests();
     }
 
-    /// Notes of what is measured where its requests are sent, and how much of the responses is verified: the
-    /// least, where requests of one name differ.
+    /// Sets target and verification of measures: the least verification if requests of one name
+    /// differ.
     pub(crate) fn note_requests(&mut self) {
         let mut least = vec![Verify::Full; self.measures.len()];
         let mut targets = vec![0; self.measures.len()];
@@ -100,11 +100,11 @@ impl Plan {
         }
     }
 
-    /// How a load uses connections, where its tests say so: it does them all together, on the same
-    /// connections.
+    /// Use of connections by a load, if its tests define it: a load executes all tests together, on
+    /// the same connections.
     ///
     /// # Errors
-    /// Where tests differ, with the names of two of them.
+    /// The names of two tests that differ.
     pub fn http(&self) -> Result<Option<Http>, (String, String)> {
         let Some((first, others)) = self.tests.split_first() else {
             return Ok(None);
@@ -115,7 +115,7 @@ impl Plan {
         }
     }
 
-    /// Changes requests, wherever they stand.
+    /// Changes all requests.
     pub fn change_requests(&mut self, mut change: impl FnMut(&mut RequestPlan)) {
         for test in &mut self.tests {
             let looped = test.loops.iter_mut().map(|own| &mut own.steps);
@@ -149,14 +149,14 @@ fn add(
         weight,
         kind: match steps {
             [Step::Request(_)] => OperationKind::Request,
-            // Its parts are known when its first file is.
+            // The parts are known only after the first file.
             [Step::Page(page)] if page.parts().is_none() => OperationKind::Page,
             _ => OperationKind::Steps,
         },
     });
 }
 
-/// The requests of steps, each as often as it is written there.
+/// The requests of steps, each as often as written.
 fn requests<'p>(steps: &'p [Step]) -> Vec<&'p Arc<RequestPlan>> {
     let of = |step: &'p Step| match step {
         Step::Request(request) => vec![request],

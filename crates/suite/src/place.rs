@@ -1,4 +1,4 @@
-//! A value together with the place in the file where it was written.
+//! Values with their position in the file.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 pub use yaml::Place;
 
-/// A value of the suite file that remembers its [`Place`].
+/// A value of the suite file with its [`Place`].
 #[derive(Debug, Clone)]
 pub struct Placed<T> {
-    /// What was written.
+    /// Value.
     pub value: T,
-    /// Where.
+    /// Position.
     pub place: Place,
 }
 
@@ -34,8 +34,8 @@ impl<T: Serialize> Serialize for Placed<T> {
     }
 }
 
-/// A number or a text in which `{{ }}` may stand: `10`, `infinity`, `"{{ width }}"`. It is what is written: `1.10` stays
-/// that in a path or a header, and is a number only where one is wanted.
+/// A number or a text that may contain `{{ }}`: `10`, `infinity`, `"{{ width }}"`. The notation is
+/// kept: `1.10` is unchanged in a path or a header, and is a number only where one is expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Scalar(pub String);
@@ -66,7 +66,7 @@ impl Visitor<'_> for ScalarVisitor {
     }
 }
 
-/// An optional text of which `null` is not the absence, but four characters.
+/// An optional text for which `null` is four characters, not absence.
 pub(crate) fn written<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

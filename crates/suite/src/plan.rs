@@ -14,97 +14,96 @@ use traffic::TrafficSpec;
 use crate::bytes;
 use crate::template::{LiveText, Text};
 
-/// What is to be done, test by test.
+/// Everything to execute, test by test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Which suite it comes from.
+    /// Its suite.
     pub suite: SuiteRecord,
-    /// Whether a collection of our own is made on the server.
+    /// Use of a collection on the server.
     pub workspace: Workspace,
-    /// What the suite calls its servers, the first of which is that of the URL; empty where it has one and does
-    /// not name it. [`RequestPlan::target`] is an index into it.
+    /// Names of the targets in the suite, starting with that of the URL; empty if it has one
+    /// without a name. [`RequestPlan::target`] is an index into it.
     pub targets: Vec<String>,
-    /// Parameters after the command line had its say.
+    /// Parameters, including those of the command line.
     pub params: BTreeMap<String, serde_json::Value>,
-    /// Those of them that are written otherwise than their values, as they are written.
+    /// Parameters that are written differently from their values, as written.
     pub written_params: BTreeMap<String, String>,
     /// The selected tests, in order; [`TestId`] is an index into it.
     pub tests: Vec<TestPlan>,
-    /// What they measure, in the order of the report; [`MeasureId`] is an index into it.
+    /// Measures of the tests, in the order of the report; [`MeasureId`] is an index into it.
     pub measures: Vec<MeasureRecord>,
     /// The pages in the loops of the tests, in their order.
     pub pages: Vec<PageRecord>,
-    /// What the measurements are to fulfil, as far as they are of the selected tests.
+    /// Constraints on measures of the selected tests.
     pub constraints: Vec<ConstraintRecord>,
     /// The roles of the selected tests, in their order.
     pub roles: Vec<RoleRecord>,
     /// The stop-watches of the selected tests; [`Step::Start`] has an index into it.
     pub stop_watches: Vec<StopWatchPlan>,
-    /// What steps ask for while the run goes on, in the language of constraints; [`Step::When`] has an index
-    /// into it.
+    /// Conditions of steps, in the language of constraints; [`Step::When`] has an index into it.
     pub conditions: Vec<String>,
-    /// How the number of users of a closed loop changes.
+    /// Changes of the number of users of a closed loop.
     pub adapt: Option<AdaptPlan>,
-    /// Background traffic while it is done.
+    /// Background traffic beside the run.
     pub background: Option<BackgroundPlan>,
-    /// The packets of the run are kept.
+    /// Recording of the packets of the run.
     pub capture: Option<CapturePlan>,
 }
 
-/// Background traffic beside a run. What is not said is left to whoever sends it.
+/// Background traffic beside a run. Missing values have defaults at the source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundPlan {
-    /// Where it is described.
+    /// Its description.
     pub traffic: TrafficOrigin,
     /// Name of the load; `None` for the only one.
     pub load: Option<String>,
     /// Largest deviation from the mean of a load that is stable, in percent.
     pub stable_percent: Option<f64>,
-    /// How long flows last at most.
+    /// Longest duration of flows.
     pub duration: Option<Duration>,
 }
 
-/// Where background traffic is described.
+/// Location of the description of background traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TrafficOrigin {
-    /// In a traffic file, as the suite names it: relative to its own place.
+    /// A traffic file, as named in the suite: relative to its directory.
     File(String),
-    /// In the suite itself.
+    /// The suite itself.
     Here(TrafficSpec),
 }
 
-/// What is kept of the packets of a run. What is not said is left to whoever keeps them.
+/// Recording of the packets of a run. Missing values have defaults at the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturePlan {
-    /// Bytes of each packet.
+    /// Bytes kept of each packet.
     pub snap_length: Option<u64>,
     /// Largest size of the file, in bytes.
     pub most_bytes: Option<u64>,
 }
 
-/// How the number of users of a closed loop changes while it goes on.
+/// Changes of the number of users of a closed loop while it goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdaptPlan {
-    /// Fewest users at work.
+    /// Fewest users.
     pub least: u32,
-    /// Most of them.
+    /// Most users.
     pub most: u32,
-    /// How long a number of users is kept at least.
+    /// Shortest time between changes.
     pub every: Duration,
-    /// What decides.
+    /// Rule of the changes.
     pub rule: AdaptRule,
 }
 
-/// What decides how many users a load has next.
+/// Rule for the next number of users of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AdaptRule {
-    /// These numbers, one after the other.
+    /// These numbers in order.
     Ladder(Vec<u32>),
-    /// Conditions, by their places in [`Plan::conditions`].
+    /// Conditions, as indices into [`Plan::conditions`].
     Steer {
-        /// While it is true, there are more users each time.
+        /// While it is true, users are added each time.
         raise: usize,
-        /// While it is true, there are fewer.
+        /// While it is true, users are removed.
         lower: usize,
     },
     /// Steps of the tests ([`Step::Users`]).
@@ -112,8 +111,8 @@ pub enum AdaptRule {
 }
 
 impl Plan {
-    /// The least number of users with which every role of every test has as many as the suite says, or a
-    /// multiple; 1 without roles. `None` where that is more than can be counted.
+    /// The least number of users with which every role of every test has as many as in the suite,
+    /// or a multiple; 1 without roles. `None` if it is too large.
     pub fn least_users(&self) -> Option<u32> {
         let totals = self.tests.iter().map(|test| test.users_of_roles().max(1));
         let mut all = 1u32;
@@ -129,12 +128,12 @@ fn divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Where the requests of a plan go.
+/// Location of the requests of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workspace {
-    /// Into a collection that the run makes and removes, in which each test has one of its own.
+    /// A collection that the run makes and removes, in which each test has one of its own.
     Collection,
-    /// Into a collection that the run makes, fills with files, and removes; with methods that only read.
+    /// A collection that the run makes, fills with files, and removes; with methods that only read.
     Furnished,
     /// Anywhere below the target, with methods that only read.
     ReadOnly,
@@ -143,29 +142,30 @@ pub enum Workspace {
 /// One test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestPlan {
-    /// Its place in [`Plan::tests`].
+    /// Index in [`Plan::tests`].
     pub id: TestId,
     /// Its name.
     pub name: String,
-    /// What reports say of it beside its name.
+    /// Title shown beside the name.
     pub title: Option<String>,
-    /// What the DAV header must say.
+    /// Class that the DAV header must have.
     pub needs: Option<NeedsClass>,
-    /// Whether all users work in one collection.
+    /// All users work in one collection.
     pub shared: bool,
-    /// When each user stops.
+    /// End of the loop of each user.
     pub limit: Limit,
-    /// How the requests of its loop use connections; `None` for what holds for the whole run.
+    /// Use of connections in its loop; `None`: as in the whole run.
     pub http: Option<Http>,
-    /// Names of what steps save; [`Variable::Saved`](crate::Variable::Saved) is an index into it.
+    /// Names of values saved by steps; [`Variable::Saved`](crate::Variable::Saved) is an index into
+    /// it.
     pub saved: Vec<String>,
-    /// Before the clock starts.
+    /// Steps before the measurement.
     pub setup: Vec<Step>,
-    /// What is repeated: by all users, or by those of each role.
+    /// Repeated steps: of all users, or of those of each role.
     pub loops: Vec<LoopPlan>,
-    /// Afterwards.
+    /// Steps after the measurement.
     pub cleanup: Vec<Step>,
-    /// X-Prestan of all its requests; `None` for the usual one, with the number of the request.
+    /// X-Prestan of all its requests; `None` for the default, with the number of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -173,17 +173,16 @@ pub struct TestPlan {
 /// A loop of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopPlan {
-    /// The role of its users, the place in [`Plan::roles`] counted from 1; 0 in a test without roles.
+    /// The role of its users: index into [`Plan::roles`] from 1; 0 in a test without roles.
     pub role: u16,
-    /// How many users it has, of those that the loops of its test have together.
+    /// Number of its users, of those that the loops of its test have together.
     pub users: u32,
-    /// What is done.
+    /// Its steps.
     pub steps: Vec<Step>,
 }
 
 impl TestPlan {
-    /// The servers that its requests are sent to, by their places in [`Plan::targets`]; the first of them where
-    /// it sends none.
+    /// Targets of its requests, as indices into [`Plan::targets`]; the first one if it sends none.
     pub fn targets(&self) -> BTreeSet<u16> {
         let mut found = BTreeSet::new();
         let loops = self.loops.iter().map(|own| &own.steps);
@@ -196,8 +195,8 @@ impl TestPlan {
         found
     }
 
-    /// The measure of all requests of its loops, where they have one and the same: what happens while it is measured
-    /// is of this row. `None` of a test with pages.
+    /// The measure of all requests of its loops, if they have the same: events during the test
+    /// belong to this row. `None` for a test with pages.
     pub fn only_measure(&self) -> Option<MeasureId> {
         let mut found = BTreeSet::new();
         for own in &self.loops {
@@ -213,7 +212,7 @@ impl TestPlan {
         users.fold(0, u32::saturating_add)
     }
 
-    /// The loop of a user, by its place: roles are dealt in their order, round and round.
+    /// Index of the loop of a user: roles are assigned in order, repeatedly.
     pub fn loop_of(&self, user: u32) -> usize {
         let mut place = user % self.users_of_roles().max(1);
         for (index, own) in self.loops.iter().enumerate() {
@@ -257,9 +256,10 @@ fn add_measures(steps: &[Step], found: &mut BTreeSet<Option<MeasureId>>) {
 pub struct StopWatchPlan {
     /// Its name.
     pub name: String,
-    /// What it measures; `None` where that is not selected.
+    /// Its measure; `None` if not selected.
     pub measure: Option<MeasureId>,
-    /// Any user stops what any user has started, the oldest first; else each user has its own.
+    /// Any user stops what any user has started, oldest first; otherwise each user has a stop-watch
+    /// of its own.
     pub is_shared: bool,
 }
 
@@ -267,28 +267,28 @@ pub struct StopWatchPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedsClass(pub String);
 
-/// When a user is through with a loop.
+/// End of a user's loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
-    /// After so many times.
+    /// After this number of iterations.
     Requests(u32),
-    /// After so long.
+    /// After this time.
     Duration(Duration),
 }
 
-/// One step. A tree of the suite has become its requests.
+/// A step. A tree of the suite is expanded to its requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// One request.
     Request(Arc<RequestPlan>),
-    /// Steps, so many times.
+    /// Repeated steps.
     Repeat {
-        /// How often.
+        /// Number of repetitions.
         times: u32,
-        /// Where the number of the repetition is kept, if it has a name:
+        /// Variable with the number of the repetition, if it has a name:
         /// [`Variable::Repetition`](crate::Variable::Repetition).
         counter: Option<usize>,
-        /// What.
+        /// The steps.
         steps: Vec<Step>,
     },
     /// One of several, by weight.
@@ -297,26 +297,26 @@ pub enum Step {
     Page(Arc<PagePlan>),
     /// A pause.
     Think(Think),
-    /// A pause until so long after the beginning of the iteration.
+    /// A pause until this time after the beginning of the iteration.
     Pace(Duration),
     /// A stop-watch starts: index into [`Plan::stop_watches`].
     Start(usize),
-    /// It stops.
+    /// The stop-watch stops.
     Stop(usize),
-    /// Some steps while a condition is true, and others while it is not, or not known.
+    /// Some steps while a condition is true, and others while it is false or unknown.
     When {
         /// Index into [`Plan::conditions`].
         condition: usize,
-        /// While it is true.
+        /// Steps while it is true.
         steps: Vec<Step>,
-        /// Else.
+        /// Other steps.
         otherwise: Vec<Step>,
     },
-    /// The measurement of the test ends.
+    /// End of the measurement of the test.
     EndTest,
-    /// That of the run does.
+    /// End of the measurement of the run.
     EndRun,
-    /// From now on so many users of a load are at work.
+    /// From now on, this number of users of a load is at work.
     Users(u32),
 }
 
@@ -333,7 +333,7 @@ impl Step {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn inside_mut(&mut self) -> Vec<&mut [Step]> {
         match self {
             Step::Repeat { steps, .. } => vec![steps],
@@ -354,37 +354,37 @@ impl Step {
 pub struct PagePlan {
     /// Its name.
     pub name: String,
-    /// Its files, in their order. Those that are not selected are not measured.
+    /// Its files in order. Files that are not selected are not measured.
     pub files: Vec<Arc<RequestPlan>>,
 }
 
 impl PagePlan {
-    /// What stands for the parts that its first file names; `None` where that is not read.
+    /// The request that stands for the parts named by its first file; `None` if that is not parsed.
     pub fn parts(&self) -> Option<&Arc<RequestPlan>> {
         self.files.iter().find(|file| file.is_for_parts)
     }
 
-    /// The server of all its files, by its place in [`Plan::targets`].
+    /// Target of all its files: index into [`Plan::targets`].
     pub fn target(&self) -> u16 {
         self.files.first().map_or(0, |file| file.target)
     }
 }
 
-/// One way to go on.
+/// An alternative of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
-    /// How often, in relation to the others.
+    /// Frequency relative to the others.
     pub weight: f64,
-    /// What is done then.
+    /// Its steps.
     pub steps: Vec<Step>,
 }
 
-/// How long a pause is.
+/// Length of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Think {
     /// Always the same.
     Constant(Duration),
-    /// Each length between these equally likely.
+    /// Uniformly distributed between these.
     Uniform(Duration, Duration),
     /// Exponentially distributed with this mean.
     Exponential(Duration),
@@ -399,25 +399,26 @@ pub struct RequestPlan {
     pub path: Text,
     /// Destination, relative and encoded like the path.
     pub to: Option<Text>,
-    /// Headers of the suite; those every request has are the engine's.
+    /// Headers of the suite; those of every request are added by the engine.
     pub headers: Vec<HeaderPlan>,
     /// Body.
     pub body: Body,
-    /// What the answer must be.
+    /// Expected response.
     pub expect: Expect,
-    /// Statuses that mean that the server does not have this.
+    /// Statuses that mean that the server does not support this.
     pub unsupported: Vec<u16>,
-    /// Headers without which an expected response means that, too.
+    /// Headers without which an otherwise expected response means the same.
     pub unsupported_without: Vec<String>,
-    /// What to keep of the answer.
+    /// Parts of the response to save.
     pub save: Vec<Save>,
-    /// Under which name it is measured.
+    /// Its measure.
     pub measure: Option<MeasureId>,
-    /// How much of its response is verified.
+    /// Verification of its response.
     pub verify: Verify,
-    /// Where it is sent: index into [`Plan::targets`].
+    /// Its target: index into [`Plan::targets`].
     pub target: u16,
-    /// It stands for the parts that the first file of its page names, as HTML: each is requested in this way.
+    /// Stands for the parts named by the first file of its page, as HTML: each is requested like
+    /// this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_for_parts: bool,
 }
@@ -446,59 +447,59 @@ pub enum Body {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyText(pub LiveText);
 
-/// What to keep of an answer.
+/// A part of a response to save.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Save {
     /// Index into [`TestPlan::saved`].
     pub slot: usize,
-    /// Which part.
+    /// The part.
     pub from: SaveFrom,
 }
 
-/// Part of an answer that can be kept.
+/// Part of a response that can be saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SaveFrom {
-    /// Value of a header, as it is.
+    /// Value of a header, unchanged.
     Header(String),
-    /// The lock token in angle brackets, from the Lock-Token header or, where a server gives none,
+    /// The lock token in angle brackets, from the Lock-Token header or, if the server sends none,
     /// from the body.
     LockToken,
 }
 
-/// What an answer must be.
+/// Expected response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
     /// Accepted statuses.
     pub status: StatusSet,
-    /// The body that must come back.
+    /// Expected body.
     #[serde(with = "bytes::optional")]
     pub body: Option<Arc<[u8]>>,
-    /// How long the body must be, where nothing else is known of it.
+    /// Expected length of the body, if its content is unknown.
     pub length: Option<u64>,
-    /// How many properties with status 200 each response of a 207 must have.
+    /// Number of properties with status 200 in each response of a 207.
     pub properties: Option<u32>,
-    /// How many responses a 207 must have.
+    /// Number of responses of a 207.
     pub responses: Option<u32>,
-    /// What a 404 for a property means.
+    /// Meaning of a 404 for a property.
     pub missing: Missing,
-    /// What the first answer must contain.
+    /// Texts that the first response must contain.
     pub contains: Vec<Text>,
 }
 
 impl Expect {
-    /// How long the body must be.
+    /// Expected length of the body.
     pub fn length(&self) -> Option<u64> {
         let body = self.body.as_ref().map(|body| body.len() as u64);
         body.or(self.length)
     }
 }
 
-/// What a 404 for a property inside a 207 means.
+/// Meaning of a 404 for a property inside a 207.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
     /// The operation failed.
     Fails,
-    /// It is normal, and the report says which.
+    /// It is normal, and the report names the property.
     Noted,
 }
 
@@ -516,7 +517,7 @@ pub enum StatusTest {
 }
 
 impl StatusSet {
-    /// Whether `status` is in the set.
+    /// True if `status` is in the set.
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|test| match test {
             StatusTest::Exactly(code) => *code == status,

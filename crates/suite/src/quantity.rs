@@ -1,27 +1,27 @@
-//! Sizes and times as people write them: those of traffic files.
+//! Sizes and times in the notation of traffic files.
 
 use std::time::Duration;
 
 use traffic::{Octets, TimeSpan};
 
-/// Reads a size: `512`, `1KiB`, `64 KiB`, `1MiB`, `10kB`, `1.5MB`.
+/// Parses a size: `512`, `1KiB`, `64 KiB`, `1MiB`, `10kB`, `1.5MB`.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// A sentence about the accepted notation.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     text.parse().map(Octets::bytes)
 }
 
-/// Reads a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `30d`, `20us`. A bare number means seconds.
+/// Parses a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `30d`, `20us`. A bare number means seconds.
 ///
 /// # Errors
-/// A sentence that says what is accepted.
+/// A sentence about the accepted notation.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     text.parse()
         .map(|time: TimeSpan| Duration::from_nanos(time.nanos()))
 }
 
-/// The same, in which a bare number is refused: other programs mean milliseconds.
+/// The same, but a bare number is refused: other programs mean milliseconds.
 pub(crate) fn duration_with_unit(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     if !text.is_empty()

@@ -1,19 +1,19 @@
-//! What steps save for later ones: its names, and where they have a value.
+//! Values that steps save for later ones: names, and where they have a value.
 
 use crate::place::Place;
 
-/// A name for what steps save.
+/// Name of a saved value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SavedName {
     pub(crate) name: String,
-    /// Where the first step is that saves it.
+    /// Position of the first step that saves it.
     pub(crate) place: Place,
-    /// In which part of the test: `setup`, `loop` or `cleanup`.
+    /// Part of the test: `setup`, `loop` or `cleanup`.
     pub(crate) part: &'static str,
 }
 
 impl SavedName {
-    /// Why it has no value where it is used.
+    /// The reason why it has no value where it is used.
     pub(crate) fn unfilled(&self) -> String {
         let SavedName { name, place, part } = self;
         format!(
@@ -24,12 +24,12 @@ impl SavedName {
     }
 }
 
-/// The saved names that steps before may have given a value.
+/// Saved names that earlier steps may have given a value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SavedSlots(Vec<bool>);
 
 impl SavedSlots {
-    /// It has a value from here on.
+    /// The name has a value from here on.
     pub(crate) fn insert(&mut self, slot: usize) {
         if slot >= self.0.len() {
             self.0.resize(slot + 1, false);
@@ -37,12 +37,12 @@ impl SavedSlots {
         self.0[slot] = true;
     }
 
-    /// Whether it may have a value.
+    /// True if the name may have a value.
     pub(crate) fn contains(&self, slot: usize) -> bool {
         self.0.get(slot).copied().unwrap_or_default()
     }
 
-    /// Adds those that have one on another way.
+    /// Adds names that have a value on another path.
     pub(crate) fn join(&mut self, other: &SavedSlots) {
         let others = other.0.iter().enumerate();
         for (slot, _) in others.filter(|(_, is_filled)| **is_filled) {

@@ -1,4 +1,4 @@
-//! A plan of one request: what `prestan load METHOD URL` does, as the plan of a suite.
+//! A plan of one request: `prestan load METHOD URL` as the plan of a suite.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use crate::plan::{
 use crate::resolve::sha256;
 use crate::template::{TemplateBounds, Templates, Text};
 
-/// What stands for itself in a path with a query (RFC 3986, sections 3.3 and 3.4), and `%`: paths on the command
-/// line are encoded as far as their authors found it necessary.
+/// Characters that a path with a query may contain (RFC 3986, sections 3.3 and 3.4), and `%`: paths
+/// on the command line are already encoded where necessary.
 const PATH_AND_QUERY: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -33,38 +33,38 @@ const PATH_AND_QUERY: &AsciiSet = &CONTROLS
 pub struct Single {
     /// Method.
     pub method: String,
-    /// Where it goes: paths below the target, in turn.
+    /// Paths below the target, requested in turn.
     pub paths: RequestedPaths,
     /// Headers beside those of every request.
     pub headers: Vec<(String, String)>,
     /// Body.
     pub body: Option<Vec<u8>>,
-    /// Accepted statuses; `None` for what RFC 4918 and RFC 9110 promise.
+    /// Accepted statuses; `None`: those of RFC 4918 and RFC 9110.
     pub status: Option<StatusSet>,
 }
 
-/// Where the requests of a [`Single`] go.
+/// Targets of the requests of a [`Single`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedPaths {
-    /// To the target itself.
+    /// The target itself.
     Target,
-    /// To these paths below the target, which is a collection.
+    /// These paths below the target, which is a collection.
     Below(Vec<RequestedPath>),
 }
 
 /// A path below the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedPath {
-    /// With its query; a template, in which `n` and `user` may stand.
+    /// Path with query; a template with `n` and `user`.
     pub template: String,
-    /// The same as it may be shown.
+    /// The same with redacted credentials.
     pub shown: String,
 }
 
-/// The plan that sends it, again and again; and its description as text.
+/// The plan that repeats the request, and its description as text.
 ///
 /// # Errors
-/// What is wrong with the template of a path.
+/// The defect in the template of a path.
 pub fn single(single: &Single) -> Result<(Plan, String), String> {
     let text = described(single);
     let method = &single.method;
@@ -214,7 +214,7 @@ fn status(single: &Single) -> StatusSet {
         .unwrap_or_else(|| StatusSet(vec![usual]))
 }
 
-/// What is sent, in lines for people: the run keeps it beside its samples.
+/// Description of the request in lines for people: the run keeps it beside its samples.
 fn described(single: &Single) -> String {
     let mut text = "# `prestan load`: one request, again and again\n".to_owned();
     let method = &single.method;
@@ -226,7 +226,7 @@ fn described(single: &Single) -> String {
             for path in paths {
                 let _ = writeln!(text, "{method} target/{}", path.shown);
             }
-            // What is hidden in those makes a difference, too.
+            // Redacted differences count, too.
             let templates: Vec<&str> = paths.iter().map(|path| &*path.template).collect();
             let digest = sha256(templates.join("\n").as_bytes());
             let _ = writeln!(text, "# SHA-256 of these paths: {digest}");

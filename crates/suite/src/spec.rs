@@ -1,4 +1,4 @@
-//! What is written in a suite file, as it is written: the shape of the YAML, nothing resolved.
+//! Content of a suite file as written: the shape of the YAML, nothing resolved.
 
 mod adapt;
 mod beside;
@@ -34,40 +34,40 @@ pub use needs::NeedsSpec;
 pub struct SuiteSpec {
     /// Name of the suite: letters, digits, `-` and `_`.
     pub suite: Placed<String>,
-    /// Version the suite gives itself; raise it when figures stop being comparable.
+    /// Version given by the suite; to be raised when figures are not comparable any more.
     #[serde(default = "one")]
     pub version: u32,
-    /// One line about it.
+    /// Title in one line.
     #[serde(default)]
     pub title: String,
-    /// What the server must be: `webdav` (a collection is made for the run, and removed),
-    /// `http` (nothing is made; only reading methods are allowed), or `cgi` (as `http`, and POST, if the command line
-    /// has --writes).
+    /// Requirement for the server: `webdav` (a collection is made for the run, and removed), `http`
+    /// (nothing is made; only reading methods are allowed), or `cgi` (as `http`, and POST if the
+    /// command line has --writes).
     #[serde(default)]
     pub needs: NeedsSpec,
-    /// Names and defaults of what the command line can change: numbers, texts, and lists of these
-    /// for tests with `each`. `requests` is the number of times
-    /// each user goes through a loop.
+    /// Names and defaults of values that the command line can change: numbers, texts, and lists of
+    /// these for tests with `each`. `requests` is the number of iterations of each user.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub params: BTreeMap<String, Placed<WrittenValue>>,
-    /// What the measurements are to fulfil, by name: `fast: p99(Get1K) < 5 ms`.
+    /// Constraints on the measurements, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
     pub constraints: BTreeMap<String, ConstraintSpec>,
-    /// How the load changes with what is measured.
+    /// Changes of the load by measurements.
     pub adapt: Option<Placed<AdaptSpec>>,
     /// Traffic between other programs while the suite is measured (docs/TRAFFIC.md).
     pub background: Option<Placed<BackgroundSpec>>,
-    /// Whether the packets of the run are kept in its record.
+    /// Recording of the packets of the run.
     pub capture: Option<CaptureSpec>,
-    /// Stop-watches of which more is to be said than where they start and stop, by name.
+    /// Properties of stop-watches, by name.
     #[serde(default)]
     pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
-    /// Several servers of one run: names, each with one line about it. The first is that of the URL, where
-    /// steps go that name none; the others are given on the command line: `--target cache=URL`.
+    /// Several targets of one run: names, each with one line about it. The first is that of the
+    /// URL, to which steps without a target are sent; the others are given on the command line:
+    /// `--target cache=URL`.
     #[serde(default)]
     pub targets: BTreeMap<String, Placed<String>>,
-    /// How much of the responses of measured steps is verified, unless a test or a step has the key itself.
+    /// Verification of the responses of measured steps, unless a test or a step has the key itself.
     pub verify: Option<Verify>,
     /// The tests, run one after the other.
     pub tests: Vec<Placed<TestSpec>>,
@@ -83,25 +83,25 @@ fn one() -> u32 {
 pub struct TestSpec {
     /// Name of the test: letters, digits, `-` and `_`.
     pub name: Placed<String>,
-    /// One line about it, in any language, which reports show beside the name.
+    /// Title in one line, in any language, which reports show beside the name.
     #[serde(default, deserialize_with = "written")]
     pub title: Option<String>,
-    /// What the server must say of itself in its DAV header: `class 2`.
+    /// Class that the DAV header of the server must have: `class 2`.
     pub needs: Option<Placed<String>>,
-    /// A parameter that is a list: the test is made once for each of its values, which then stands
-    /// behind an `x` at the end of the names of the test and of what it measures. Where the
-    /// parameter has one value only, names stay as they are.
+    /// A parameter that is a list: the test is repeated for each of its values, which is appended
+    /// to the names of the test and of its measures behind an `x`. If the parameter has one value
+    /// only, names are unchanged.
     pub each: Option<Placed<String>>,
-    /// All users work in one collection instead of one each: this is how contention is measured.
+    /// All users work in one collection instead of one each, to measure contention.
     #[serde(default)]
     pub shared: bool,
-    /// How often each user goes through the loop; the parameter `requests` where this is absent.
+    /// Iterations of each user; default: the parameter `requests`.
     pub requests: Option<Placed<Scalar>>,
-    /// How the loop uses connections.
+    /// Use of connections in the loop.
     pub http: Option<Placed<HttpSpec>>,
-    /// How much of the responses of measured steps is verified.
+    /// Verification of the responses of measured steps.
     pub verify: Option<Verify>,
-    /// Steps before the clock starts, never measured.
+    /// Steps before the measurement, never measured.
     #[serde(default)]
     pub setup: Vec<StepSpec>,
     /// Steps that are repeated; those with `measure` yield samples.
@@ -110,24 +110,24 @@ pub struct TestSpec {
     /// In place of `loop`: kinds of users, each with a loop of its own, at work at the same time.
     #[serde(default)]
     pub roles: BTreeMap<String, Placed<RoleSpec>>,
-    /// Steps afterwards, never measured.
+    /// Steps after the measurement, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
 }
 
-/// One step: a request, a tree, a repetition, a page, a choice or a pause, with what belongs to it.
+/// One step: a request, a tree, a repetition, a page, a choice or a pause, with its keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepSpec {
-    /// Where the step is written.
+    /// Its position.
     pub place: Place,
-    /// What is done.
+    /// Its action.
     pub action: ActionSpec,
-    /// The keys beside it.
+    /// Its other keys.
     pub with: StepOptions,
 }
 
 impl StepSpec {
-    /// The steps inside it: those that it repeats, chooses from, or does under a condition.
+    /// Its inner steps: those that it repeats, chooses from, or executes under a condition.
     pub(crate) fn inside(&self) -> impl Iterator<Item = &StepSpec> {
         let choices = match &self.action {
             ActionSpec::Choose(choices) => choices.as_slice(),
@@ -138,23 +138,23 @@ impl StepSpec {
     }
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionSpec {
     /// `PUT: name`: one request.
     Request {
         /// The method, in capitals.
         method: String,
-        /// On what, relative to the collection of the user.
+        /// Path relative to the collection of the user.
         path: Placed<Scalar>,
     },
     /// `tree: name/`: a collection of some depth and width.
     Tree(Placed<Scalar>),
-    /// `repeat: 10`: the `steps`, so many times.
+    /// `repeat: 10`: the `steps`, this number of times.
     Repeat(Placed<Scalar>),
     /// `page: name`: the `steps` are its files, which are fetched together.
     Page(Placed<String>),
-    /// `parts: html`: the files that the first file of its page names.
+    /// `parts: html`: the files named by the first file of its page.
     Parts(PartsSpec),
     /// `choose:` one of several lists of steps, by weight.
     Choose(Vec<ChoiceSpec>),
@@ -162,30 +162,30 @@ pub enum ActionSpec {
     Think(ThinkSpec),
     /// `start: open-to-saved`: a stop-watch starts.
     Start(Placed<String>),
-    /// `stop: open-to-saved`: it stops, and the time in between is a sample.
+    /// `stop: open-to-saved`: the stop-watch stops, and the time in between is a sample.
     Stop(Placed<String>),
     /// `when: p99(Get) > 20 ms`: the `steps` while that is true, else those of `else`.
     When(Placed<String>),
-    /// `end: test` or `end: run`: nothing else of it is done.
+    /// `end: test` or `end: run`: the rest of it is not executed.
     End(EndSpec),
-    /// `users: 8`: from now on so many users of a load that adapts are at work.
+    /// `users: 8`: from now on, this number of users of a load that adapts is at work.
     Users(Placed<Scalar>),
 }
 
-/// What a step ends.
+/// Measurement that a step ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndSpec {
-    /// The measurement of its test.
+    /// Of its test.
     Test,
-    /// That of the run.
+    /// Of the run.
     Run,
 }
 
-/// The keys that may stand beside an action.
+/// Keys beside an action.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepOptions {
-    /// What stands behind a `?` after the path, as it is.
+    /// Query after the path, unchanged.
     pub query: Option<Placed<Scalar>>,
     /// Destination of COPY and MOVE, relative like the path.
     pub to: Option<Placed<Scalar>>,
@@ -193,7 +193,7 @@ pub struct StepOptions {
     pub depth: Option<Placed<Scalar>>,
     /// Members at the bottom of a tree.
     pub width: Option<Placed<Scalar>>,
-    /// What stands at the bottom of a tree.
+    /// Leaves of a tree.
     pub of: Option<LeafSpec>,
     /// Overwrite header.
     pub overwrite: Option<bool>,
@@ -203,29 +203,29 @@ pub struct StepOptions {
     pub headers: BTreeMap<String, Placed<Scalar>>,
     /// Body of the request, or of the resources of a tree.
     pub body: Option<Placed<BodySpec>>,
-    /// What the answer must be.
+    /// Expected response.
     pub expect: Option<Placed<ExpectSpec>>,
-    /// Statuses that mean that the server does not have this, beside 405 and 501, and headers
-    /// without which a response means that: `no ETag`.
+    /// Statuses that mean that the server does not support this, beside 405 and 501, and headers
+    /// without which a response means the same: `no ETag`.
     pub unsupported: Vec<Placed<Scalar>>,
-    /// Names for parts of the answer, to be used later as `{{ name }}`.
+    /// Names for parts of the response, to be used later as `{{ name }}`.
     pub save: BTreeMap<String, Placed<String>>,
-    /// Name under which the operation is measured; of a page, that of files without one of their own.
+    /// Name of the measure; for a page, that of files without one of their own.
     pub measure: Option<Placed<String>>,
-    /// How much of its response is verified; of a page, of its files.
+    /// Verification of its response; for a page, of its files.
     pub verify: Option<Verify>,
-    /// Where it is sent: a name of `targets`; the first of them where this is absent.
+    /// Target: a name of `targets`; default: the first of them.
     pub target: Option<Placed<String>>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
     pub counter: Option<Placed<String>>,
-    /// The steps of a repetition, the files of a page, what is done when a condition is true.
+    /// Steps of a repetition, files of a page, or steps under a condition.
     pub steps: Vec<StepSpec>,
-    /// What is done when it is not.
+    /// Steps if the condition is false.
     pub otherwise: Vec<StepSpec>,
 }
 
 impl StepOptions {
-    /// What a page says of all its files, each of them says.
+    /// Copies keys of a page to all its files.
     fn hand_on_to_files(&mut self) {
         let (measure, verify) = (self.measure.take(), self.verify.take());
         let target = self.target.take();
@@ -238,7 +238,7 @@ impl StepOptions {
     }
 }
 
-/// What stands at the bottom of a tree.
+/// Leaves of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LeafSpec {
@@ -253,19 +253,19 @@ pub enum LeafSpec {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChoiceSpec {
-    /// How often, in relation to the others.
+    /// Frequency relative to the others.
     pub weight: Placed<Scalar>,
-    /// What is done then.
+    /// Its steps.
     pub steps: Vec<StepSpec>,
 }
 
-/// A pause, always the same or drawn from a distribution.
+/// A pause, constant or drawn from a distribution.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThinkSpec {
     /// Always this long.
     pub constant: Option<Placed<Scalar>>,
-    /// Between these two, each length equally likely.
+    /// Uniformly distributed between these.
     pub uniform: Option<[Placed<Scalar>; 2]>,
     /// Exponentially distributed with this mean.
     pub exponential: Option<Placed<Scalar>>,
@@ -275,9 +275,9 @@ pub struct ThinkSpec {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BodySpec {
-    /// So many bytes.
+    /// Number of bytes.
     pub size: Option<Placed<Scalar>>,
-    /// What these bytes are.
+    /// Their content.
     #[serde(default)]
     pub fill: FillSpec,
     /// A template; sent as application/xml.
@@ -286,72 +286,71 @@ pub struct BodySpec {
     /// A template; sent as text/plain.
     #[serde(default, deserialize_with = "written")]
     pub text: Option<Placed<Scalar>>,
-    /// How the lines of `xml` or `text` end.
+    /// Line ends of `xml` or `text`.
     #[serde(default)]
     pub lines: LineEndSpec,
-    /// Content-Type, where the usual one is not wanted.
+    /// Content-Type, if not the default.
     #[serde(default, rename = "type", deserialize_with = "written")]
     pub content_type: Option<String>,
 }
 
-/// How the lines of a body end.
+/// Line ends of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LineEndSpec {
-    /// As they stand in the file: with LF.
+    /// LF, as in the file.
     #[default]
     Lf,
-    /// With CR and LF.
+    /// CR and LF.
     Crlf,
 }
 
-/// What a body of a given size is made of.
+/// Content of a body of a given size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FillSpec {
-    /// A sentence over and over.
+    /// A repeated sentence.
     #[default]
     Text,
     /// Bytes that do not compress.
     Random,
 }
 
-/// What the answer must be.
+/// Expected response.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectSpec {
-    /// Accepted statuses: `[201, 204]` or `["2xx"]`; 207 for PROPFIND and 2xx for the others
-    /// where this is absent.
+    /// Accepted statuses: `[201, 204]` or `["2xx"]`; default: 207 for PROPFIND and 2xx for others.
     #[serde(default)]
     pub status: Vec<Placed<Scalar>>,
-    /// The body that must come back: length every time, content on the first answer.
+    /// Expected body: its length is checked in every response, its content in the first one.
     pub body: Option<Placed<BodySpec>>,
-    /// How long the body must be, every time; `3KiB` for example.
+    /// Expected length of the body, such as `3KiB`, checked in every response.
     pub length: Option<Placed<Scalar>>,
-    /// How many properties a 207 must give with status 200, in each response.
+    /// Number of properties with status 200 in each response of a 207.
     pub properties: Option<Placed<Scalar>>,
-    /// How many responses a 207 must have.
+    /// Number of responses of a 207.
     pub responses: Option<Placed<Scalar>>,
-    /// What a property that the server does not have means.
+    /// Meaning of a property that the server does not have.
     #[serde(default)]
     pub missing: MissingSpec,
-    /// Text that the first answer must contain.
+    /// Text that the first response must contain.
     #[serde(default)]
     pub contains: Vec<Placed<Scalar>>,
 }
 
-/// What a 404 for a property inside a 207 means.
+/// Meaning of a 404 for a property inside a 207.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingSpec {
     /// The operation failed.
     #[default]
     Fails,
-    /// It is normal, and the report says which.
+    /// It is normal, and the report names the property.
     Noted,
 }
 
-/// Reads the YAML of a suite file into its [`SuiteSpec`].
+/// Parses the YAML of a suite file.
 pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
     read(name, text)
 }
@@ -394,7 +393,7 @@ const STEP_KEYS: &[&str] = &[
     "else",
 ];
 
-/// Methods that may be meant where one is not in capitals.
+/// Methods to suggest for one that is not in capitals.
 const METHODS: &[&str] = &[
     "GET",
     "HEAD",
@@ -426,7 +425,7 @@ impl<'de> Deserialize<'de> for StepSpec {
     }
 }
 
-/// A step that does not know its place yet.
+/// A step without its position.
 struct BareStep(ActionSpec, StepOptions);
 
 impl<'de> Deserialize<'de> for BareStep {

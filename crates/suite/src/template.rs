@@ -1,12 +1,12 @@
-//! Templates, evaluated as far as possible before the clock starts.
+//! Templates, evaluated as far as possible before the measurement.
 //!
-//! A template may use the suite's parameters, which are known when the plan is made, and
-//! *run-time variables*, which are not: `n`, `user`, numbers of repetitions, and names that a step saved. A text
-//! without them is fixed, the others become a list of [`Piece`]s, and filling them in while the test runs is
-//! copying bytes.
+//! A template may use the suite's parameters, which are known when the plan is made, and *run-time
+//! variables*, which are not: `n`, `user`, numbers of repetitions, and names that a step saved. A
+//! text without them is fixed, the others become a list of [`Piece`]s, and filling them in while
+//! the test runs is copying bytes.
 //!
-//! Arithmetic with `n`, `user` and the numbers of repetitions is kept as an expression ([`Arithmetic`]) and
-//! evaluated per request. Nothing else can be done with run-time variables but to insert them.
+//! Arithmetic with `n`, `user` and the numbers of repetitions is kept as an expression
+//! ([`Arithmetic`]) and evaluated per request. Run-time variables can only be inserted otherwise.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,25 +20,25 @@ use crate::arithmetic::Arithmetic;
 use crate::resolve::Params;
 use crate::saved::{SavedName, SavedSlots};
 
-/// What is only known while the test runs.
+/// Values that are only known while the test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Variable {
-    /// `n`: how often this user has been through the loop of this test, from 1.
+    /// `n`: number of this user's iteration of the loop of this test, from 1.
     Iteration,
     /// `user`: number of the user, from 0.
     User,
-    /// Something a step saved: index into [`TestPlan::saved`](crate::TestPlan::saved).
+    /// A value saved by a step: index into [`TestPlan::saved`](crate::TestPlan::saved).
     Saved(usize),
-    /// Number of a repetition that has a name, from 1: how many named ones it stands in.
+    /// Number of a named repetition, from 1; its index is the number of named ones around it.
     Repetition(usize),
 }
 
 /// A text of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Text {
-    /// The same every time.
+    /// Without run-time variables.
     Fixed(String),
-    /// With run-time variables in it.
+    /// With run-time variables.
     Live(LiveText),
 }
 
@@ -51,11 +51,11 @@ pub struct LiveText {
 /// Part of a [`LiveText`] text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
-    /// Stands as it is.
+    /// A fixed text.
     Literal(String),
-    /// To be filled in.
+    /// A variable to insert.
     Variable(Variable),
-    /// To be evaluated, and filled in as a decimal number.
+    /// An expression to insert as a decimal number.
     Computed(Arithmetic),
 }
 
@@ -80,7 +80,7 @@ impl LiveText {
 }
 
 impl Text {
-    /// The parts, in order; a fixed text has none but itself.
+    /// Variables of the parts, in order; a fixed text has none.
     pub fn variables(&self) -> impl Iterator<Item = Variable> + '_ {
         let pieces: &[Piece] = match self {
             Text::Fixed(_) => &[],
@@ -93,14 +93,14 @@ impl Text {
     }
 }
 
-/// How much all templates of a suite may take together.
+/// Limits of all templates of a suite together.
 pub(crate) struct TemplateBounds(RefCell<Bounds>);
 
 /// A loop over 10,000 properties takes about 100,000.
 const STEPS: u64 = 20_000_000;
 /// A suite of 20,000 tests, each with a body of 1 KiB, makes some 40 MiB.
 const BYTES: usize = 256 << 20;
-/// Longest text that may stand for a number, or for one of the words that are allowed in its place.
+/// Longest text of a number, or of one of the words that are allowed in its place.
 const LONGEST_NUMBER: usize = 200;
 
 impl Default for TemplateBounds {
@@ -117,22 +117,22 @@ impl Default for TemplateBounds {
 pub(crate) struct Templates<'a> {
     params: &'a Params,
     saved: &'a [SavedName],
-    /// Where each of them is.
+    /// Index of each name.
     slots: Rc<BTreeMap<&'a str, usize>>,
     bounds: &'a TemplateBounds,
     filled: Rc<RefCell<SavedSlots>>,
-    /// Names of the repetitions that are open, from the outermost on.
+    /// Names of the current repetitions, from the outermost.
     repetitions: Vec<String>,
 }
 
-/// A run-time variable, or what is reckoned with it.
+/// A run-time variable, or an expression with one.
 #[derive(Debug, Clone, PartialEq)]
 enum LiveValue {
     Saved {
         slot: usize,
         name: Rc<str>,
     },
-    /// With the name of a variable in it.
+    /// Includes the name of a variable.
     Number {
         value: Arithmetic,
         name: Rc<str>,
@@ -202,22 +202,22 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// The names that have a value from here on; those that had one until now.
+    /// Sets the names that have a value from here on; returns the former ones.
     pub(crate) fn fill(&self, slots: SavedSlots) -> SavedSlots {
         self.filled.replace(slots)
     }
 
-    /// A name has a value from here on, too.
+    /// Adds a name that has a value from here on.
     pub(crate) fn saves(&self, name: &str) {
         if let Some(slot) = self.slot(name) {
             self.filled.borrow_mut().insert(slot);
         }
     }
 
-    /// The same inside a repetition of that name, and where its number is kept.
+    /// The same inside a repetition of that name, with the index of its number.
     ///
     /// # Errors
-    /// When something else has that name.
+    /// The name is used otherwise.
     pub(crate) fn inside(&self, repetition: &str) -> Result<(Self, usize), String> {
         let own = ["n", "user"].contains(&repetition) || self.params.contains_key(repetition);
         let saved = self.saved.iter().map(|own| &own.name);
@@ -233,7 +233,7 @@ impl<'a> Templates<'a> {
         Ok((inside, self.repetitions.len()))
     }
 
-    /// Evaluates `source`, leaving run-time variables to be filled in.
+    /// Evaluates `source`, leaving run-time variables to be inserted.
     pub(crate) fn text(&self, source: &str) -> Result<Text, String> {
         if !source.contains('{') {
             return Ok(Text::Fixed(source.to_owned()));
@@ -268,7 +268,7 @@ impl<'a> Templates<'a> {
         }
     }
 
-    /// The same where a number is wanted: one that YAML reads as a number is written in decimal digits.
+    /// Evaluates a number: one that is a number in YAML is converted to decimal digits.
     pub(crate) fn number(&self, source: &str) -> Result<String, String> {
         let text = self.fixed(source)?;
         if text.len() > LONGEST_NUMBER {
@@ -278,7 +278,7 @@ impl<'a> Templates<'a> {
         Ok(yaml::decimal(text.trim()).unwrap_or(text))
     }
 
-    /// Where a saved name is.
+    /// Index of a saved name.
     pub(crate) fn slot(&self, name: &str) -> Option<usize> {
         self.slots.get(name).copied()
     }
@@ -307,7 +307,7 @@ impl<'a> Templates<'a> {
         param(self.params.get(name)?)
     }
 
-    /// Why a template has no value. What it is stands beside that, as far as it may be shown.
+    /// The reason why a template has no value, without confidential parts.
     fn explain(&self, error: TemplateError) -> String {
         match error {
             TemplateError::Unknown(name) => match self.slot(&name) {
@@ -364,7 +364,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Parameters are numbers, texts, truth values and lists of these; resolving has refused all else.
+/// Parameters are numbers, texts, truth values and lists of these; others were refused.
 fn param(written: &WrittenValue) -> Option<Value<LiveValue>> {
     if let WrittenValue::List(values) = written {
         let values = values.iter().map(param).collect::<Option<Vec<_>>>();
@@ -443,7 +443,7 @@ mod tests {
             ("{{- n + properties -}} b", "<n_3_add>b"),
             ("{{ 2 * properties }}", "6"),
             ("{{ n }}{{n*2}}", "<><n_2_mul>"),
-            // The loop has an `n` of its own.
+            // The loop has its own `n`.
             ("{% for n in range(3) %}{{ n + 1 }}{% endfor %}", "123"),
             (
                 "{% for i in range(2) %}{{ user * 2 }},{% endfor %}",
@@ -540,7 +540,8 @@ mod tests {
         assert!(refused.contains("256 MiB"), "{refused}");
     }
 
-    /// Steps do not become longer by what a test saves: searched one after another, these would take minutes.
+    /// The number of saved names does not affect the time of a step: a linear search of these would
+    /// take minutes.
     #[test]
     fn saved_names_are_found_at_once() {
         let names = (0..50_000).map(|number| saved(format!("s{number:05}")));

@@ -1,22 +1,24 @@
-//! How much there is to do in a test, for estimates of the time that is left.
+//! Amount of work in a test, for estimates of the remaining time.
 
 use std::time::Duration;
 
 use crate::plan::{Alternative, Limit, Step, TestPlan, Think};
 
-/// What a user does in a test: requests, which take as long as the server needs, and time that is known before.
+/// Work of a user in a test: requests, whose time depends on the server, and time that is known in
+/// advance.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UserWork {
-    /// Requests of set-up, warm-up, measured rounds and clean-up. A choice counts as the mean of its
-    /// alternatives.
+    /// Requests of set-up, warm-up, measured rounds and clean-up. A choice counts as the mean of
+    /// its alternatives.
     pub requests: f64,
-    /// Pauses, and the duration of a test that is measured for a time. A random pause counts as its mean.
+    /// Pauses, and the duration of a test that is measured for a time. A random pause counts as its
+    /// mean.
     pub time: Duration,
 }
 
 impl TestPlan {
-    /// What each of its users does with so many rounds of warm-up, role by role; and how many users there are
-    /// of each role, of all that the roles have together.
+    /// Work of each of its users with `warmup` rounds of warm-up, role by role; and the number of
+    /// users of each role, of all that the roles have together.
     pub fn work_of_roles(&self, warmup: u32) -> impl Iterator<Item = (u32, UserWork)> {
         self.loops
             .iter()
@@ -38,7 +40,7 @@ impl TestPlan {
 }
 
 impl UserWork {
-    /// The same, so many times.
+    /// The same multiplied.
     pub fn times(self, factor: f64) -> UserWork {
         let seconds = self.time.as_secs_f64() * factor;
         UserWork {
@@ -88,7 +90,7 @@ fn of_step(step: &Step) -> UserWork {
             requests: 0.0,
             time: *time,
         },
-        // Either of them.
+        // One of them.
         Step::When {
             steps, otherwise, ..
         } => (of_steps(steps) + of_steps(otherwise)).times(0.5),

@@ -1,5 +1,5 @@
 //! `prestan analyze`: captures of the tests of `trace`, damaged files, and requests with hostile
-//! texts. into requests.
+//! texts.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What goes on beside a run: background traffic, and the recording of its packets.
+//! Companions of a run: background traffic, and the recording of its packets.
 
 use traffic::{Percentage, Traffic, TrafficSpec};
 
@@ -11,12 +11,12 @@ use crate::quantity::{duration_with_unit, parse_size};
 use crate::spec::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec, SuiteSpec};
 use crate::template::Templates;
 
-/// The smallest deviation of a rate, in percent, that can be asked for.
+/// Smallest accepted deviation of a rate, in percent.
 const LEAST_DEVIATION: f64 = 0.1;
-/// Fewest bytes of a packet that are kept: its headers.
+/// Least bytes kept of a packet: its headers.
 const LEAST_SNAP: u64 = 64;
 
-/// Adds what the suite says of it to its plan.
+/// Adds the companions of a suite to its plan.
 pub(super) fn add(
     file: &SuiteSource<'_>,
     spec: &SuiteSpec,
@@ -84,7 +84,7 @@ fn background(
     })
 }
 
-/// Checks the traffic that stands in the suite itself, and that the load is in it.
+/// Checks the traffic within the suite, and that it has the load.
 fn check_load(
     file: &SuiteSource<'_>,
     keys: &BackgroundKeys,
@@ -107,7 +107,7 @@ fn check_load(
     Err(file.error(place, why))
 }
 
-/// Checks the keys of `capture`; `None` where nothing is to be kept.
+/// Checks the keys of `capture`; `None` if nothing is recorded.
 fn capture(
     file: &SuiteSource<'_>,
     written: &CaptureSpec,
@@ -130,7 +130,7 @@ fn capture(
     }))
 }
 
-/// A number with its unit, in which parameters may stand.
+/// A number with its unit, which may contain parameters.
 fn number<T>(
     file: &SuiteSource<'_>,
     scalar: &Placed<Scalar>,
@@ -208,7 +208,7 @@ mod tests {
         };
         assert_eq!(of("capture: true"), Some(all));
         assert_eq!(of("capture: false"), None);
-        // As other truth values are written.
+        // Other notations of truth values.
         assert_eq!((of("capture: yes"), of("capture: Off")), (Some(all), None));
         let part = CapturePlan {
             snap_length: Some(128),

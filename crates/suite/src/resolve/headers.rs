@@ -11,7 +11,7 @@ use crate::quantity::duration_with_unit;
 use crate::spec::StepSpec;
 use crate::template::Text;
 
-/// Headers that the engine writes; a suite that wrote them too would break the framing, the
+/// Headers that the engine writes; if a suite wrote them too, it would break the framing, the
 /// authentication or the join with server logs.
 pub const OWN_HEADERS: &[&str] = &[
     "authorization",
@@ -23,7 +23,7 @@ pub const OWN_HEADERS: &[&str] = &[
     "x-prestan",
 ];
 
-/// Headers that have a key of their own. A Destination written as a header could lead out of the
+/// Headers with a key of their own. A Destination written as a header could lead out of the
 /// collection of the run.
 pub const KEYED_HEADERS: &[(&str, &str)] = &[
     ("content-type", "type: in body"),
@@ -33,8 +33,8 @@ pub const KEYED_HEADERS: &[(&str, &str)] = &[
     ("timeout", "timeout"),
 ];
 
-/// Headers by which servers and frameworks take a request for one with another method. What a
-/// request may change is judged by its method, so that must be the one in its first line.
+/// Headers by which servers and frameworks treat a request as one with another method. The changes
+/// that a request may make are judged by its method, so that must be the one in its first line.
 pub const METHOD_HEADERS: &[&str] = &[
     "x-http-method",
     "x-http-method-override",
@@ -117,7 +117,7 @@ impl StepResolver<'_> {
         Ok(headers)
     }
 
-    /// Refuses what can stand in no header (RFC 9110, section 5.5).
+    /// Refuses characters that are invalid in a header (RFC 9110, section 5.5).
     pub(super) fn check_header(
         &self,
         name: &str,
@@ -141,7 +141,7 @@ impl StepResolver<'_> {
         }
     }
 
-    /// The value of a Timeout header (RFC 4918, section 10.7): as it is written, or of a time.
+    /// The value of a Timeout header (RFC 4918, section 10.7): as written, or from a time.
     fn timeout(&self, written: &Placed<Scalar>) -> Result<String, SuiteError> {
         let text = self.number(written)?;
         let text = text.trim();
@@ -153,7 +153,7 @@ impl StepResolver<'_> {
             return Ok(text.to_owned());
         }
         let refuse = |why: String| self.file.error(written.place, why);
-        // The longest timeout is longer than times are elsewhere.
+        // The longest timeout exceeds the longest time elsewhere.
         let whole = text.strip_suffix('s').map(|whole| whole.trim().parse());
         let seconds: Option<u64> = if let Some(Ok(whole)) = whole {
             Some(whole)

@@ -1,4 +1,4 @@
-//! How the loop of a test uses connections.
+//! Use of connections by the loop of a test.
 
 use record::{Http, HttpVersion};
 
@@ -8,11 +8,11 @@ use crate::place::Placed;
 use crate::plan::{LoopPlan, Step};
 use crate::spec::{HttpSpec, KeepSpec};
 
-/// Connections that a user may have, and requests that may be under way on one: a bound, not a recommendation.
+/// Most connections of a user, and most requests in flight on one: a limit, not a recommendation.
 const MANY: u32 = 1_000;
 
 impl StepResolver<'_> {
-    /// What the key `http` of a test with that loop comes to.
+    /// The value of the key `http` of a test with that loop.
     pub(super) fn http(
         &self,
         spec: &Placed<HttpSpec>,
@@ -29,7 +29,7 @@ impl StepResolver<'_> {
         let version = match version {
             None => HttpVersion::default(),
             Some(written) => match self.number(written)?.trim() {
-                // It is read as a number, and 1.0 is 1.
+                // Parsed as a number, 1.0 is 1.
                 "1.0" | "1" => HttpVersion::Http10,
                 "1.1" => HttpVersion::Http11,
                 "2" => HttpVersion::Http2,

@@ -5,8 +5,9 @@ use crate::plan::Plan;
 
 use super::SuiteSource;
 
-/// Tests of the suite `prestan`, with number and name of their test case as Xu (2004) prints them, section by section
-/// (5.1.1 to 5.4.1). Some of them contradict others, and are as they were printed: docs/PAPERS.md has the list.
+/// Tests of the suite `prestan`, with number and name of their test case as printed by Xu (2004),
+/// section by section (5.1.1 to 5.4.1). Some of them contradict others, and are unchanged:
+/// docs/PAPERS.md has the list.
 const CASES: [(&str, u32, &str); 21] = [
     ("ProppatchMult", 4, "propfinddead"),
     ("ProppatchSingle", 3, "proppatch"),
@@ -31,7 +32,7 @@ const CASES: [(&str, u32, &str); 21] = [
     ("LocksCol", 11, "locks"),
 ];
 
-/// Gives the requests of all tests the value that was printed for the test.
+/// Sets the value that was printed for each test in its requests.
 pub(super) fn of_2004(file: &SuiteSource<'_>, plan: &mut Plan) -> Result<(), SuiteError> {
     for test in &mut plan.tests {
         let case = CASES.iter().find(|(name, ..)| *name == test.name);
@@ -41,7 +42,7 @@ pub(super) fn of_2004(file: &SuiteSource<'_>, plan: &mut Plan) -> Result<(), Sui
                 test.name
             )));
         };
-        // The name of its suite was null, and printed.
+        // The name of its suite was null, and printed so.
         test.label = Some(format!("(null): {number} ({name})"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The loops of a test: one, or those of its roles; and the stop-watches that their steps start and stop.
+//! The loops of a test: one, or those of its roles; and the stop-watches of their steps.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::plan::{LoopPlan, Step, StopWatchPlan};
 use crate::saved::SavedSlots;
 use crate::spec::{AcrossSpec, ActionSpec, LoopSpec, StepSpec, StopWatchSpec, SuiteSpec, TestSpec};
 
-/// Most users that the roles of a test may be written for.
+/// Most users of the roles of a test.
 const MANY_USERS: u32 = 100_000;
 
-/// A name under which steps are measured, or a stop-watch.
+/// A name under which steps are measured, or of a stop-watch.
 pub(super) struct MeasuredName<'a> {
     pub(super) name: &'a str,
     pub(super) placed: &'a Placed<String>,
     pub(super) method: &'a str,
-    /// It is only done when it is chosen.
+    /// Executed only when it is chosen.
     pub(super) by_chance: bool,
-    /// It is only done under a condition.
+    /// Executed only under a condition.
     pub(super) conditional: bool,
-    /// The loop of its test, by its place.
+    /// Index of the loop in its test.
     pub(super) in_loop: usize,
 }
 
@@ -35,7 +35,7 @@ impl MeasuredName<'_> {
     }
 }
 
-/// What the loops of a test measure, each name once for each loop, in order.
+/// Measures of the loops of a test, each name once for each loop, in order.
 pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
     let loops = test.loops().into_iter().enumerate();
     let of_loop = |(in_loop, own): (usize, LoopSpec<'a>)| -> Vec<MeasuredName<'a>> {
@@ -44,7 +44,7 @@ pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
     };
     let mut found: Vec<MeasuredName<'_>> = Vec::new();
     for measure in loops.flat_map(of_loop) {
-        // A stop-watch may stop in several loops, and is one thing all the same.
+        // A stop-watch may stop in several loops, and is one measure.
         let is_known =
             |known: &MeasuredName<'_>| known.name == measure.name && measure.is_stop_watch();
         if !found.iter().any(is_known) {
@@ -66,7 +66,7 @@ fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
                 .map(|placed| measured(placed, method)),
             ActionSpec::Parts(_) => {
                 let placed = step.with.measure.as_ref();
-                // A page may name none.
+                // Some pages have no name.
                 placed.map(|placed| MeasuredName {
                     by_chance: true,
                     ..measured(placed, "GET")
@@ -136,7 +136,7 @@ pub(super) fn stop_watches(
     found
 }
 
-/// The names of stop-watches in a step, and whether it starts them.
+/// The names of stop-watches in a step; true for a start.
 fn named<'a>(step: &'a StepSpec, names: &mut Vec<(&'a Placed<String>, bool)>) {
     match &step.action {
         ActionSpec::Start(name) => names.push((name, true)),
@@ -146,7 +146,7 @@ fn named<'a>(step: &'a StepSpec, names: &mut Vec<(&'a Placed<String>, bool)>) {
     nested(step).for_each(|step| named(step, names));
 }
 
-/// Checks the loops of a test: either one or roles, stop-watches that both start and stop.
+/// Checks the loops of a test: either one or roles, and stop-watches that both start and stop.
 pub(super) fn check(
     file: &SuiteSource<'_>,
     test: &TestSpec,
@@ -228,7 +228,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether some role starts a stop-watch that it does not stop, or the other way round, and another one does.
+/// True if a role starts a stop-watch that it does not stop, or vice versa, and another role does.
 fn has_parted(test: &TestSpec, watch: &str) -> bool {
     let does = |own: &LoopSpec<'_>, wanted: bool| {
         let mut names = Vec::new();
@@ -253,7 +253,7 @@ fn measured_requests<'a>(step: &'a StepSpec, names: &mut Vec<&'a str>) {
     nested(step).for_each(|step| measured_requests(step, names));
 }
 
-/// Every stop-watch that is declared is used.
+/// Refuses stop-watches that are declared and not used.
 pub(super) fn check_declared(file: &SuiteSource<'_>, spec: &SuiteSpec) -> Result<(), SuiteError> {
     let mut names = Vec::new();
     for test in &spec.tests {
@@ -273,7 +273,7 @@ pub(super) fn check_declared(file: &SuiteSource<'_>, spec: &SuiteSpec) -> Result
 }
 
 impl StepResolver<'_> {
-    /// The loops of a test, and its roles, of which so many of other tests come before.
+    /// The loops of a test, and its roles, after `before` roles of other tests.
     pub(super) fn loops(
         &self,
         test: &TestSpec,

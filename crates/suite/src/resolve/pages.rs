@@ -82,7 +82,7 @@ impl StepResolver<'_> {
         }
     }
 
-    /// What the parts of a page have in common; their paths are known when the page is.
+    /// Common properties of the parts of a page; their paths are known only with the page.
     fn parts(&self, step: &StepSpec) -> Result<Step, SuiteError> {
         let nowhere = Placed {
             value: Scalar(String::new()),
@@ -98,8 +98,8 @@ impl StepResolver<'_> {
     }
 }
 
-/// Pages have names of their own, and what is measured in one is measured in no other and nowhere else: a
-/// sample tells by its measure of which page it is.
+/// Checks that names of pages are unique, and that a measure of a page is used nowhere else: a
+/// sample belongs to a page by its measure.
 pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
     for Variant { test, .. } in variants {
@@ -130,14 +130,14 @@ pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<
 #[derive(Default)]
 struct Named<'a> {
     pages: Vec<&'a Placed<String>>,
-    /// What is measured as a file of a page, of each page once.
+    /// Measures of files of pages, once for each page.
     files: Vec<&'a Placed<String>>,
-    /// What else is measured.
+    /// Other measures.
     others: Vec<&'a str>,
 }
 
 impl<'a> Named<'a> {
-    /// Adds a step; `page` is how many files were there before the page that it is of.
+    /// Adds a step; `page` is the number of files before the current page.
     fn add(&mut self, step: &'a StepSpec, page: Option<usize>) {
         match (&step.with.measure, page) {
             (Some(name), Some(before)) => {
@@ -170,7 +170,7 @@ pub(super) fn pages_of(test: &TestSpec) -> Vec<&str> {
     named.pages.iter().map(|name| name.value.as_str()).collect()
 }
 
-/// The pages in the loops of all tests, with how often each is drawn.
+/// The pages in the loops of all tests, with their frequencies.
 pub(super) fn records(tests: &[TestPlan]) -> Vec<PageRecord> {
     let mut pages = Vec::new();
     for test in tests {
@@ -198,7 +198,7 @@ fn collect(steps: &[Step], weight: f64, pages: &mut Vec<PageRecord>) {
     }
 }
 
-/// `None` where none of its files is selected.
+/// `None` if none of its files is selected.
 fn record(page: &PagePlan, weight: f64) -> Option<PageRecord> {
     let measured = || page.files.iter().filter(|file| file.measure.is_some());
     let lengths = measured().map(|file| file.expect.length());

@@ -1,5 +1,5 @@
-//! Parameters: their defaults, what the command line makes of them, and `each`, which makes one
-//! test for every value of a list.
+//! Parameters: their defaults, values from the command line, and `each`, which makes one test for
+//! every value of a list.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::place::Placed;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::is_name;
 
-/// Parameters by name: numbers, texts, truth values, and lists of these, as they are written.
+/// Parameters by name: numbers, texts, truth values, and lists of these, in their notation.
 pub(crate) type Params = BTreeMap<String, WrittenValue>;
 
-/// The parameters of a suite with the values they have this time.
+/// The parameters of a suite with their values in this run.
 pub(super) fn merged(
     file: &SuiteSource<'_>,
     spec: &SuiteSpec,
@@ -48,7 +48,7 @@ pub(super) fn merged(
     Ok(params)
 }
 
-/// The parameters for a record: what they are.
+/// The values of parameters for a record.
 pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
     fn value(written: &WrittenValue) -> Value {
         match written {
@@ -57,7 +57,7 @@ pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
                 Some((PlainScalar::Truth(truth), _)) => truth.into(),
                 Some((PlainScalar::Natural(number), _)) => number.into(),
                 Some((PlainScalar::Negative(number), _)) => number.into(),
-                // Where JSON has this number.
+                // If JSON can represent the number.
                 Some((PlainScalar::Real(number), text)) => match Value::from(number) {
                     Value::Null => text.into(),
                     number => number,
@@ -71,7 +71,7 @@ pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
     all.map(|(name, own)| (name.clone(), value(own))).collect()
 }
 
-/// Those of the parameters that are written otherwise than what is recorded of them, as they are written: `1.10`.
+/// Parameters whose notation differs from their recorded value: `1.10`.
 pub(super) fn written(
     params: &Params,
     recorded: &BTreeMap<String, Value>,
@@ -100,7 +100,7 @@ enum ParamKind {
 }
 
 impl ParamKind {
-    /// Of a scalar; `None` for anything else.
+    /// The type of a scalar; `None` for anything else.
     fn of(value: &WrittenValue) -> Option<ParamKind> {
         match value.scalar()?.0 {
             PlainScalar::Truth(_) => Some(ParamKind::Truth),
@@ -113,14 +113,15 @@ impl ParamKind {
     }
 }
 
-/// The new value of a parameter, of the type of its default. In place of a list, a text with commas is one.
+/// The new value of a parameter, of the type of its default. In place of a list, a text with commas
+/// is one.
 fn changed(name: &str, default: &WrittenValue, text: &str) -> Result<WrittenValue, String> {
     let WrittenValue::List(items) = default else {
         return typed(name, ParamKind::of(default), text);
     };
     let mut kinds = items.iter().map(ParamKind::of);
     let first = kinds.next().flatten();
-    // Of a list with values of several types, each may have any of them.
+    // In a list with values of several types, each may have any of them.
     let kind = first.filter(|first| kinds.all(|other| other == Some(*first)));
     if !text.contains(',') {
         return typed(name, kind, text);
@@ -129,7 +130,7 @@ fn changed(name: &str, default: &WrittenValue, text: &str) -> Result<WrittenValu
     values.collect::<Result<_, _>>().map(WrittenValue::List)
 }
 
-/// A text as a value of that type; of any where there is none.
+/// A text as a value of that type; of any type without one.
 fn typed(name: &str, kind: Option<ParamKind>, text: &str) -> Result<WrittenValue, String> {
     let value = WrittenValue::plain(text);
     match (kind, ParamKind::of(&value)) {
@@ -169,15 +170,15 @@ fn check_value(name: &str, value: &WrittenValue) -> Result<(), String> {
     }
 }
 
-/// A test as it is run, and the parameters it sees.
+/// A test, and its parameters.
 pub(super) struct Variant<'a> {
     pub(super) test: Cow<'a, TestSpec>,
     pub(super) params: Cow<'a, Params>,
-    /// What stands behind its names where it is one of several.
+    /// Suffix of its names if it is one of several.
     pub(super) suffix: String,
 }
 
-/// All tests of a suite; those with `each` as often as the parameter has values.
+/// All tests of a suite; those with `each` once for each value of the parameter.
 pub(super) fn variants<'a>(
     file: &SuiteSource<'_>,
     spec: &'a SuiteSpec,
@@ -226,7 +227,7 @@ fn with(params: &Params, name: &str, value: &WrittenValue) -> Params {
     params
 }
 
-/// The test with this behind its names.
+/// The test with a suffix to its names.
 fn renamed(test: &TestSpec, suffix: &str) -> TestSpec {
     let mut test = test.clone();
     test.name.value += suffix;

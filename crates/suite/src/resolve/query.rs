@@ -1,4 +1,4 @@
-//! What stands behind the `?` of a path.
+//! Queries of paths.
 
 use percent_encoding::percent_decode_str;
 
@@ -9,11 +9,11 @@ use crate::error::SuiteError;
 use crate::place::{Placed, Scalar};
 use crate::template::{LiveText, Piece, Text, Variable};
 
-/// Methods of which a request may have a query.
+/// Methods that may have a query.
 const QUERYING: [&str; 3] = ["GET", "HEAD", "POST"];
 
 impl StepResolver<'_> {
-    /// A path with the query behind it, which is not escaped.
+    /// A path with its query, which is not escaped.
     pub(super) fn path_and_query(
         &self,
         method: &str,
@@ -58,10 +58,10 @@ impl StepResolver<'_> {
     }
 }
 
-/// Whether a query can be sent as it is.
+/// Refuses a query that cannot be sent unchanged.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason.
 pub fn check_query(query: &str) -> Result<(), &'static str> {
     let is_fine = |byte: u8| byte.is_ascii_graphic() && !b"#\"<>".contains(&byte);
     if !query.bytes().all(is_fine) {

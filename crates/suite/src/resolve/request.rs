@@ -18,7 +18,7 @@ use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
 use crate::template::{Piece, Text, Variable};
 
-/// What stands for itself in a path segment is left alone (RFC 3986, section 3.3).
+/// Characters that a path segment may contain are unchanged (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -39,12 +39,12 @@ const PATH: &AsciiSet = &CONTROLS
 /// Methods that change nothing (RFC 9110, section 9.2.1; RFC 4918; RFC 3253; RFC 5323).
 pub const READING: &[&str] = &["GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "SEARCH"];
 
-/// Largest body a suite may ask for.
+/// Largest body of a suite.
 const LARGEST: u64 = 1 << 30;
 
-/// Bytes that a request of a tree takes beside its path.
+/// Bytes of a request of a tree beside its path.
 const REQUEST: usize = 400;
-/// Bytes that a level adds to a path of a tree, at most.
+/// Most bytes that a level adds to a path of a tree.
 const LONGEST_LEVEL: usize = 8;
 
 impl StepResolver<'_> {
@@ -166,7 +166,7 @@ impl StepResolver<'_> {
         self.measure_ids.get(measure.value.as_str()).copied()
     }
 
-    /// A text that may still have run-time variables in it.
+    /// A text that may contain run-time variables.
     pub(super) fn text(&self, scalar: &Placed<Scalar>) -> Result<Text, SuiteError> {
         self.templates
             .text(&scalar.value.0)
@@ -280,7 +280,7 @@ impl StepResolver<'_> {
             status.push(self.status(placed)?);
         }
         if status.is_empty() {
-            // A PROPFIND that is answered 200 was not understood as one.
+            // A server that responds to PROPFIND with 200 has not understood it.
             status.push(match method {
                 "PROPFIND" => StatusTest::Exactly(207),
                 _ => StatusTest::Class(2),
@@ -394,7 +394,7 @@ impl StepResolver<'_> {
     }
 }
 
-/// What means that a server does not have something.
+/// Sign that a server does not support a request.
 enum Unsupported {
     Status(u16),
     /// An expected response without that header.
@@ -405,7 +405,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, PATH).to_string()
 }
 
-/// What a piece contributes to a path when its shape is checked.
+/// Contribution of a piece to a path when its shape is checked.
 pub(super) fn placeholder(piece: &Piece) -> String {
     match piece {
         Piece::Literal(text) => text.clone(),
@@ -420,7 +420,7 @@ fn with_slash(mut path: String) -> String {
     path
 }
 
-/// A request of a tree: nothing is special about it.
+/// A request of a tree, with defaults for everything else.
 fn plain_request(
     method: &str,
     path: String,

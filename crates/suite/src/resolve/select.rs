@@ -7,10 +7,10 @@ use wildmatch::WildMatch;
 use super::{SuiteSource, Variant, measures_of};
 use crate::error::SuiteError;
 
-/// Which tests to run, by name or pattern (`*Col`, `Put?K`), of a test or of what it measures.
+/// Selection of tests, by name or pattern (`*Col`, `Put?K`) of a test or of its measures.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// Only these; all where it is empty.
+    /// Only these; empty: all.
     pub only: Vec<String>,
     /// Not these.
     pub skip: Vec<String>,

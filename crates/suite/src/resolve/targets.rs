@@ -1,4 +1,4 @@
-//! The servers of a suite that has several.
+//! Suites with several targets.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::error::SuiteError;
 use crate::place::Placed;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec};
 
-/// Most of them.
+/// Most targets.
 const MANY: usize = 16;
 
-/// Their names, in the order in which they are written: the first is that of the URL.
+/// Names of targets in written order: the first is that of the URL.
 pub(super) fn names(spec: &SuiteSpec) -> Vec<String> {
     let mut all: Vec<_> = spec.targets.iter().collect();
     all.sort_by_key(|(_, about)| (about.place.line, about.place.column));
     all.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// Steps name servers that there are, a row is of one of them, and so is a page.
+/// Checks that steps name existing targets, and that a row or a page has one target.
 pub(super) fn check(
     file: &SuiteSource<'_>,
     spec: &SuiteSpec,
@@ -63,7 +63,7 @@ pub(super) fn check(
     }
 }
 
-/// Goes through the steps of a suite.
+/// Visits the steps of a suite.
 struct Walk<'a> {
     file: &'a SuiteSource<'a>,
     names: &'a [String],
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         nested(step).try_for_each(|inner| self.step(inner))
     }
 
-    /// The place of the target that a step names; the first where it names none.
+    /// Index of the target of a step; the first without a name.
     fn target(&mut self, step: &StepSpec) -> Result<usize, SuiteError> {
         let Some(named) = &step.with.target else {
             return Ok(0);

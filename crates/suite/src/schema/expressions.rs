@@ -1,9 +1,9 @@
-//! What editors are told about expressions: they offer the examples, and show the description.
+//! Descriptions and examples of expressions for editors.
 
 use constraint::{Statistic, UnitKind};
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// Constraints: each shows another part of the language.
+/// Constraints, each with another part of the language.
 const CONSTRAINTS: [&str; 12] = [
     "p99(Get1K) < 5 ms",
     "p99(Save, samples >= 1000) < 50 ms",
@@ -18,7 +18,7 @@ const CONSTRAINTS: [&str; 12] = [
     "p50(Read, stage 2) < 2 * p50(Read, stage 1)",
     "p99(Save) ± 5 %",
 ];
-/// Conditions, which are asked while a test goes on.
+/// Conditions, which are evaluated while a test goes on.
 const CONDITIONS: [&str; 4] = [
     "p99(Read, last 10 s) < 20 ms",
     "p99(Read, last 10 s, samples >= 500) > 20 ms",
@@ -31,7 +31,7 @@ pub(crate) fn constraint(_: &mut SchemaGenerator) -> Schema {
     expression("Must be true at the end.", &CONSTRAINTS)
 }
 
-/// An expression that decides what is done.
+/// An expression that decides about steps.
 pub(crate) fn condition(_: &mut SchemaGenerator) -> Schema {
     expression(
         "Decides what is done; evaluated about five times a second.",

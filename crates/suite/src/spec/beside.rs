@@ -1,4 +1,4 @@
-//! What goes on beside a run, as it is written: background traffic, and the recording of its packets.
+//! Companions of a run, as written: background traffic, and the recording of its packets.
 
 use std::fmt;
 
@@ -15,42 +15,42 @@ use super::{Placed, Scalar};
 pub enum BackgroundSpec {
     /// The only load of this file.
     File(String),
-    /// More is said.
+    /// Keys.
     Keys(Box<BackgroundKeys>),
 }
 
-/// Background traffic of which more is said than its file. Either `file` or `traffic` is needed.
+/// Background traffic with keys. Either `file` or `traffic` is needed.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundKeys {
-    /// A traffic file; its place is relative to the suite.
+    /// A traffic file; its path is relative to the suite.
     pub file: Option<Placed<Scalar>>,
-    /// In place of a file, what would stand in it.
+    /// The content of a traffic file, in its place.
     pub traffic: Option<Placed<TrafficSpec>>,
     /// Name of the load; may be omitted where there is only one.
     pub load: Option<Placed<Scalar>>,
-    /// How far from its mean each of three seconds may be for a load of constant rates to be stable:
-    /// `5%`, which is also the default.
+    /// Largest deviation from its mean in each of three seconds for a load of constant rates to be
+    /// stable: `5%`, which is also the default.
     pub stable: Option<Placed<Scalar>>,
-    /// How long flows last at most: `3h`.
+    /// Longest duration of flows: `3h`.
     #[serde(default, rename = "for")]
     pub duration: Option<Placed<Scalar>>,
 }
 
-/// Whether the packets of a run are kept, and how much of them.
+/// Recording of the packets of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CaptureSpec {
-    /// All of each packet, or nothing.
+    /// Whole packets, or nothing.
     Whole(bool),
-    /// A part.
+    /// Keys.
     Keys(Box<CaptureKeys>),
 }
 
-/// What is kept of the packets of a run.
+/// Recording of the packets of a run with keys.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureKeys {
-    /// Bytes of each packet that are kept: `128`; default: all.
+    /// Bytes kept of each packet: `128`; default: all.
     pub snap: Option<Placed<Scalar>>,
     /// Largest size of the file: `100MiB`; default `1GiB`.
     pub size: Option<Placed<Scalar>>,

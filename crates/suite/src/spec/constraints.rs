@@ -1,4 +1,4 @@
-//! Constraints, as they are written: `fast: p99(Get) < 5 ms`, or with keys of their own.
+//! Constraints as written: `fast: p99(Get) < 5 ms`, or with keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use crate::error::SuiteError;
 /// A constraint: its expression, or `{expression: ..., abort: true}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConstraintSpec {
-    /// What must be true.
+    /// The expression, which must be true.
     pub expression: Placed<String>,
     /// The run ends when it cannot become true any more.
     pub abort: bool,
 }
 
-/// What stands behind the name of a constraint.
+/// Value of a constraint.
 enum WrittenConstraint {
     Expression(String),
     Keys {
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for ConstraintVisitor {
     }
 }
 
-/// Reads the constraints of a file, whatever else is in it.
+/// Parses the constraints of a file, and ignores the rest.
 pub(crate) fn constraints(
     name: &str,
     text: &str,

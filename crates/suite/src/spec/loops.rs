@@ -1,4 +1,4 @@
-//! The loops of a test, as they are written: one, or those of its roles; and its stop-watches.
+//! The loops of a test as written: one, or those of its roles; and its stop-watches.
 
 use record::TimeUnit;
 use schemars::JsonSchema;
@@ -10,9 +10,9 @@ use super::{Placed, Scalar, StepSpec, SuiteSpec, TestSpec};
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleSpec {
-    /// How many of the users of the test, all roles together, have it; 1 where this is absent.
+    /// Number of users of the test with this role, of all roles together; default 1.
     pub users: Option<Placed<Scalar>>,
-    /// Time from the beginning of one iteration to that of the next, at least: `100ms`.
+    /// Least time from the beginning of one iteration to that of the next: `100ms`.
     pub pace: Option<Placed<Scalar>>,
     /// Steps that are repeated.
     #[serde(rename = "loop")]
@@ -22,14 +22,14 @@ pub struct RoleSpec {
 /// A loop of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSpec<'a> {
-    /// The name of its role, and the role; `None` where the test has no roles.
+    /// The name of its role, and the role; `None` if the test has no roles.
     pub role: Option<(&'a str, &'a Placed<RoleSpec>)>,
-    /// What is repeated.
+    /// Repeated steps.
     pub steps: &'a [StepSpec],
 }
 
 impl TestSpec {
-    /// Its loops: one, or those of its roles in the order in which they are written.
+    /// Its loops: one, or those of its roles in written order.
     pub fn loops(&self) -> Vec<LoopSpec<'_>> {
         if self.roles.is_empty() {
             let steps = self.body.as_slice();
@@ -49,7 +49,7 @@ impl TestSpec {
         loops
     }
 
-    /// All steps of its loops, to be changed.
+    /// All steps of its loops, mutable.
     pub(crate) fn looped_mut(&mut self) -> impl Iterator<Item = &mut StepSpec> {
         let of_roles = self
             .roles
@@ -60,7 +60,7 @@ impl TestSpec {
 }
 
 impl SuiteSpec {
-    /// What it says of a stop-watch, whose name has the suffix of a variant of its test.
+    /// Properties of a stop-watch, whose name has the suffix of a variant of its test.
     pub(crate) fn stop_watch(&self, name: &str, suffix: &str) -> StopWatchSpec {
         let written = name.strip_suffix(suffix).unwrap_or(name);
         let said = self.stopwatches.get(written);
@@ -68,32 +68,32 @@ impl SuiteSpec {
     }
 }
 
-/// What a suite says of a stop-watch, beside where it starts and stops.
+/// Properties of a stop-watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopWatchSpec {
-    /// Whose steps start and stop it.
+    /// Users that share it.
     #[serde(default)]
     pub across: AcrossSpec,
-    /// Unit in which reports show its times; without it, one that fits each time.
+    /// Unit of its times in reports; default: one that fits each time.
     pub unit: Option<TimeUnit>,
 }
 
-/// Whose steps start and stop a stop-watch.
+/// Users that share a stop-watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AcrossSpec {
-    /// Each user has one of its own.
+    /// Each user has a stop-watch of its own.
     #[default]
     User,
-    /// Any user stops what any user has started, the oldest first.
+    /// Any user stops what any user has started, oldest first.
     Users,
 }
 
-/// How the first file of a page is read that names others.
+/// Format of the first file of a page, which names others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartsSpec {
-    /// As HTML.
+    /// HTML.
     Html,
 }

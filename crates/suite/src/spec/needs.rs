@@ -1,9 +1,9 @@
-//! What a suite needs of a server, as it is written.
+//! Requirements of a suite, as written.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a suite asks of a server.
+/// Requirement for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NeedsSpec {
@@ -12,6 +12,6 @@ pub enum NeedsSpec {
     Webdav,
     /// Any HTTP server; the suite only reads.
     Http,
-    /// The same, and the suite also sends POST to programs of the server. What these change remains.
+    /// The same, and the suite also sends POST to programs of the server. Their changes remain.
     Cgi,
 }

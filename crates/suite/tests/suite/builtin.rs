@@ -36,7 +36,7 @@ fn every_built_in_suite_resolves_with_its_defaults() {
         assert_eq!(spec.suite.value, builtin.name);
         let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default())
             .unwrap_or_else(|error| panic!("{error}"));
-        // It is the same where it is sent to.
+        // Serialising does not change it.
         let sent = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&sent).unwrap(), plan);
     }
@@ -89,7 +89,7 @@ fn one_value_leaves_names_as_they_are() {
     );
 }
 
-/// The body of the request of that measure, in the seventh round.
+/// The body of the request of that measure, in the seventh iteration.
 fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
     let id = plan.measures.iter().position(|row| row.name == measure);
     let requests = plan
@@ -121,7 +121,7 @@ fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
     }
 }
 
-/// Content-Length of the requests that Xu prints (2004, sections 5.1, 5.2 and 5.4).
+/// Content-Length of the requests printed by Xu (2004, sections 5.1, 5.2 and 5.4).
 #[test]
 fn bodies_have_the_lengths_that_were_printed_in_2004() {
     let builtin = BuiltinFile::find(SUITES, "prestan").unwrap();
@@ -239,11 +239,11 @@ tests:
         ("Own", "full"),
         ("OfPage", "none"),
         ("OfFile", "first"),
-        // The least of what its requests verify.
+        // The least verification of its requests.
         ("OfTest", "none"),
     ];
     assert_eq!(found, expected);
-    // What is not measured may be what others need.
+    // Unmeasured requests are verified, because others may depend on them.
     let own = plan(None);
     let unmeasured = own
         .looped_requests()

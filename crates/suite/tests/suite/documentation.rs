@@ -1,4 +1,4 @@
-//! docs/SUITES.md is true: the suite in it resolves, and the schema in docs is today's.
+//! docs/SUITES.md is valid: the suite in it resolves, and the schema in docs is up to date.
 
 use suite::{Overrides, parse, resolve};
 

@@ -1,10 +1,10 @@
-//! Every way in which a suite file can be wrong, and what is said about it.
+//! Defects of suite files, and their errors.
 
 use std::fmt::Write;
 
 use suite::{Overrides, Selection, SuiteError, parse, resolve};
 
-/// A suite with one test whose loop is this.
+/// A suite with one test with this loop.
 fn with_loop(steps: &str) -> String {
     let steps: String = steps
         .lines()
@@ -18,7 +18,7 @@ fn attempt(text: &str, overrides: &Overrides) -> Result<(), SuiteError> {
     resolve("s.yaml", text, &spec, overrides).map(|_| ())
 }
 
-/// Wrong steps of a loop, by what is wrong with them.
+/// Defective steps of a loop, by their defect.
 const STEPS: &str = r#"
     no action => - body: {size: 1}↵  measure: M
     two actions => - PUT: a↵  GET: b↵  measure: M
@@ -119,7 +119,7 @@ const STEPS: &str = r#"
     measure is no name => - GET: a↵  measure: "a b"
 "#;
 
-/// Wrong uses of connections of a test, by what is wrong with them, and what the loop has.
+/// Defective `http` keys of a test, by their defect, with the content of the loop.
 const CONNECTIONS: &str = r#"
     unknown version => page => {version: 3}
     unknown key of http => page => {parallel: 4}
@@ -135,7 +135,7 @@ const CONNECTIONS: &str = r#"
     kept for a page without one => request => {keep: page}
 "#;
 
-/// Wrong files, by what is wrong with them.
+/// Defective files, by their defect.
 const FILES: &str = r#"
     empty =>
     no YAML => suite: [unclosed
@@ -219,7 +219,7 @@ tests:
           - stop: Handover
 ";
 
-/// What makes it wrong.
+/// Changes that make it defective.
 const CHANGES_OF_ROLES: &[(&str, &str)] = &[
     ("pace: 15ms", "pace: soon"),
     ("          - stop: Open\n", ""),
@@ -244,7 +244,7 @@ const CHANGES_OF_ROLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a suite says of its number of users, and a step that changes it.
+/// The key `adapt` of a suite, and a step that changes the number of users.
 const ADAPT: &[(&str, &str)] = &[
     ("{users: [1, 6], every: 300ms}", "users: 7"),
     ("{users: [1, 6], every: 300ms}", "users: many"),
@@ -259,7 +259,7 @@ const ADAPT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Constraints that are none of a suite that measures `Get` and has the parameter `least`.
+/// Constraints that are invalid in a suite that measures `Get` and has the parameter `least`.
 const CONSTRAINTS: &[&str] = &[
     "fast: p99(Gte) < 5 ms",
     "fast: p99(Get) < 5",

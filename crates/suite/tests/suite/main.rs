@@ -1,4 +1,4 @@
-//! Suites: what is built in, what is documented, what is said about errors.
+//! Suites: built-in ones, documented ones, errors.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! A text is what is written in the suite, and a number what YAML reads.
+//! Texts keep their notation, and numbers have their YAML value.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn a_value_that_is_not_written_is_refused() {
     let titled = parse("s.yaml", titled).unwrap();
     assert_eq!(titled.title, "null");
     assert_eq!(titled.tests[0].value.title.as_deref(), Some("~"));
-    // A key that has a default has it.
+    // A key with a default gets it.
     let plan = "suite: s\ntests: [{name: T, requests: , loop: [{GET: a, expect: {length: }, measure: M}]}]\n";
     assert!(parse("s.yaml", plan).is_ok());
 }
@@ -146,7 +146,7 @@ fn where_a_number_is_wanted_it_is_read_by_the_rules_of_yaml() {
     }
 }
 
-/// What a parameter is in a path.
+/// The text of a parameter in a path.
 fn in_path(value: &str, changes: &[(&str, &str)]) -> Result<String, String> {
     let plan = plan_with(
         &format!("{{p: {value}}}"),
@@ -187,7 +187,7 @@ fn a_parameter_is_sent_as_it_is_written() {
         assert_eq!(changed, Ok(written.to_owned()), "{written}");
     }
     assert_eq!(in_path("'1.10'", &[]), Ok("1.10".to_owned()));
-    // The value is recorded, and how it was written where that is something else.
+    // The value is recorded, and its notation if that differs.
     let params = "{a: 1.10, b: [1, 0x1F], c: 1.5, d: '5', e: [x, true], f: [\"a\\u00a0\\t\\\"\"]}";
     let plan = plan_with(params, "{GET: a, measure: M}", &[("c", "1e3")]).unwrap();
     assert_eq!(plan.params["a"], 1.1);
@@ -198,7 +198,7 @@ fn a_parameter_is_sent_as_it_is_written() {
     assert_eq!(written, [("a", "1.10"), ("b", "[1,0x1F]"), ("c", "1e3")]);
 }
 
-/// What a template makes of a parameter.
+/// The result of a template with a parameter.
 fn made(value: &str, template: &str, changes: &[(&str, &str)]) -> Result<String, String> {
     let step = format!("{{GET: \"{template}\", measure: M}}");
     let plan = plan_with(&format!("{{p: {value}}}"), &step, changes)?;
@@ -225,7 +225,7 @@ fn a_parameter_has_a_type_for_conditions_and_arithmetic() {
         let made = made(value, template, &[]);
         assert_eq!(made, Ok(expected.to_owned()), "{value} {template}");
     }
-    // With what is known only later.
+    // With a value that is known only later.
     let text = step("{p: 1e3}", "{GET: \"{{ p + n }}\", measure: M}", &[]);
     assert!(matches!(text, Step::Request(_)), "{text:?}");
     let names = plan_with("{p: [1e3, 2]}", "{GET: a, measure: M}", &[]).unwrap();
