@@ -6,10 +6,10 @@ use serde::Serialize;
 use crate::judge::JudgedWire;
 use crate::plan::LabNetwork;
 
-/// Version of the document: it changes when a field changes its type or its meaning, or disappears.
+/// Version of the document: raised when a field changes its type or meaning, or is removed.
 const SCHEMA_VERSION: u32 = 2;
 
-/// Whether the wires of a laboratory are as described.
+/// Result of checking the wires of a laboratory.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Checked laboratory of Prestan")]
 struct CheckedLabDocument {
@@ -18,7 +18,7 @@ struct CheckedLabDocument {
     schema_version: u32,
     /// Name of the built-in lab, or its file.
     lab: String,
-    /// Whether all wires are as described.
+    /// True if all wires are as described.
     is_as_described: bool,
     /// Every direction of every link, in the order of the lab file.
     wires: Vec<CheckedWireDocument>,
@@ -29,67 +29,69 @@ struct CheckedLabDocument {
 struct CheckedWireDocument {
     /// Index of the link in the lab file.
     link: usize,
-    /// Node at its beginning.
+    /// Node at the sending end.
     from: String,
-    /// Node at its end.
+    /// Node at the receiving end.
     to: String,
-    /// What the lab file describes.
+    /// Description in the lab file.
     described: DescribedWireDocument,
-    /// What was measured.
+    /// Measurement.
     measured: MeasuredWireDocument,
-    /// In which respects it is as described.
+    /// Verdict in each respect.
     verdict: WireVerdictDocument,
 }
 
-/// What a lab file describes.
+/// Description of a wire in a lab file.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DescribedWireDocument {
     /// Rate, in bit/s; null: as fast as the machine.
     rate_bps: Option<u64>,
     /// Delay with the time to send a probe, in ns.
     probe_delay_ns: u64,
-    /// Most that the delay is longer or shorter, in ns.
+    /// Largest difference of the delay, in ns.
     jitter_ns: u64,
-    /// Share of frames that is lost.
+    /// Share of lost frames.
     loss: f64,
 }
 
-/// What was measured.
+/// Measurement of a wire.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MeasuredWireDocument {
-    /// Rate at which frames arrived while more was sent than the wire carries, with their overhead, in bit/s; null: too few
-    /// arrived.
+    /// Rate at which frames arrived while more was sent than the wire carries, including overhead,
+    /// in bit/s; null: too few arrived.
     rate_bps: Option<f64>,
-    /// Frames that arrived meanwhile, by which it is measured.
+    /// Number of frames by which the rate is measured.
     rated_frames: u64,
     /// Least delay of a probe, in ns; null: none arrived.
     least_delay_ns: Option<f64>,
     /// Mean delay of the probes, in ns; null: none arrived.
     mean_delay_ns: Option<f64>,
-    /// Share of probes that was lost.
+    /// Share of lost probes.
     loss: f64,
-    /// Bytes of a probe, from its Ethernet header on.
+    /// Bytes of a probe, including its Ethernet header.
     probe_bytes: usize,
-    /// Probes that were sent.
+    /// Sent probes.
     probes_sent: u64,
-    /// Probes that arrived.
+    /// Received probes.
     probes_received: u64,
 }
 
-/// In which respects a wire is as described.
+/// Verdict on a wire in each respect.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WireVerdictDocument {
-    /// In all that could be judged.
+    /// As described in all respects that could be judged.
     is_as_described: bool,
-    /// The rate differs by 2 % at most, and what the described loss changes by chance; null: too few frames arrived to know it.
+    /// The rate differs by at most 2 %, plus the random effect of the described loss; null: too few
+    /// frames arrived.
     rate: Option<bool>,
-    /// The delay differs by 0.1 ms at most; null: no probe arrived, and by the described loss none had to.
+    /// The delay differs by at most 0.1 ms; null: no probe arrived, which the described loss
+    /// allows.
     delay: Option<bool>,
-    /// The number of lost probes differs by four standard deviations at most.
+    /// The number of lost probes differs by at most four standard deviations.
     loss: bool,
 }
 
-/// What was found of the wires of a lab of this name, as indented JSON.
+/// Results for the wires of a lab of this name, as indented JSON.
 pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> String {
     let document = CheckedLabDocument {
         schema_version: SCHEMA_VERSION,
@@ -139,7 +141,7 @@ fn checked_wire(network: &LabNetwork, judged: &JudgedWire) -> CheckedWireDocumen
     }
 }
 
-/// Numbers, texts and booleans can always be written.
+/// Numbers, texts and booleans can always be serialised.
 fn with_newline(text: Result<String, serde_json::Error>) -> String {
     text.unwrap_or_default() + "\n"
 }

@@ -1,4 +1,4 @@
-//! A lab file as it is written: hosts, routers, switches, hubs, and the links between them.
+//! A lab file as written: hosts, routers, switches, hubs, and the links between them.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::queue::QueueSpec;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Laboratory of Prestan")]
 pub struct LabSpec {
-    /// What it is, in one line.
+    /// Title, in one line.
     #[serde(default)]
     pub title: String,
-    /// What every host has that does not say otherwise.
+    /// Defaults of every host.
     #[serde(default)]
     pub every_host: LabHostSpec,
     /// Machines that run programs, by name.
@@ -35,11 +35,12 @@ pub struct LabSpec {
     pub hubs: BTreeMap<String, LabHubSpec>,
     /// Links between two of these.
     pub links: Vec<LabLinkSpec>,
-    /// Whether devices may hand over segments longer than the MTU and checksums that are not computed yet, as
+    /// Devices may pass on segments longer than the MTU and checksums that are not computed yet, as
     /// network cards allow it. That is faster, and falsifies captures. Default false.
     #[serde(default)]
     pub offloads: bool,
-    /// Host in which `--server` of a `prestan` in this laboratory starts servers; default: the host `server`.
+    /// Host in which `--server` of a `prestan` in this laboratory starts servers; default: the host
+    /// `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_host: Option<String>,
 }
@@ -48,8 +49,9 @@ pub struct LabSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabHostSpec {
-    /// It is no machine with an operating system, but a web server on a TCP of its own, with these features
-    /// (docs/BARE.md). It serves `/504k`, `/320k` and `/160k` on port 80. All other keys belong to the TCP of the kernel.
+    /// A web server on a TCP of its own, with these features (docs/BARE.md), instead of a machine
+    /// with an operating system. It serves `/504k`, `/320k` and `/160k` on port 80. All other keys
+    /// belong to the TCP of the kernel.
     #[serde(
         default,
         deserialize_with = "bare_host::given",
@@ -62,16 +64,16 @@ pub struct LabHostSpec {
     /// Least retransmission timeout; default: 200 ms, which is the kernel's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<TimeSpan>,
-    /// Whether it acknowledges every segment at once.
+    /// Acknowledge every segment at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quickack: Option<bool>,
     /// Initial congestion window, in segments; default: 10, which is the kernel's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Initial receive window that it advertises, in segments.
+    /// Advertised initial receive window, in segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<u32>,
-    /// What is different towards one node, by its name.
+    /// Differences towards one node, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub to: BTreeMap<String, RoutedSpec>,
     /// Kernel parameters of its network namespace, by their names with dots.
@@ -79,7 +81,7 @@ pub struct LabHostSpec {
     pub sysctl: BTreeMap<String, SysctlValue>,
 }
 
-/// What is different towards one node.
+/// Differences towards one node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoutedSpec {
@@ -89,13 +91,13 @@ pub struct RoutedSpec {
     /// Least retransmission timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<TimeSpan>,
-    /// Whether it acknowledges every segment at once.
+    /// Acknowledge every segment at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quickack: Option<bool>,
     /// Initial congestion window, in segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Initial receive window that it advertises, in segments.
+    /// Advertised initial receive window, in segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_receive_window: Option<u32>,
 }
@@ -114,25 +116,26 @@ pub struct LabRouterSpec {
 #[serde(deny_unknown_fields)]
 pub struct LabSwitchSpec {}
 
-/// A hub: all frames, of whatever station, pass one sender with one queue, and arrive at all others.
+/// A hub: all frames of all stations pass one sender with one queue, and arrive at all others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabHubSpec {
     /// Rate of the medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// Room for frames that wait; default 100 packets.
+    /// Capacity for waiting frames; default 100 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
-    /// Time that a frame takes in addition.
+    /// Additional delay of a frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<TimeSpan>,
-    /// Share of frames that is lost.
+    /// Share of lost frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Percentage>,
 }
 
-/// A link between two nodes. What is given here holds for both directions, unless `forth` or `back` differ.
+/// A link between two nodes. These keys apply to both directions, except where `forth` or `back`
+/// differ.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabLinkSpec {
@@ -141,36 +144,36 @@ pub struct LabLinkSpec {
     /// Rate; default: as fast as this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// Bytes that count for each frame beside its own, which are those from its Ethernet header on. Default 24:
-    /// preamble, check sequence and gap of Ethernet.
+    /// Bytes that count for each frame beside its own, which include its Ethernet header. Default
+    /// 24: preamble, check sequence and gap of Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u32>,
-    /// Room for frames that wait for a link with a rate: a number of packets, a size, or a queue discipline; default 100
-    /// packets.
+    /// Capacity for frames that wait for a link with a rate: a number of packets, a size, or a
+    /// queue discipline; default 100 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
-    /// How long a frame is on the wire.
+    /// Propagation delay of a frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<TimeSpan>,
-    /// Most that the delay is longer or shorter, uniformly distributed.
+    /// Largest difference of the delay, uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<TimeSpan>,
-    /// Whether a frame may overtake another that has a longer delay; default false.
+    /// A frame may overtake another one with a longer delay; default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<bool>,
-    /// Share of frames that is lost, each independently.
+    /// Share of lost frames, each independently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Percentage>,
-    /// Share of frames that arrives twice.
+    /// Share of duplicated frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Percentage>,
     /// Largest packet, in bytes; default 1500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// What is different from the first end to the second.
+    /// Differences from the first end to the second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forth: Option<WireSpec>,
-    /// What is different from the second end to the first.
+    /// Differences from the second end to the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<WireSpec>,
     /// Addresses of its ends with the length of the network's prefix, by name of the end:
@@ -189,28 +192,28 @@ pub struct WireSpec {
     /// Bytes that count for each frame beside its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u32>,
-    /// Room for frames that wait: a number of packets, a size, or a queue discipline.
+    /// Capacity for waiting frames: a number of packets, a size, or a queue discipline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
-    /// How long a frame is on the wire.
+    /// Propagation delay of a frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<TimeSpan>,
-    /// Most that the delay is longer or shorter.
+    /// Largest difference of the delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<TimeSpan>,
-    /// Whether a frame may overtake another.
+    /// A frame may overtake another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<bool>,
-    /// Share of frames that is lost.
+    /// Share of lost frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Percentage>,
-    /// Share of frames that arrives twice.
+    /// Share of duplicated frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Percentage>,
 }
 
 impl LabLinkSpec {
-    /// What holds for both directions.
+    /// The keys for both directions.
     pub(crate) fn both(&self) -> WireSpec {
         WireSpec {
             rate: self.rate,
@@ -245,10 +248,10 @@ impl std::fmt::Display for SysctlValue {
 }
 
 impl LabSpec {
-    /// Reads the YAML of a lab file. `name` is what errors call the file.
+    /// Parses the YAML of a lab file. `name` is its name in errors.
     ///
     /// # Errors
-    /// What cannot be read, with line and column.
+    /// The first defect, with line and column.
     pub fn read(name: &str, text: &str) -> Result<Self, FileError> {
         yaml::read_file(name, text)
     }

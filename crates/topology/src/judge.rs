@@ -1,72 +1,72 @@
-//! Whether a wire is as it is described.
+//! Verdicts on wires: measured and described properties.
 
 use crate::plan::LabNetwork;
 use crate::wire::PlannedWire;
 
-/// Most that a rate may differ, as a part of it.
+/// Largest relative difference of a rate.
 const RATE_TOLERANCE: f64 = 0.02;
 
-/// Most that the least delay may differ, in ns, or as a share of the delay if that is more: on a wire on which each probe
-/// takes long, few of them are made, and the least of few is longer.
+/// Largest difference of the least delay in ns, or as a share of the delay if that is more: on a
+/// wire with a long delay per probe, there are few probes, and the least of few is longer.
 const DELAY_TOLERANCE: f64 = 100_000.0;
 const DELAY_SHARE: f64 = 0.001;
 
-/// Standard deviations, beside one frame, that a number of lost frames may differ: of right wires, one in some thousands is
-/// refused.
+/// Largest difference of a number of lost frames in standard deviations, beside one frame: one in
+/// some thousands of correct wires is refused.
 const LOSS_DEVIATIONS: f64 = 4.0;
 
-/// A rate is not known to be right where what is lost by chance changes it by more than this, as a part of it.
+/// Largest relative effect of random loss for a rate that can be judged as correct.
 const MOST_BY_CHANCE: f64 = 0.1;
 
-/// There it is wrong where it differs by so many times as much: of few frames, those that are lost are not normally
-/// distributed, and up to one right wire in 150 exceeds four standard deviations.
+/// Multiple of that effect beyond which the rate is wrong nevertheless: with few frames, losses are
+/// not normally distributed, and up to one correct wire in 150 exceeds four standard deviations.
 const FAR_BY_CHANCE: f64 = 2.0;
 
-/// Where fewer probes are expected to arrive, none may.
+/// Expected number of arriving probes below which none may arrive.
 const FEW_ARRIVALS: f64 = 20.0;
 
-/// What was measured of a wire.
+/// Measurement of a wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WireMeasurement {
-    /// Bytes of a frame of the probes for delay and loss, from its Ethernet header on.
+    /// Bytes of a probe for delay and loss, including its Ethernet header.
     pub probe_bytes: usize,
-    /// Such frames that were sent.
+    /// Sent probes.
     pub sent: u64,
-    /// Such frames that arrived.
+    /// Received probes.
     pub received: u64,
-    /// Least time from one end to the other, in ns; `None` where no probe arrived.
+    /// Least time from one end to the other, in ns; `None` if no probe arrived.
     pub least_delay: Option<f64>,
     /// Mean time from one end to the other, in ns.
     pub mean_delay: Option<f64>,
-    /// Rate at which frames arrived while more was sent than the wire carries, with the overhead of each, in bit/s; `None`
-    /// where too few arrived.
+    /// Rate at which frames arrived while more was sent than the wire carries, including overhead,
+    /// in bit/s; `None` if too few arrived.
     pub rate: Option<f64>,
-    /// Frames that arrived meanwhile, by which it is measured.
+    /// Number of frames by which the rate is measured.
     pub rated: u64,
 }
 
 impl WireMeasurement {
-    /// Share of frames that was lost.
+    /// Share of lost frames.
     pub fn loss(&self) -> f64 {
         1.0 - self.received as f64 / self.sent.max(1) as f64
     }
 }
 
-/// One direction of a link of a network, what was measured of it, and whether it is as described.
+/// One direction of a link of a network, its measurement, and the verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedWire {
     /// Index of the link.
     pub link: usize,
-    /// The end from which it leads: 0 or 1.
+    /// Sending end: 0 or 1.
     pub from: usize,
-    /// What was measured.
+    /// Measurement.
     pub measured: WireMeasurement,
-    /// Whether it is as described.
+    /// Verdict.
     pub verdict: WireVerdict,
 }
 
 impl JudgedWire {
-    /// Compares what was measured with what the network describes.
+    /// Compares a measurement with the description of the network.
     pub fn new(network: &LabNetwork, link: usize, from: usize, measured: WireMeasurement) -> Self {
         let described = network.wire(&network.links[link], from);
         JudgedWire {
@@ -77,39 +77,41 @@ impl JudgedWire {
         }
     }
 
-    /// What the network describes.
+    /// Description in the network.
     pub fn described(&self, network: &LabNetwork) -> PlannedWire {
         network.wire(&network.links[self.link], self.from)
     }
 
-    /// Names of the nodes at its beginning and at its end.
+    /// Names of the nodes at the sending and at the receiving end.
     pub fn ends<'a>(&self, network: &'a LabNetwork) -> [&'a str; 2] {
         network.ends(&network.links[self.link], self.from)
     }
 }
 
-/// Whether a wire is as described, in each respect.
+/// Verdict on a wire in each respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireVerdict {
-    /// The rate is within 2 %, and within what the described loss changes by chance; a wire without a rate has every rate.
-    /// Where chance may change it by more than 10 %, because too few frames arrived, it is `None`, unless it differs by more than
-    /// twice as much.
+    /// The rate is within 2 %, plus the random effect of the described loss; a wire without a rate
+    /// may have any. If that effect may exceed 10 %, because too few frames arrived, `None`, unless
+    /// the rate differs by more than twice as much.
     pub rate: Option<bool>,
-    /// The least delay is within 0.1 ms, or 0.1 %, of the described delay and the time to send the frame; with jitter, it and the
-    /// mean are within the jitter. `None` where nothing arrived, and by the described loss nothing has to.
+    /// The least delay is within 0.1 ms, or 0.1 %, of the described delay and the time to send the
+    /// frame; with jitter, it and the mean are within the jitter. `None` if nothing arrived, which
+    /// the described loss allows.
     pub delay: Option<bool>,
-    /// The number of lost frames is within four standard deviations; a wire without loss loses none.
+    /// The number of lost frames is within four standard deviations; a wire without loss loses
+    /// none.
     pub loss: bool,
 }
 
 impl WireVerdict {
-    /// Whether it is as described in all respects that can be judged.
+    /// As described in all respects that can be judged.
     pub fn is_as_described(self) -> bool {
         self.rate != Some(false) && self.delay != Some(false) && self.loss
     }
 }
 
-/// Compares what is described with what was measured.
+/// Compares a description with a measurement.
 pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict {
     let nothing_may_arrive =
         described.loss > 0.0 && (1.0 - described.loss) * (measured.sent as f64) < FEW_ARRIVALS;
@@ -127,10 +129,10 @@ pub fn judge(described: &PlannedWire, measured: &WireMeasurement) -> WireVerdict
     }
 }
 
-/// Whether a rate is as described; `None` where too few frames arrived to know it.
+/// Verdict on a rate; `None` if too few frames arrived.
 fn is_so_fast(rate: f64, loss: f64, measured: &WireMeasurement) -> Option<bool> {
     let by_chance = changed_by_chance(loss, measured.rated);
-    // A frame that is lost changes the time from one to the next, of which the rate is the reciprocal.
+    // A lost frame changes the time between arrivals, of which the rate is the reciprocal.
     let time = measured.rate.map(|measured| rate / measured);
     let differs = time.map(|time| (time - 1.0).abs());
     if by_chance > MOST_BY_CHANCE {
@@ -140,9 +142,9 @@ fn is_so_fast(rate: f64, loss: f64, measured: &WireMeasurement) -> Option<bool> 
     Some(differs.is_some_and(|by| by <= RATE_TOLERANCE + by_chance))
 }
 
-/// The most by which frames that are lost by chance change the mean time from one that arrives to the next, as a part of it.
-/// How many are lost before the next arrives is geometric; of many, the standard deviation of the mean is the root of the share
-/// of lost frames by their number.
+/// Largest relative effect of random loss on the mean time between arrivals. The number of losses
+/// before the next arrival is geometric; for many arrivals, the standard deviation of the mean is
+/// the root of the share of lost frames by their number.
 fn changed_by_chance(loss: f64, arrived: u64) -> f64 {
     if loss <= 0.0 {
         return 0.0;
@@ -151,7 +153,7 @@ fn changed_by_chance(loss: f64, arrived: u64) -> f64 {
     LOSS_DEVIATIONS * (loss / gaps).sqrt() + (1.0 - loss) / gaps
 }
 
-/// Delay of a probe that waits for nothing, in ns.
+/// Delay of a probe without waiting, in ns.
 pub(crate) fn expected_delay(described: &PlannedWire, probe_bytes: usize) -> f64 {
     (described.delay + described.sending_time(probe_bytes)) as f64
 }
@@ -166,7 +168,7 @@ fn is_delayed_so(described: &PlannedWire, probe_bytes: usize, (least, mean): (f6
     if described.jitter == 0 {
         return within(least, 0.0, 0.0);
     }
-    // The mean of a uniform variable; frames that do not overtake arrive later than that.
+    // The mean of a uniform variable; frames that do not overtake arrive later.
     within(least, jitter, 0.0) && within(mean, jitter / 2.0, jitter)
 }
 
@@ -329,10 +331,10 @@ mod tests {
         assert_eq!(judge(&lossless, &none).rate, Some(false));
     }
 
-    /// What is found of a wire of 10 Mbit/s that is as described but for its rate, which is `part` of that, when so many
+    /// Verdict on the rate of a wire of 10 Mbit/s whose rate is `part` of that, after `rated`
     /// frames arrived.
     fn found(part: f64, loss: f64, rated: u64, random: &mut impl FnMut() -> f64) -> Option<bool> {
-        // So many frames were sent for each that arrived behind the first.
+        // Frames sent for each that arrived after the first.
         let sent = |random: &mut dyn FnMut() -> f64| (random().ln() / loss.ln()).floor() + 1.0;
         let all: f64 = (1..rated).map(|_| sent(random)).sum();
         let described = PlannedWire {
@@ -360,7 +362,7 @@ mod tests {
             ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
         };
         let mut refused = 0;
-        // The fewest frames by which each is judged.
+        // The fewest frames by which each can be judged.
         for (loss, rated) in [(0.001, 16), (0.02, 53), (0.1, 182), (0.5, 830)] {
             assert_eq!(found(1.0, loss, rated / 2, &mut random), None, "{loss}");
             for _ in 0..10_000 {
@@ -374,7 +376,7 @@ mod tests {
             }
         }
         assert!(refused <= 8, "{refused} of 40,000");
-        // Too few to know that the rate is right, and enough to know that it is wrong.
+        // Too few to judge the rate as correct, but enough to judge it as wrong.
         for _ in 0..1000 {
             assert_eq!(found(1.0, 0.2, 216, &mut random), None);
             for part in [0.2, 0.5, 5.0] {

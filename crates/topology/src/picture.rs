@@ -12,30 +12,31 @@ use crate::text::wire_text;
 
 /// Distance of rows in pixels; columns share the width of the picture. The axes count both.
 const ROW: f64 = 96.0;
-/// Pixels of a column in a document, and the least width of that.
+/// Pixels of a column in a document, and its least width.
 const COLUMN: f64 = 150.0;
 const NARROWEST: f64 = 480.0;
 /// Half the height of a node in pixels.
 const HALF: f64 = 19.0;
-/// Half the thickness of a link that does something to frames, in pixels and as a part of the distance of columns.
+/// Half the thickness of a link that changes frames, in pixels and as a part of the distance of
+/// columns.
 const THICK: (f64, f64) = (2.5, 0.025);
-/// Height of a line of words.
+/// Height of a line of text.
 const LINE: f64 = 13.0;
 
-/// A network as a figure: hosts, routers, switches and hubs by their distance from the first link's end, which grows from
-/// left to right or from top to bottom, with the links between them. Links that do something to frames are thick, and have
-/// their description.
+/// A network as a figure: hosts, routers, switches and hubs by their distance from the first link's
+/// end, which grows from left to right or from top to bottom, with the links between them. Links
+/// that change frames are thick, and have their description.
 fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
     let places = places(network);
     let distances = places.iter().map(|(distance, _)| distance + 1).max();
     let most = places.iter().map(|(_, place)| place + 1).max();
     let (distances, most) = (distances.unwrap_or(1), most.unwrap_or(1));
-    // Half the width of a node is a part of the distance of columns, between which there may be links.
+    // Half the width of a node is a part of the distance of columns, which leaves space for links.
     let (columns, rows, half) = match along {
         Along::X => (distances, most, 0.36),
         Along::Y => (most, distances, 0.42),
     };
-    // Words may need more room below the last row.
+    // Texts may need more space below the last row.
     let lines = network
         .links
         .iter()
@@ -43,7 +44,7 @@ fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
     let words = lines.max().unwrap_or(0) as f64 * LINE;
     let height = (rows - 1) as f64 * ROW + 2.0 * HALF + 10.0 + words;
     let centre = |(distance, place): &(usize, usize)| {
-        // Fewer nodes at a distance are in the middle.
+        // Fewer nodes at a distance are centred.
         let own = places.iter().filter(|(other, _)| other == distance);
         let place = *place as f64 + (most - own.count()) as f64 / 2.0;
         let (x, y) = match along {
@@ -105,7 +106,7 @@ pub fn svg(name: &str, network: &LabNetwork) -> String {
     figures::file(&picture, &style, &format!("lab {name}"))
 }
 
-/// A network whose nodes have places.
+/// A network whose nodes have positions.
 struct DrawnLab<'a> {
     network: &'a LabNetwork,
     /// Half the width of a node.
@@ -137,7 +138,7 @@ impl DrawnLab<'_> {
         };
         let middle = (f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1));
         let words = described(self.network, link);
-        // Beside a link that goes down, below another one.
+        // Beside a link that goes down, below any other one.
         let (right, down, anchor) = if one.0 == other.0 {
             let above = (words.len() - 1) as f64 / 2.0 * LINE;
             (10.0, -above, Anchor::Start)
@@ -211,7 +212,7 @@ impl DrawnLab<'_> {
     }
 }
 
-/// What a link does, one line for each direction where they differ.
+/// Description of a link, one line for each direction if they differ.
 fn described(network: &LabNetwork, link: &LabLink) -> Vec<String> {
     let [forth, back] = link.wires;
     if !link.is_shaped() {
@@ -228,8 +229,8 @@ fn described(network: &LabNetwork, link: &LabLink) -> Vec<String> {
     [vec![to(1)], parts(&forth), vec![to(0)], parts(&back)].concat()
 }
 
-/// Column and row of each node: the distance from the first node of the first link, and the order in which nodes are
-/// reached. Parts that are not joined stand one below the other.
+/// Column and row of each node: the distance from the first node of the first link, and the order
+/// in which nodes are reached. Unconnected parts are below each other.
 fn places(network: &LabNetwork) -> Vec<(usize, usize)> {
     let count = network.nodes.len();
     let mut columns: Vec<Option<usize>> = vec![None; count];
@@ -257,7 +258,7 @@ fn places(network: &LabNetwork) -> Vec<(usize, usize)> {
             }
         }
     }
-    // Leaves that hang at the same node as the start stand in its column.
+    // Leaves at the same node as the start are in its column.
     let degree = |node: usize| {
         let ends = network.links.iter().flat_map(|link| link.ends);
         ends.filter(|end| end.node == node).count()

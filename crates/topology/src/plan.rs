@@ -13,19 +13,19 @@ use crate::file::{LabHostSpec, LabSpec, RoutedSpec};
 use crate::wire::{NO_RATE, PlannedWire};
 use names::NodeNames;
 
-/// Most links of a lab: there are as many networks of 24 bits in 198.18.0.0/15.
+/// Most links of a lab: the number of networks of 24 bits in 198.18.0.0/15.
 const MOST_LINKS: usize = 512;
 
-/// Congestion control of a host that names none.
+/// Default congestion control of a host.
 const USUAL_CONGESTION: &str = "cubic";
 
-/// MTU of a link that names none.
+/// Default MTU of a link.
 const USUAL_MTU: u32 = 1500;
 
-/// A checked lab: what is to be built.
+/// A checked lab, ready to build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabNetwork {
-    /// What it is, in one line; may be empty.
+    /// Title in one line; may be empty.
     pub title: String,
     /// Hosts, then routers, switches and hubs, each by name.
     pub nodes: Vec<LabNode>,
@@ -33,7 +33,7 @@ pub struct LabNetwork {
     pub links: Vec<LabLink>,
     /// Whether devices may have offloads.
     pub offloads: bool,
-    /// Index of the host in which servers are started.
+    /// Index of the host for servers.
     pub server_host: Option<usize>,
 }
 
@@ -42,17 +42,19 @@ pub struct LabNetwork {
 pub struct LabNode {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: LabNodeKind,
-    /// Its devices, in the order of links. A hub has none: the devices of its stations are at its medium.
+    /// Its devices, in the order of links. A hub has none: the devices of its stations are at its
+    /// medium.
     pub interfaces: Vec<LabInterface>,
-    /// Routes to all networks, its own included. A bare host has none: it answers to where a segment came from.
+    /// Routes to all networks, including its own. A bare host has none: it responds to the sender
+    /// of a segment.
     pub routes: Vec<LabRoute>,
     /// Addresses of all others in its networks; a bare host has none.
     pub neighbours: Vec<LabNeighbour>,
     /// Kernel parameters, in the order in which they are set.
     pub sysctls: Vec<PlannedSysctl>,
-    /// How its connections behave, unless a route differs.
+    /// Options of its connections, unless a route differs.
     pub options: PathOptions,
 }
 
@@ -61,29 +63,30 @@ pub struct LabNode {
 pub struct PlannedSysctl {
     /// Its name, with dots.
     pub key: String,
-    /// What it is set to.
+    /// Value.
     pub value: String,
-    /// The key of the lab file (`hosts.server.sysctl.net.ipv4.tcp_sack`); `None` if all nodes of the kind have it.
+    /// The key of the lab file (`hosts.server.sysctl.net.ipv4.tcp_sack`); `None` if all nodes of
+    /// the kind have it.
     pub place: Option<String>,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LabNodeKind {
-    /// It runs programs.
+    /// A machine that runs programs.
     Host,
-    /// It is a web server on a TCP of its own.
+    /// A web server on a TCP of its own.
     Bare(PlannedBareHost),
-    /// It forwards packets between networks.
+    /// A machine that forwards packets between networks.
     Router,
-    /// It joins links to one network.
+    /// A device that joins links to one network.
     Switch,
-    /// Its stations share this medium.
+    /// A network whose stations share this medium.
     Hub(PlannedWire),
 }
 
 impl LabNodeKind {
-    /// The word for it.
+    /// Name of the kind.
     pub fn word(self) -> &'static str {
         match self {
             LabNodeKind::Host => "host",
@@ -94,12 +97,12 @@ impl LabNodeKind {
         }
     }
 
-    /// Whether it has addresses.
+    /// True if it has addresses.
     pub fn has_addresses(self) -> bool {
         self.has_kernel() || matches!(self, LabNodeKind::Bare(_))
     }
 
-    /// Whether it has the network stack of the kernel, and so can run programs.
+    /// True if it has the network stack of the kernel, and so can run programs.
     pub fn has_kernel(self) -> bool {
         matches!(self, LabNodeKind::Host | LabNodeKind::Router)
     }
@@ -122,7 +125,7 @@ pub struct LabInterface {
     pub ethernet: [u8; 6],
     /// Largest packet in bytes.
     pub mtu: u32,
-    /// IPv4 and IPv6 address; ports of switches have none.
+    /// IPv4 and IPv6 addresses; ports of switches have none.
     pub addresses: Vec<InterfaceAddress>,
 }
 
@@ -146,18 +149,18 @@ impl core::fmt::Display for InterfaceAddress {
 pub struct LabRoute {
     /// Destination: the first address of a network, or the address of one interface.
     pub to: InterfaceAddress,
-    /// The router; none for what is at the device.
+    /// The router; `None` for a destination on the device's network.
     pub via: Option<IpAddr>,
     /// The device.
     pub device: String,
-    /// How connections by this route behave.
+    /// Options of connections by this route.
     pub options: PathOptions,
 }
 
 /// Another node in a network of this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabNeighbour {
-    /// The own device.
+    /// Device of this node.
     pub device: String,
     /// Its address.
     pub ip: IpAddr,
@@ -165,14 +168,14 @@ pub struct LabNeighbour {
     pub ethernet: [u8; 6],
 }
 
-/// How TCP connections of a host behave, which routes determine.
+/// Options of TCP connections of a host, set by routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathOptions {
     /// Congestion control.
     pub congestion: String,
     /// Least retransmission timeout in ns; none: the kernel's.
     pub rto_min: Option<u64>,
-    /// Whether every segment is acknowledged at once.
+    /// Acknowledge every segment at once.
     pub quickack: Option<bool>,
     /// Initial congestion window in segments.
     pub initial_window: Option<u32>,
@@ -185,12 +188,13 @@ pub struct PathOptions {
 pub struct LabLink {
     /// Its two ends.
     pub ends: [LabLinkEnd; 2],
-    /// From the first end to the second, and back. Both are empty if an end is a hub, whose medium counts.
+    /// From the first end to the second, and back. Both are empty if an end is a hub, whose medium
+    /// counts.
     pub wires: [PlannedWire; 2],
 }
 
 impl LabLink {
-    /// Whether a direction does anything to frames.
+    /// True if a direction changes frames.
     pub fn is_shaped(&self) -> bool {
         self.wires.iter().any(PlannedWire::is_shaped)
     }
@@ -206,18 +210,18 @@ pub struct LabLinkEnd {
 }
 
 impl LabNetwork {
-    /// Reads and checks a lab file. `name` is what errors call the file.
+    /// Parses and checks a lab file. `name` is its name in errors.
     ///
     /// # Errors
-    /// The first defect, with its place in the YAML or the key that is wrong.
+    /// The first defect, with its position in the YAML or its key.
     pub fn parse(name: &str, text: &str) -> Result<Self, FileError> {
         LabNetwork::new(&LabSpec::read(name, text)?)
     }
 
-    /// Checks what was read, and plans it.
+    /// Checks a parsed lab file, and plans it.
     ///
     /// # Errors
-    /// The first defect, with the key that is wrong.
+    /// The first defect, with its key.
     pub fn new(spec: &LabSpec) -> Result<Self, FileError> {
         let names = NodeNames::new(spec)?;
         let mut network = LabNetwork {
@@ -254,12 +258,12 @@ impl LabNetwork {
         Ok(network)
     }
 
-    /// Index of the node of a name.
+    /// Index of the node with this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
-    /// The name of a host or router that can run programs, and is most similar to one that none has.
+    /// The most similar name of a host or router that can run programs.
     pub fn nearest_host(&self, name: &str) -> Option<&str> {
         let hosts = self.nodes.iter().filter(|node| node.kind.has_kernel());
         nearest::meant(name, hosts.map(|node| node.name.as_str()))
@@ -281,13 +285,14 @@ impl LabNetwork {
             })
     }
 
-    /// What frames meet from an end of a link (0 or 1) on: the wire, or the medium of the hub.
+    /// The wire from an end of a link (0 or 1), or the medium of the hub.
     pub fn wire(&self, link: &LabLink, from: usize) -> PlannedWire {
         let hub = self.hub_of(link);
         hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
     }
 
-    /// Names of the nodes at the beginning and at the end of a wire: from an end of a link (0 or 1) on.
+    /// Names of the nodes at the sending and receiving end of a wire from an end of a link (0 or
+    /// 1).
     pub fn ends(&self, link: &LabLink, from: usize) -> [&str; 2] {
         let from = from.min(1);
         [from, 1 - from].map(|end| self.nodes[link.ends[end].node].name.as_str())
@@ -455,7 +460,7 @@ fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, FileError> {
     Ok(nodes)
 }
 
-/// The kernel remembers nothing of former connections: each begins alike.
+/// Without these, the kernel would reuse metrics of former connections.
 const HOST_SYSCTLS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 const ROUTER_SYSCTLS: &[(&str, &str)] = &[
@@ -490,7 +495,7 @@ impl PathOptions {
         common.with(place, &spec(host))
     }
 
-    /// The same, with what is given here.
+    /// The same with these differences.
     fn with(&self, place: &str, spec: &RoutedSpec) -> Result<PathOptions, FileError> {
         let fail =
             |key: &str, message: String| Err(FileError::new(format!("{place}.{key}"), message));

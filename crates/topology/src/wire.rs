@@ -7,26 +7,26 @@ use crate::queue::WireQueue;
 /// Preamble, check sequence and gap of Ethernet, in bytes.
 const ETHERNET_OVERHEAD: u32 = 24;
 
-/// Why a link has no queue.
+/// The message about a queue of a link without a rate.
 pub(crate) const NO_RATE: &str = "nothing waits where there is no rate; add `rate`";
 
 /// Longest delay: an hour.
 const LONGEST_DELAY: u64 = 3_600_000_000_000;
 
-/// What one direction of a link does to frames.
+/// Changes of frames by one direction of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PlannedWire {
     /// Rate in bit/s; none: as fast as the machine.
     pub rate: Option<u64>,
-    /// Bytes that count for each frame beside its own, where there is a rate.
+    /// Bytes that count for each frame beside its own, if there is a rate.
     pub overhead: u32,
-    /// Room for frames that wait, where there is a rate.
+    /// Capacity for waiting frames, if there is a rate.
     pub queue: WireQueue,
     /// Delay, in ns.
     pub delay: u64,
-    /// Most that the delay is longer or shorter, in ns.
+    /// Largest difference of the delay, in ns.
     pub jitter: u64,
-    /// Whether a frame may overtake another.
+    /// A frame may overtake another one.
     pub may_reorder: bool,
     /// Probability that a frame is lost.
     pub loss: f64,
@@ -35,7 +35,7 @@ pub struct PlannedWire {
 }
 
 impl PlannedWire {
-    /// Whether it does anything to frames: if not, the kernel can pass them on by itself.
+    /// True if it changes frames: otherwise the kernel can pass them on by itself.
     pub fn is_shaped(&self) -> bool {
         self.rate.is_some()
             || self.delay > 0
@@ -44,7 +44,7 @@ impl PlannedWire {
             || self.duplication > 0.0
     }
 
-    /// How long a frame of so many bytes occupies the sender, in ns; 0 without a rate.
+    /// Time in which a frame of `bytes` bytes occupies the sender, in ns; 0 without a rate.
     pub fn sending_time(&self, bytes: usize) -> u64 {
         let bits = 8 * (bytes as u128 + u128::from(self.overhead));
         let time = self
@@ -53,7 +53,7 @@ impl PlannedWire {
         u64::try_from(time.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 
-    /// Resolves what is written for both directions, at `place`, and for this one, at `place.direction`.
+    /// Resolves the keys for both directions, at `place`, and for this one, at `place.direction`.
     pub(crate) fn new(
         place: &str,
         direction: &str,

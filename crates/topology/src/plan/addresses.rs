@@ -1,7 +1,8 @@
 //! Addresses of hosts and routers.
 //!
-//! A network gets the next 24 bits of 198.18.0.0/15 (RFC 2544, appendix C.2.2) and the next 64 of 2001:2::/48 (RFC
-//! 5180, section 8), which are for benchmarks, unless the file gives an address of it.
+//! A network gets the next 24 bits of 198.18.0.0/15 (RFC 2544, appendix C.2.2) and the next 64 of
+//! 2001:2::/48 (RFC 5180, section 8), which are for benchmarks, unless the file gives an address of
+//! it.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -50,14 +51,14 @@ impl NumberedAddress {
         u32::from(self.bits - self.prefix.min(self.bits))
     }
 
-    /// The bits of the network, in their places.
+    /// The bits of the network.
     fn network(self) -> u128 {
         let host = self.host_bits();
         let above = self.number.checked_shr(host).unwrap_or(0);
         above.checked_shl(host).unwrap_or(0)
     }
 
-    /// Whether one network contains addresses of the other.
+    /// True if the networks overlap.
     fn overlaps(self, other: NumberedAddress) -> bool {
         let wide = self.prefix.min(other.prefix);
         let cut = |address: NumberedAddress| {
@@ -91,7 +92,7 @@ impl InterfaceAddress {
     }
 }
 
-/// Reads `192.0.2.1/24`.
+/// Parses `192.0.2.1/24`.
 fn read(place: &str, text: &str) -> Result<InterfaceAddress, FileError> {
     let parts = text.split_once('/');
     let address = parts.and_then(|(ip, prefix)| {
@@ -110,7 +111,8 @@ fn read(place: &str, text: &str) -> Result<InterfaceAddress, FileError> {
     })
 }
 
-/// Gives every host and router an IPv4 and an IPv6 address on each link, and the addresses of its neighbours.
+/// Assigns an IPv4 and an IPv6 address on each link to every host and router, and adds the
+/// addresses of their neighbours.
 pub(super) fn assign(
     network: &mut LabNetwork,
     spec: &LabSpec,
@@ -243,7 +245,7 @@ fn fill(network: &mut LabNetwork, segment: usize, bits: u8) -> Result<NumberedAd
     Ok(subnet)
 }
 
-/// Enters the addresses of all others in its networks at every node.
+/// Adds the addresses of all others in its networks to every node.
 fn add_neighbours(network: &mut LabNetwork) {
     let mut all = Vec::new();
     for (node, own) in network.nodes.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::file::{LabSpec, SysctlValue};
 /// Longest name of a node.
 const LONGEST_NAME: usize = 32;
 
-/// The key of the file under which nodes of a kind stand.
+/// The key of the file for nodes of a kind.
 pub(super) fn section(kind: LabNodeKind) -> &'static str {
     match kind {
         LabNodeKind::Host | LabNodeKind::Bare(_) => "hosts",
@@ -31,7 +31,7 @@ impl<'a> NodeNames<'a> {
             ("switches", spec.switches.keys().collect()),
             ("hubs", spec.hubs.keys().collect()),
         ];
-        // Programs that look up a name do not tell its cases apart.
+        // Programs that look up a name ignore its case.
         let mut places: BTreeMap<String, &str> = BTreeMap::new();
         let mut names: Vec<&str> = Vec::new();
         for (section, own) in sections {
@@ -51,7 +51,7 @@ impl<'a> NodeNames<'a> {
         Ok(NodeNames(names))
     }
 
-    /// Index of the node of a name that stands at a place.
+    /// Index of the node of a name at a key.
     pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, FileError> {
         let found = self.0.iter().position(|own| *own == name);
         found.ok_or_else(|| {
@@ -81,7 +81,7 @@ fn check(place: &str, name: &str) -> Result<(), FileError> {
     Err(FileError::new(place, message))
 }
 
-/// Whether programs read a name as an address of one number, decimal, octal or hexadecimal.
+/// True if programs take a name for an address of one number, decimal, octal or hexadecimal.
 fn is_number(name: &str) -> bool {
     let hexadecimal = name.strip_prefix("0x").or_else(|| name.strip_prefix("0X"));
     match hexadecimal {
@@ -90,7 +90,7 @@ fn is_number(name: &str) -> bool {
     }
 }
 
-/// Kernel parameters that are always set, and those of the file behind them.
+/// Kernel parameters that are always set, followed by those of the file.
 pub(super) fn sysctls(
     place: &str,
     always: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! Routes by the fewest routers, and where frames leave a switch.
+//! Routes with the fewest routers, and forwarding of switches.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -42,17 +42,17 @@ fn members(network: &LabNetwork, segment: usize) -> impl Iterator<Item = &LabInt
     all.filter(move |own| own.segment == segment && !own.addresses.is_empty())
 }
 
-/// How a network is left towards another.
+/// Exit of a network towards another.
 #[derive(Debug, Clone)]
 struct NetworkWay {
-    /// Routers on the way.
+    /// Number of routers on the path.
     distance: usize,
     /// Addresses of the first one in this network; empty in the destination.
     router: Vec<IpAddr>,
 }
 
-/// For each network, the way to the destination with the fewest routers; of several, by the router whose name is
-/// first.
+/// For each network, the path to the destination with the fewest routers; of several, through the
+/// router whose name is first.
 fn ways_to(network: &LabNetwork, to: usize, segments: usize) -> Vec<Option<NetworkWay>> {
     let mut ways: Vec<Option<NetworkWay>> = vec![None; segments];
     ways[to] = Some(NetworkWay {
@@ -103,7 +103,7 @@ fn routes_to(node: &LabNode, member: &LabInterface, ways: &[Option<NetworkWay>])
     member.addresses.iter().map(route).collect()
 }
 
-/// Adds routes to single nodes, for what is different towards them.
+/// Adds routes to single nodes, for differences towards them.
 fn add_exceptions(
     network: &mut LabNetwork,
     spec: &LabSpec,
@@ -147,7 +147,7 @@ fn add_exceptions(
 }
 
 impl LabNetwork {
-    /// Where a switch passes frames on: for each Ethernet address of its network, the port.
+    /// Forwarding of a switch: the port of each Ethernet address of its network.
     pub fn switched(&self, switch: usize) -> Vec<([u8; 6], &str)> {
         let mut found = Vec::new();
         for port in &self.nodes[switch].interfaces {

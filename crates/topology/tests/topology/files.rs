@@ -1,4 +1,4 @@
-//! Lab files: what is planned from them, and what is refused.
+//! Lab files: plans and defects.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ links:
   - {ends: [r1, server], mtu: 1400, delay: 20ms, jitter: 2ms, addresses: {server: [192.0.2.9/28]}}
 "#;
 
-/// A change of the right file, and what the error begins with.
+/// A change of the valid file, and the beginning of the error.
 const DEFECTS: &str = "
     title: A lab => titel: A lab => x:2:1:
     quickack: true => quickak: true => x:5:12:
@@ -198,7 +198,7 @@ fn built_in_labs_are_right_and_have_pictures() {
         let network =
             LabNetwork::parse(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(!network.title.is_empty(), "{name}");
-        // The server of a lab with a bare host is there already.
+        // The server of a lab with a bare host is the host itself.
         let is_bare = |node: &LabNode| matches!(node.kind, LabNodeKind::Bare(_));
         let has_bare = network.nodes.iter().any(is_bare);
         assert_eq!(network.server_host.is_none(), has_bare, "{name}");
@@ -216,7 +216,7 @@ fn built_in_labs_are_right_and_have_pictures() {
             let rows: Vec<&[String]> = picture.rows().collect();
             let links = network.links.len();
             assert_eq!(rows.len(), links + network.nodes.len());
-            // A name may have no room on a phone; the table has it.
+            // A phone may have no space for a name; it is in the table.
             let names = network.nodes.iter().map(|node| &node.name);
             assert!(rows[links..].iter().map(|row| &row[0]).eq(names));
         }
@@ -292,7 +292,7 @@ fn the_schemas_are_those_in_docs() {
     schemars::assert_published("lab-check.schema.json", &schemars::open(&measured_schema()));
 }
 
-/// Routers that a packet passes to an address, by the routes of each; none if it does not arrive.
+/// Routers that a packet passes to an address, by the routes of each; `None` if it does not arrive.
 fn follow(network: &LabNetwork, from: usize, to: IpAddr) -> Option<usize> {
     let mut at = from;
     for hops in 0..=network.nodes.len() {
@@ -338,8 +338,8 @@ fn hops(network: &LabNetwork, from: &str, to: &str) -> Option<usize> {
     follow(network, network.find(from)?, to)
 }
 
-/// Every node with addresses reaches every address that is joined to it, in both versions, with the fewest routers;
-/// no address is there twice; no two networks overlap.
+/// Every node with addresses reaches every connected address, in both versions, with the fewest
+/// routers; no address is assigned twice; no two networks overlap.
 fn check_paths(network: &LabNetwork) {
     let mut seen = BTreeSet::new();
     let nodes = || network.nodes.iter().enumerate();
@@ -357,7 +357,7 @@ fn check_paths(network: &LabNetwork) {
             assert_eq!(versions.collect::<Vec<_>>(), expected);
         }
     }
-    // A bare host has no routes: it answers to where a segment came from.
+    // A bare host has no routes: it responds to the sender of a segment.
     for (from, node) in nodes().filter(|(_, node)| node.kind.has_kernel()) {
         let distances = distances(network, from);
         for (_, other) in nodes() {
@@ -370,7 +370,7 @@ fn check_paths(network: &LabNetwork) {
                         distances[interface.segment]
                     };
                     if other.kind == LabNodeKind::Router {
-                        // A router may be reached at another of its addresses, on the way.
+                        // A router may be reached at another of its addresses, on the path.
                         assert_eq!(found.is_some(), expected.is_some());
                         assert!(found <= expected, "{} to {address}", node.name);
                     } else {
@@ -382,7 +382,7 @@ fn check_paths(network: &LabNetwork) {
     }
 }
 
-/// Routers between a node and each network, found by going from network to network.
+/// Routers between a node and each network, found by a breadth-first search.
 fn distances(network: &LabNetwork, from: usize) -> Vec<Option<usize>> {
     let mut distances = vec![None; network.links.len()];
     let mut open: VecDeque<(usize, usize)> = VecDeque::new();
