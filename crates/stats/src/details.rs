@@ -23,8 +23,9 @@ use crate::bins::{Bin, Bins};
 use crate::foreground::{ForegroundBuilder, ForegroundPart};
 use crate::load_course::{LoadCourse, LoadCourseBuilder};
 use crate::spread::{Bar, spread};
+use crate::summarise::Windows;
 use crate::times::Times;
-use crate::{BackgroundCourse, Windows, window::MeasurementWindow};
+use crate::{BackgroundCourse, window::MeasurementWindow};
 
 /// Fewer marks than these show no shape.
 const LEAST: usize = 12;

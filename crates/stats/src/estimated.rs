@@ -21,7 +21,7 @@ mod share;
 pub(crate) mod tally;
 pub(crate) mod times;
 
-pub use run::{RunEstimates, estimated_from};
+pub use run::RunEstimates;
 pub(crate) use tally::{EstimatedRow, JudgedTally};
 
 /// The probability that an interval of a verdict does not contain the truth: 0.1 % on each side.

@@ -4,6 +4,7 @@
 //! the last response, as that of an open loop does. A sliding window has the operations that begin in it; while the
 //! run goes on, those that end in it, because slow ones under way would be missing from those that begin.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use constraint::{Constraint, PartOfRun};
@@ -179,7 +180,11 @@ impl PartsOfRun {
             )
         };
         let windows = own.hulls().into_iter().map(inside).collect();
-        PartEstimates::Known(Box::new(RunEstimates::owned(own.clone(), windows)))
+        PartEstimates::Known(Box::new(RunEstimates::of(
+            Cow::Owned(own.clone()),
+            &[],
+            windows,
+        )))
     }
 
     fn of_last(
@@ -213,7 +218,7 @@ impl PartsOfRun {
                 }
             }
         }
-        PartEstimates::Known(Box::new(RunEstimates::owned(own, windows)))
+        PartEstimates::Known(Box::new(RunEstimates::of(Cow::Owned(own), &[], windows)))
     }
 }
 

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use record::{
-    Environment, Event, EventKind, MeasureId, MeasureRecord, Nanos, PlanRecord, Sample, TestId,
-    TestRecord,
+    Environment, Event, EventKind, Generator, MeasureId, MeasureRecord, Nanos, PlanRecord, Sample,
+    TestId, TestRecord,
 };
 
 use crate::background::BackgroundCourse;
@@ -25,10 +25,11 @@ use crate::diagnose::{Course, Material, ServerFacts};
 use crate::generator::together;
 use crate::pages::{PageTally, PagesSummary};
 use crate::row::{RunRow, each_once, pooled, sound};
+use crate::summarise::{Windows, added_up};
 use crate::window::end;
 use crate::{
-    ClockSummary, Completeness, Details, Generator, Resolution, Summariser, Summary, TestSummary,
-    Warning, Windows, added_up, pages,
+    ClockSummary, Completeness, Details, Resolution, Summariser, Summary, TestSummary, Warning,
+    pages,
 };
 
 /// Connections of which it is remembered when they were opened.

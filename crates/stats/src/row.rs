@@ -17,7 +17,8 @@ use crate::times::Times;
 use crate::warning::{RowFacts, StalledTimes, Stalls};
 use crate::window::{MeasurementWindow, Span, end};
 
-use crate::{Completeness, Distribution, Outcomes, RunEvents, Status, StatusReason, Warning};
+use crate::told::RunEvents;
+use crate::{Completeness, Distribution, Outcomes, Status, StatusReason, Warning};
 pub(crate) use pooled::{RunRow, each_once, pooled, sound};
 
 /// What one measure of the plan came to.

@@ -1,10 +1,10 @@
 //! What became of a test as a whole.
 
-use record::{EndedBy, Outcome};
+use record::{EndedBy, Environment, Event, EventKind, Outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Completeness, Outcomes};
+use crate::Outcomes;
 
 /// Status of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -104,6 +104,34 @@ pub enum StatusReason {
         /// Operations had begun, and none was completed.
         began: bool,
     },
+}
+
+/// Whether a run went through to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completeness {
+    /// All of it was done.
+    Complete,
+    /// The user ended it; what was measured until then counts.
+    Interrupted,
+    /// It could not go on, for this reason, or its record has no end: it was killed, or still goes on.
+    /// What was measured until then counts.
+    Aborted(Option<String>),
+}
+
+impl Completeness {
+    /// The first end among the events; without any, a run whose record has no end was killed.
+    pub fn of(events: &[Event], env: &Environment) -> Completeness {
+        let told = events.iter().find_map(|event| match &event.kind {
+            EventKind::Interrupted => Some(Completeness::Interrupted),
+            EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),
+            _ => None,
+        });
+        match (told, &env.ended_at) {
+            (Some(end), _) => end,
+            (None, Some(_)) => Completeness::Complete,
+            (None, None) => Completeness::Aborted(None),
+        }
+    }
 }
 
 /// What the server does not have.

@@ -1,5 +1,6 @@
 //! Adds up operations as they come, in bounded memory.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
@@ -271,7 +272,7 @@ impl Summariser {
         let background = BackgroundSummary::of(&self.plan, events);
         let constraints = judge::constraints(&judge::FiguresOfRun {
             plan: &self.plan,
-            estimates: &RunEstimates::of(self, events, windows.clone()),
+            estimates: &RunEstimates::of(Cow::Borrowed(self), events, windows.clone()),
             parts: &self.parts.estimates(&self.plan, windows, judged.goes_on),
             rows: &tests,
             background: background.as_ref(),

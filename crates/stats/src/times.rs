@@ -20,6 +20,9 @@ use crate::interval::{self, interval_of_batches, ratio_interval};
 /// Values that are kept as they are: 1 MiB.
 pub const EXACT: usize = 1 << 16;
 
+/// Operations below which p99 is the maximum (nearest rank).
+pub const P99_NEEDS: u64 = 100;
+
 /// Significant digits of the histogram: buckets are at most 0.1 % wide.
 const DIGITS: u8 = 3;
 

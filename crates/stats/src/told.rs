@@ -3,41 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
-    EndedBy, Environment, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep,
-    Nanos, TestId,
+    EndedBy, Event, EventKind, Generator, Goal, LeftBehind, MeasureId, MissingStep, Nanos, TestId,
 };
 
 use crate::StatusReason;
 use crate::failures::FailureKind;
 use crate::origins::ResponseOrigins;
-
-/// Whether a run went through to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Completeness {
-    /// All of it was done.
-    Complete,
-    /// The user ended it; what was measured until then counts.
-    Interrupted,
-    /// It could not go on, for this reason, or its record has no end: it was killed, or still goes on.
-    /// What was measured until then counts.
-    Aborted(Option<String>),
-}
-
-impl Completeness {
-    /// The first end among the events; without any, a run whose record has no end was killed.
-    pub fn of(events: &[Event], env: &Environment) -> Completeness {
-        let told = events.iter().find_map(|event| match &event.kind {
-            EventKind::Interrupted => Some(Completeness::Interrupted),
-            EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),
-            _ => None,
-        });
-        match (told, &env.ended_at) {
-            (Some(end), _) => end,
-            (None, Some(_)) => Completeness::Complete,
-            (None, None) => Completeness::Aborted(None),
-        }
-    }
-}
 
 /// The events of a run by what they are about. Repeated texts are kept once.
 #[derive(Debug, Default)]

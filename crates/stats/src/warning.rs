@@ -11,6 +11,7 @@
 //! given is in `judge`, and its sentence, with advice, in `report::warnings`.
 
 mod judge;
+mod origins;
 mod stall;
 
 use std::collections::BTreeMap;
@@ -19,12 +20,11 @@ use record::{Exhausted, Load};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use judge::{
-    BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, P99_NEEDS, warnings_about,
-};
-pub(crate) use judge::{RowFacts, TestFacts, WarningInputs, all, operations_of_each_user};
+pub use judge::{BIAS, BIAS_SHARE, IN_PROGRESS, IN_PROGRESS_HALF, Lately, MISSED, warnings_about};
+pub(crate) use judge::{TestFacts, WarningInputs, all, operations_of_each_user};
+pub use origins::origin_warnings;
 pub use stall::TOLERATED;
-pub(crate) use stall::{StalledTimes, Stalls};
+pub(crate) use stall::{RowFacts, StalledTimes, Stalls};
 
 /// A part of a whole, of one row or test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -172,7 +172,7 @@ pub enum WarningKind {
     /// So many planned operations were never sent: something they need was missing, or, in an open loop,
     /// too many were waiting.
     Dropped,
-    /// p99 stands for fewer than [`P99_NEEDS`] operations, and is the maximum.
+    /// p99 stands for fewer than [`P99_NEEDS`](crate::P99_NEEDS) operations, and is the maximum.
     FewForPercentiles,
     /// [`Detail::Count`] samples belong to no row of the plan, and are counted nowhere.
     Orphans,

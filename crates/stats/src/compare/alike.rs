@@ -6,8 +6,8 @@ use record::{
 };
 
 use super::{Side, TotalTimes};
-use crate::origins::origin_warnings;
 use crate::warning::Warning;
+use crate::warning::origin_warnings;
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq)]

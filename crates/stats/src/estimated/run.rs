@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use record::{Environment, Event, PlanRecord, Sample, TestId};
+use record::{Event, TestId};
 
 use super::tally::{EstimatedRow, MeasuredTime};
 use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
@@ -11,7 +11,6 @@ use crate::summariser::Summariser;
 use crate::throughput::is_steady;
 use crate::told::RunEvents;
 use crate::window::{NoWindow, Span};
-use crate::{Summary, added_up};
 
 /// The estimates and the facts of a run, row by row. Rows are named by their place in the plan
 /// ([`row_named`](RunEstimates::row_named)); behind its measures follow its pages.
@@ -26,63 +25,21 @@ impl Summariser {
     /// The estimates and the facts of the operations added so far, for the windows that the events tell of.
     /// More operations may follow.
     pub fn estimates(&self, events: &[Event]) -> RunEstimates<'_> {
-        let users = self.plan().load.users;
-        RunEstimates {
-            windows: self.windows(events),
-            told: RunEvents::by(events, users),
-            operations: Cow::Borrowed(self),
-        }
+        RunEstimates::of(Cow::Borrowed(self), events, self.windows(events))
     }
-}
-
-/// Summarises a run whose samples are read in pieces, as [`summarise_from`](crate::summarise_from) does,
-/// and keeps what verdicts need.
-///
-/// # Errors
-/// The first one of reading a piece.
-pub fn estimated_from<Pieces, Piece, Error>(
-    plan: &PlanRecord,
-    events: &[Event],
-    env: &Environment,
-    pieces: impl Fn() -> Result<Pieces, Error>,
-) -> Result<(Summary, RunEstimates<'static>), Error>
-where
-    Pieces: IntoIterator<Item = Result<Piece, Error>>,
-    Piece: AsRef<[Sample]>,
-{
-    let (windows, summariser) = added_up(plan, events, pieces)?;
-    let summary = windows.conclude(&summariser, events, env).0;
-    let estimates = RunEstimates {
-        windows: windows.spans(&summariser, events),
-        told: RunEvents::by(events, plan.load.users),
-        operations: Cow::Owned(summariser),
-    };
-    Ok((summary, estimates))
 }
 
 impl<'a> RunEstimates<'a> {
     /// Of operations that were added for these windows.
     pub(crate) fn of(
-        operations: &'a Summariser,
+        operations: Cow<'a, Summariser>,
         events: &[Event],
         windows: BTreeMap<TestId, Result<Span, NoWindow>>,
     ) -> RunEstimates<'a> {
         RunEstimates {
             windows,
             told: RunEvents::by(events, operations.plan().load.users),
-            operations: Cow::Borrowed(operations),
-        }
-    }
-
-    /// Of a part of a run, for these windows.
-    pub(crate) fn owned(
-        operations: Summariser,
-        windows: BTreeMap<TestId, Result<Span, NoWindow>>,
-    ) -> RunEstimates<'static> {
-        RunEstimates {
-            windows,
-            told: RunEvents::default(),
-            operations: Cow::Owned(operations),
+            operations,
         }
     }
 

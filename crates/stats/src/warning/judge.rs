@@ -2,16 +2,14 @@
 
 use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
-use super::stall::{Part, Stalls, is_too_much};
+use super::origins;
+use super::stall::{Part, RowFacts, Stalls, is_too_much};
 use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
 use crate::TestSummary;
 use crate::background::BackgroundFaults;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
-use crate::origins;
+use crate::times::P99_NEEDS;
 use crate::window::NoWindow;
-
-/// Operations below which p99 is the maximum (nearest rank).
-pub const P99_NEEDS: u64 = 100;
 
 /// Operations, beyond a first one for each user, below which there is no warning about keep-alive.
 const RECONNECTS_NEED: u64 = 5;
@@ -94,15 +92,6 @@ pub struct Lately {
     pub bias: (u64, i64),
     /// Median response time, nanoseconds.
     pub response: Nanos,
-}
-
-/// What stalls and late beginnings can have done to the estimates of one row.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RowFacts {
-    /// The largest part of an estimate that stalls can be.
-    pub(crate) stalled: Option<Part>,
-    /// The part of the mean total time that they can be.
-    pub(crate) total_stalled: Option<Part>,
 }
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as

@@ -14,8 +14,7 @@
 
 use record::{Clock, Generator, Load, Nanos, Pace};
 
-use super::judge::P99_NEEDS;
-use crate::times::{Times, rank};
+use crate::times::{P99_NEEDS, Times, rank};
 
 /// Percent of an estimate that may be the load generator's own before the row is disqualified: the
 /// difference that comparisons are asked to find.
@@ -30,6 +29,15 @@ const Z95: f64 = 1.96;
 
 /// A part of an estimate that may be the load generator's own, and the estimate, in nanoseconds.
 pub(crate) type Part = (u64, u64);
+
+/// What stalls and late beginnings can have done to the estimates of one row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowFacts {
+    /// The largest part of an estimate that stalls can be.
+    pub(crate) stalled: Option<Part>,
+    /// The part of the mean total time that they can be.
+    pub(crate) total_stalled: Option<Part>,
+}
 
 /// The stalls of a test.
 #[derive(Debug, Clone, Copy)]
