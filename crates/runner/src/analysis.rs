@@ -12,7 +12,7 @@ use report::{CaptureAnalysis, FormulaName, RunOnWire, TimeoutStudy};
 use rundir::{Recorded, RunFolder};
 use trace::AnalysisLimits;
 use trace::contents::{CaptureContents, ReadingOptions, read_capture};
-use trace::link::NotTcp;
+use trace::not_tcp::NotTcp;
 use trace::on_wire::{ReportedTime, WireJoin};
 
 use crate::RunnerError;

@@ -10,7 +10,8 @@ use core::net::SocketAddr;
 use std::collections::HashMap;
 
 use crate::clock::{CaptureClock, ClockReversals};
-use crate::connection::{AnalysisLimits, ConnectionFigures, ConnectionState};
+use crate::connection::{ConnectionFigures, ConnectionState};
+use crate::limits::AnalysisLimits;
 use crate::segment::TcpSegment;
 use crate::transaction::RequestVisitor;
 use crate::wireshark::WiresharkMarks;

@@ -3,10 +3,11 @@
 use core::net::SocketAddr;
 use std::io::Read;
 
-use crate::connection::AnalysisLimits;
 use crate::connections::{TcpConnections, TracedConnections};
 use crate::file::{CaptureFileError, CaptureReader, LinkType};
-use crate::link::{Dissector, NotTcp, PacketCounts};
+use crate::limits::AnalysisLimits;
+use crate::link::Dissector;
+use crate::not_tcp::{NotTcp, PacketCounts};
 use crate::order::OrderWindow;
 use crate::transaction::{RequestVisitor, TracedRequest};
 

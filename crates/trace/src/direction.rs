@@ -4,12 +4,12 @@
 use core::net::SocketAddr;
 use std::ops::Range;
 
-use crate::connection::{AnalysisLimits, LONGEST_RTT_NS};
+use crate::limits::AnalysisLimits;
 use crate::path::{EchoedRoundTrip, PathRoundTrip, WindowPermissions};
 use crate::retransmission::{
     Explainer, Retransmission, RetransmissionCounts, RetransmissionKind, SendMoment,
 };
-use crate::round_trip::{RoundTripTimes, RttSample, SentStamps, SmoothedRoundTrip};
+use crate::round_trip::{LONGEST_RTT_NS, RoundTripTimes, RttSample, SentStamps, SmoothedRoundTrip};
 use crate::scoreboard::{Delivery, Scoreboard};
 use crate::segment::{TcpOptions, TcpSegment};
 use crate::sequence::Places;

@@ -8,7 +8,7 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ip::{FragmentPlace, IpPayload};
-use crate::link::NotTcp;
+use crate::not_tcp::NotTcp;
 
 /// Packets of which fragments are kept at a time.
 const MOST_OPEN: usize = 1024;

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::file::LONGEST_PACKET;
-use crate::link::NotTcp;
+use crate::not_tcp::NotTcp;
 
 /// Protocol numbers, which are next headers of IPv6 as well.
 pub(crate) const TCP: u8 = 6;

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::connection::LONGEST_RTT_NS;
-use crate::round_trip::{SentStamps, SmoothedRoundTrip};
+use crate::round_trip::{LONGEST_RTT_NS, SentStamps, SmoothedRoundTrip};
 
 /// Ends of windows that are kept. Of more, every second one is.
 const MOST_LIMITS: usize = 512;

@@ -8,6 +8,9 @@
 
 use std::collections::VecDeque;
 
+/// Round trips are clamped to this length, so that no sum of some of them overflows: nine years.
+pub(crate) const LONGEST_RTT_NS: i64 = 1 << 58;
+
 /// Time stamps (TSval) whose first segment is kept, for each direction.
 const MOST_STAMPS: usize = 1024;
 

@@ -4,7 +4,8 @@ use core::net::SocketAddr;
 
 use crate::file::LinkType;
 use crate::ip::{self, IpPayload};
-use crate::link::{self, NotTcp};
+use crate::link;
+use crate::not_tcp::NotTcp;
 
 /// Bytes of a TCP header without options.
 const HEADER: usize = 20;

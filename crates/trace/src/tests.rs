@@ -10,8 +10,8 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::connection::AnalysisLimits;
 use crate::connections::TcpConnections;
+use crate::limits::AnalysisLimits;
 use crate::request_head::number;
 use crate::segment::{SegmentError, parse};
 use crate::transaction::TracedRequest;

@@ -2,7 +2,8 @@
 //! 2003, 4213).
 
 use crate::ip::{IpPayload, UDP};
-use crate::link::{LinkPayload, NotTcp, ethernet, network};
+use crate::link::{LinkPayload, ethernet, network};
+use crate::not_tcp::NotTcp;
 
 /// Protocols of IP.
 const IPV4: u8 = 4;

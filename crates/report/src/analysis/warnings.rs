@@ -1,6 +1,6 @@
 //! What limits the figures of a capture.
 
-use trace::link::NotTcp;
+use trace::not_tcp::NotTcp;
 
 use super::CaptureAnalysis;
 use super::figures::{number_of, time};

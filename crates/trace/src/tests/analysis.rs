@@ -2,9 +2,10 @@
 
 use core::net::SocketAddr;
 
-use crate::connection::{AnalysisLimits, ConnectionFigures};
+use crate::connection::ConnectionFigures;
 use crate::connections::{TcpConnections, TracedConnections};
 use crate::findings::{FindingThresholds, SlownessCause, findings};
+use crate::limits::AnalysisLimits;
 use crate::reassembly::{InOrder, NewBytes};
 use crate::retransmission::RetransmissionKind;
 use crate::scoreboard::{Delivery, Scoreboard};

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use proptest::prelude::*;
 
 use crate::support::{Capture, analyse};
-use trace::connection::AnalysisLimits;
+use trace::AnalysisLimits;
 use trace::connections::{TcpConnections, TracedConnections};
 use trace::findings::{FindingThresholds, findings};
 use trace::retransmission::RetransmissionKind;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-use trace::connection::AnalysisLimits;
+use trace::AnalysisLimits;
 use trace::connections::{TcpConnections, TracedConnections};
 use trace::file::{CaptureReader, LinkType};
 use trace::segment::{self, TcpSegment};
