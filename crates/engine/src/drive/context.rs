@@ -8,8 +8,8 @@ use suite::Plan;
 use tokio::sync::Barrier;
 
 use crate::clock::RunClock;
+use crate::drive::started_watches::SharedStopWatches;
 use crate::drive::turns::Turn;
-use crate::drive::user::stop_watch::SharedStopWatches;
 use crate::event_loop::cancel::Cancel;
 use crate::site::workspace::held::HeldLocks;
 use crate::watch::conditions::Conditions;

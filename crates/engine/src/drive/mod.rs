@@ -18,7 +18,7 @@ pub(crate) mod operation;
 pub(crate) mod rounds;
 #[cfg(test)]
 mod simulation;
-
+pub(crate) mod started_watches;
 pub(crate) mod step;
 pub(crate) mod turns;
 pub(crate) mod user;

@@ -1,5 +1,7 @@
 //! The prepared steps of a test: the request of each, and the check of its response.
 
+mod found_parts;
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +18,8 @@ use crate::connection::http1::Response;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values, numbered_label};
 use crate::drive::check::{Answered, Wrong, check};
 use crate::drive::context::RunContext;
-use crate::drive::user::FoundParts;
+
+pub(crate) use found_parts::{FoundParts, ReadPage};
 
 /// Largest 207 that is kept as good.
 const REMEMBERED: usize = 1 << 20;

@@ -11,7 +11,7 @@ mod parts;
 mod request;
 mod script;
 mod steps;
-pub(crate) mod stop_watch;
+mod stop_watch;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,16 +25,15 @@ use crate::connection::client::{Client, PlainRequest};
 use crate::drive::chance;
 use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, Hearing, Numbering};
+use crate::drive::started_watches::StopWatches;
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
 use crate::site::insistence::{Insisted, insist};
 use crate::site::probe::LABEL;
 use crate::site::workspace::held::HeldLock;
-pub(crate) use parts::FoundParts;
 pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
 pub(crate) use steps::choose;
-use stop_watch::StopWatches;
 
 /// One user of a run.
 pub(crate) struct User {

@@ -1,0 +1,53 @@
+//! The parts of pages that were found last.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::RequestStep;
+
+/// Most notes about a page that names other parts than before.
+const MOST_NOTES: usize = 8;
+/// Files that are kept as read: those of this many users of a thread, each with a separate
+/// collection.
+const MOST_KEPT: usize = 16;
+
+/// The parts that the users of one thread found last: an identical file is not read again.
+#[derive(Default)]
+pub(crate) struct FoundParts {
+    /// Files, the last one first.
+    read: RefCell<VecDeque<ReadPage>>,
+    told: RefCell<Vec<String>>,
+}
+
+/// A file that was read.
+pub(crate) struct ReadPage {
+    pub(crate) url: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) parts: Rc<[Rc<RequestStep>]>,
+}
+
+impl FoundParts {
+    pub(crate) fn known(&self, url: &str, body: &[u8]) -> Option<Rc<[Rc<RequestStep>]>> {
+        let read = self.read.borrow();
+        let known = read.iter().find(|own| own.url == url && own.body == body)?;
+        Some(Rc::clone(&known.parts))
+    }
+
+    pub(crate) fn keep(&self, page: ReadPage) {
+        let mut read = self.read.borrow_mut();
+        read.retain(|own| own.url != page.url);
+        read.truncate(MOST_KEPT - 1);
+        read.push_front(page);
+    }
+
+    /// True if this is to be reported: once, and for a limited number of pages.
+    pub(crate) fn is_news(&self, text: &str) -> bool {
+        let mut told = self.told.borrow_mut();
+        let is_news = told.len() < MOST_NOTES && !told.iter().any(|own| own == text);
+        if is_news {
+            told.push(text.to_owned());
+        }
+        is_news
+    }
+}
