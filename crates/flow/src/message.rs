@@ -18,8 +18,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::FlowTransport;
-
 /// The version of this protocol. A sink and a source of different versions refuse each other.
 pub const PROTOCOL_VERSION: u32 = 5;
 
@@ -29,6 +27,16 @@ pub const LONGEST_FROM_STRANGER: usize = 1024;
 pub const LONGEST_MESSAGE: usize = 4 << 20;
 /// Most flows of one request, so that their counts fit into a message.
 pub const MOST_FLOWS: u32 = traffic::MOST_FLOWS as u32;
+
+/// The protocol of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowTransport {
+    /// One connection.
+    Tcp,
+    /// Datagrams of one socket.
+    Udp,
+}
 
 /// A message of one side to the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

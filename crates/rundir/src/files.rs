@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
+use crate::error::{RunDirError, writing};
 use crate::folder::Folder;
-use crate::{RunDirError, writing};
 
 /// What is appended to the name of a file that is not complete yet.
 pub(crate) const PART: &str = ".part";

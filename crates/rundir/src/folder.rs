@@ -17,7 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::{RunDirError, damaged, reading, writing};
+use crate::error::{RunDirError, damaged, reading, writing};
 
 /// Largest text that is read as a whole, in bytes. Plans of 20,000 tests have a tenth of this.
 pub(crate) const LARGEST_TEXT: u64 = 256 << 20;

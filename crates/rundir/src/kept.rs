@@ -9,10 +9,10 @@ use std::time::SystemTime;
 use record::Run;
 use rustix::fs::FileType;
 
+use crate::error::{RunDirError, damaged};
 use crate::folder::{Folder, FolderEntry};
-use crate::{
-    BESIDE, EVENTS, PACKETS, PLAN, Recorded, RunDirError, Samples, damaged, is_of_run, read,
-};
+use crate::names::{BESIDE, EVENTS, PACKETS, PLAN, is_of_run};
+use crate::{Recorded, Samples, read};
 
 /// The directory of a recorded run, opened. Nothing in it is followed.
 #[derive(Debug)]
@@ -242,8 +242,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::names::ENV;
     use crate::tests::{env, plan};
-    use crate::{ENV, RunDir, is_run, load};
+    use crate::{RunDir, is_run, load};
 
     fn run_in(path: &Path) -> RunDir {
         RunDir::create(path, &plan(), "suite: s\n", &env()).unwrap()

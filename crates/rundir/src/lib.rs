@@ -19,69 +19,36 @@
 
 mod checked;
 mod columns;
+mod error;
 mod files;
 mod folder;
 mod kept;
+mod names;
 mod pieces;
 mod read;
 mod samples;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use record::{Environment, Event, EventKind, Nanos, PlanRecord, Run};
 
-use files::{PART, replace};
+use error::{damaged, writing};
+use files::replace;
 use folder::Folder;
+use names::{ENV, EVENTS, PLAN, SUITE, is_of_run};
 use samples::segment_number;
 
+pub use error::RunDirError;
 pub use kept::{RunFolder, remove};
+pub use names::{BESIDE, PACKETS};
 pub use pieces::Pieces;
 pub use samples::{Samples, SamplesWriter};
-
-/// What goes wrong with run directories.
-#[derive(Debug, thiserror::Error)]
-pub enum RunDirError {
-    /// A file cannot be read or written.
-    #[error("{what} {} failed: {source}", path.display())]
-    Io {
-        /// `reading` or `writing`.
-        what: &'static str,
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file is not what it should be.
-    #[error("{}: {message}", path.display())]
-    Damaged {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        message: String,
-    },
-    /// A plan could not be read again.
-    #[error("the plan is too large to be recorded: {0}; plan less in one run")]
-    PlanTooLarge(String),
-}
-
-/// Longest message, in bytes.
-const LONGEST_MESSAGE: usize = 1000;
-
-const PLAN: &str = "plan.yaml";
-const SUITE: &str = "suite.yaml";
-const ENV: &str = "env.json";
-const EVENTS: &str = "events.jsonl";
-/// The packets between a run and its servers, where they are kept.
-pub const PACKETS: &str = "packets.pcapng";
-/// Directory, in that of a run, of the loads beside it, which are runs of their own.
-pub const BESIDE: &str = "beside";
 
 /// A run directory being written.
 #[derive(Debug)]
@@ -268,13 +235,6 @@ fn refuse_another_run(folder: &Folder) -> Result<(), RunDirError> {
     Ok(())
 }
 
-/// Whether a file of that name is one of a run, complete or not.
-fn is_of_run(name: &OsStr) -> bool {
-    let text = name.to_str().unwrap_or_default();
-    let whole = text.strip_suffix(PART).unwrap_or(text);
-    [PLAN, SUITE, ENV, EVENTS, PACKETS].contains(&whole) || segment_number(whole.as_ref()).is_some()
-}
-
 /// A recorded run whose samples are still on disk.
 #[derive(Debug)]
 pub struct Recorded {
@@ -336,33 +296,4 @@ fn env_json(env: &Environment) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(env).unwrap_or_default();
     json.push(b'\n');
     json
-}
-
-fn writing(path: &Path, source: io::Error) -> RunDirError {
-    RunDirError::Io {
-        what: "writing",
-        path: path.to_owned(),
-        source,
-    }
-}
-
-fn reading(path: &Path, source: io::Error) -> RunDirError {
-    RunDirError::Io {
-        what: "reading",
-        path: path.to_owned(),
-        source,
-    }
-}
-
-fn damaged(path: &Path, mut message: String) -> RunDirError {
-    // What is quoted of a file may be as long as the file.
-    if message.len() > LONGEST_MESSAGE {
-        let head = message.floor_char_boundary(LONGEST_MESSAGE / 2);
-        let tail = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);
-        message.replace_range(head..tail, " ... ");
-    }
-    RunDirError::Damaged {
-        path: path.to_owned(),
-        message,
-    }
 }

@@ -12,8 +12,8 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use record::{Cell, Column, Holds, Sample};
 
-use super::RunDirError;
 use super::checked::CheckedFile;
+use super::error::RunDirError;
 use super::samples::{Segment, failed};
 
 /// Samples on disk, a row group at a time.

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml::YamlError;
 
+use crate::error::{RunDirError, damaged, reading};
 use crate::folder::{Folder, LARGEST_TEXT};
-use crate::{ENV, EVENTS, PLAN, RunDirError, damaged, reading};
+use crate::names::{ENV, EVENTS, PLAN};
 
 /// Longest line of the events, in bytes: those that servers and suites lengthen most have some kilobytes.
 const LONGEST_LINE: u64 = 16 << 20;

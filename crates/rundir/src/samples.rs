@@ -23,10 +23,10 @@ use parquet::file::writer::SerializedFileWriter;
 use record::{Column, PlanRecord, Sample};
 
 use super::columns::{Rows, needed, writer};
+use super::error::{RunDirError, damaged, reading, writing};
 use super::files::PartFile;
 use super::folder::{Folder, FolderPlace};
 use super::pieces::{OpenSegment, Pieces};
-use super::{RunDirError, damaged, reading, writing};
 
 /// Rows that are written together, and held in memory until then.
 pub(crate) const ROWS_PER_GROUP: usize = 1 << 13;

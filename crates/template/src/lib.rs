@@ -23,6 +23,7 @@
 //! whether they are kept or not ([`Bounds`]). So time and memory are bounded, whatever a template does.
 
 mod bounds;
+mod error;
 mod evaluate;
 pub mod filters;
 mod lexer;
@@ -40,31 +41,9 @@ use parser::Parser;
 use tree::{ExpressionTree, TemplateNode};
 
 pub use bounds::Bounds;
+pub use error::TemplateError;
 pub use operators::TemplateOperator;
 pub use value::{Later, Never, TextPart, Value};
-
-/// Why a template cannot be read or evaluated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
-    /// It is none.
-    #[error("{0}")]
-    Syntax(String),
-    /// There is nothing of this name.
-    #[error("`{0}` is not known")]
-    Unknown(String),
-    /// More is asked of a value that is known only later than it can give.
-    #[error("{0} has its value only later")]
-    Later(String),
-    /// Operands or arguments do not fit.
-    #[error("{0}")]
-    Unfit(String),
-    /// It takes more steps than allowed.
-    #[error("takes too long to evaluate")]
-    TooLong,
-    /// It makes more bytes than allowed.
-    #[error("makes too many bytes")]
-    TooLarge,
-}
 
 /// A text with templates in it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,6 @@
 //! Run directories in which others have written.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;

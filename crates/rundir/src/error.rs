@@ -1,0 +1,62 @@
+//! What goes wrong with run directories.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Longest message, in bytes.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// What goes wrong with run directories.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// A file cannot be read or written.
+    #[error("{what} {} failed: {source}", path.display())]
+    Io {
+        /// `reading` or `writing`.
+        what: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A plan could not be read again.
+    #[error("the plan is too large to be recorded: {0}; plan less in one run")]
+    PlanTooLarge(String),
+}
+
+pub(crate) fn writing(path: &Path, source: io::Error) -> RunDirError {
+    RunDirError::Io {
+        what: "writing",
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn reading(path: &Path, source: io::Error) -> RunDirError {
+    RunDirError::Io {
+        what: "reading",
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn damaged(path: &Path, mut message: String) -> RunDirError {
+    // What is quoted of a file may be as long as the file.
+    if message.len() > LONGEST_MESSAGE {
+        let head = message.floor_char_boundary(LONGEST_MESSAGE / 2);
+        let tail = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);
+        message.replace_range(head..tail, " ... ");
+    }
+    RunDirError::Damaged {
+        path: path.to_owned(),
+        message,
+    }
+}
