@@ -35,8 +35,8 @@ use crate::steering::{AdaptingLoad, BackgroundFeed};
 
 use made::{created_urls, note_target, remove_target};
 
+pub(crate) use completed::is_well;
 pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured, with_unsaved};
-pub(crate) use completed::{is_cleaned_up, is_well};
 pub(crate) use ended::{Companion, EndedRun, RunRecorder, had_no_response};
 
 /// Why a run ends that takes turns with one that ended early.

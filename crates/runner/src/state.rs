@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
 use crate::error::RunnerError;
-use crate::run::is_cleaned_up;
-use record::Run;
+use record::{Event, EventKind, Run};
 use rundir::RunFolder;
 use wire::shown::redacted_target;
 
@@ -208,6 +207,12 @@ fn was_in(run: &Run, target: &str) -> bool {
 
 fn may_have_left(run: &Run) -> bool {
     run.env.ended_at.is_none() || !is_cleaned_up(&run.events)
+}
+
+/// Whether a run with these events left nothing of its own on the server.
+pub(crate) fn is_cleaned_up(events: &[Event]) -> bool {
+    let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
+    !events.iter().any(has_left)
 }
 
 /// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.

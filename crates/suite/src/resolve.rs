@@ -2,6 +2,7 @@
 
 mod adapt;
 mod beside;
+mod conditions;
 mod constraints;
 mod headers;
 mod http;
@@ -29,7 +30,8 @@ use crate::saved::{SavedName, SavedSlots};
 use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{TemplateBounds, Templates, is_name};
 
-use constraints::{Nameable, WrittenConditions};
+use conditions::WrittenConditions;
+use constraints::Nameable;
 pub use constraints::{constraint_for, constraint_for_recorded, constraints_for};
 pub use headers::{KEYED_HEADERS, METHOD_HEADERS, OWN_HEADERS};
 use loops::measures_of;

@@ -10,6 +10,7 @@ use crate::RunnerError;
 use crate::intake::{Concluded, Intake};
 use crate::kept::KeptRun;
 use crate::servers::RunsOfServer;
+use crate::state::is_cleaned_up;
 
 /// A run that is over.
 pub struct CompletedRun {
@@ -124,12 +125,6 @@ impl CompletedRun {
 /// Whether all of a run with these results and events went as it should.
 pub(crate) fn is_well(summary: &Summary, events: &[Event]) -> bool {
     summary.conclusion() == Conclusion::Pass && is_cleaned_up(events)
-}
-
-/// Whether a run with these events left nothing of its own on the server.
-pub(crate) fn is_cleaned_up(events: &[Event]) -> bool {
-    let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
-    !events.iter().any(has_left)
 }
 
 /// Why nothing was measured by a run of this suite, and where its record is.

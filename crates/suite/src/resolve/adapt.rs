@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::constraints::WrittenConditions;
+use super::conditions::WrittenConditions;
 use super::params::Params;
 use super::{SuiteSource, nested};
 use crate::error::SuiteError;

@@ -1,18 +1,16 @@
 //! Constraints: read, checked, and left out where their tests are.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use constraint::{
-    CheckedConstraint, Constraint, ConstraintError, ConstraintSubject, Scope, Statistic,
-};
+use constraint::{CheckedConstraint, Constraint, ConstraintSubject, Scope, Statistic};
 use record::{ConstraintRecord, ConstraintSense, MeasureRecord, PageRecord, PlanRecord};
 
+use super::conditions::{WrittenConditions, at};
 use super::pages::pages_of;
 use super::params::Variant;
 use super::{SuiteSource, measures_of};
 use crate::error::SuiteError;
-use crate::place::{Place, Placed};
+use crate::place::Placed;
 use crate::plan::Plan;
 use crate::spec::ConstraintSpec;
 use crate::template::is_name;
@@ -176,24 +174,7 @@ fn constraint_of(
     })
 }
 
-/// The conditions of steps, as they are met.
-#[derive(Default)]
-pub(super) struct WrittenConditions(RefCell<Vec<(Placed<String>, Constraint)>>);
-
 impl WrittenConditions {
-    /// Adds one of a test whose names have something behind them; returns its place.
-    pub(super) fn add(
-        &self,
-        file: &SuiteSource<'_>,
-        text: &Placed<String>,
-        own: impl Fn(&str) -> Option<String>,
-    ) -> Result<usize, SuiteError> {
-        let constraint = Constraint::parse(&text.value).map_err(|why| at(file, text, &why))?;
-        let mut all = self.0.borrow_mut();
-        all.push((text.clone(), constraint.renamed(&own)));
-        Ok(all.len() - 1)
-    }
-
     /// All of them, as text.
     pub(super) fn checked(
         self,
@@ -236,27 +217,4 @@ fn check_name(name: &str, params: &BTreeMap<String, serde_json::Value>) -> Resul
         ));
     }
     Ok(())
-}
-
-/// The error at its place in the file: of a text on one line, that of the character.
-fn at(file: &SuiteSource<'_>, text: &Placed<String>, why: &ConstraintError) -> SuiteError {
-    let Place { line, column } = text.place;
-    let written = file.text.lines().nth(line.saturating_sub(1) as usize);
-    let from = written.map(|line| line.chars().skip(column.saturating_sub(1) as usize));
-    let from: String = from.map(Iterator::collect).unwrap_or_default();
-    let quote = u32::from(from.starts_with(['"', '\'']));
-    let is_plain = from
-        .get(quote as usize..)
-        .is_some_and(|from| from.starts_with(&text.value));
-    let before = text
-        .value
-        .get(..why.offset)
-        .map_or(0, |before| before.chars().count());
-    let place = if is_plain {
-        let column = column + quote + u32::try_from(before).unwrap_or(0);
-        Place { line, column }
-    } else {
-        text.place
-    };
-    file.error(place, why.message.clone())
 }

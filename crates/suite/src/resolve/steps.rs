@@ -7,7 +7,7 @@ use record::{MeasureId, Verify};
 
 use super::SuiteSource;
 use super::adapt::number_of_users;
-use super::constraints::WrittenConditions;
+use super::conditions::WrittenConditions;
 use crate::error::SuiteError;
 use crate::place::{Place, Placed, Scalar};
 use crate::plan::{Alternative, Step, StopWatchPlan, Think, Workspace};
