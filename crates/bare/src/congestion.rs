@@ -3,8 +3,8 @@
 
 mod compound;
 mod cubic;
+use topology::CongestionControl;
 
-use crate::settings::CongestionControl;
 use compound::CompoundState;
 use cubic::CubicState;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use core::net::SocketAddr;
 
 use smoltcp::wire::{TcpControl, TcpRepr, TcpSeqNumber};
+use topology::SenderSettings;
 
 use crate::counters::EndedConnection;
 use crate::files::ServedFiles;
@@ -16,7 +17,6 @@ use crate::http;
 use crate::sender::{
     AckVerdict, AvailableData, PlannedSegment, ReceivedAck, SenderTerms, TcpSender, TimerVerdict,
 };
-use crate::settings::SenderSettings;
 use crate::stream::ResponseStream;
 use time_stamps::TimeStamps;
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Sizes in KiB of the files of the dissertation: `/504k`, `/320k` and `/160k`.
-pub const PAPER_FILES_KIB: [usize; 3] = [504, 320, 160];
+use topology::PAPER_FILES_KIB;
 
 /// Files by their paths, which begin with a slash.
 #[derive(Debug, Clone, Default)]

@@ -24,15 +24,14 @@ mod neighbours;
 mod sender;
 mod sent;
 mod server;
-mod settings;
 mod stream;
 mod timeout;
 
 // The types of its settings.
+pub use topology::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};
 pub use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
 
 pub use congestion::{CUBIC_BETA, CUBIC_C, CubicCurve};
 pub use counters::{BareServerCounters, EndedConnection, RttLog, RttLogEntry, SenderCounters};
-pub use files::{PAPER_FILES_KIB, ServedFiles, test_pattern};
+pub use files::{ServedFiles, test_pattern};
 pub use server::{BareServer, BareServerSettings};
-pub use settings::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};

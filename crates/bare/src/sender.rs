@@ -5,11 +5,11 @@
 //! are sent again.
 
 mod acknowledgment;
+use topology::{SenderSettings, TimeoutResend};
 
 use crate::congestion::CongestionWindow;
 use crate::counters::{RttLog, SenderCounters};
 use crate::sent::{SegmentState, SentQueue, SentSegment};
-use crate::settings::{SenderSettings, TimeoutResend};
 use crate::timeout::RetransmissionTimeout;
 
 pub(crate) use acknowledgment::{AckVerdict, ReceivedAck};

@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use smoltcp::wire::{IpProtocol, TcpControl, TcpRepr, TcpSeqNumber};
+use topology::{SenderSettings, SenderSettingsError};
 
 use crate::connection::{BareConnection, ConnectionSettings};
 use crate::counters::{BareServerCounters, EndedConnection};
@@ -15,7 +16,6 @@ use crate::frames::{
     FrameAddresses, FrameContents, OwnAddresses, ReceivedPacket, parse, parse_tcp, tcp_frame,
 };
 use crate::neighbours;
-use crate::settings::{SenderSettings, SenderSettingsError};
 
 /// Replies (ARP, echo, RST) that wait to be sent.
 const MOST_REPLIES: usize = 64;

@@ -1,10 +1,10 @@
 //! The retransmission timeout: estimator, sampling and backoff (RFC 6298).
 
+use topology::SenderSettings;
 use trace::round_trip::RttSample;
 use trace::rto::{RtoEstimator, SampleSelector};
 
 use crate::counters::{RttLog, RttLogEntry};
-use crate::settings::SenderSettings;
 
 /// Doublings after which every timeout is the maximum.
 const MOST_DOUBLINGS: u32 = 40;

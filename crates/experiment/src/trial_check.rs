@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bare::PAPER_FILES_KIB;
-use topology::{LabNetwork, LabNodeKind, LabSpec};
+use topology::{LabNetwork, LabNodeKind, LabSpec, PAPER_FILES_KIB};
 use traffic::Traffic;
 
 use crate::FileError;

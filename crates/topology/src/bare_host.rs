@@ -1,16 +1,17 @@
 //! Bare hosts: a web server on a TCP of its own, in the place of a host, as a lab file describes its features.
 
-use bare::{
-    CongestionControl, PAPER_WEIGHTS, RtoWeights, SamplingStrategy, SenderSettings,
-    SenderSettingsError, TimeoutResend,
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use trace::rto::{PAPER_WEIGHTS, RtoWeights, SamplingStrategy};
 use traffic::TimeSpan;
 
 use crate::FileError;
 use crate::file::LabHostSpec;
-use crate::text::time_text;
+use crate::numbers::time_text;
+use crate::sender::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};
+
+/// Sizes in KiB of the files of a bare host, those of the dissertation: `/504k`, `/320k` and `/160k`.
+pub const PAPER_FILES_KIB: [usize; 3] = [504, 320, 160];
 
 /// The features of a bare host's TCP: those of a preset, but for what is given beside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +52,7 @@ pub struct BareHostSpec {
     pub backoff: Option<bool>,
     /// What is sent again after a timeout: `everything` that is outstanding (the default), `first-segment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_resend: Option<TimeoutResendName>,
+    pub timeout_resend: Option<TimeoutResend>,
     /// Whether three duplicate acknowledgments cause the first segment to be sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_retransmit: Option<bool>,
@@ -66,7 +67,7 @@ pub struct BareHostSpec {
     pub timestamps: Option<bool>,
     /// Congestion control; default: `none` of `bare`, `cubic` of `conventional`, `compound` of `not-iis`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub congestion: Option<BareCongestionName>,
+    pub congestion: Option<CongestionControl>,
     /// Initial congestion window, in segments; default 10, and 2 of `not-iis`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
@@ -89,7 +90,7 @@ pub enum BarePreset {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(
     missing_docs,
-    reason = "the table is in `bare::PAPER_WEIGHTS`, in this order"
+    reason = "the table is in `trace::rto::PAPER_WEIGHTS`, in this order"
 )]
 pub enum PaperWeightsName {
     #[default]
@@ -114,30 +115,6 @@ pub enum SamplingName {
     Some,
     /// All.
     All,
-}
-
-/// What is sent again after a timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeoutResendName {
-    /// Everything that is outstanding.
-    Everything,
-    /// The first segment.
-    FirstSegment,
-}
-
-/// Congestion control of a bare host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BareCongestionName {
-    /// Only the receiver's window limits what is in flight.
-    None,
-    /// RFC 5681.
-    Reno,
-    /// RFC 9438.
-    Cubic,
-    /// Compound TCP.
-    Compound,
 }
 
 /// A bare host that is to be built.
@@ -278,18 +255,12 @@ impl BareHostSpec {
         );
         set(&mut sender.sampling, self.sampling.map(Into::into));
         set(&mut sender.backoff, self.backoff);
-        set(
-            &mut sender.timeout_resend,
-            self.timeout_resend.map(Into::into),
-        );
+        set(&mut sender.timeout_resend, self.timeout_resend);
         set(&mut sender.fast_retransmit, self.fast_retransmit);
         set(&mut sender.fast_recovery, self.fast_recovery);
         set(&mut sender.sack, self.sack);
         set(&mut sender.timestamps, self.timestamps);
-        set(
-            &mut sender.congestion_control,
-            self.congestion.map(Into::into),
-        );
+        set(&mut sender.congestion_control, self.congestion);
         set(&mut sender.initial_window_segments, self.initial_window);
     }
 
@@ -323,26 +294,6 @@ impl From<SamplingName> for SamplingStrategy {
             SamplingName::One => SamplingStrategy::One,
             SamplingName::Some => SamplingStrategy::Some,
             SamplingName::All => SamplingStrategy::All,
-        }
-    }
-}
-
-impl From<TimeoutResendName> for TimeoutResend {
-    fn from(name: TimeoutResendName) -> TimeoutResend {
-        match name {
-            TimeoutResendName::Everything => TimeoutResend::Everything,
-            TimeoutResendName::FirstSegment => TimeoutResend::FirstSegment,
-        }
-    }
-}
-
-impl From<BareCongestionName> for CongestionControl {
-    fn from(name: BareCongestionName) -> CongestionControl {
-        match name {
-            BareCongestionName::None => CongestionControl::None,
-            BareCongestionName::Reno => CongestionControl::Reno,
-            BareCongestionName::Cubic => CongestionControl::Cubic,
-            BareCongestionName::Compound => CongestionControl::Compound,
         }
     }
 }

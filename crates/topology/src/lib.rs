@@ -13,15 +13,16 @@ mod bare_host;
 mod document;
 mod file;
 mod judge;
+mod numbers;
 mod picture;
 mod plan;
 mod queue;
+mod sender;
 mod text;
 mod wire;
 
 pub use bare_host::{
-    BareCongestionName, BareHostSpec, BarePreset, PaperWeightsName, PlannedBareHost, SamplingName,
-    TimeoutResendName,
+    BareHostSpec, BarePreset, PAPER_FILES_KIB, PaperWeightsName, PlannedBareHost, SamplingName,
 };
 pub use document::measured_json;
 #[cfg(feature = "schema")]
@@ -37,6 +38,7 @@ pub use plan::{
     LabNodeKind, LabRoute, PathOptions, PlannedSysctl,
 };
 pub use queue::{CodelSpec, DisciplineSpec, FqCodelSpec, PlannedCodel, QueueSpec, WireQueue};
+pub use sender::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};
 pub use text::{described, measured_table, wire_text};
 pub use wire::PlannedWire;
 pub use yaml::FileError;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use traffic::{Octets, TimeSpan};
 
 use crate::FileError;
-use crate::text::time_text;
+use crate::numbers::time_text;
 
 /// Packets that wait in a queue of which the file does not give the length.
 const USUAL_QUEUE: usize = 100;

@@ -38,16 +38,16 @@ pub(crate) const PURE: &[(&str, &[&str])] = &[
     ("figures", &[]),
     ("webstone", &["suite"]),
     ("trace", &["wire"]),
-    ("bare", &["trace"]),
+    ("bare", &["topology", "trace"]),
     ("traffic", &["yaml"]),
     (
         "topology",
-        &["bare", "figures", "nearest", "traffic", "yaml"],
+        &["figures", "nearest", "trace", "traffic", "yaml"],
     ),
     (
         "experiment",
         &[
-            "bare", "builtin", "nearest", "stats", "template", "topology", "traffic", "yaml",
+            "builtin", "nearest", "stats", "template", "topology", "traffic", "yaml",
         ],
     ),
 ];

@@ -1,7 +1,8 @@
 //! Bare hosts of lab files: their features, and what is refused.
 
-use bare::{CongestionControl, PAPER_WEIGHTS, SamplingStrategy, SenderSettings, TimeoutResend};
+use topology::{CongestionControl, SenderSettings, TimeoutResend};
 use topology::{LabNetwork, LabNode, LabNodeKind, described};
+use trace::rto::{PAPER_WEIGHTS, SamplingStrategy};
 
 fn lab(bare: &str) -> String {
     format!(

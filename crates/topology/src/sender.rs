@@ -1,26 +1,30 @@
-//! The features of the sender, as switches.
+//! The features of the TCP of a bare host, as switches.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use trace::rto::{PAPER_WEIGHTS, RtoFormula, RtoWeights, SamplingStrategy};
 
-/// Limit of the data in flight in addition to the receiver's window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Congestion control of a bare host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum CongestionControl {
-    /// Nothing.
+    /// Only the receiver's window limits what is in flight.
     None,
-    /// Slow start and congestion avoidance (RFC 5681).
+    /// RFC 5681.
     Reno,
     /// RFC 9438.
     Cubic,
-    /// Compound TCP (draft-sridharan-tcpm-ctcp-02), a stand-in for Windows: it is not IIS.
+    /// Compound TCP.
     Compound,
 }
 
 /// Segments that are sent again after a timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum TimeoutResend {
-    /// Everything outstanding, within the congestion window.
+    /// Everything that is outstanding.
     Everything,
-    /// The first segment (RFC 6298, section 5.4).
+    /// The first segment.
     FirstSegment,
 }
 
