@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arrows;
+mod cycles;
 mod loops;
 mod pages;
 mod rust_code;
@@ -343,9 +344,9 @@ fn rooms_of_the_engine_know_only_those_before_them() {
 fn types_defined_twice(files: &[(String, String)]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (file, text) in files {
-        for name in RustCode::of(text).types() {
-            let place = format!("{file}:{}", name.line);
-            places.entry(name.parts.concat()).or_default().push(place);
+        for item in RustCode::of(text).types() {
+            let place = format!("{file}:{}", item.line);
+            places.entry(item.name.clone()).or_default().push(place);
         }
     }
     let twice = places.into_iter().filter(|(_, places)| places.len() > 1);

@@ -25,10 +25,25 @@ impl Name {
     }
 }
 
+/// What a file defines.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) line: usize,
+    /// `struct`, `fn`.
+    pub(crate) keyword: String,
+    pub(crate) name: String,
+}
+
+/// Words before the name of what is defined. No unions: the word is a common name of functions.
+const DEFINING: [&str; 7] = ["const", "enum", "fn", "static", "struct", "trait", "type"];
+
 /// What is in one file.
 #[derive(Debug, Default)]
 pub(crate) struct RustCode {
     pub(crate) names: Vec<Name>,
+    /// Names after `use`, which are among all names, too.
+    pub(crate) imports: Vec<Name>,
+    pub(crate) items: Vec<Item>,
     /// Modules that are files of their own, each with the modules around it.
     pub(crate) modules: Vec<Vec<String>>,
     /// Text in quotes, but for what panics say, each with its line.
@@ -57,14 +72,9 @@ impl RustCode {
     }
 
     /// The types that it defines.
-    pub(crate) fn types(&self) -> impl Iterator<Item = &Name> {
-        let defines = |name: &Name| {
-            // No unions: the word is a common name of functions.
-            let keywords = ["struct", "enum", "trait"];
-            keywords.iter().any(|keyword| name.parts == [*keyword])
-        };
-        let pairs = self.names.windows(2);
-        pairs.filter_map(move |pair| defines(&pair[0]).then_some(&pair[1]))
+    pub(crate) fn types(&self) -> impl Iterator<Item = &Item> {
+        let is_type = |item: &&Item| ["struct", "enum", "trait"].contains(&item.keyword.as_str());
+        self.items.iter().filter(is_type)
     }
 
     fn read(&mut self, tokens: TokenStream, around: &mut Vec<String>) {
@@ -106,6 +116,23 @@ impl RustCode {
                     self.texts.push((line, literal.to_string()));
                     1
                 }
+                [TokenTree::Ident(word), TokenTree::Ident(name), ..]
+                    if DEFINING.contains(&&*word.to_string())
+                        && !DEFINING.contains(&&*name.to_string()) =>
+                {
+                    self.items.push(Item {
+                        line: name.span().start().line,
+                        keyword: word.to_string(),
+                        name: name.to_string(),
+                    });
+                    2
+                }
+                [TokenTree::Ident(word), TokenTree::Ident(_), ..] if word == "use" => {
+                    let first = self.names.len();
+                    let read = self.name(&tokens[at + 1..], &[]);
+                    self.imports.extend_from_slice(&self.names[first..]);
+                    1 + read
+                }
                 [TokenTree::Ident(_), ..] => self.name(&tokens[at..], &[]),
                 _ => 1,
             };
@@ -144,8 +171,10 @@ impl RustCode {
             }
         }
         // What is called differently here is not found any more.
-        if matches!(tokens.get(at), Some(TokenTree::Ident(word)) if word == "as") {
-            parts.push("as".to_owned());
+        if let [TokenTree::Ident(word), TokenTree::Ident(alias), ..] = &tokens[at..]
+            && word == "as"
+        {
+            parts.extend([word, alias].map(ToString::to_string));
         }
         self.names.push(Name { line, parts });
         at.max(1)
