@@ -1,15 +1,17 @@
-//! When each warning is raised.
+//! The kinds of warnings, and when each is raised.
 
 use record::{Generator, Lateness, Load, Nanos, Outcome, Pace, PlanRecord};
 
+use super::facts::{Lately, TestFacts, WarningInputs, operations_of_each_user};
 use super::origins;
 use super::stall::{Part, RowFacts, Stalls, is_too_much};
-use super::{Detail, RunLimit, Share, Warning, WarningKind as Kind};
+use super::{Detail, RunLimit, Share, Warning};
 use crate::TestSummary;
 use crate::background::BackgroundFaults;
 use crate::generator::{BUSY, LATE, LEAST_WALL, SATURATED, Strain};
 use crate::times::P99_NEEDS;
 use crate::window::NoWindow;
+use WarningKind as Kind;
 
 /// Operations, beyond a first one for each user, below which there is no warning about keep-alive.
 const RECONNECTS_NEED: u64 = 5;
@@ -34,65 +36,6 @@ pub const BIAS: i64 = 100_000;
 
 /// Percent of the median response time below which the bias is small beside it.
 pub const BIAS_SHARE: u64 = 50;
-
-/// What is known of one test of the plan as a whole.
-pub(crate) struct TestFacts {
-    /// Name of the test.
-    pub(crate) name: String,
-    /// Why there is no window.
-    pub(crate) missing: Option<NoWindow>,
-    /// Operations that count.
-    pub(crate) counted: u64,
-    /// All operations.
-    pub(crate) recorded: u64,
-    /// The server cannot do the test, so that warnings about the window are beside the point.
-    pub(crate) not_supported: bool,
-    /// Nanoseconds of operations under way inside the window, of all users together. The files of a
-    /// page are one operation.
-    pub(crate) under_way: u128,
-    /// Operations that a user of a closed loop has under way at all times.
-    pub(crate) of_each_user: u64,
-    /// Nanoseconds that users let pass because they had not been answered, or because the suite has a pause
-    /// or a request that is not measured, all together; `None` where the run ended before that was recorded.
-    pub(crate) rested: Option<Nanos>,
-    /// Length of the window, nanoseconds.
-    pub(crate) window: Nanos,
-}
-
-impl TestFacts {
-    /// Of two tests of a load, which users do in one window.
-    pub(crate) fn beside(self, other: TestFacts) -> TestFacts {
-        TestFacts {
-            missing: self.missing.and(other.missing),
-            counted: self.counted + other.counted,
-            recorded: self.recorded + other.recorded,
-            not_supported: self.not_supported && other.not_supported,
-            under_way: self.under_way + other.under_way,
-            rested: self
-                .rested
-                .zip(other.rested)
-                .map(|(one, other)| one + other),
-            window: self.window.max(other.window),
-            ..self
-        }
-    }
-}
-
-/// What is known of the operations of the last seconds of a load run under way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lately {
-    /// Operations that ended.
-    pub operations: u64,
-    /// Nanoseconds that they took, all together.
-    pub under_way: u128,
-    /// Expected answers, and those of them without stamps of the kernel.
-    pub answers: (u64, u64),
-    /// What user space would have added to response times: how many there are, and p99 in
-    /// nanoseconds.
-    pub bias: (u64, i64),
-    /// Median response time, nanoseconds.
-    pub response: Nanos,
-}
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as
 /// they would be given if these were all of the run, of that name. What ran out may be of the whole run.
@@ -153,26 +96,6 @@ pub fn warnings_about(
     let given = of_last_seconds.into_iter();
     warnings.extend(given.filter(|warning| !warning.shares.is_empty()));
     warnings
-}
-
-/// What warnings are made of.
-pub(crate) struct WarningInputs<'a> {
-    pub(crate) load: &'a Load,
-    /// Whether the run ended before what limits it.
-    pub(crate) ended_early: bool,
-    pub(crate) rows: &'a [TestSummary],
-    /// One for each row.
-    pub(crate) row_facts: &'a [RowFacts],
-    pub(crate) tests: &'a [TestFacts],
-    pub(crate) strain: &'a Strain,
-    /// Samples of no row.
-    pub(crate) orphans: u64,
-    /// How often the clock of the kernel's stamps was set.
-    pub(crate) clock_steps: u64,
-    /// Warnings of the engine.
-    pub(crate) recorded: &'a [String],
-    /// Tests beside another background load than the described one.
-    pub(crate) background: &'a BackgroundFaults,
 }
 
 /// All warnings of a run, in the order of the enum.
@@ -326,17 +249,6 @@ impl From<(&String, (u64, u64))> for Share {
     }
 }
 
-/// Operations that a user of a closed loop has under way at all times: as many as its pipeline is
-/// long, but one where there are pages, because a page begins when the one before it is complete
-/// and has no more requests to send than it has files.
-pub(crate) fn operations_of_each_user(plan: &PlanRecord) -> u64 {
-    if plan.pages.is_empty() {
-        u64::from(plan.load.http.pipeline.max(1))
-    } else {
-        1
-    }
-}
-
 /// The occupancy: users of a closed loop without a pause have operations under way at all times, or
 /// rest because the server did not answer. What is missing they spent in the generator. `None`
 /// where there is no such promise, or too little to hold it against.
@@ -418,4 +330,227 @@ fn dropped(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
 fn few_for_percentiles(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     let n = row.response.as_ref()?.n;
     (n < P99_NEEDS).then_some((n, P99_NEEDS))
+}
+
+/// What a warning warns of. What `count` and `of` of a [`Share`] are stands with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WarningKind {
+    /// Something of this machine ran out: how often, of as many refusals in all.
+    Exhausted,
+    /// Background traffic ended before the measurement: nanoseconds without it, of all.
+    BackgroundEnded,
+    /// Connections of background traffic failed: nanoseconds after the first one, of all.
+    BackgroundFlowsFailed,
+    /// Sources of background traffic did not send so many blocks of their schedules, of all: more than
+    /// [`UNSENT_BLOCKS`](crate::UNSENT_BLOCKS) percent.
+    BackgroundUnsent,
+    /// Sources of background traffic sent blocks so many nanoseconds (p99) after their moments, of
+    /// [`LATE_BLOCKS`](crate::LATE_BLOCKS), the limit.
+    BackgroundLate,
+    /// The worker threads had no idle time: nanoseconds that went into computing and into waiting for a
+    /// processor, of all.
+    Saturated,
+    /// The worker threads had little idle time: nanoseconds that were used or wanted, of all.
+    Busy,
+    /// The worker threads waited for a processor: nanoseconds, of all.
+    Queued,
+    /// Stalls of the load generator may be so many nanoseconds of an estimate: more than [`TOLERATED`]
+    /// percent of the mean, of p99, or of the time in which users were at work.
+    Stalled,
+    /// Such stalls may be so many nanoseconds of the mean total time, which is always read by the user
+    /// clock; the response times do not contain them.
+    TotalStalled,
+    /// The load generator stalled once, for long (nanoseconds, of all), and no estimate can have changed
+    /// much by it.
+    Hiccup,
+    /// Operations began later than planned through the load generator's own fault, by so much (p99 in
+    /// nanoseconds) that the times from *planned* (p99) contain it.
+    Late,
+    /// Less than half of the operations that users should have had under way were under way, on average:
+    /// nanoseconds.
+    HalfIdle,
+    /// Less than nine tenths were.
+    PartlyIdle,
+    /// So many of the expected operations have no response time, because the kernel's time stamps never
+    /// came.
+    MissedStamps,
+    /// The clock of the kernel's stamps was set while the run went on: [`Detail::Count`] times.
+    ClockStepped,
+    /// A tool that reads the clock in user space would have overstated response times by so many
+    /// nanoseconds (p99), of a median.
+    Bias,
+    /// So many of the users never did an operation, so nothing of the test counts.
+    UsersIdle,
+    /// The users were never all at work together, so nothing (0 of the operations) counts.
+    NoOverlap,
+    /// Less than half of the operations lie in the window and count.
+    WindowSmall,
+    /// The server answered, so many of the expected responses, before it had the whole request: there is
+    /// no response time then.
+    EarlyResponses,
+    /// So many responses have the moment of *first* in common with the one before them on their connection.
+    SharedStamps,
+    /// So many requests were sent once more, because a kept connection had died or a Digest nonce had
+    /// run out.
+    Resent,
+    /// So many operations, most of them, opened a connection: keep-alive is off.
+    Reconnects,
+    /// So many of the expected responses came from a cache in front of the server ([`Detail::Text`]: its name): the
+    /// times are those of the cache.
+    Cached,
+    /// So many of the responses of a server with several addresses did not come from its most used one;
+    /// [`Detail::Text`] has all counts.
+    SeveralAddresses,
+    /// So many planned operations were never sent: something they need was missing, or, in an open loop,
+    /// too many were waiting.
+    Dropped,
+    /// p99 stands for fewer than [`P99_NEEDS`](crate::P99_NEEDS) operations, and is the maximum.
+    FewForPercentiles,
+    /// [`Detail::Count`] samples belong to no row of the plan, and are counted nowhere.
+    Orphans,
+    /// A warning that the engine recorded while it measured: [`Detail::Text`].
+    Recorded,
+}
+
+/// What the names in the shares of a warning are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarningSubject {
+    /// Rows.
+    Rows,
+    /// Tests, with all of their rows.
+    Tests,
+    /// There are none: it is about the run as a whole.
+    Run,
+}
+
+/// How shares of the same name in warnings of several runs are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    /// Counts are added up.
+    Sum,
+    /// The largest part of the whole is the worst.
+    Largest,
+    /// The smallest part of the whole is the worst.
+    Smallest,
+}
+
+/// What there is to know of a kind.
+pub(super) struct About {
+    kind: WarningKind,
+    name: &'static str,
+    subject: WarningSubject,
+    pub(super) together: Together,
+    /// The load generator, or its machine, may have changed the estimates of these rows so much that
+    /// they do not describe the server.
+    disqualifies: bool,
+}
+
+/// All kinds, in the order in which warnings are given.
+#[rustfmt::skip]
+const KINDS: [About; 30] = {
+    use WarningSubject::{Rows, Run, Tests};
+    use Together::{Largest, Smallest, Sum};
+    const BAD: bool = true;
+    [
+        about(Kind::Exhausted, "exhausted", Tests, Sum, BAD),
+        about(Kind::BackgroundEnded, "background_ended", Tests, Largest, BAD),
+        about(Kind::BackgroundFlowsFailed, "background_flows_failed", Tests, Largest, BAD),
+        about(Kind::BackgroundUnsent, "background_unsent", Tests, Largest, BAD),
+        about(Kind::BackgroundLate, "background_late", Tests, Largest, BAD),
+        about(Kind::Saturated, "saturated", Tests, Largest, BAD),
+        about(Kind::Busy, "busy", Tests, Largest, false),
+        about(Kind::Queued, "queued", Tests, Largest, false),
+        about(Kind::Stalled, "stalled", Rows, Largest, BAD),
+        about(Kind::TotalStalled, "total_stalled", Rows, Largest, false),
+        about(Kind::Hiccup, "hiccup", Tests, Largest, false),
+        about(Kind::Late, "late", Rows, Largest, BAD),
+        about(Kind::HalfIdle, "half_idle", Tests, Smallest, BAD),
+        about(Kind::PartlyIdle, "partly_idle", Tests, Smallest, false),
+        about(Kind::MissedStamps, "missed_stamps", Rows, Sum, false),
+        about(Kind::ClockStepped, "clock_stepped", Run, Sum, false),
+        about(Kind::Bias, "bias", Rows, Largest, false),
+        about(Kind::UsersIdle, "users_idle", Tests, Sum, false),
+        about(Kind::NoOverlap, "no_overlap", Tests, Sum, false),
+        about(Kind::WindowSmall, "window_small", Tests, Sum, false),
+        about(Kind::EarlyResponses, "early_responses", Rows, Sum, false),
+        about(Kind::SharedStamps, "shared_stamps", Rows, Sum, false),
+        about(Kind::Resent, "resent", Rows, Sum, false),
+        about(Kind::Reconnects, "reconnects", Rows, Sum, false),
+        about(Kind::Cached, "cached", Rows, Sum, false),
+        about(Kind::SeveralAddresses, "several_addresses", Rows, Sum, false),
+        about(Kind::Dropped, "dropped", Rows, Sum, false),
+        about(Kind::FewForPercentiles, "few_for_percentiles", Rows, Smallest, false),
+        about(Kind::Orphans, "orphans", Run, Sum, false),
+        about(Kind::Recorded, "recorded", Run, Sum, false),
+    ]
+};
+
+const fn about(
+    kind: WarningKind,
+    name: &'static str,
+    subject: WarningSubject,
+    together: Together,
+    disqualifies: bool,
+) -> About {
+    About {
+        kind,
+        name,
+        subject,
+        together,
+        disqualifies,
+    }
+}
+
+impl WarningKind {
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = WarningKind> {
+        KINDS.iter().map(|about| about.kind)
+    }
+
+    pub(super) fn about(self) -> &'static About {
+        &KINDS[self as usize]
+    }
+
+    /// The name used in files: `users_idle`.
+    pub fn name(self) -> &'static str {
+        self.about().name
+    }
+
+    /// What the names in its shares are.
+    pub fn subject(self) -> WarningSubject {
+        self.about().subject
+    }
+
+    /// The load generator, or its machine, may have changed the estimates of these rows so much
+    /// that they do not describe the server.
+    pub fn disqualifies(self) -> bool {
+        self.about().disqualifies
+    }
+}
+
+impl Together {
+    pub(super) fn put(self, own: &mut Share, other: &Share) {
+        let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
+        match self {
+            Together::Sum => {
+                own.count += other.count;
+                own.of += other.of;
+            }
+            Together::Largest if size(other) > size(own) => own.clone_from(other),
+            Together::Smallest if size(other) < size(own) => own.clone_from(other),
+            Together::Largest | Together::Smallest => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_at_its_place() {
+        for (place, about) in KINDS.iter().enumerate() {
+            assert_eq!(about.kind as usize, place, "{}", about.name);
+        }
+    }
 }
