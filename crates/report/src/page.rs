@@ -187,7 +187,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
             section #answer aria-label="In short" {
                 (headline::headline(page, names, subject))
                 @if !page.note.is_empty() { p { (page.note) } }
-                @for part in FigurePart::ALL {
+                @for part in FigurePart::LEADING {
                     @if part.is_first(subject) { (part.places(&charts, subject)) }
                 }
             }
@@ -208,7 +208,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
                 @if !part.is_first(subject) { (part.places(&charts, subject)) }
             }
             @if let Some(steps) = load_steps::section(&shown) { (steps) }
-            (background::table(page, names, &charts.background))
+            (background::table(page, names, &charts, subject))
             (html_of(&inside::blocks(&shown)))
             (flame::graphs(&shown))
             @if let Some(view) = server_view::section(&shown) { (view) }
@@ -253,7 +253,7 @@ pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> PageDocumen
 
 /// The figures of a page, in the order of files, each with a name of its own.
 pub fn figures_of(page: &ReportPage<'_>) -> Vec<Figure> {
-    Charts::of(page, &names::of(page)).all().collect()
+    Charts::of(page, &names::of(page)).files().collect()
 }
 
 /// What was measured, in words: servers, or what runs are called.

@@ -1,13 +1,14 @@
 //! Background traffic beside the runs of a page: a table, and figures over time.
 
-use figures::Figure;
 use maud::{Markup, html};
 use record::{BackgroundComponent, BackgroundRecord};
 use stats::units::human;
 use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 
 use super::ReportPage;
-use super::drawn::figures;
+use super::charts::Charts;
+use super::figure_parts::FigurePart;
+use super::headline::Subject;
 use super::markup::{heading, wide};
 use super::tables::{nothing, number};
 use crate::background::{bits, faults_in_words, planned, rate, source_in_words, stalls_in_words};
@@ -27,7 +28,12 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// A table of all runs with background traffic; nothing for others.
-pub(super) fn table(page: &ReportPage<'_>, names: &[String], charts: &[Figure]) -> Markup {
+pub(super) fn table(
+    page: &ReportPage<'_>,
+    names: &[String],
+    charts: &Charts,
+    subject: Subject,
+) -> Markup {
     let runs = page.runs.iter().zip(names);
     let with: Vec<(&String, &BackgroundRecord, &BackgroundSummary)> = runs
         .filter_map(|(of, name)| {
@@ -70,7 +76,7 @@ pub(super) fn table(page: &ReportPage<'_>, names: &[String], charts: &[Figure]) 
     html! {
         section #background {
             h2 { "Background traffic" }
-            div.figures #background-figures { (figures(charts)) }
+            (FigurePart::Background.places(charts, subject))
             (wide("Background traffic", Some("sorts"), &head, &body))
             (below)
         }

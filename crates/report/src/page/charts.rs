@@ -3,7 +3,6 @@
 mod background;
 mod bars;
 mod details;
-mod kind;
 mod loads;
 mod over_time;
 mod ratios;
@@ -13,43 +12,123 @@ mod sweep;
 use figures::{Figure, LegendKey, MarkLook, Range, Swatch, extent};
 use stats::Details;
 
+use super::figure_parts::FigurePart;
 use super::tables::test_names;
 use super::{PageRun, ReportPage};
 use crate::FileNames;
 use bars::TestGroup;
 
-pub use kind::FigureKind;
-
 /// An interval may reach this factor beyond all means on a logarithmic axis; what is longer is cut, and marked.
 const REACH: f64 = 5.0;
 
-/// The figures of a page. Those that show nothing are not among them.
-pub(super) struct Charts {
-    /// Times of whole pages.
-    pub(super) pages: Option<Figure>,
-    /// Mean times of groups of tests, on each scale on which they can be seen; the first is the usual one.
-    pub(super) bars: Vec<Vec<Figure>>,
-    /// What each test looks like, by its name.
-    pub(super) tests: Vec<(String, TestCharts)>,
-    /// Background traffic beside each run that has it.
-    pub(super) background: Vec<Figure>,
+/// A kind of figures: their names begin with its own, and a test, a parameter or a number follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureKind {
+    /// Background traffic over the time of a run.
+    Background,
+    /// Mean response times.
+    Bars,
+    /// The distribution function of response times.
+    Ecdf,
+    /// Ratios of a comparison with one server.
+    Forest,
+    /// Response times in ranges.
+    Histogram,
     /// All ratios of a comparison.
-    pub(super) matrix: Option<Figure>,
-    /// The ratios of each server of a comparison.
-    pub(super) ratios: Vec<Figure>,
-    /// For each parameter of a sweep and each test: the usual scale, then the other one.
-    pub(super) sweeps: Vec<(String, Vec<[Figure; 2]>)>,
-    /// The loads of a search.
-    pub(super) search: Option<Figure>,
+    Matrix,
+    /// Times of whole pages.
+    Pages,
+    /// Percentiles over the time of a load.
+    Percentiles,
+    /// Times and throughput by load.
+    Search,
+    /// How operations of a load ended.
+    Status,
+    /// Response times by a parameter.
+    Sweep,
+    /// Operations per second over the time of a load.
+    Throughput,
+    /// Response times in the order of time.
+    TimeLine,
 }
 
-/// The figures of one test.
-pub(super) struct TestCharts {
-    /// How a load went.
-    pub(super) load: Vec<Figure>,
-    pub(super) time_line: Option<Figure>,
-    pub(super) histogram: Option<Figure>,
-    pub(super) ecdf: Option<Figure>,
+impl FigureKind {
+    /// All of them.
+    pub const ALL: [FigureKind; 13] = [
+        FigureKind::Background,
+        FigureKind::Bars,
+        FigureKind::Ecdf,
+        FigureKind::Forest,
+        FigureKind::Histogram,
+        FigureKind::Matrix,
+        FigureKind::Pages,
+        FigureKind::Percentiles,
+        FigureKind::Search,
+        FigureKind::Status,
+        FigureKind::Sweep,
+        FigureKind::Throughput,
+        FigureKind::TimeLine,
+    ];
+
+    /// The part of a page that figures of this kind belong to; `None` for files alone.
+    fn part(self) -> Option<FigurePart> {
+        match self {
+            FigureKind::Background => Some(FigurePart::Background),
+            FigureKind::Bars => Some(FigurePart::Bars),
+            FigureKind::Ecdf | FigureKind::Histogram => Some(FigurePart::Distribution),
+            FigureKind::Forest => Some(FigurePart::Ratios),
+            FigureKind::Matrix => None,
+            FigureKind::Pages => Some(FigurePart::Retrieval),
+            FigureKind::Percentiles
+            | FigureKind::Status
+            | FigureKind::Throughput
+            | FigureKind::TimeLine => Some(FigurePart::Course),
+            FigureKind::Search => Some(FigurePart::Capacity),
+            FigureKind::Sweep => Some(FigurePart::Growth),
+        }
+    }
+
+    /// What names of its figures begin with.
+    pub fn name(self) -> &'static str {
+        match self {
+            FigureKind::Background => "background",
+            FigureKind::Bars => "bars",
+            FigureKind::Ecdf => "ecdf",
+            FigureKind::Forest => "forest",
+            FigureKind::Histogram => "histogram",
+            FigureKind::Matrix => "matrix",
+            FigureKind::Pages => "pages",
+            FigureKind::Percentiles => "percentiles",
+            FigureKind::Search => "search",
+            FigureKind::Status => "status",
+            FigureKind::Sweep => "sweep",
+            FigureKind::Throughput => "throughput",
+            FigureKind::TimeLine => "timeline",
+        }
+    }
+}
+
+/// The figures of a page, in the order of files. Those that show nothing are not among them.
+#[derive(Default)]
+pub(super) struct Charts {
+    all: Vec<PlacedFigure>,
+    ids: FileNames,
+}
+
+/// A figure, and where on a page it belongs.
+pub(super) struct PlacedFigure {
+    kind: FigureKind,
+    /// The test or the parameter that it is about; empty for all of them.
+    pub(super) about: String,
+    /// The same on several scales, the usual one first.
+    pub(super) scales: Vec<Figure>,
+}
+
+impl PlacedFigure {
+    /// The figure on its usual scale.
+    pub(super) fn usual(&self) -> &Figure {
+        &self.scales[0]
+    }
 }
 
 /// A run with what one of its tests looks like.
@@ -81,118 +160,112 @@ pub(super) fn with_details<'a>(
 
 impl Charts {
     pub(super) fn of(page: &ReportPage<'_>, names: &[String]) -> Charts {
-        let mut ids = FileNames::default();
-        // A figure that shows nothing has no name.
-        let mut named = |kind: FigureKind, figure: Figure| {
+        let mut charts = Charts::default();
+        let mut add = |kind, about: &str, scales: Vec<Figure>| charts.add(kind, about, scales);
+        if let Some(pages) = bars::pages(page, names) {
+            add(FigureKind::Pages, "", vec![pages]);
+        }
+        for group in TestGroup::all(page) {
+            let scales = group.scales(page).iter();
+            let drawn = scales.map(|scale| bars::bars(page, names, &group, *scale));
+            add(FigureKind::Bars, "", drawn.collect());
+        }
+        for test in test_names(page) {
+            let runs = with_details(page, names, test);
+            for (kind, figure) in loads::all(test, &runs) {
+                add(kind, test, vec![figure]);
+            }
+            add(
+                FigureKind::TimeLine,
+                test,
+                vec![details::time_line(test, &runs)],
+            );
+            add(
+                FigureKind::Histogram,
+                test,
+                vec![details::histogram(test, &runs)],
+            );
+            add(FigureKind::Ecdf, test, vec![details::ecdf(test, &runs)]);
+        }
+        for (place, (run, name)) in page.runs.iter().zip(names).enumerate() {
+            let (id, name) = match page.runs.len() {
+                1 => (String::new(), None),
+                _ => ((place + 1).to_string(), Some(&**name)),
+            };
+            if let Some(figure) = background::background(run, id, name) {
+                add(FigureKind::Background, "", vec![figure]);
+            }
+        }
+        if let Some(all) = page.comparison {
+            add(FigureKind::Matrix, "", vec![ratios::matrix(all)]);
+            for (place, versus) in all.versus.iter().enumerate() {
+                let ratios = ratios::ratios(&all.name, versus, place + 1);
+                add(FigureKind::Forest, "", vec![ratios]);
+            }
+        }
+        if let Some(sweep) = page.sweep {
+            for (param, varied) in sweep.vary.iter().enumerate() {
+                for row in &sweep.rows {
+                    let scales = sweep::sweep(sweep, row, param).into();
+                    add(FigureKind::Sweep, &varied.name, scales);
+                }
+            }
+        }
+        if let Some(found) = page.search {
+            add(FigureKind::Search, "", vec![search::search(found)]);
+        }
+        charts
+    }
+
+    /// Adds a figure on several scales, without those that show nothing.
+    fn add(&mut self, kind: FigureKind, about: &str, scales: Vec<Figure>) {
+        let drawn = scales.into_iter().filter(|figure| !figure.is_empty());
+        let named = drawn.map(|figure| {
             let wanted = match &figure.id[..] {
                 "" => kind.name().to_owned(),
                 rest => format!("{}-{rest}", kind.name()),
             };
-            (!figure.is_empty()).then(|| Figure {
-                id: ids.of(&wanted),
+            Figure {
+                id: self.ids.of(&wanted),
                 ..figure
-            })
-        };
-        let pages = bars::pages(page, names);
-        let pages = pages.and_then(|figure| named(FigureKind::Pages, figure));
-        let mut groups = Vec::new();
-        for group in TestGroup::all(page) {
-            let scales = group.scales(page).iter();
-            let drawn = scales.map(|scale| bars::bars(page, names, &group, *scale));
-            let drawn: Vec<Figure> = drawn
-                .filter_map(|figure| named(FigureKind::Bars, figure))
-                .collect();
-            if !drawn.is_empty() {
-                groups.push(drawn);
             }
-        }
-        let mut tests = Vec::new();
-        for test in test_names(page) {
-            let runs = with_details(page, names, test);
-            let load = loads::all(test, &runs).into_iter();
-            let load = load
-                .filter_map(|(kind, figure)| named(kind, figure))
-                .collect();
-            let histogram = named(FigureKind::Histogram, details::histogram(test, &runs));
-            let ecdf = named(FigureKind::Ecdf, details::ecdf(test, &runs));
-            let time_line = named(FigureKind::TimeLine, details::time_line(test, &runs));
-            let drawn = TestCharts {
-                load,
-                time_line,
-                histogram,
-                ecdf,
-            };
-            tests.push((test.to_owned(), drawn));
-        }
-        let is_one = page.runs.len() == 1;
-        let runs = page.runs.iter().zip(names).enumerate();
-        let background = runs.filter_map(|(place, (run, name))| {
-            let (id, name) = if is_one {
-                (String::new(), None)
-            } else {
-                ((place + 1).to_string(), Some(&**name))
-            };
-            named(
-                FigureKind::Background,
-                background::background(run, id, name)?,
-            )
         });
-        let background = background.collect();
-        let matrix = page.comparison.map(ratios::matrix);
-        let matrix = matrix.and_then(|figure| named(FigureKind::Matrix, figure));
-        let versus = page.comparison.iter().flat_map(|all| {
-            let versus = all.versus.iter().enumerate();
-            versus.map(|(place, own)| ratios::ratios(&all.name, own, place + 1))
-        });
-        let ratios = versus.filter_map(|figure| named(FigureKind::Forest, figure));
-        let ratios = ratios.collect();
-        let mut sweeps = Vec::new();
-        for (param, varied) in page
-            .sweep
-            .iter()
-            .flat_map(|sweep| sweep.vary.iter().enumerate())
-        {
-            let sweep = page.sweep.expect("it varies something");
-            let mut drawn = Vec::new();
-            for row in &sweep.rows {
-                let [usual, other] = sweep::sweep(sweep, row, param);
-                let usual = named(FigureKind::Sweep, usual);
-                // It is on the page alone.
-                let id = format!("{}-other", other.id);
-                let other = named(FigureKind::Sweep, Figure { id, ..other });
-                drawn.extend(usual.zip(other).map(|(usual, other)| [usual, other]));
-            }
-            sweeps.push((varied.name.clone(), drawn));
-        }
-        let search = page.search.map(search::search);
-        let search = search.and_then(|figure| named(FigureKind::Search, figure));
-        Charts {
-            pages,
-            bars: groups,
-            tests,
-            background,
-            matrix,
-            ratios,
-            sweeps,
-            search,
+        let scales: Vec<Figure> = named.collect();
+        if !scales.is_empty() {
+            self.all.push(PlacedFigure {
+                kind,
+                about: about.to_owned(),
+                scales,
+            });
         }
     }
 
-    /// Those for files, in their order.
-    pub(super) fn all(self) -> impl Iterator<Item = Figure> {
-        let bars = self.bars.into_iter().flatten();
-        let tests = self.tests.into_iter().flat_map(|(_, of)| {
-            let of_operations = [of.histogram, of.ecdf, of.time_line];
-            of.load
-                .into_iter()
-                .chain(of_operations.into_iter().flatten())
-        });
-        let sweeps = self.sweeps.into_iter().flat_map(|(_, of)| of);
-        let sweeps = sweeps.map(|[usual, _]| usual);
-        let pages = self.pages.into_iter();
-        let before = pages.chain(bars).chain(tests).chain(self.background);
-        let after = self.matrix.into_iter().chain(self.ratios).chain(sweeps);
-        before.chain(after).chain(self.search)
+    /// The figures of a part of the page.
+    pub(super) fn part(&self, part: FigurePart) -> impl Iterator<Item = &PlacedFigure> {
+        self.all
+            .iter()
+            .filter(move |figure| figure.kind.part() == Some(part))
+    }
+
+    /// The figures of a part that are about a test.
+    pub(super) fn about<'a>(
+        &'a self,
+        part: FigurePart,
+        test: &'a str,
+    ) -> impl Iterator<Item = &'a Figure> {
+        let own = self.part(part).filter(move |figure| figure.about == test);
+        own.map(PlacedFigure::usual)
+    }
+
+    /// Those for files, in their order: a sweep has its usual scale there.
+    pub(super) fn files(self) -> impl Iterator<Item = Figure> {
+        self.all.into_iter().flat_map(|figure| {
+            let most = match figure.kind {
+                FigureKind::Sweep => 1,
+                _ => figure.scales.len(),
+            };
+            figure.scales.into_iter().take(most)
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use stats::{Distribution, TestSummary};
 use super::charts::Charts;
 use super::headline::Subject;
 use super::markup::{headings, mean, meanings, percentile, wide};
+use super::tables::test_names;
 use super::{ReportPage, figure_parts};
 use crate::load::{handshakes, outcomes, per_second};
 use crate::reasons::reason;
@@ -50,7 +51,7 @@ pub(super) fn tables(
         rows.collect()
     };
     html! {
-        @for (name, of) in &charts.tests {
+        @for name in test_names(page) {
             @let rows = rows(name);
             div.of-test data-test=(name) {
                 h3 { (name) }
@@ -59,7 +60,7 @@ pub(super) fn tables(
                 }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
                 (percentiles(&rows))
-                div.figures { (figure_parts::details(of, subject, page.runs.len())) }
+                div.figures { (figure_parts::details(charts, name, subject, page.runs.len())) }
             }
         }
     }

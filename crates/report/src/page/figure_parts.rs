@@ -3,9 +3,10 @@
 use figures::Figure;
 use maud::{Markup, html};
 
-use super::charts::{Charts, TestCharts};
+use super::charts::{Charts, PlacedFigure};
 use super::drawn::{figure, figures, small};
 use super::headline::Subject;
+use crate::lists::distinct;
 
 /// With more runs than this, the figures of each test are small.
 const MOST_WIDE: usize = 2;
@@ -25,10 +26,15 @@ pub(super) enum FigurePart {
     Capacity,
     /// Mean response times.
     Bars,
+    /// Distributions of response times, test by test.
+    Distribution,
+    /// Background traffic.
+    Background,
 }
 
 impl FigurePart {
-    pub(super) const ALL: [FigurePart; 6] = [
+    /// Those that may stand first.
+    pub(super) const LEADING: [FigurePart; 6] = [
         FigurePart::Ratios,
         FigurePart::Retrieval,
         FigurePart::Course,
@@ -46,66 +52,59 @@ impl FigurePart {
             FigurePart::Growth => subject == Subject::Growth,
             FigurePart::Capacity => subject == Subject::Capacity,
             FigurePart::Bars => matches!(subject, Subject::Ranks | Subject::Tests),
+            FigurePart::Distribution | FigurePart::Background => false,
         }
     }
 
     /// The figures, below a heading where they are not the first; nothing where there are none.
     pub(super) fn places(self, charts: &Charts, subject: Subject) -> Markup {
         let heading = |title: &str| html! { @if !self.is_first(subject) { h2 { (title) } } };
+        let own: Vec<&PlacedFigure> = charts.part(self).collect();
+        if own.is_empty() && self != FigurePart::Course {
+            return Markup::default();
+        }
+        let usual = || own.iter().map(|own| own.usual());
         match self {
-            FigurePart::Ratios => ratios(&charts.ratios),
-            FigurePart::Retrieval => html! {
-                @if let Some(pages) = &charts.pages { div.figures #pages-figures { (figure(pages)) } }
+            // Several stand side by side.
+            FigurePart::Ratios => html! {
+                div #ratios class=(if own.len() > 1 { "figures small" } else { "figures" }) {
+                    (figures(usual()))
+                }
             },
+            FigurePart::Retrieval => html! { div.figures #pages-figures { (figures(usual())) } },
             FigurePart::Course => html! {
                 section {
                     div.controls #details-controls {}
                     div.figures #course-figures {
-                        @for (test, of) in &charts.tests { div data-test=(test) { (figures(course(of))) } }
+                        @for test in distinct(own.iter().map(|own| own.about.as_str())) {
+                            div data-test=(test) { (figures(charts.about(self, test))) }
+                        }
                     }
                 }
             },
-            FigurePart::Growth => html! {
-                @if !charts.sweeps.is_empty() {
-                    section #sweep { (heading("Sweep")) (growth(charts)) }
-                }
-            },
+            FigurePart::Growth => html! { section #sweep { (heading("Sweep")) (growth(&own)) } },
             FigurePart::Capacity => html! {
-                @if let Some(search) = &charts.search {
-                    section #search {
-                        (heading("How much it holds"))
-                        div.figures #search-figures { (figure(search)) }
-                    }
+                section #search {
+                    (heading("How much it holds"))
+                    div.figures #search-figures { (figures(usual())) }
                 }
             },
-            FigurePart::Bars => html! {
-                @if !charts.bars.is_empty() {
-                    section #bars { (heading("Response times")) (bars(charts)) }
-                }
-            },
+            FigurePart::Bars => {
+                html! { section #bars { (heading("Response times")) (bars(&own)) } }
+            }
+            FigurePart::Background => {
+                html! { div.figures #background-figures { (figures(usual())) } }
+            }
+            FigurePart::Distribution => Markup::default(),
         }
     }
 }
 
-/// Several stand side by side.
-fn ratios(all: &[Figure]) -> Markup {
-    let class = if all.len() > 1 {
-        "figures small"
-    } else {
-        "figures"
-    };
-    html! { @if !all.is_empty() { div #ratios class=(class) { (figures(all)) } } }
-}
-
-/// How a load went over time.
-fn course(of: &TestCharts) -> impl Iterator<Item = &Figure> {
-    of.load.iter().chain(&of.time_line)
-}
-
-/// What one test looks like; where its course stands first on the page, without that.
-pub(super) fn details(of: &TestCharts, subject: Subject, runs: usize) -> Markup {
-    let course = course(of).filter(|_| subject != Subject::Loads);
-    let all = course.chain(&of.histogram).chain(&of.ecdf);
+/// Figures of one test; where its course stands first on the page, without that.
+pub(super) fn details(charts: &Charts, test: &str, subject: Subject, runs: usize) -> Markup {
+    let course = charts.about(FigurePart::Course, test);
+    let course = course.filter(|_| subject != Subject::Loads);
+    let all = course.chain(charts.about(FigurePart::Distribution, test));
     if runs <= MOST_WIDE {
         return figures(all);
     }
@@ -113,15 +112,17 @@ pub(super) fn details(of: &TestCharts, subject: Subject, runs: usize) -> Markup 
 }
 
 /// Bars on each scale on which they can be seen, of which one is shown.
-fn bars(charts: &Charts) -> Markup {
+fn bars(all: &[&PlacedFigure]) -> Markup {
     html! {
         div.controls #bars-controls data-choose="Scale" data-of="scale" data-auto {}
-        div.figures #bars-figures {
-            @for group in &charts.bars {
-                div data-variants="scale" {
-                    @for (place, scale) in group.iter().enumerate() { (variant(place, scale)) }
-                }
-            }
+        div.figures #bars-figures { @for own in all { (scales(own)) } }
+    }
+}
+
+fn scales(of: &PlacedFigure) -> Markup {
+    html! {
+        div data-variants="scale" {
+            @for (place, scale) in of.scales.iter().enumerate() { (variant(place, scale)) }
         }
     }
 }
@@ -140,20 +141,17 @@ fn scale_of(of: &Figure) -> &'static str {
 }
 
 /// A sweep by each parameter and on each scale, of which one of each is shown.
-fn growth(charts: &Charts) -> Markup {
+fn growth(all: &[&PlacedFigure]) -> Markup {
+    let params = distinct(all.iter().map(|own| own.about.as_str()));
     html! {
         div.controls #sweep-controls {
             div data-choose="By" data-of="param" {}
             div data-choose="Scale" data-of="scale" data-auto {}
         }
         div #sweep-figures data-variants="param" {
-            @for (place, (param, all)) in charts.sweeps.iter().enumerate() {
+            @for (place, param) in params.iter().enumerate() {
                 div.figures.small data-option=(param) hidden[place > 0] {
-                    @for scales in all {
-                        div data-variants="scale" {
-                            @for (place, scale) in scales.iter().enumerate() { (variant(place, scale)) }
-                        }
-                    }
+                    @for own in all.iter().filter(|own| own.about == *param) { (scales(own)) }
                 }
             }
         }
