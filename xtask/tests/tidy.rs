@@ -1,7 +1,6 @@
-//! The walls of the house: what no compiler checks.
+//! Structural rules that no compiler checks.
 //!
-//! Every rule is a function from a text to its defects, and has a text that it must find fault
-//! with.
+//! Every rule is a function from a text to its defects, and has a text in which it must find one.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -51,7 +50,7 @@ const IMPURE: &[&str] = &[
     "tempfile",
 ];
 
-/// Longest file that a mind holds.
+/// Most lines of a file.
 const LONGEST: usize = 600;
 
 fn root() -> PathBuf {
@@ -179,7 +178,7 @@ fn pure_crates_know_no_clock_socket_file_or_terminal() {
     }
 }
 
-/// Macros that panic when the other end of a pipe is closed, in the middle of somebody's run.
+/// Macros that panic when the other end of a pipe is closed, in the middle of a user's run.
 fn prints(text: &str) -> Vec<String> {
     named(text, &["print!", "println!", "eprint!", "eprintln!"])
 }
@@ -200,7 +199,7 @@ fn a_closed_pipe_is_no_reason_to_panic() {
     }
 }
 
-/// What ends the program, and then what writes to a terminal.
+/// Names that end the program or write to a terminal.
 const OF_THE_BINARY: [&str; 4] = ["process::exit", "ExitCode", "io::stdout", "io::stderr"];
 
 #[test]
@@ -219,7 +218,7 @@ fn one_library_knows_the_terminal_and_only_the_binary_its_arguments_and_its_end(
     }
 }
 
-/// Whether a manifest names what parses command lines.
+/// True if a manifest names a parser of command lines.
 fn knows_arguments(manifest: &str) -> bool {
     let mut names = dependencies(manifest).into_iter();
     names.any(|name| name.starts_with("clap"))
@@ -251,8 +250,8 @@ fn is_test_file(path: &Path) -> bool {
 /// A row of comparisons is called so in every report.
 const ROW_NAMES: &[&str] = &["\"WEBSTONE number\""];
 
-/// Texts of two words or more: phrases and sentences for people. What an error says stands in attributes,
-/// and what a panic says is for developers.
+/// Texts of two words or more: phrases and sentences for people. What an error says stands in
+/// attributes, and what a panic says is for developers.
 fn phrases(text: &str) -> Vec<String> {
     let is_word = |part: &&str| {
         let part = part.trim_matches(|c: char| c.is_ascii_punctuation());
@@ -297,7 +296,7 @@ fn statistics_are_figures_and_no_sentences() {
     assert_none(&check(files_of(&root().join("crates/stats/src")), phrases));
 }
 
-/// The rooms of the engine: each may know those before it.
+/// The modules of the engine: each may use those before it.
 const ROOMS: [&str; 7] = [
     "clock",
     "event_loop",
@@ -442,7 +441,7 @@ fn too_long(text: &str) -> Vec<String> {
     }
 }
 
-/// What the tables of promises name is there.
+/// Tests in the tables of promises exist.
 #[test]
 fn every_promise_has_a_test() {
     let sources = files(&root().join("crates"), &[".rs"]);
@@ -484,7 +483,7 @@ fn a_file_is_one_idea() {
     assert_none(&check(hand_written, too_long));
 }
 
-/// Places of the machine on which somebody wrote this.
+/// Paths of the machine of the author.
 fn machine_paths(text: &str) -> Vec<String> {
     let places = [
         concat!("/ro", "ot/"),

@@ -31,7 +31,7 @@ pub struct CampaignRecord {
     /// The command that repeats it; empty in records of programs that did not write it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// When it began (RFC 3339).
+    /// Start (RFC 3339).
     pub started: String,
     /// Facts of the machine and its software, by name: `kernel`, `processor`, `apache`, ...
     pub facts: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Whether a trial fits its laboratory.
+//! Checks that a trial fits its laboratory.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::trial_figures::OTHER_FIGURES;
 /// Longest trial, in ns.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// Checks a trial, whose hosts the laboratory has already.
+/// Checks a trial whose hosts are already in the laboratory.
 pub(crate) fn trial(
     trial: &TrialSpec,
     lab: &LabSpec,
@@ -79,7 +79,7 @@ pub(crate) fn trial(
     Ok(())
 }
 
-/// Names are the beginnings of names of figures, so that each is used once.
+/// Names must be unique, because names of figures begin with them.
 fn names(trial: &TrialSpec) -> Result<(), FileError> {
     if trial.measured.is_empty() {
         return Err(FileError::new("trial.measured", "is empty"));
@@ -102,7 +102,7 @@ fn names(trial: &TrialSpec) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A capture tells requests apart by their hosts, and by their paths.
+/// A capture distinguishes requests by their hosts and paths.
 fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), FileError> {
     if own.path.is_none() || !trial.captures.contains(&own.to) {
         return Ok(());
@@ -139,7 +139,7 @@ struct TrialHosts<'a> {
 }
 
 impl TrialHosts<'_> {
-    /// A host, of whatever kind.
+    /// Requires a host of any kind.
     fn known(&self, place: &str, name: &str) -> Result<(), FileError> {
         if self.lab.hosts.contains_key(name) {
             return Ok(());
@@ -155,7 +155,7 @@ impl TrialHosts<'_> {
         Err(FileError::unknown(place, "host", name, known))
     }
 
-    /// A host that executes programs.
+    /// Requires a host that executes programs.
     fn program(&self, place: &str, name: &str) -> Result<(), FileError> {
         self.known(place, name)?;
         if is_bare(self.lab, name) {
@@ -165,7 +165,7 @@ impl TrialHosts<'_> {
         Ok(())
     }
 
-    /// A client, and a host with a server.
+    /// Requires a client, and a host with a server.
     fn ends(&self, place: &str, from: &str, to: &str) -> Result<(), FileError> {
         self.program(&format!("{place}.from"), from)?;
         let place = format!("{place}.to");
@@ -242,7 +242,7 @@ impl TrialHosts<'_> {
     }
 }
 
-/// The path of a file that all servers have: `/320k`.
+/// Requires the path of a file that all servers have: `/320k`.
 fn path(place: &str, path: &str) -> Result<(), FileError> {
     let files = PAPER_FILES_KIB.map(|kib| format!("/{kib}k"));
     if files.iter().any(|file| file == path) {
@@ -255,7 +255,7 @@ fn path(place: &str, path: &str) -> Result<(), FileError> {
     Err(FileError::new(format!("{place}.path"), message))
 }
 
-/// Letters, digits and these others, from 1 to 64.
+/// True for 1 to 64 letters, digits and these other characters.
 pub(crate) fn is_plain(name: &str, others: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
     (1..=64).contains(&name.len()) && name.chars().all(is_allowed)

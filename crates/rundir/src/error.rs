@@ -1,4 +1,4 @@
-//! What goes wrong with run directories.
+//! Errors of run directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Longest message, in bytes.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// What goes wrong with run directories.
+/// An error of a run directory.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
     /// A file cannot be read or written.
@@ -14,17 +14,17 @@ pub enum RunDirError {
     Io {
         /// `reading` or `writing`.
         what: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file is damaged.
     #[error("{}: {message}", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its defect.
         message: String,
     },
     /// A plan could not be read again.
@@ -49,7 +49,7 @@ pub(crate) fn reading(path: &Path, source: io::Error) -> RunDirError {
 }
 
 pub(crate) fn damaged(path: &Path, mut message: String) -> RunDirError {
-    // What is quoted of a file may be as long as the file.
+    // A quotation of a file may be as long as the file.
     if message.len() > LONGEST_MESSAGE {
         let head = message.floor_char_boundary(LONGEST_MESSAGE / 2);
         let tail = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);

@@ -1,4 +1,4 @@
-//! Files of a run that are written under another name first.
+//! Files of a run that are first written under another name.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::error::{RunDirError, writing};
 use crate::folder::Folder;
 
-/// What is appended to the name of a file that is not complete yet.
+/// Suffix of the name of a file that is not complete yet.
 pub(crate) const PART: &str = ".part";
 
-/// A file that is not complete yet. Where it is never completed it is removed: on a full disk, its space serves the rest
-/// of the record.
+/// A file that is not complete yet. Dropping it before completion removes it: on a full disk, its
+/// space serves the rest of the record.
 pub(crate) struct PartFile {
     folder: Arc<Folder>,
     name: String,
@@ -19,7 +19,7 @@ pub(crate) struct PartFile {
 }
 
 impl PartFile {
-    /// Creates it, where nothing of its name is.
+    /// Creates it, if there is no file of its name.
     pub(crate) fn create(
         folder: &Arc<Folder>,
         name: &str,
@@ -33,7 +33,7 @@ impl PartFile {
         Ok((part, file))
     }
 
-    /// Gives it its name, in the place of what has had it.
+    /// Renames it to its final name, replacing another file.
     pub(crate) fn complete(mut self) -> Result<(), RunDirError> {
         self.folder.rename(&part_of(&self.name), &self.name)?;
         self.is_complete = true;
@@ -50,7 +50,7 @@ impl Drop for PartFile {
     }
 }
 
-/// Writes a file so that it is at any moment the old or the new one.
+/// Replaces a file atomically.
 pub(crate) fn replace(folder: &Arc<Folder>, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
     let (part, mut file) = PartFile::create(folder, name)?;
     let written = file.write_all(bytes);

@@ -1,8 +1,9 @@
-//! The directory of a run as it stands: what is in it is opened, made and removed relative to it, and nothing in it is
-//! followed.
+//! The directory of a run: its entries are opened, made and removed relative to it, and no links
+//! are followed.
 //!
-//! Whoever can write into it could otherwise have any file of the user's read, replaced, removed or waited for: by a
-//! link, a mount, another directory in its place, or a pipe into which nobody writes.
+//! Another user who can write into it could otherwise have any file of the user read, replaced,
+//! removed or waited for: by a link, a mount, another directory in its place, or a pipe without a
+//! writer.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,7 +20,7 @@ use rustix::io::Errno;
 
 use crate::error::{RunDirError, damaged, reading, writing};
 
-/// Largest text that is read as a whole, in bytes. Plans of 20,000 tests have a tenth of this.
+/// Largest text that is read as a whole, in bytes. A plan of 20,000 tests has a tenth of this.
 pub(crate) const LARGEST_TEXT: u64 = 256 << 20;
 
 /// A directory, opened once.
@@ -29,8 +30,8 @@ pub(crate) struct Folder {
     directory: OwnedFd,
 }
 
-/// Which directory it was, without keeping it open: a comparison reads a thousand runs, and a process may have as many
-/// files open.
+/// Identity of a directory, without keeping it open: a comparison reads a thousand runs, and a
+/// process may have only as many open files.
 #[derive(Debug)]
 pub(crate) struct FolderPlace {
     path: PathBuf,
@@ -43,12 +44,12 @@ impl FolderPlace {
         &self.path
     }
 
-    /// Opens it again, if it is still the same.
+    /// Opens it again, if it is still the same directory.
     pub(crate) fn open(&self) -> Result<Folder, RunDirError> {
         self.same(Folder::open(&self.path)?)
     }
 
-    /// That directory, if it is still the same.
+    /// Checks that it is the same directory.
     pub(crate) fn same(&self, folder: Folder) -> Result<Folder, RunDirError> {
         if folder.place()?.identity != self.identity {
             let message = "is another directory than when it was looked at";
@@ -58,7 +59,7 @@ impl FolderPlace {
     }
 }
 
-/// What is in a directory under a name: a link is a link here.
+/// An entry of a directory; links are not followed.
 pub(crate) struct FolderEntry {
     pub(crate) name: OsString,
     pub(crate) kind: FileType,
@@ -70,7 +71,8 @@ const NO_DIRECTORY: &str = "is no directory";
 const NO_FILE: &str = "is no regular file";
 
 impl Folder {
-    /// Opens a directory; links that lead to it are the user's own. That of an empty path is the present one.
+    /// Opens a directory; links in its path are the user's own. An empty path is the current
+    /// directory.
     pub(crate) fn open(path: &Path) -> Result<Folder, RunDirError> {
         let place = match path.as_os_str() {
             empty if empty.is_empty() => Path::new("."),
@@ -110,7 +112,8 @@ impl Folder {
             Ok(_) => Err(damaged(&path, unfollowed(NO_FILE))),
             Err(error) => Err(refused(&path, error, NO_FILE)),
         };
-        // Before it is opened: that is an action of its own at a device, and at a pipe for whoever writes into it.
+        // Checked before opening: opening has side effects on a device, and on a pipe for its
+        // writer.
         regular(self.status(name.as_ref()))?;
         let file = self.open_in(name.as_ref(), OFlags::NONBLOCK | OFlags::NOCTTY);
         let file = file.map_err(|error| refused(&path, error, NO_FILE))?;
@@ -118,7 +121,7 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// Opens what has this name, unless something is mounted there.
+    /// Opens the entry of this name, unless something is mounted there.
     fn open_in(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (mode, resolve) = (Mode::empty(), ResolveFlags::NO_XDEV);
@@ -129,7 +132,8 @@ impl Folder {
         }
     }
 
-    /// The same by the device, which tells less. That of a file in an overlay may be another one than its directory's.
+    /// The same by the device number, which is less precise. A file in an overlay may have another
+    /// one than its directory.
     pub(crate) fn open_on_device(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
         let opened = openat(&self.directory, name, flags, Mode::empty())?;
         let is_same = !flags.contains(OFlags::DIRECTORY)
@@ -145,8 +149,8 @@ impl Folder {
         statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Creates a file where nothing is, for its owner only: a suite and its parameters may be confidential. A file or a
-    /// symbolic link of that name is an error.
+    /// Creates a file for its owner only: a suite and its parameters may be confidential. An
+    /// existing file or symbolic link of that name is an error.
     pub(crate) fn create(&self, name: &str) -> Result<File, RunDirError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR);
@@ -154,7 +158,7 @@ impl Folder {
         Ok(file.into())
     }
 
-    /// Gives a file another name, in the place of what has had it.
+    /// Renames a file, replacing another one.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), RunDirError> {
         let renamed = renameat(&self.directory, from, &self.directory, to);
         renamed.map_err(|error| writing(&self.path.join(to), error.into()))
@@ -173,13 +177,13 @@ impl Folder {
         Ok(text)
     }
 
-    /// Whether there is a regular file of that name.
+    /// True if there is a regular file of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         let status = self.status(name.as_ref());
         status.is_ok_and(|status| kind_of(status) == FileType::RegularFile)
     }
 
-    /// Everything in it, in no order.
+    /// All entries, in no order.
     pub(crate) fn entries(&self) -> Result<Vec<FolderEntry>, RunDirError> {
         let failed = |error: Errno| reading(&self.path, error.into());
         let mut entries = Vec::new();
@@ -190,7 +194,7 @@ impl Folder {
             }
             let name = OsString::from_vec(name);
             let status = match self.status(&name) {
-                // Removed since: that of a run that goes on.
+                // Removed in the meantime: a temporary file of a running run.
                 Err(Errno::NOENT) => continue,
                 status => status.map_err(failed)?,
             };
@@ -216,7 +220,7 @@ impl Folder {
         unlinkat(&self.directory, name, flags).map_err(|error| writing(&path, error.into()))
     }
 
-    /// Where something of that name is, which leads nowhere else.
+    /// Path of an entry; refuses names that lead elsewhere.
     fn path_of(&self, name: &OsStr) -> Result<PathBuf, RunDirError> {
         let mut parts = Path::new(name).components();
         match (parts.next(), parts.next()) {
@@ -233,7 +237,7 @@ fn kind_of(status: Stat) -> FileType {
     FileType::from_raw_mode(status.st_mode)
 }
 
-/// Why something cannot be opened; a link, or a socket, is not `what`.
+/// The error of an entry that cannot be opened; a link, or a socket, is not `what`.
 fn refused(path: &Path, error: Errno, what: &str) -> RunDirError {
     match error {
         Errno::XDEV => damaged(path, unfollowed("is mounted there")),

@@ -1,4 +1,4 @@
-//! What can be done with a recorded run: reading it, its size, whether it goes on, and its removal.
+//! Operations on a recorded run: reading, size, state and removal.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -14,20 +14,20 @@ use crate::folder::{Folder, FolderEntry};
 use crate::names::{BESIDE, EVENTS, PACKETS, PLAN, is_of_run};
 use crate::{Recorded, Samples, read};
 
-/// The directory of a recorded run, opened. Nothing in it is followed.
+/// The open directory of a recorded run. No links in it are followed.
 #[derive(Debug)]
 pub struct RunFolder(Folder);
 
 impl RunFolder {
-    /// Opens a directory, whatever is in it.
+    /// Opens a directory, with any content.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no such directory.
     pub fn open(path: &Path) -> Result<RunFolder, RunDirError> {
         Folder::open(path).map(RunFolder)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -35,7 +35,7 @@ impl RunFolder {
     /// The directory of a load beside it.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// There is no load of that name.
     pub fn load_beside(&self, name: &str) -> Result<RunFolder, RunDirError> {
         self.0.folder(BESIDE)?.folder(name).map(RunFolder)
     }
@@ -43,7 +43,7 @@ impl RunFolder {
     /// The directories of all loads beside it, each opened when it is reached.
     ///
     /// # Errors
-    /// When they cannot be listed; of a single one when it cannot be opened, or is something else.
+    /// They cannot be listed; a single one cannot be opened, or is no directory.
     pub fn loads_beside(
         &self,
     ) -> Result<impl Iterator<Item = Result<RunFolder, RunDirError>> + use<>, RunDirError> {
@@ -53,25 +53,25 @@ impl RunFolder {
         Ok(loads.into_iter().filter_map(open))
     }
 
-    /// Whether it holds a run.
+    /// True if it holds a run.
     pub fn is_run(&self) -> bool {
         self.0.has(PLAN)
     }
 
-    /// When its run began; `None` where there is none. The plan is written first and never again, and not every
-    /// file system knows when a directory was created.
+    /// Start of its run; `None` if there is none. The plan is written first and never again, and
+    /// some file systems have no creation time of directories.
     pub fn begun(&self) -> Option<SystemTime> {
         let plan = self.0.file(PLAN).ok()?;
         plan.metadata().ok()?.modified().ok()
     }
 
-    /// Whether the run is being recorded: its process holds a lock on the events.
+    /// The run is being recorded: its process holds a lock on the events.
     pub fn goes_on(&self) -> bool {
         let events = self.0.file(EVENTS);
         events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Bytes of the files of the run, with those of the loads beside it.
+    /// Bytes of the files of the run, including the loads beside it.
     pub fn size(&self) -> u64 {
         let own = |run: &RunFolder| -> u64 {
             let entries = run.0.entries().unwrap_or_default().into_iter();
@@ -83,19 +83,19 @@ impl RunFolder {
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// The packets between the run and its servers; `None` where none were recorded.
+    /// The packets between the run and its servers; `None` if none were recorded.
     ///
     /// # Errors
-    /// When they cannot be opened.
+    /// They cannot be opened.
     pub fn packets(&self) -> Result<Option<File>, RunDirError> {
         let has_packets = self.0.has(PACKETS);
         has_packets.then(|| self.0.file(PACKETS)).transpose()
     }
 
-    /// Reads all but its samples, which can then be read in pieces.
+    /// Reads everything except its samples, which can then be read in pieces.
     ///
     /// # Errors
-    /// When a file is missing, damaged, or written by another version.
+    /// A file is missing, damaged, or written by another version.
     pub fn record(self) -> Result<Recorded, RunDirError> {
         let Run {
             plan, env, events, ..
@@ -118,10 +118,10 @@ impl RunFolder {
         })
     }
 
-    /// Reads all but its samples, whatever their state.
+    /// Reads everything except its samples, whatever their state.
     ///
     /// # Errors
-    /// When a file is missing, damaged, or written by another version.
+    /// A file is missing, damaged, or written by another version.
     pub fn without_samples(&self) -> Result<Run, RunDirError> {
         Ok(Run {
             plan: read::plan(&self.0)?,
@@ -139,7 +139,8 @@ fn beside(run: &Folder) -> Result<Option<Folder>, RunDirError> {
     beside.map(|entry| run.folder(entry.name)).transpose()
 }
 
-/// Names of the files of a run, the plan last, so that what is left of a removal that failed is still known as a run.
+/// Names of the files of a run, the plan last, so that the rest after a failed removal is still
+/// recognised as a run.
 fn files_among(
     entries: impl Iterator<Item = FolderEntry>,
     run: &Folder,
@@ -156,11 +157,12 @@ fn files_among(
     Ok(files)
 }
 
-/// Removes the directory of a run that is over.
+/// Removes the directory of a run that has ended.
 ///
 /// # Errors
-/// When it is not the directory of a run by its own name, the run goes on, a file in it is none of the run, or a file
-/// cannot be removed. In the first three cases nothing is removed.
+/// The path is not the directory of a run by the name of that run, the run goes on, the directory
+/// has a file that does not belong to the run, or a file cannot be removed. In the first three
+/// cases nothing is removed.
 pub fn remove(path: &Path) -> Result<(), RunDirError> {
     let (parent, name) = parent_of(path)?;
     let run = RunFolder(parent.folder(name)?);
@@ -175,8 +177,8 @@ pub fn remove(path: &Path) -> Result<(), RunDirError> {
     parent.remove_folder(name)
 }
 
-/// Removes a run that is being recorded, and nothing else: its directory where that was made for it and still has the name
-/// by which it was made.
+/// Removes a run that is being recorded, and nothing else: also its directory if that was made for
+/// it and still has the same name.
 pub(crate) fn discard(run: &Folder, is_made: bool) -> Result<(), RunDirError> {
     let mut own = run.entries()?;
     own.retain(|entry| is_of_run(&entry.name) || entry.name == BESIDE);
@@ -191,7 +193,7 @@ pub(crate) fn discard(run: &Folder, is_made: bool) -> Result<(), RunDirError> {
                 .folder(name)
                 .is_ok_and(|found| place.same(found).is_ok()) =>
         {
-            // Somebody else may have put something in it.
+            // Fails if another file was put into it.
             let _ = parent.remove_folder(name);
         }
         _ => {}
@@ -199,7 +201,7 @@ pub(crate) fn discard(run: &Folder, is_made: bool) -> Result<(), RunDirError> {
     Ok(())
 }
 
-/// The directory that this one is in, and its name there.
+/// The parent directory of this one, and its name there.
 fn parent_of(path: &Path) -> Result<(Folder, &OsStr), RunDirError> {
     let named = path.parent().zip(path.file_name());
     let (parent, name) = named.ok_or_else(|| {
@@ -209,7 +211,8 @@ fn parent_of(path: &Path) -> Result<(Folder, &OsStr), RunDirError> {
     Ok((Folder::open(parent)?, name))
 }
 
-/// Removes these files of a run and the loads beside it; nothing at all where one of them is anything else.
+/// Removes these files of a run and the loads beside it; removes nothing if there is any other
+/// file.
 fn empty(run: &Folder, entries: Vec<FolderEntry>) -> Result<(), RunDirError> {
     let beside = beside(run)?;
     let entries = entries.into_iter();
@@ -285,7 +288,7 @@ mod tests {
             refused.ends_with("is not the directory of a run"),
             "{refused}"
         );
-        // A link to a run elsewhere is no run of ours to remove.
+        // A link to a run elsewhere must not be removed.
         let link = home.path().join("link");
         fs::remove_file(path.join("notes.txt")).unwrap();
         symlink(&path, &link).unwrap();
@@ -314,7 +317,7 @@ mod tests {
         assert!(folder.size() < 2 * RunFolder::open(&other).unwrap().size());
     }
 
-    /// Puts something in the place of each file of a run, and has the run read and removed.
+    /// Replaces each file of a run by `put`, and reads and removes the run.
     fn instead_of_each_file(put: impl Fn(&Path)) {
         for name in [PLAN, ENV, EVENTS, "samples-00001.parquet"] {
             let home = tempfile::tempdir().unwrap();
@@ -339,7 +342,7 @@ mod tests {
     #[test]
     fn links_are_not_read() {
         instead_of_each_file(|place| symlink("/dev/zero", place).unwrap());
-        // To the file itself.
+        // A link to the file itself.
         instead_of_each_file(|place| {
             symlink(Path::new("..").join(place.file_name().unwrap()), place).unwrap();
             symlink(".", place.with_file_name("b")).unwrap();

@@ -1,18 +1,20 @@
-//! The run directory: everything a run leaves behind, in formats that other programs read.
+//! The run directory: everything that is recorded of a run, in formats that other programs read.
 //!
-//! The engine writes it as a run goes on; reports read it. Neither is needed here, only the nouns of `record`.
+//! The engine writes it as a run goes on, and reports read it. It depends only on the types of
+//! `record`.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `plan.yaml` | what was to be done: suite, parameters, load |
+//! | `plan.yaml` | the plan: suite, parameters, load |
 //! | `suite.yaml` | the text of the suite |
 //! | `env.json` | both ends: machine, server, start and end |
-//! | `events.jsonl` | what happened beside the measured operations, a line each |
+//! | `events.jsonl` | events beside the measured operations, one per line |
 //! | `samples-00001.parquet`... | one row for every measured operation, with its five moments |
 //!
 //! All of them can be read while the run goes on, and after it was killed: samples and events up to
 //! the last second. A run whose `env.json` has no end was killed, is still going on, or could not
-//! be written to its end, which the last event says. Files are readable by their owner only.
+//! be written to its end; in this case the last event has the reason. Files are readable by their
+//! owner only.
 //!
 //! A run of moderate size is read as a whole ([`load`]), a large one in pieces ([`open`]). A run of
 //! another [layout](record::RUN_FORMAT) is refused.
@@ -50,13 +52,13 @@ pub use names::{BESIDE, PACKETS};
 pub use pieces::Pieces;
 pub use samples::{Samples, SamplesWriter};
 
-/// A run directory being written.
+/// A run directory that is being written.
 #[derive(Debug)]
 pub struct RunDir {
     folder: Arc<Folder>,
     events: Mutex<EventsFile>,
     began: Arc<OnceLock<String>>,
-    /// The directory was not there before.
+    /// The directory did not exist before.
     is_made: bool,
 }
 
@@ -66,18 +68,18 @@ struct EventsFile {
     file: File,
     /// Bytes of complete lines.
     length: u64,
-    /// When the last event was.
+    /// Time of the last event.
     at: Nanos,
-    /// Why events are missing from here on.
+    /// The reason why later events are missing.
     failure: Option<String>,
 }
 
 impl RunDir {
-    /// Makes the directory, which must not hold a run, and writes what is known before the run. Where that fails, nothing
-    /// is left of it.
+    /// Makes the directory, which must not hold a run, and writes everything that is known before
+    /// the run. If that fails, the directory is removed.
     ///
     /// # Errors
-    /// When it cannot be written, or holds files of a run already.
+    /// The directory cannot be written, or holds files of a run already.
     pub fn create(
         path: &Path,
         plan: &PlanRecord,
@@ -94,16 +96,16 @@ impl RunDir {
             .map_err(|error| writing(path, error))?;
         let folder = Folder::open(path)?;
         refuse_another_run(&folder)?;
-        // Before the plan, by which a run is known: a run that goes on is locked from the beginning. Another one may have made
-        // this file meanwhile: then nothing of it is removed.
+        // Before the plan, by which a run is recognised: a running run is locked from the
+        // beginning. If another process has made this file in the meantime, nothing is removed.
         let file = folder.create(EVENTS).inspect_err(|_| {
             let _ = is_made.then(|| std::fs::remove_dir(path));
         })?;
-        // A file system without locks records all the same.
+        // On a file system without locks, the run is recorded without one.
         let _ = file.try_lock();
         let written = write_plan(&folder, &plan, suite_text, env);
         written.inspect_err(|_| {
-            // What could not be written is the reason that is told.
+            // The reported error is the one of writing.
             let _ = kept::discard(&folder, is_made);
         })?;
         Ok(RunDir {
@@ -119,13 +121,13 @@ impl RunDir {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Appends an event. Where that fails, no later event is written, and [`Self::complete`] says
-    /// why.
+    /// Appends an event. If that fails, no later event is written, and [`Self::complete`] returns
+    /// the reason.
     pub fn append(&self, event: &Event) {
         let mut events = self.events();
         if events.failure.is_none()
@@ -135,9 +137,9 @@ impl RunDir {
         }
     }
 
-    /// The run began at this time of day (RFC 3339, UTC), which files of samples have as `started_at`.
+    /// Sets the start of the run (RFC 3339, UTC), which files of samples have as `started_at`.
     pub fn began(&self, started_at: &str) {
-        // A run begins once.
+        // A run begins only once.
         let _ = self.began.set(started_at.to_owned());
     }
 
@@ -146,18 +148,18 @@ impl RunDir {
         SamplesWriter::create(self.folder.clone(), plan, self.began.clone())
     }
 
-    /// Whether samples are saved in it.
+    /// True if samples are saved in it.
     pub fn has_samples(&self) -> bool {
         let mut entries = self.folder.entries().unwrap_or_default().into_iter();
         entries.any(|entry| segment_number(&entry.name).is_some())
     }
 
-    /// Writes what is known at the end of the run. `samples` is whether all of them were written,
-    /// or why not. A record that is not complete gets no end, and its last event says why, as far
-    /// as there is room for that.
+    /// Writes everything that is known at the end of the run. `samples` is an error if some could
+    /// not be written. An incomplete record gets no end, and its last event has the reason, if
+    /// there is space for it.
     ///
     /// # Errors
-    /// Why the record is not complete.
+    /// The reason why the record is not complete.
     pub fn complete(
         &self,
         mut env: Environment,
@@ -168,7 +170,7 @@ impl RunDir {
         if let Err(why) = &written {
             let reason = format!("the record is not complete: {why}");
             let (at, kind) = (events.at, EventKind::Aborted { reason });
-            // Where this fails as well, the missing end tells.
+            // If this fails as well, the missing end shows it.
             let _ = events.append(&Event { at, kind });
             (env.ended_at, env.samples) = (None, None);
         }
@@ -176,10 +178,10 @@ impl RunDir {
         written.and(replaced.map_err(|error| error.to_string()))
     }
 
-    /// Removes the record, of a run that has nothing to record.
+    /// Removes the record of a run that has nothing to record.
     ///
     /// # Errors
-    /// When a file cannot be removed, or is none of the run.
+    /// A file cannot be removed, or does not belong to the run.
     pub fn discard(&self) -> Result<(), RunDirError> {
         kept::discard(&self.folder, self.is_made)
     }
@@ -190,12 +192,12 @@ impl RunDir {
 }
 
 impl EventsFile {
-    /// Appends a line. One that does not fit is removed again, so that those before can be read.
+    /// Appends a line. An incomplete line is removed again, so that the earlier ones can be read.
     fn append(&mut self, event: &Event) -> io::Result<()> {
         let mut line = serde_json::to_string(event).unwrap_or_default();
         line.push('\n');
         if let Err(error) = self.file.write_all(line.as_bytes()) {
-            // The reader takes half a line for the end, so nothing must follow one.
+            // For the reader, half a line is the end, so nothing must follow one.
             let trimmed = self.file.set_len(self.length);
             let _ = trimmed.and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
             return Err(error);
@@ -206,7 +208,7 @@ impl EventsFile {
     }
 }
 
-/// Writes what is known before a run, and gives the file for its events.
+/// Writes everything that is known before a run, and opens the file of events.
 fn write_plan(
     folder: &Folder,
     plan: &str,
@@ -223,7 +225,7 @@ fn write_plan(
     write(ENV, &env_json(env))
 }
 
-/// A directory may be there already, but nothing of a run in it.
+/// Refuses a directory with files of a run.
 fn refuse_another_run(folder: &Folder) -> Result<(), RunDirError> {
     for entry in folder.entries()? {
         if is_of_run(&entry.name) || entry.name == BESIDE {
@@ -238,11 +240,11 @@ fn refuse_another_run(folder: &Folder) -> Result<(), RunDirError> {
 /// A recorded run whose samples are still on disk.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What was to be done.
+    /// Its plan.
     pub plan: PlanRecord,
-    /// Where it was done.
+    /// Its environment.
     pub env: Environment,
-    /// What happened beside the measured operations, in order.
+    /// Events beside the measured operations, in order.
     pub events: Vec<Event>,
     /// One entry for every measured operation.
     pub samples: Samples,
@@ -263,7 +265,7 @@ impl Recorded {
 /// Reads a run directory as a whole.
 ///
 /// # Errors
-/// When a file is missing, damaged, or written by another version.
+/// A file is missing, damaged, or written by another version.
 pub fn load(path: &Path) -> Result<Run, RunDirError> {
     let Recorded {
         plan,
@@ -279,15 +281,15 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
     })
 }
 
-/// Reads a run directory but for its samples, which can then be read in pieces.
+/// Reads a run directory except its samples, which can then be read in pieces.
 ///
 /// # Errors
-/// When a file is missing, damaged, or written by another version.
+/// A file is missing, damaged, or written by another version.
 pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
     RunFolder::open(path)?.record()
 }
 
-/// Whether a directory holds a run.
+/// True if a directory holds a run.
 pub fn is_run(path: &Path) -> bool {
     RunFolder::open(path).is_ok_and(|folder| folder.is_run())
 }

@@ -14,7 +14,7 @@ pub const PACKETS: &str = "packets.pcapng";
 /// Directory, in that of a run, of the loads beside it, which are runs of their own.
 pub const BESIDE: &str = "beside";
 
-/// Whether a file of that name is one of a run, complete or not.
+/// True for the name of a file of a run, complete or not.
 pub(crate) fn is_of_run(name: &OsStr) -> bool {
     let text = name.to_str().unwrap_or_default();
     let whole = text.strip_suffix(PART).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! How samples are read: a group of rows at a time, column by column.
+//! Reading of samples: a group of rows at a time, by column.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,14 +18,14 @@ use super::samples::{Segment, failed};
 
 /// Samples on disk, a row group at a time.
 pub struct Pieces<'a> {
-    /// Those that have not been opened yet.
+    /// Segments that have not been opened yet.
     segments: slice::Iter<'a, Segment>,
     open: Option<OpenSegment>,
     columns: &'a [&'static Column],
     measures: MeasurePlaces<'a>,
 }
 
-/// Where each measure is in the plan.
+/// Index of each measure in the plan.
 type MeasurePlaces<'a> = HashMap<&'a str, usize>;
 
 impl<'a> Pieces<'a> {
@@ -69,9 +69,9 @@ impl Iterator for Pieces<'_> {
 /// A segment that is being read.
 pub(crate) struct OpenSegment {
     reader: SerializedFileReader<CheckedFile>,
-    /// Where each column is.
+    /// Index of each column.
     places: BTreeMap<String, usize>,
-    /// The next row group.
+    /// Index of the next row group.
     next: usize,
     path: PathBuf,
 }
@@ -127,8 +127,9 @@ impl OpenSegment {
     }
 }
 
-/// Groups have pages of their own, and as many rows as the file says: what is read of it takes memory and time by its
-/// size. No group has more rows than are written together ([`CheckedFile`]).
+/// Checks that groups have pages of their own, and as many rows as announced, so that reading takes
+/// memory and time in proportion to the file. No group has more rows than are written together
+/// ([`CheckedFile`]).
 pub(crate) fn is_of_its_size(file: &ParquetMetaData, pages: u64) -> Result<(), ParquetError> {
     let (mut end, mut rows) = (0, 0);
     for group in file.row_groups() {
@@ -152,8 +153,8 @@ pub(crate) fn is_of_its_size(file: &ParquetMetaData, pages: u64) -> Result<(), P
     }
 }
 
-/// Reads, and turns a panic into an error: the reader of Parquet asserts what a damaged page does not
-/// keep (found by fuzzing). What it was reading is dropped with it.
+/// Turns a panic of the Parquet reader into an error: it asserts properties that a damaged page
+/// does not have (found by fuzzing). Its state is dropped with it.
 fn unless_damaged<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
@@ -206,8 +207,8 @@ impl RowGroup<'_> {
         usize::try_from(self.reader.metadata().num_rows()).unwrap_or(0)
     }
 
-    /// A column of texts of which few are different, each looked up once for all rows that have it from the same place of
-    /// the file: a text may be as long as the file.
+    /// A column of texts with few distinct values, each looked up once for all rows that share its
+    /// position in the file: a text may be as long as the file.
     fn texts(
         &self,
         column: &str,
@@ -215,7 +216,7 @@ impl RowGroup<'_> {
     ) -> Result<Vec<Cell>, ParquetError> {
         let mut known: HashMap<*const [u8], Cell> = HashMap::new();
         let mut unknown = None;
-        // All texts are in memory before the first of them is looked up, so none is where another one was.
+        // All texts are in memory before the first lookup, so addresses are unique.
         let cells = self.cells::<ByteArrayType>(column, |text| {
             *known.entry(ptr::from_ref(text.data())).or_insert_with(|| {
                 let name = String::from_utf8_lossy(text.data());

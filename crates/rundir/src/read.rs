@@ -13,17 +13,19 @@ use crate::error::{RunDirError, damaged, reading};
 use crate::folder::{Folder, LARGEST_TEXT};
 use crate::names::{ENV, EVENTS, PLAN};
 
-/// Longest line of the events, in bytes: those that servers and suites lengthen most have some kilobytes.
+/// Longest line of the events, in bytes: the longest texts of servers and suites have some
+/// kilobytes.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// Most values of a plan: some twenty for each measure, of which there are at most 2^16, and those of pages and tests.
+/// Most values of a plan: some twenty for each measure, of which there are at most 2^16, and those
+/// of pages and tests.
 pub(crate) const MOST_VALUES: usize = 2_000_000;
 
 fn of_plan<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     yaml::read_up_to(text, MOST_VALUES)
 }
 
-/// The text of a plan, which can be read again where that is done of at most so many values.
+/// The text of a plan that can be read again, if the reader accepts this many values.
 pub(crate) fn plan_text(
     plan: &PlanRecord,
     path: &Path,
@@ -41,7 +43,8 @@ pub(crate) fn plan_text(
     Err(RunDirError::PlanTooLarge(why))
 }
 
-/// What a plan of any format has: it is read first, because the rest of another format would be an error of its own.
+/// Fields of a plan of any format, read first: the rest of another format would cause a different
+/// error.
 #[derive(Deserialize)]
 struct PlanFormat {
     format: u32,
@@ -81,14 +84,14 @@ pub(crate) fn events(folder: &Folder) -> Result<Vec<Event>, RunDirError> {
         }
         match serde_json::from_slice(&line) {
             Ok(event) => events.push(event),
-            // A killed run may have left half a line: an error only where another one follows.
+            // A killed run may have left half a line: an error only if another line follows.
             Err(error) => unread = Some(format!("line {number}: {error}")),
         }
     }
     Ok(events)
 }
 
-/// The next line, or as much of it as may be one; `None` at the end.
+/// The next line, or the longest accepted part of it; `None` at the end.
 fn line_of(lines: &mut BufReader<File>) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     lines.take(LONGEST_LINE).read_until(b'\n', &mut line)?;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Parquet describes its row groups at the end of a file, so a file without an end cannot be read.
-//! Once a second, what was recorded is therefore written as a segment with an end and renamed: a
-//! killed run loses its last second. A segment of less than one row group is written again with
-//! the rows that follow, so that slow runs do not leave thousands of small files; a longer one is
+//! Therefore, once a second, the recorded samples are written as a segment with an end and renamed:
+//! a killed run loses its last second. A segment of less than one row group is written again with
+//! the following rows, so that slow runs do not leave thousands of small files; a longer one is
 //! followed by the next number. Neither writing nor reading needs more memory than one row group.
 
 use std::ffi::OsStr;
@@ -31,16 +31,15 @@ use super::pieces::{OpenSegment, Pieces};
 /// Rows that are written together, and held in memory until then.
 pub(crate) const ROWS_PER_GROUP: usize = 1 << 13;
 
-/// Samples are in a complete segment at the latest this long after they were written.
+/// Time after which written samples are in a complete segment.
 const SEAL_AFTER: Duration = Duration::from_secs(1);
 
-/// What errors call a file without a name.
+/// Name in errors of a file without a name.
 const TEMPORARY: &str = "temporary file of samples";
 
 /// Writes samples while a run goes on.
 ///
-/// Writing a group of rows takes some milliseconds, in which the caller does nothing else: it does
-/// not belong on a worker thread.
+/// Writing a group of rows blocks for some milliseconds, so it must not be done on a worker thread.
 pub struct SamplesWriter {
     place: FilePlace,
     /// Rows of the present segment that are in no row group of `segment`.
@@ -54,22 +53,22 @@ pub struct SamplesWriter {
     sealed_at: Instant,
     measures: Vec<String>,
     count: u64,
-    /// When the run began, as soon as that is known.
+    /// Start of the run, once known.
     began: Arc<OnceLock<String>>,
 }
 
-/// Where samples go.
+/// Destination of samples.
 enum FilePlace {
-    /// To numbered segments in a directory.
+    /// Numbered segments in a directory.
     Directory(Arc<Folder>),
-    /// To a file without a name, removed by the system when it is closed.
+    /// A file without a name, which the system removes when it is closed.
     Temporary(File),
 }
 
 /// A segment that has no end yet.
 struct UnfinishedSegment {
     writer: SerializedFileWriter<File>,
-    /// Where it has a name.
+    /// The named file, if it has a name.
     part: Option<PartFile>,
 }
 
@@ -89,7 +88,7 @@ impl SamplesWriter {
     /// Writes to a file without a name, for a run that is not saved.
     ///
     /// # Errors
-    /// When there is no place for temporary files.
+    /// No temporary file can be made.
     pub fn temporary(plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
         let file = tempfile::tempfile().map_err(|error| writing(Path::new(TEMPORARY), error))?;
         Ok(SamplesWriter::new(FilePlace::Temporary(file), plan))
@@ -109,11 +108,11 @@ impl SamplesWriter {
         }
     }
 
-    /// Takes samples in. Called at least once a second, even without samples, it keeps all but
-    /// those of the last second in complete segments.
+    /// Takes samples in. If it is called at least once a second, even without samples, all but
+    /// those of the last second are in complete segments.
     ///
     /// # Errors
-    /// When they cannot be written; complete segments stay as they are.
+    /// They cannot be written; complete segments stay as they are.
     pub fn write(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
         self.take(samples)?;
         let is_due = !self.is_sealed && self.sealed_at.elapsed() >= SEAL_AFTER;
@@ -143,10 +142,10 @@ impl SamplesWriter {
         Ok(())
     }
 
-    /// Has all samples that were taken in complete segments.
+    /// Writes all samples to complete segments.
     ///
     /// # Errors
-    /// When they cannot be written; complete segments stay as they are.
+    /// They cannot be written; complete segments stay as they are.
     pub fn seal(&mut self) -> Result<(), RunDirError> {
         self.sealed_at = Instant::now();
         if self.is_sealed {
@@ -195,10 +194,10 @@ impl SamplesWriter {
             .map_err(|error| failed("writing failed", &self.path(), &error))
     }
 
-    /// Seals what is left, and leads back to all samples.
+    /// Seals the rest, and returns a reader of all samples.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The rest cannot be written.
     pub fn finish(mut self) -> Result<Samples, RunDirError> {
         self.seal()?;
         let last = match self.rows.count() {
@@ -222,7 +221,7 @@ impl SamplesWriter {
         })
     }
 
-    /// The present segment when it is complete.
+    /// Path of the present segment.
     fn path(&self) -> PathBuf {
         match &self.place {
             FilePlace::Directory(folder) => folder.path().join(segment_name(self.number)),
@@ -235,7 +234,7 @@ impl SamplesWriter {
 #[derive(Debug)]
 pub struct Samples {
     segments: Vec<Segment>,
-    /// Those of each segment.
+    /// Columns of each segment.
     columns: Vec<&'static Column>,
     measures: Vec<String>,
     count: u64,
@@ -244,7 +243,7 @@ pub struct Samples {
 /// A complete file of samples.
 #[derive(Debug)]
 pub(crate) enum Segment {
-    /// Opened when it is read: a long run has more of them than a process may have open.
+    /// Opened when it is read: a long run has more segments than a process may have open files.
     Numbered(Arc<FolderPlace>, u32),
     Temporary(File),
 }
@@ -268,7 +267,7 @@ impl Segment {
 }
 
 impl Samples {
-    /// Those of a run directory, which may be that of a killed run.
+    /// Samples of a run directory, possibly of a killed run.
     pub(crate) fn open(folder: Folder, plan: &PlanRecord) -> Result<Samples, RunDirError> {
         let mut samples = Samples {
             segments: segments_in(folder)?,
@@ -282,24 +281,24 @@ impl Samples {
         Ok(samples)
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// All of them from the first on, in pieces that fit into memory, in the order of recording.
-    /// They can be read as often as one likes, but only by one reader at a time.
+    /// All samples in pieces that fit into memory, in the order of recording. They can be read
+    /// repeatedly, but only by one reader at a time.
     ///
     /// # Errors
-    /// When a file cannot be read, or is damaged.
+    /// A file cannot be read, or is damaged.
     pub fn pieces(&self) -> Result<Pieces<'_>, RunDirError> {
         Pieces::new(&self.segments, &self.columns, &self.measures)
     }
 
-    /// All of them at once.
+    /// All samples at once.
     ///
     /// # Errors
-    /// When a file cannot be read, or is damaged.
+    /// A file cannot be read, or is damaged.
     pub fn read(&self) -> Result<Vec<Sample>, RunDirError> {
         let mut samples = Vec::new();
         for piece in self.pieces()? {

@@ -1,4 +1,4 @@
-//! What a capture says about connections and requests.
+//! Analyses of capture files: connections and requests.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -18,25 +18,26 @@ use trace::on_wire::{ReportedTime, WireJoin};
 use crate::RunnerError;
 use crate::state;
 
-/// Stands for standard input where a file could stand.
+/// Stands for standard input where a file name is expected.
 const STANDARD_INPUT: &str = "-";
 
-/// A capture that is to be analysed.
+/// A capture to analyse.
 #[derive(Debug)]
 pub struct AnalysisRequest {
-    /// Its file; `None`: the packets of the run.
+    /// Capture file; `None`: the packets of the run.
     pub file: Option<PathBuf>,
-    /// A run whose times are beside those of the capture.
+    /// A run whose recorded times are compared with those of the capture.
     pub run: Option<PathBuf>,
-    /// The server, where it is not to be guessed: `HOST:PORT`.
+    /// Server as `HOST:PORT`; `None`: guessed from the packets.
     pub server: Option<String>,
-    /// Formulas of retransmission timeouts to be tried.
+    /// Formula of retransmission timeouts to try.
     pub rto: Option<FormulaName>,
-    /// Whether figures are drawn.
+    /// Figures are drawn.
     pub is_drawn: bool,
 }
 
-/// Reads a capture. Of a file that is damaged behind its header, what stands before the damage is there.
+/// Analyses a capture. If the file is damaged behind its header, the packets before the damage are
+/// used.
 pub fn analyse(request: AnalysisRequest) -> Result<CaptureAnalysis, RunnerError> {
     let options = ReadingOptions {
         limits: limits(&request),
@@ -73,14 +74,14 @@ pub fn analyse(request: AnalysisRequest) -> Result<CaptureAnalysis, RunnerError>
     })
 }
 
-/// A capture that is open.
+/// An open capture.
 struct OpenCapture {
     name: String,
     bytes: Box<dyn Read>,
 }
 
 impl OpenCapture {
-    /// Opens the file that is named, or the packets that a run recorded.
+    /// Opens the named file, or the packets that a run recorded.
     fn open(named: Option<&Path>, run: Option<&Path>) -> Result<OpenCapture, RunnerError> {
         if let Some(file) = named {
             return OpenCapture::named(file);
@@ -118,7 +119,8 @@ impl OpenCapture {
     }
 }
 
-/// Points of courses are needed for figures only, and connections beyond those that are shown for a run only.
+/// Points of a time series are needed for figures only, and connections beyond those in the report
+/// only to compare with a run.
 fn limits(request: &AnalysisRequest) -> AnalysisLimits {
     let mut limits = AnalysisLimits::default();
     if !request.is_drawn {
@@ -141,7 +143,7 @@ fn addresses(server: &str) -> Result<Vec<SocketAddr>, RunnerError> {
     Ok(found.collect())
 }
 
-/// Whether any packet of the capture can be read, or why none.
+/// Refuses a capture of which no packet can be read.
 fn readable(contents: &CaptureContents) -> Result<(), String> {
     let links = contents.unknown_links.iter().map(ToString::to_string);
     let links = links.collect::<Vec<_>>().join(", ");
@@ -165,7 +167,7 @@ fn readable(contents: &CaptureContents) -> Result<(), String> {
     ))
 }
 
-/// The content of a source that gzip has compressed, unpacked as it is read; any other source as it is.
+/// A reader of the unpacked content if the source is compressed with gzip, otherwise of the source.
 fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
     const MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut first = Vec::new();
@@ -218,7 +220,8 @@ impl RecordedTimes {
     }
 }
 
-/// An operation that is ok and has a response time. A negative one counts as it is: that is a difference to be seen.
+/// An operation that is ok and has a response time. Negative times count: they are a difference
+/// worth reporting.
 fn reported(sample: &Sample) -> Option<ReportedTime> {
     let (sent, first) = (sample.moments.sent?, sample.moments.first?);
     (sample.outcome == Outcome::Ok).then(|| ReportedTime {

@@ -39,44 +39,44 @@ pub(crate) use completed::is_well;
 pub use completed::{CompletedRun, IncompleteRun, cut_short, not_measured, with_unsaved};
 pub(crate) use ended::{Companion, EndedRun, RunRecorder, had_no_response};
 
-/// Why a run ends that takes turns with one that ended early.
+/// The reason of runs that end because another one in the same turns ended early.
 pub(crate) const PARTNER_ENDED: &str = "the run of another server in this block ended early";
 
-/// What a run is to its record.
+/// Relation of a run to its record.
 #[derive(Debug, Clone, Copy)]
 pub enum RunRole<'a> {
-    /// It stands for itself.
+    /// A single run.
     Single,
-    /// It is one of a series, and of a server that is called so where servers are compared.
+    /// A run of a series, with the name of its server where servers are compared.
     OfSeries(Option<&'a str>),
 }
 
-/// When a run ends before its time.
+/// Conditions that end a run early.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunEnds {
-    /// When a load run has measured enough.
+    /// Goal of a load.
     pub until: Option<Until>,
-    /// How much of it may fail before it is ended; `None` for a suite.
+    /// Failures that end it; `None` for a suite.
     pub max_failures: Option<MaxFailures>,
 }
 
-/// A run with everything decided.
+/// A run ready to begin.
 pub struct PlannedRun {
     spec: RunSpec,
     place: RunPlace,
     record: PlanRecord,
-    /// `None` for a run that is not kept.
+    /// `None` if the run is not kept.
     directory: Option<RunDir>,
     pub(crate) ends: RunEnds,
-    /// The run makes the target itself, where nothing was: it is removed at the end.
+    /// The run makes the target, which did not exist, and removes it at the end.
     pub(crate) makes_target: bool,
-    /// The loads that are to go on beside it.
+    /// Loads beside it.
     loads: Vec<BesideLoad>,
-    /// What goes on beside it, in the order in which that began and ends.
+    /// Companions, in the order in which they began and will end.
     pub(crate) companions: Vec<Box<dyn Companion>>,
-    /// The server, where it is looked into.
+    /// Its server, if it is looked into.
     pub(crate) watched: Option<WatchedServer>,
-    /// Its samples are needed after it, also where it is not kept.
+    /// Samples are needed after the run even if it is not kept.
     pub(crate) needs_samples: bool,
 }
 
@@ -131,7 +131,7 @@ impl PlannedRun {
         })
     }
 
-    /// Starts to record its packets, in this file or as the suite says.
+    /// Starts the recording of packets, to this file or according to the suite.
     pub(crate) fn start_capture(
         &mut self,
         file: Option<&Path>,
@@ -163,7 +163,7 @@ impl PlannedRun {
         Ok(())
     }
 
-    /// Nothing is kept of a run that does not begin.
+    /// Discards a run that does not begin.
     pub(crate) fn discard(self) {
         for companion in self.companions {
             companion.discard();
@@ -171,7 +171,7 @@ impl PlannedRun {
         discard(self.directory.as_ref());
     }
 
-    /// URLs of what it makes on the server and removes at the end, and what goes on beside it.
+    /// URLs of resources that the run and its companions make on the server and remove at the end.
     pub(crate) fn created_urls(&self) -> Option<String> {
         let beside = self.loads.iter().filter_map(BesideLoad::created_urls);
         let own = created_urls(&self.spec, &self.place, self.makes_target);
@@ -179,7 +179,7 @@ impl PlannedRun {
         (!all.is_empty()).then(|| all.join(" and "))
     }
 
-    /// Makes a run that goes on until it is told that that is enough.
+    /// Makes a run that goes on until `enough` is set.
     pub(crate) fn keep_until_told(
         self,
         cancel: &Cancel,
@@ -199,7 +199,7 @@ impl PlannedRun {
         self.measure(intake, watch, None).keep(false)
     }
 
-    /// Makes the run; in turns with others where `turn` is given.
+    /// Makes the run; in turns with others if `turn` is given.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ impl PlannedRun {
         Ok(self.measure(intake, watch, following))
     }
 
-    /// Takes its samples. What is made of them has the label of the server.
+    /// The destination of its samples. Results carry the label of the server.
     fn intake(&self, live: Arc<LiveStatistics>) -> Intake {
         let mut plan = self.record.clone();
         report::apply_label(&mut plan, &mut engine::environment(), &mut []);
@@ -285,7 +285,7 @@ impl PlannedRun {
             // Runs that take turns wait for each other: none of them may wait for one that ended.
             cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
             begun: OnceLock::new(),
-            // Nobody takes from it where nothing is steered.
+            // Readings are consumed only if the run is steered.
             feed: intake.is_steered().then_some(feed),
         });
         let note = self.makes_target.then(|| note_target(&spec, &place));
@@ -333,9 +333,9 @@ impl PlannedRun {
     }
 }
 
-/// Nothing is kept of a run that does not begin.
+/// Discards the directory of a run that does not begin.
 fn discard(directory: Option<&RunDir>) {
-    // The reason that is about to be reported is the one that matters.
+    // The reason that is about to be reported is the important one.
     let _ = directory.map(RunDir::discard);
 }
 

@@ -1,4 +1,4 @@
-//! Where runs are kept, and how they are named.
+//! Directories and names of runs.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
@@ -10,7 +10,7 @@ use wire::shown::redacted_target;
 
 use crate::words::may_be_url;
 
-/// Kept runs in which `prestan clean` looks for what they left.
+/// Number of kept runs that `prestan clean` searches for leftovers.
 const LATEST: usize = 100;
 
 /// `$XDG_STATE_HOME/prestan`, or `~/.local/state/prestan`; `None` without a home directory.
@@ -26,7 +26,7 @@ fn state_directory() -> Option<PathBuf> {
     Some(state.join("prestan"))
 }
 
-/// Where runs are kept.
+/// Directory of all runs.
 pub fn runs_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
         RunnerError::Usage(
@@ -36,7 +36,7 @@ pub fn runs_directory() -> Result<PathBuf, RunnerError> {
     Ok(state.join("runs"))
 }
 
-/// Where campaigns of experiments in laboratories are kept.
+/// Directory of all campaigns of experiments in laboratories.
 pub fn campaigns_directory() -> Result<PathBuf, RunnerError> {
     let state = state_directory().ok_or_else(|| {
         RunnerError::Usage(
@@ -46,26 +46,27 @@ pub fn campaigns_directory() -> Result<PathBuf, RunnerError> {
     Ok(state.join("campaigns"))
 }
 
-/// Where tokens of locks are kept while a run holds them; nowhere without a home directory.
+/// Directory of tokens of held locks; `None` without a home directory.
 pub(crate) fn lock_tokens() -> Option<PathBuf> {
     Some(state_directory()?.join("locks"))
 }
 
-/// Where files that runs make at their target are noted; nowhere without a home directory.
+/// Directory of notes about files that runs make at their target; `None` without a home directory.
 pub(crate) fn made_files() -> Option<PathBuf> {
     Some(state_directory()?.join("made"))
 }
 
-/// Where a run of that name is kept when the user does not say.
+/// Default directory of a run of that name.
 pub(crate) fn run_directory(run_id: &str) -> Result<PathBuf, RunnerError> {
     Ok(runs_directory()?.join(run_id))
 }
 
-/// Directories that are not there yet. Those of them that are empty when this goes were made for nothing, and are removed.
+/// Directories that do not exist yet. Those that are empty when this is dropped were made in vain,
+/// and are removed.
 pub(crate) struct UnusedDirectories(Vec<PathBuf>);
 
 impl UnusedDirectories {
-    /// This one, and those above it.
+    /// This directory, and those above it.
     pub(crate) fn of(directory: Option<&Path>) -> UnusedDirectories {
         let paths = directory.into_iter().flat_map(Path::ancestors);
         let absent = paths.take_while(|path| !path.as_os_str().is_empty() && !path.exists());
@@ -76,13 +77,13 @@ impl UnusedDirectories {
 impl Drop for UnusedDirectories {
     fn drop(&mut self) {
         for directory in &self.0 {
-            // It fails where something is in it, or it was never made.
+            // Fails if the directory is not empty, or was never made.
             let _ = fs::remove_dir(directory);
         }
     }
 }
 
-/// Where a run of a series is kept: below `save`, or where runs are kept.
+/// Directory of a run of a series: below `save`, or below the directory of all runs.
 pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf, RunnerError> {
     match save {
         Some(directory) => Ok(directory.join(run_id)),
@@ -124,15 +125,15 @@ pub fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
     }
 }
 
-/// Whether what is to be compared or diagnosed is a recorded run: there is one, or it can be no URL.
+/// True if a subject of a comparison or diagnosis is a recorded run: it exists, or cannot be a URL.
 pub fn is_run_or_no_url(subject: &str) -> bool {
     !may_be_url(subject) || find_run(Some(Path::new(subject))).is_ok()
 }
 
-/// Names that are suggested.
+/// Most names in a suggestion.
 const SUGGESTED: usize = 4;
 
-/// The first few of these names; `None` where there are none.
+/// The first of these names; `None` if there are none.
 fn some_of(names: &[&str]) -> Option<String> {
     let quoted: Vec<String> = names
         .iter()
@@ -153,7 +154,7 @@ fn latest() -> Result<PathBuf, RunnerError> {
     Ok(kept_runs()?.swap_remove(0))
 }
 
-/// The directories of all kept runs, the latest first; there is at least one.
+/// Directories of all kept runs, latest first; at least one.
 pub fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let runs = all_runs()?;
     if runs.is_empty() {
@@ -166,7 +167,7 @@ pub fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
     Ok(runs)
 }
 
-/// The same, where there may be none.
+/// The same, possibly empty.
 pub fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let entries = fs::read_dir(runs_directory()?);
     let mut runs: Vec<_> = entries
@@ -182,8 +183,8 @@ pub fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
     Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
 }
 
-/// Names of kept runs whose collections may still be in this target: runs without an end, and those
-/// that left something of their own behind. Only the latest runs are read.
+/// Names of kept runs whose collections may still be in this target: runs without an end, and runs
+/// with leftovers. Only the latest runs are read.
 pub fn unfinished_runs(target: &str) -> Vec<String> {
     let runs = kept_runs().unwrap_or_default();
     let kept = runs.iter().take(LATEST);
@@ -215,31 +216,31 @@ pub(crate) fn is_cleaned_up(events: &[Event]) -> bool {
     !events.iter().any(has_left)
 }
 
-/// A seed for a run whose user gave none; short enough to be typed, and for every JSON reader.
+/// A random seed; short enough to be typed, and for every JSON reader.
 pub fn new_seed() -> u64 {
     u64::from(rand::random::<u32>())
 }
 
-/// The name that the runs of a series have in common.
+/// The common prefix of the names of runs of a series.
 pub fn series_of(run_id: &str) -> &str {
     run_id.rsplit_once('-').map_or(run_id, |(series, _)| series)
 }
 
-/// The series of a run whose record does not tell it, because it is old or cannot be read: that of a name which no
-/// user gave, with the number of a run behind it.
+/// The series of a run whose record lacks it, because it is old or cannot be read: if the name was
+/// generated, it without the number of the run.
 pub(crate) fn series_by_name(run: &str) -> Option<String> {
     let series = without_number(run)?;
     is_generated(series).then(|| series.to_owned())
 }
 
-/// Whether runs of a series of this name are kept.
+/// True if runs of a series of this name are kept.
 pub(crate) fn is_series(name: &str) -> bool {
     let runs = all_runs().unwrap_or_default();
     let mut names = runs.iter().map(|path| name_of(path));
     names.any(|run| without_number(&run) == Some(name))
 }
 
-/// `week` of `week-a12` and of `week-3`.
+/// `week` for `week-a12` and for `week-3`.
 fn without_number(run: &str) -> Option<&str> {
     let (series, number) = run.rsplit_once('-')?;
     let digits = number.trim_start_matches(|c: char| c.is_ascii_lowercase());
@@ -249,7 +250,7 @@ fn without_number(run: &str) -> Option<&str> {
     is_number.then_some(series)
 }
 
-/// Whether [`new_run_id`] may have made this name, so that no user gave it.
+/// True if [`new_run_id`] may have made this name.
 pub(crate) fn is_generated(name: &str) -> bool {
     let shape = |(place, c): (usize, char)| match place {
         8 => c == 'T',

@@ -1,4 +1,4 @@
-//! From what is written to what is done: names checked, templates evaluated, trees laid out.
+//! From the spec to the plan: names checked, templates evaluated, trees expanded.
 
 mod adapt;
 mod beside;
@@ -42,27 +42,27 @@ pub use request::READING;
 pub use select::Selection;
 use steps::StepResolver;
 
-/// What the command line changes in a suite.
+/// Changes of a suite by the command line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overrides {
-    /// New values of parameters, as they are written; each has the type of the default.
+    /// New values of parameters, as written; each has the type of the default.
     pub params: BTreeMap<String, String>,
     /// Measure every test this long instead of a number of requests.
     pub duration: Option<Duration>,
-    /// Which tests.
+    /// Selected tests.
     pub selection: Selection,
-    /// How much of the responses of measured steps is verified, whatever the suite says.
+    /// Verification of the responses of measured steps, in place of that of the suite.
     pub verify: Option<Verify>,
-    /// Requests have the X-Prestan that was printed in 2004, where the suite is that of 2004.
+    /// Requests have the X-Prestan that was printed in 2004, for the suite of 2004.
     pub labels_of_2004: bool,
     /// A suite with `needs: cgi` may send POST.
     pub may_post: bool,
 }
 
-/// Makes the plan of a suite. `name` and `text` are those given to [`parse`](crate::parse).
+/// Makes the plan of a suite. `name` and `text` are those passed to [`parse`](crate::parse).
 ///
 /// # Errors
-/// A [`SuiteError`] that points at the place in the file, or says which override is wrong.
+/// A [`SuiteError`] that points at the defect in the file, or names the wrong override.
 pub fn resolve(
     name: &str,
     text: &str,
@@ -190,13 +190,13 @@ pub fn resolve(
 struct SuiteSource<'a> {
     name: &'a str,
     text: &'a str,
-    /// What is left for its templates.
+    /// Remaining limits of its templates.
     bounds: TemplateBounds,
-    /// Bytes that are left for requests of trees.
+    /// Remaining bytes for requests of trees.
     left_for_trees: Cell<usize>,
 }
 
-/// Bytes of all requests that the trees of a suite become: two trees of a million resources each.
+/// Most bytes of all requests of the trees of a suite: two trees of a million resources each.
 const LARGEST_TREES: usize = 1 << 30;
 
 impl<'a> SuiteSource<'a> {
@@ -209,7 +209,7 @@ impl<'a> SuiteSource<'a> {
         }
     }
 
-    /// Before memory is taken: trees become so many bytes more.
+    /// Takes the bytes of a tree, before their memory is allocated.
     fn plans_trees(&self, place: Place, bytes: usize) -> Result<(), SuiteError> {
         let left = self.left_for_trees.get().checked_sub(bytes);
         let left = left.ok_or_else(|| {
@@ -297,7 +297,7 @@ fn resolve_test(
         ..resolver
     };
     let mut roles = std::mem::take(&mut plan.roles);
-    // Each part begins with nothing saved, but clean-up has what the last iteration saved.
+    // Each part begins without saved values, but clean-up has those of the last iteration.
     templates.fill(SavedSlots::default());
     let setup = unmeasured.steps(&test.setup)?;
     let loops = resolver.loops(test, id, &mut roles)?;
@@ -356,7 +356,7 @@ fn needs_class(file: &SuiteSource<'_>, needs: &Placed<String>) -> Result<NeedsCl
     }
 }
 
-/// Names of tests and measures: unique, and something is measured in each test.
+/// Checks the names of tests and measures: unique, and at least one measure in each test.
 fn check_tests(
     file: &SuiteSource<'_>,
     spec: &SuiteSpec,

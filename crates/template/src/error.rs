@@ -1,24 +1,24 @@
-//! Why a template is refused.
+//! Errors of templates.
 
-/// Why a template cannot be read or evaluated.
+/// A template cannot be read or evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// It is none.
+    /// The text is no template.
     #[error("{0}")]
     Syntax(String),
-    /// There is nothing of this name.
+    /// The name is unknown.
     #[error("`{0}` is not known")]
     Unknown(String),
-    /// More is asked of a value that is known only later than it can give.
+    /// An operation needs a value that is known only later.
     #[error("{0} has its value only later")]
     Later(String),
     /// Operands or arguments do not fit.
     #[error("{0}")]
     Unfit(String),
-    /// It takes more steps than allowed.
+    /// The evaluation takes more steps than allowed.
     #[error("takes too long to evaluate")]
     TooLong,
-    /// It makes more bytes than allowed.
+    /// The result has more bytes than allowed.
     #[error("makes too many bytes")]
     TooLarge,
 }

@@ -1,26 +1,28 @@
-//! Templates: the expressions, loops and conditions of Jinja, within bounds of time and memory.
+//! Templates: the expressions, loops and conditions of Jinja, within limits of time and memory.
 //!
 //! ```text
-//! text --> tokens --> tree --> values --> parts: texts, and what is only known later
+//! text --> tokens --> tree --> values --> parts: texts, and values that are known only later
 //! ```
 //!
 //! | | |
 //! |---|---|
-//! | `{{ expression }}` | its value as a text |
-//! | `{% for a in list %}...{% else %}...{% endfor %}` | once for each item, or the other if there are none; `loop.index` counts from 1, `loop.index0` from 0, `loop.first`, `loop.last`, `loop.length` |
-//! | `{% if a %}...{% elif b %}...{% else %}...{% endif %}` | the first whose condition is true |
-//! | `{% set a = expression %}`, `{% set a %}...{% endset %}` | a name for the rest of the loop or text |
-//! | `{% raw %}...{% endraw %}`, `{# ... #}` | a text as it is; nothing |
+//! | `{{ expression }}` | its value as text |
+//! | `{% for a in list %}...{% else %}...{% endfor %}` | once for each item, or the other part without items; `loop.index` counts from 1, `loop.index0` from 0, `loop.first`, `loop.last`, `loop.length` |
+//! | `{% if a %}...{% elif b %}...{% else %}...{% endif %}` | the first part whose condition is true |
+//! | `{% set a = expression %}`, `{% set a %}...{% endset %}` | a variable for the rest of the loop or text |
+//! | `{% raw %}...{% endraw %}`, `{# ... #}` | a text unchanged; nothing |
 //!
-//! `-` beside a delimiter (`{%- ... -%}`) removes blanks and line ends there. Expressions have numbers, texts, lists and maps;
-//! `or`, `and`, `not`, comparisons, `in`, `is`, `~`, `+ - * / // % **`, members (`a.b`, `a["b"]`, `a[0]`, `a[1:3]`),
-//! `a if b else c`, filters (`a | upper`) and `range(n)`. [`filters`] lists those that there are.
+//! `-` beside a delimiter (`{%- ... -%}`) removes blanks and line ends there. Expressions have
+//! numbers, texts, lists and maps; `or`, `and`, `not`, comparisons, `in`, `is`, `~`, `+ - * / // %
+//! **`, members (`a.b`, `a["b"]`, `a[0]`, `a[1:3]`), `a if b else c`, filters (`a | upper`) and
+//! `range(n)`. [`filters`] lists all filters.
 //!
-//! A value may be known only later ([`Later`]). It can be inserted, be joined to others, and be reckoned with as far as its
-//! type allows.
+//! A value may be known only later ([`Later`]). It can be inserted, joined to others, and used in
+//! arithmetic as far as its type allows.
 //!
-//! The steps of an evaluation are counted, and so are the bytes of the texts, lists and maps that it makes or is given,
-//! whether they are kept or not ([`Bounds`]). So time and memory are bounded, whatever a template does.
+//! The steps of an evaluation are counted, and so are the bytes of all texts, lists and maps that
+//! it makes or receives, even temporary ones ([`Bounds`]). So time and memory are limited, whatever
+//! the template.
 
 mod bounds;
 mod error;
@@ -50,18 +52,18 @@ pub use value::{Later, Never, TextPart, Value};
 pub struct Template(Vec<TemplateNode>);
 
 impl Template {
-    /// Reads it.
+    /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first defect.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         Parser::of_text(text)?.template().map(Template)
     }
 
-    /// Evaluates it within what is left of these bounds, where `named` gives the values of names.
+    /// Evaluates it within the remaining limits; `named` has the values of names.
     ///
     /// # Errors
-    /// Why it has no value.
+    /// The reason why it has no value.
     pub fn render<L: Later>(
         &self,
         named: &dyn Fn(&str) -> Option<Value<L>>,
@@ -70,10 +72,10 @@ impl Template {
         TemplateEvaluation::new(named, bounds).render(&self.0)
     }
 
-    /// Evaluates it where nothing is known only later.
+    /// Evaluates it without later values.
     ///
     /// # Errors
-    /// Why it has no value.
+    /// The reason why it has no value.
     pub fn text(
         &self,
         named: &dyn Fn(&str) -> Option<Value<Never>>,
@@ -93,18 +95,18 @@ impl Template {
 pub struct Expression(ExpressionTree);
 
 impl Expression {
-    /// Reads what stands between `{{` and `}}`.
+    /// Parses an expression between `{{` and `}}`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first defect.
     pub fn parse(text: &str) -> Result<Expression, TemplateError> {
         Parser::of_expression(text)?.whole().map(Expression)
     }
 
-    /// Its value within what is left of these bounds, where `named` gives the values of names.
+    /// Its value within the remaining limits; `named` has the values of names.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why it has no value.
     pub fn value<L: Later>(
         &self,
         named: &dyn Fn(&str) -> Option<Value<L>>,
@@ -113,7 +115,7 @@ impl Expression {
         TemplateEvaluation::new(named, bounds).whole(&self.0)
     }
 
-    /// The names in it.
+    /// Names in the expression.
     pub fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         self.0.names(&mut names);

@@ -1,4 +1,5 @@
-//! Bare hosts: a web server on a TCP of its own, in the place of a host, as a lab file describes its features.
+//! Bare hosts: a web server on a TCP of its own in place of a host, with the features of a lab
+//! file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,17 +11,19 @@ use crate::file::LabHostSpec;
 use crate::numbers::time_text;
 use crate::sender::{CongestionControl, SenderSettings, SenderSettingsError, TimeoutResend};
 
-/// Sizes in KiB of the files of a bare host, those of the dissertation: `/504k`, `/320k` and `/160k`.
+/// Sizes in KiB of the files of a bare host, those of the dissertation: `/504k`, `/320k` and
+/// `/160k`.
 pub const PAPER_FILES_KIB: [usize; 3] = [504, 320, 160];
 
-/// The features of a bare host's TCP: those of a preset, but for what is given beside it.
+/// The features of a bare host's TCP: those of a preset, except for the given ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BareHostSpec {
     /// Features to begin with; default `bare`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<BarePreset>,
-    /// Weights of a new round trip in the retransmission timeout: `W1` (the default) to `W9` of Loukili (2012), table 5.
+    /// Weights of a new round trip in the retransmission timeout: `W1` (the default) to `W9` of
+    /// Loukili (2012), table 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<PaperWeightsName>,
     /// Weight of a new round trip in the smoothed one, instead of that of `weights`.
@@ -44,28 +47,31 @@ pub struct BareHostSpec {
     /// Longest timeout; default 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<TimeSpan>,
-    /// Round trips that are used: `one` of each window of data (the default), `some` (every other), `all`.
+    /// Measured round trips: `one` of each window of data (the default), `some` (every other),
+    /// `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingName>,
-    /// Whether the timeout doubles with each timeout, until the next round trip; default true.
+    /// The timeout doubles with each timeout, until the next round trip; default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<bool>,
-    /// What is sent again after a timeout: `everything` that is outstanding (the default), `first-segment`.
+    /// Retransmission after a timeout: of `everything` that is outstanding (the default), or of the
+    /// `first-segment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_resend: Option<TimeoutResend>,
-    /// Whether three duplicate acknowledgments cause the first segment to be sent again.
+    /// Three duplicate acknowledgments cause the first segment to be retransmitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_retransmit: Option<bool>,
-    /// Whether fast recovery follows a fast retransmit.
+    /// Fast recovery follows a fast retransmit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_recovery: Option<bool>,
-    /// Whether selective acknowledgments are used.
+    /// Use selective acknowledgments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack: Option<bool>,
-    /// Whether time stamps are used.
+    /// Use time stamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
-    /// Congestion control; default: `none` of `bare`, `cubic` of `conventional`, `compound` of `not-iis`.
+    /// Congestion control; default: `none` of `bare`, `cubic` of `conventional`, `compound` of
+    /// `not-iis`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionControl>,
     /// Initial congestion window, in segments; default 10, and 2 of `not-iis`.
@@ -80,7 +86,7 @@ pub enum BarePreset {
     /// The bare server of Loukili (2012).
     #[default]
     Bare,
-    /// What servers have today.
+    /// The usual features of servers today.
     Conventional,
     /// A stand-in for a server on Windows: neither IIS nor the TCP of Windows is measured.
     NotIis,
@@ -105,7 +111,7 @@ pub enum PaperWeightsName {
     W9,
 }
 
-/// Round trips that are used.
+/// Measured round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplingName {
@@ -117,17 +123,17 @@ pub enum SamplingName {
     All,
 }
 
-/// A bare host that is to be built.
+/// A planned bare host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedBareHost {
-    /// The features with which its description began.
+    /// The preset of its description.
     pub preset: BarePreset,
-    /// How it sends.
+    /// Settings of its sender.
     pub sender: SenderSettings,
 }
 
 impl PlannedBareHost {
-    /// Resolves and checks the description at `place`, which is that of the host.
+    /// Resolves and checks the description at `place`, the key of the host.
     pub(crate) fn new(
         place: &str,
         host: &LabHostSpec,
@@ -150,7 +156,7 @@ impl PlannedBareHost {
         }
     }
 
-    /// Its features in words.
+    /// Description of its features.
     pub(crate) fn text(&self) -> String {
         let SenderSettings { rto, sampling, .. } = self.sender;
         let mut parts = vec![match self.preset {
@@ -210,7 +216,7 @@ fn weights_text(weights: RtoWeights) -> String {
     }
 }
 
-/// What belongs to the TCP of the kernel, which a bare host does not have.
+/// Refuses keys about the TCP of the kernel, which a bare host does not have.
 fn check_rest(place: &str, host: &LabHostSpec) -> Result<(), FileError> {
     let given = [
         ("congestion", host.congestion.is_some()),
@@ -264,7 +270,7 @@ impl BareHostSpec {
         set(&mut sender.initial_window_segments, self.initial_window);
     }
 
-    /// The key that an error is about: the first that is given and can be the cause.
+    /// The key of an error: the first given one that can be the cause.
     fn key_of(&self, error: &SenderSettingsError, sender: &SenderSettings) -> &'static str {
         let is_share = |weight: f64| weight > 0.0 && weight <= 1.0;
         match error {
@@ -298,7 +304,7 @@ impl From<SamplingName> for SamplingStrategy {
     }
 }
 
-/// `bare:` without a value is a bare host, too, and not a usual one.
+/// `bare:` without a value is a bare host, too, and not an ordinary one.
 pub(crate) fn given<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BareHostSpec>, D::Error> {

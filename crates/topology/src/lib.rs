@@ -6,8 +6,8 @@
 //!                                      described wires + measured wires --judge--> verdicts
 //! ```
 //!
-//! Nothing here touches the system: the crate `lab` builds what is planned here. The language of the file is
-//! described in `docs/LABS.md`.
+//! Nothing here touches the system: the crate `lab` builds the planned network. The language of the
+//! file is described in `docs/LABS.md`.
 
 mod bare_host;
 mod document;
@@ -43,5 +43,5 @@ pub use text::{described, measured_table, wire_text};
 pub use wire::PlannedWire;
 pub use yaml::FileError;
 
-/// The JSON schema of lab files, for editors. A test compares it with the types that read them.
+/// JSON schema of lab files, for editors. A test compares it with the types that parse them.
 pub const SCHEMA: &str = include_str!("../../../docs/lab.schema.json");

@@ -1,4 +1,4 @@
-//! The queue of a link: its room, and what decides which packets are dropped.
+//! The queue of a link: its capacity and its discipline.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use traffic::{Octets, TimeSpan};
 use crate::FileError;
 use crate::numbers::time_text;
 
-/// Packets that wait in a queue of which the file does not give the length.
+/// Default length of a queue in packets.
 const USUAL_QUEUE: usize = 100;
 
 /// Packets of a queue with CoDel: the default of Linux.
@@ -26,27 +26,28 @@ const FQ_CODEL_LIMIT: usize = 10_240;
 /// Queues of FQ-CoDel (RFC 8290, section 5.2.3).
 const FLOWS: u32 = 1024;
 
-/// Bytes that a queue of FQ-CoDel sends in a turn: a packet of 1500 bytes with its Ethernet header (RFC 8290,
-/// section 5.2.2).
+/// Bytes that a queue of FQ-CoDel sends in a turn: a packet of 1500 bytes with its Ethernet header
+/// (RFC 8290, section 5.2.2).
 const QUANTUM: u32 = 1514;
 
 /// Acceptable time in the queue (RFC 8289, section 4.3), in ns.
 const TARGET: u64 = 5_000_000;
 
-/// Time in which it must not have been less once (RFC 8289, section 4.3), in ns.
+/// Interval in which it must have been less once (RFC 8289, section 4.3), in ns.
 const INTERVAL: u64 = 100_000_000;
 
 /// Most packets of a queue.
 const MOST_PACKETS: u64 = 1_000_000;
 
-/// Room of a queue: a number of packets (`100`) or a size (`64KiB`), of which what does not fit is dropped; or a queue
-/// discipline (`codel`, `fq-codel`), alone or with its parameters (`{codel: {target: 2ms}}`).
+/// Capacity of a queue: a number of packets (`100`) or a size (`64KiB`), beyond which packets are
+/// dropped; or a queue discipline (`codel`, `fq-codel`), alone or with its parameters (`{codel:
+/// {target: 2ms}}`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum QueueSpec {
-    /// So many packets.
+    /// Number of packets.
     Packets(u64),
-    /// Packets of so many bytes together.
+    /// Bytes of all packets together.
     Bytes(Octets),
     /// A queue discipline.
     Discipline(DisciplineSpec),
@@ -58,7 +59,7 @@ pub enum QueueSpec {
 pub enum DisciplineSpec {
     /// Controlled delay (RFC 8289).
     Codel(CodelSpec),
-    /// A queue with CoDel for each flow, which take turns (RFC 8290).
+    /// A queue with CoDel for each flow, served in turn (RFC 8290).
     FqCodel(FqCodelSpec),
 }
 
@@ -72,7 +73,8 @@ pub struct CodelSpec {
     /// Acceptable time in the queue; default 5 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TimeSpan>,
-    /// Time after which packets are dropped, if the time in the queue was never less than the target; default 100 ms.
+    /// Time after which packets are dropped, if the time in the queue was never less than the
+    /// target; default 100 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<TimeSpan>,
 }
@@ -87,7 +89,8 @@ pub struct FqCodelSpec {
     /// Acceptable time in a queue; default 5 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TimeSpan>,
-    /// Time after which packets are dropped, if the time in the queue was never less than the target; default 100 ms.
+    /// Time after which packets are dropped, if the time in the queue was never less than the
+    /// target; default 100 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<TimeSpan>,
     /// Number of queues; a hash of its addresses and ports selects that of a packet. Default 1024.
@@ -98,18 +101,18 @@ pub struct FqCodelSpec {
     pub quantum: Option<u32>,
 }
 
-/// A queue that is to be built.
+/// A planned queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireQueue {
-    /// Room for so many packets; what finds none is dropped.
+    /// Capacity in packets; others are dropped.
     Packets(usize),
-    /// Room for packets of so many bytes together.
+    /// Capacity in bytes of all packets together.
     Bytes(usize),
     /// Controlled delay (RFC 8289).
     Codel(PlannedCodel),
     /// A queue with CoDel for each flow (RFC 8290).
     FqCodel {
-        /// Parameters of all queues, which share the room.
+        /// Parameters of all queues, which share the capacity.
         codel: PlannedCodel,
         /// Number of queues.
         flows: u32,
@@ -125,7 +128,7 @@ pub struct PlannedCodel {
     pub packets: usize,
     /// Acceptable time in the queue, in ns.
     pub target: u64,
-    /// Time in which it must not have been less once, in ns.
+    /// Interval in which it must have been less once, in ns.
     pub interval: u64,
 }
 
@@ -136,7 +139,7 @@ impl Default for WireQueue {
 }
 
 impl WireQueue {
-    /// Packets of this length that can wait.
+    /// Number of packets of this length that can wait.
     pub fn room(self, packet: usize) -> usize {
         match self {
             WireQueue::Packets(packets) => packets,
@@ -158,7 +161,7 @@ impl WireQueue {
         }
     }
 
-    /// Resolves what stands at `place`.
+    /// Resolves the value at `place`.
     pub(crate) fn new(place: &str, queue: Option<QueueSpec>) -> Result<WireQueue, FileError> {
         let fail = |message: &str| Err(FileError::new(place, message));
         match queue {

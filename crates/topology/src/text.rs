@@ -121,7 +121,7 @@ fn link_rows(network: &LabNetwork, number: usize) -> Vec<Vec<String>> {
     }
 }
 
-/// What a wire does to frames, in words.
+/// Description of a wire.
 pub fn wire_text(wire: &PlannedWire) -> String {
     if !wire.is_shaped() {
         return "as fast as this machine".to_owned();

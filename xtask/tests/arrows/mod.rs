@@ -1,4 +1,4 @@
-//! Whom of us each crate may know.
+//! Allowed dependencies between the crates.
 
 use std::fs;
 use std::iter;
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use crate::root;
 
-/// The crates without clock, socket, file or printing, and whom of us each may know.
+/// The crates without clock, socket, file or printing, and their allowed dependencies.
 pub(crate) const PURE: &[(&str, &[&str])] = &[
     ("builtin", &[]),
     ("cases", &[]),
@@ -52,8 +52,8 @@ pub(crate) const PURE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Which other crates of ours an impure crate may know; the binary, its library
-/// (`runner`) and the servers may know all.
+/// Allowed dependencies of other crates; the binary, its library (`runner`) and the servers may use
+/// all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     (
         "campaign",
@@ -114,7 +114,7 @@ pub(crate) fn dependencies(manifest: &str) -> Vec<String> {
     tables.flatten().map(own_name).collect()
 }
 
-/// Crates of ours in the manifest of this crate which it may not know.
+/// Crates of ours in the manifest of this crate that are not allowed.
 fn strangers(name: &str, manifest: &str) -> Vec<String> {
     let mut rules = PURE.iter().chain(IMPURE_CRATES);
     let allowed = rules

@@ -1,8 +1,8 @@
-//! Rust as the compiler sees it outside tests: names in the code of a crate, without comments,
-//! strings and whatever stands under `#[cfg(test)]`.
+//! Rust as seen by the compiler outside of tests: names in the code of a crate, without comments,
+//! strings and items under `#[cfg(test)]`.
 //!
-//! Text is not enough. An item for tests may stand anywhere in a file, a name of the standard library
-//! in a group of imports, and `//` in a string.
+//! Text search is not enough. An item for tests may be anywhere in a file, a name of the standard
+//! library in a group of imports, and `//` in a string.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Whether these parts stand side by side in it: `fs::File` in `std::fs::File`.
+    /// True if these parts are adjacent in it: `fs::File` in `std::fs::File`.
     pub(crate) fn contains(&self, parts: &str) -> bool {
         let parts: Vec<&str> = parts.split("::").collect();
         self.parts.windows(parts.len()).any(|some| some == parts)
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 /// Words before the name of what is defined. No unions: the word is a common name of functions.
 const DEFINING: [&str; 7] = ["const", "enum", "fn", "static", "struct", "trait", "type"];
 
-/// What is in one file.
+/// Content of one file.
 #[derive(Debug, Default)]
 pub(crate) struct RustCode {
     pub(crate) names: Vec<Name>,
@@ -50,7 +50,7 @@ pub(crate) struct RustCode {
     pub(crate) texts: Vec<(usize, String)>,
 }
 
-/// Whose arguments are for developers: what a panic says.
+/// Macros and functions with arguments for developers: messages of panics.
 const PANICS: [&str; 8] = [
     "expect",
     "panic",
@@ -194,7 +194,7 @@ impl RustCode {
     }
 }
 
-/// Whether what follows these tokens is what a panic says.
+/// True if the next token is the message of a panic.
 fn is_panic(before: &[TokenTree]) -> bool {
     let before = match before {
         [before @ .., TokenTree::Punct(bang)] if bang.as_char() == '!' => before,

@@ -1,4 +1,4 @@
-//! Run directories in which others have written.
+//! Run directories that other users have modified.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -19,7 +19,7 @@ use super::*;
 use crate::checked::CheckedFile;
 use crate::pieces::is_of_its_size;
 
-/// Processor time that this thread takes for something.
+/// Processor time that this thread takes for `work`.
 fn time_of<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let now = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let begun = now();
@@ -35,7 +35,7 @@ fn with_a_segment() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// Where the description of a file begins.
+/// Start of the description of a file.
 fn end_of_pages(file: &[u8]) -> usize {
     let size = file.len() - 8;
     let described = u32::from_le_bytes(file[size..][..4].try_into().unwrap());
@@ -54,7 +54,7 @@ fn a_long_text_that_is_unknown_is_looked_up_once_and_quoted_in_part() {
     let mut writer = create(directory.path()).samples_writer(&long);
     writer.write(&vec![bare(1); 8192]).unwrap();
     writer.finish().unwrap();
-    // It is in the file once, for all rows.
+    // Once in the file, for all rows.
     let file = directory.path().join("samples-00001.parquet");
     assert!(fs::metadata(file).unwrap().len() < 400_000);
     let (time, read) = time_of(|| load(directory.path()));
@@ -109,7 +109,7 @@ fn what_was_looked_at_is_what_is_read() {
     assert!(file.get_bytes(start, end.len() + 1).is_err());
     assert!(file.get_bytes(start - 1, 2).is_err());
 
-    // A page in the description would be one that nobody has looked at. There is an index between them.
+    // A page inside of the description would not have been checked. There is an index between them.
     fs::write(&path, [&pages[..pages.len() - 600], end].concat()).unwrap();
     let refused = load(directory.path()).unwrap_err().to_string();
     assert!(refused.contains("a column is not complete"), "{refused}");
@@ -132,7 +132,8 @@ fn a_file_has_as_many_rows_as_it_says() {
     );
 }
 
-/// Its plan has more values than any other file may have; each group has a row of as many measures as it has rows.
+/// Its plan has more values than any other file may have; each group has a row of as many measures
+/// as it has rows.
 #[test]
 fn a_run_of_many_tests_is_read_again_and_a_plan_that_could_not_be_is_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -168,7 +169,7 @@ fn a_run_of_many_tests_is_read_again_and_a_plan_that_could_not_be_is_refused() {
     assert!(refused.starts_with(told), "{refused}");
 }
 
-/// Has a run in a place, moves it away, and copies another run there.
+/// Makes a run, moves it away, and copies another run to its path.
 fn replaced() -> (TempDir, RunDir) {
     let home = tempfile::tempdir().unwrap();
     let (path, away) = (home.path().join("run"), home.path().join("away"));
@@ -252,7 +253,7 @@ fn loads_beside_are_open_one_at_a_time() {
     assert!(folder.size() > 10 * RunFolder::open(&path.join("beside/0")).unwrap().size());
 }
 
-/// A file of nothing but a hole.
+/// A sparse file.
 #[test]
 fn sizes_may_be_anything() {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();

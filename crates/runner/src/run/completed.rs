@@ -1,4 +1,4 @@
-//! A run that is over.
+//! Runs that have ended.
 
 use engine::{Finished, RunError};
 use record::{CountedSpan, Environment, Event, EventKind, PlanRecord, Run};
@@ -12,29 +12,29 @@ use crate::kept::KeptRun;
 use crate::servers::RunsOfServer;
 use crate::state::is_cleaned_up;
 
-/// A run that is over.
+/// A run that has ended.
 pub struct CompletedRun {
-    /// What the engine made of it.
+    /// The result of the engine.
     pub finished: Finished,
-    /// What it came to; the error is why that is lost.
+    /// Its summary; the error is the reason why it is lost.
     pub summary: Result<Summary, String>,
-    /// Its samples, where they can be read again.
+    /// Its samples, if they can be read again.
     pub samples: Option<Samples>,
-    /// Which of them count, for each measure; empty where the summary is lost.
+    /// Measurement window of each measure; empty if the summary is lost.
     pub windows: Vec<MeasurementWindow>,
-    /// Where it is kept.
+    /// Its directory, if kept.
     pub path: Option<String>,
-    /// Whether that is complete.
+    /// An error if its record is incomplete.
     pub saved: Result<(), RunnerError>,
-    /// The loads that went on beside it, by their names.
+    /// Loads beside it, by name.
     pub beside: Vec<(String, Result<KeptRun, IncompleteRun>)>,
 }
 
-/// A run of a series that did not go through.
+/// A run of a series that failed.
 pub struct IncompleteRun {
     /// The reason.
     pub why: RunnerError,
-    /// What it had measured until then.
+    /// Its measurements until then.
     pub run: Option<Box<KeptRun>>,
 }
 
@@ -45,39 +45,38 @@ impl From<RunnerError> for IncompleteRun {
 }
 
 impl CompletedRun {
-    /// What it was like, for its server.
+    /// State of its server.
     pub(crate) fn ran(&self) -> RunsOfServer<'static> {
         let summary = self.summary.as_ref();
         match &self.finished.error {
             None if summary.is_ok_and(|own| is_well(own, &self.finished.events)) => {
                 RunsOfServer::Well
             }
-            // Its report shows what it measured.
+            // Its report shows its measurements.
             None if !self.was_interrupted() => RunsOfServer::Failed(None),
             _ => RunsOfServer::NotBegun,
         }
     }
 
-    /// Whether it began, and did not go through to its end.
+    /// True if it began, and did not end normally.
     pub fn was_cut_short(&self) -> bool {
         let summary = self.summary.as_ref().ok();
         self.finished.error.is_none()
             && summary.is_none_or(|own| own.complete != Completeness::Complete)
     }
 
-    /// Whether somebody ended it.
+    /// True if a signal ended it.
     pub(crate) fn was_interrupted(&self) -> bool {
         let summary = self.summary.as_ref().ok();
         matches!(self.finished.error, Some(RunError::Interrupted))
             || summary.is_some_and(|own| own.complete == Completeness::Interrupted)
     }
 
-    /// Hands on a run that is kept and that went through to its end, with what a diagnosis needs of it where it is
-    /// diagnosed.
+    /// Returns a kept run that ended normally, with the material of a diagnosis if `is_diagnosed`.
     ///
     /// # Errors
     ///
-    /// It did not, or its samples cannot be read again.
+    /// The run did not end normally, or its samples cannot be read again.
     pub fn keep(self, is_diagnosed: bool) -> Result<KeptRun, IncompleteRun> {
         let path = self.path;
         let Finished {
@@ -122,12 +121,12 @@ impl CompletedRun {
     }
 }
 
-/// Whether all of a run with these results and events went as it should.
+/// True if nothing failed in a run with these results and events.
 pub(crate) fn is_well(summary: &Summary, events: &[Event]) -> bool {
     summary.conclusion() == Conclusion::Pass && is_cleaned_up(events)
 }
 
-/// Why nothing was measured by a run of this suite, and where its record is.
+/// The error of a run of this suite that measured nothing, with its record.
 pub fn not_measured(error: RunError, suite: &str, path: Option<&str>) -> RunnerError {
     let record = path.map(|path| format!("; the record of the run is in {path}"));
     let why = match RunnerError::from(error) {
@@ -139,13 +138,13 @@ pub fn not_measured(error: RunError, suite: &str, path: Option<&str>) -> RunnerE
     why.followed_by(&record.unwrap_or_default())
 }
 
-/// The same reason, and why the record of the run is not complete, where it is not.
+/// Adds the error of an incomplete record to the reason.
 pub fn with_unsaved(why: RunnerError, saved: Result<(), RunnerError>) -> RunnerError {
     let unsaved = saved.err().map(|why| format!("; {why}"));
     why.followed_by(&unsaved.unwrap_or_default())
 }
 
-/// Why a run of this suite did not go through, where it did not, and how to see what is kept of it.
+/// The error of a run of this suite that ended early, with the command that prints its record.
 pub fn cut_short(complete: &Completeness, suite: &str, path: Option<&str>) -> Option<RunnerError> {
     let printed = path.map_or(String::new(), |path| {
         format!("; `prestan report {path}` prints what it measured until then")
@@ -163,7 +162,7 @@ pub fn cut_short(complete: &Completeness, suite: &str, path: Option<&str>) -> Op
 }
 
 impl EndedRun<'_> {
-    /// Notes whether the goal of the run was reached, and that it failed too often.
+    /// Records that the goal was missed, or that too many operations failed.
     pub(super) fn note_end(&mut self, intake: &Intake) {
         if let Some((goal, missed)) = intake.goal() {
             self.add(EventKind::Goal(goal));
@@ -178,7 +177,7 @@ impl EndedRun<'_> {
         }
     }
 
-    /// Adds the samples up, and completes the record.
+    /// Summarises the samples, and completes the record.
     pub(super) fn conclude(self, intake: Intake) -> CompletedRun {
         let mut finished = self.finished;
         let recorded = finished.env.clone();
@@ -219,14 +218,14 @@ impl EndedRun<'_> {
     }
 }
 
-/// Which operations count, for readers of the record.
+/// Spans of operations that count, for readers of the record.
 fn counted_spans(plan: &PlanRecord, windows: &[MeasurementWindow]) -> Vec<CountedSpan> {
     let of_measures = plan.measures.iter().zip(windows);
     let named = of_measures.filter_map(|(measure, window)| window.named(&measure.name));
     named.collect()
 }
 
-/// The record of a run is not complete, for this reason.
+/// The error of an incomplete record.
 fn not_saved(why: &str, kept: &RunDir) -> RunnerError {
     let saved = if kept.has_samples() {
         let path = kept.path().display();

@@ -1,4 +1,4 @@
-//! How a load changes with what is measured.
+//! Changes of a load by its measurements.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::quantity::duration_with_unit;
 use crate::spec::{ActionSpec, AdaptSpec, StepSpec, SuiteSpec};
 use crate::template::Templates;
 
-/// The most users that a load may grow to: a bound, not a recommendation.
+/// Most users of a load: a limit, not a recommendation.
 const MOST_USERS: u32 = 100_000;
-/// The shortest time for which a number of users is kept: in less, nothing can be measured.
+/// Shortest time between changes: in less, nothing can be measured.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Checks the keys of `adapt`.

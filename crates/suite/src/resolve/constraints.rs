@@ -1,4 +1,4 @@
-//! Constraints: read, checked, and left out where their tests are.
+//! Constraints: parsed, checked, and left out if their tests are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::spec::ConstraintSpec;
 use crate::template::is_name;
 
-/// What the constraints of a file can name, and of what of that they are wanted.
+/// Names that the constraints of a file can use, and those that are selected.
 pub(super) struct Nameable<'a> {
     pub(super) measurements: Vec<&'a str>,
     pub(super) selected: BTreeSet<&'a str>,
@@ -36,7 +36,7 @@ impl<'a> Nameable<'a> {
         }
     }
 
-    /// What a run measures, and nothing else.
+    /// The measurements of a run, and nothing else.
     fn measured(
         measures: &'a [MeasureRecord],
         pages: &'a [PageRecord],
@@ -65,7 +65,7 @@ impl<'a> Nameable<'a> {
     }
 }
 
-/// The constraints of a file, in its order. Those of rows that are not selected are left out.
+/// The constraints of a file, in order, without those of rows that are not selected.
 pub(super) fn records(
     file: &SuiteSource<'_>,
     constraints: &BTreeMap<String, ConstraintSpec>,
@@ -104,7 +104,7 @@ pub(super) fn records(
 /// The constraints of a file, which may be a whole suite, for a recorded run.
 ///
 /// # Errors
-/// A [`SuiteError`] that points at the place in the file.
+/// A [`SuiteError`] that points at the defect in the file.
 pub fn constraints_for(
     name: &str,
     text: &str,
@@ -125,7 +125,7 @@ pub fn constraints_for(
 /// A constraint of the command line, for a plan.
 ///
 /// # Errors
-/// What is wrong with it, with a mark below the place.
+/// The defect, with a mark below its position.
 pub fn constraint_for(
     option: &str,
     constraint: &Constraint,
@@ -139,7 +139,7 @@ pub fn constraint_for(
 /// The same, for a recorded run.
 ///
 /// # Errors
-/// What is wrong with it, with a mark below the place.
+/// The defect, with a mark below its position.
 pub fn constraint_for_recorded(
     option: &str,
     constraint: &Constraint,
@@ -162,7 +162,7 @@ fn constraint_of(
         .collect();
     let others = others.iter().map(|(name, own)| (*name, own)).collect();
     let expression = constraint.to_string();
-    // The place is that in the text which the message shows.
+    // Positions refer to the text in the message.
     let shown = Constraint::parse(&expression);
     let checked = shown.and_then(|shown| shown.check(&nameable.scope(others)));
     checked.map_err(|why| format!("{option}: {}", why.marked(&expression)))?;

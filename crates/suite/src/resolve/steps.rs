@@ -16,7 +16,7 @@ use crate::saved::SavedSlots;
 use crate::spec::{ActionSpec, ChoiceSpec, EndSpec, StepOptions, StepSpec, ThinkSpec};
 use crate::template::Templates;
 
-/// Longest tree and longest repetition: a bound, not a recommendation.
+/// Most resources of a tree, and most repetitions: a limit, not a recommendation.
 const MANY: u32 = 1_000_000;
 
 /// Resolves the steps of one test.
@@ -26,16 +26,16 @@ pub(super) struct StepResolver<'a> {
     pub(super) measure_ids: &'a BTreeMap<&'a str, MeasureId>,
     pub(super) workspace: Workspace,
     pub(super) may_post: bool,
-    /// Those of the test.
+    /// Stop-watches of the test.
     pub(super) stop_watches: &'a [StopWatchPlan],
-    /// How many there are in tests before.
+    /// Number of stop-watches of earlier tests.
     pub(super) watches_before: usize,
     pub(super) conditions: &'a WrittenConditions,
-    /// What stands behind the names of the test.
+    /// Suffix of the names of the test.
     pub(super) suffix: &'a str,
-    /// What the test measures, selected or not.
+    /// Measures of the test, selected or not.
     pub(super) own_names: &'a [&'a str],
-    /// How much of the responses of measured steps is verified that say nothing else.
+    /// Default verification of the responses of measured steps.
     pub(super) verify: Verify,
     /// Names of the servers, in the order of the plan.
     pub(super) targets: &'a [String],
@@ -150,7 +150,7 @@ impl StepResolver<'_> {
         Ok(self.watches_before + place)
     }
 
-    /// A condition, which names rows of its own test as they are written there.
+    /// A condition, which names rows of its own test without their suffix.
     fn condition(&self, text: &Placed<String>) -> Result<usize, SuiteError> {
         let own = |name: &str| {
             let renamed = format!("{name}{}", self.suffix);
@@ -162,7 +162,7 @@ impl StepResolver<'_> {
 
     fn repeat(&self, times: u32, step: &StepSpec) -> Result<Step, SuiteError> {
         if times > 1 {
-            // Its next round can use what a step at its end has saved.
+            // The next iteration can use values saved by a step at its end.
             self.saves_of(step);
         }
         let Some(name) = &step.with.counter else {
@@ -187,7 +187,8 @@ impl StepResolver<'_> {
         })
     }
 
-    /// Steps of which one list is done: none can use what another one saves, and what follows can use all of it.
+    /// Lists of steps of which one is executed: none can use values saved by another, and later
+    /// steps can use all of them.
     fn alternatives(&self, ways: &[&[StepSpec]]) -> Result<Vec<Vec<Step>>, SuiteError> {
         let before = self.templates.fill(SavedSlots::default());
         let mut behind = before.clone();
@@ -201,7 +202,7 @@ impl StepResolver<'_> {
         Ok(resolved)
     }
 
-    /// All that a step and those inside it save has a value.
+    /// Marks everything that a step and its inner steps save as having a value.
     fn saves_of(&self, step: &StepSpec) {
         step.with
             .save
@@ -264,7 +265,7 @@ impl StepResolver<'_> {
         }
     }
 
-    /// Refuses keys that mean nothing beside this action.
+    /// Refuses keys without a meaning beside this action.
     pub(super) fn only_keys(&self, step: &StepSpec, allowed: &[&str]) -> Result<(), SuiteError> {
         let StepOptions {
             query,
@@ -331,7 +332,8 @@ impl StepResolver<'_> {
             .error(step.place, format!("`{key}` has no effect with {action}")))
     }
 
-    /// How much of the response to a request is verified. What is not measured may be what others need.
+    /// Verification of the response to a request. Unmeasured requests are verified, because others
+    /// may depend on them.
     pub(super) fn verify(&self, step: &StepSpec) -> Verify {
         let usual = match step.with.measure {
             Some(_) => self.verify,
@@ -340,7 +342,7 @@ impl StepResolver<'_> {
         step.with.verify.unwrap_or(usual)
     }
 
-    /// Where the requests of a step are sent.
+    /// Target of the requests of a step.
     pub(super) fn target(&self, step: &StepSpec) -> u16 {
         let named = step.with.target.as_ref();
         let place = named.and_then(|named| self.targets.iter().position(|own| *own == named.value));

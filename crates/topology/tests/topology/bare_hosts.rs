@@ -1,4 +1,4 @@
-//! Bare hosts of lab files: their features, and what is refused.
+//! Bare hosts of lab files: features and defects.
 
 use topology::{CongestionControl, SenderSettings, TimeoutResend};
 use topology::{LabNetwork, LabNode, LabNodeKind, described};
