@@ -9,7 +9,7 @@
 //!   +--------------------- time, in steps of `every`
 //! ```
 
-/// What `raise` and `lower` came to.
+/// Result of `raise` and `lower`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadWish {
     /// There can be more users.
@@ -89,7 +89,7 @@ impl Adaptation {
 mod tests {
     use super::*;
 
-    /// Users that a server with room for so many ends up with, which is fine below nine tenths of it.
+    /// Steps of the users of a server with capacity for `room`, which is fine below nine tenths of it.
     fn courses(room: u32, most: u32) -> Vec<u32> {
         let mut load = Adaptation::steered(1, most);
         let step = |_| {

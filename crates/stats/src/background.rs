@@ -1,4 +1,4 @@
-//! What the sinks of background traffic saw while a run measured.
+//! Counts of the sinks of background traffic while a run measured.
 
 mod course;
 mod faults;
@@ -22,10 +22,10 @@ const SECOND: f64 = 1e9;
 /// Background traffic beside a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BackgroundSummary {
-    /// What was counted in each second, with the moment at which it ended, in nanoseconds of the run.
+    /// Counts of each second, with the moment at which it ended, in nanoseconds of the run.
     pub seconds: Vec<(Nanos, BackgroundReading)>,
-    /// When the first test began to measure, and the last one ended. Seconds count whose middle lies between them,
-    /// and where the measurement was too short for that, those that overlap it.
+    /// When the first test began to measure, and the last one ended. Seconds count whose middle
+    /// lies between them, and where the measurement was too short for that, those that overlap it.
     pub measured: (Nanos, Nanos),
     /// The same in the order of time, for figures.
     pub course: BackgroundCourse,
@@ -33,7 +33,7 @@ pub struct BackgroundSummary {
     pub end: Option<(Nanos, BackgroundEnd)>,
 }
 
-/// What happened to flows while a run measured, or in a part of that.
+/// Counts of flows while a run measured, or in a part of that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackgroundFigures {
     /// Length of all seconds that count.
@@ -76,8 +76,8 @@ impl BackgroundSummary {
         Some(summary)
     }
 
-    /// Figures of the measured part, or of the last seconds of it; of one component by its place, or of all. `None`
-    /// where no second counts.
+    /// Figures of the measured part, or of the last seconds of it; of one component by its place,
+    /// or of all. `None` where no second counts.
     pub fn figures(&self, component: Option<usize>, part: PartOfRun) -> Option<BackgroundFigures> {
         let (from, to) = self.measured;
         let from = match part {
@@ -117,7 +117,8 @@ impl BackgroundSummary {
         (sum.seconds > 0).then_some(sum)
     }
 
-    /// A figure of the language of constraints. While a run goes on it may still become any other one.
+    /// A figure of the language of constraints. While a run goes on it may still become any other
+    /// one.
     pub(crate) fn figure(
         &self,
         plan: &PlanRecord,

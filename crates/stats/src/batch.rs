@@ -4,9 +4,9 @@
 //! gives the interval of the share itself, and the times at both ends of it are the interval of the
 //! percentile (Woodruff, *Confidence intervals for medians and other position measures*, Journal of
 //! the American Statistical Association 47, 1952; for correlated values, with the variance from
-//! batches: Heidelberger and Lewis, *Quantile estimation in dependent sequences*, Operations Research
-//! 32(1), 1984). It assumes no shape, and no batch needs to be large enough for a percentile of its
-//! own.
+//! batches: Heidelberger and Lewis, *Quantile estimation in dependent sequences*, Operations
+//! Research 32(1), 1984). It assumes no shape, and no batch needs to be large enough for a
+//! percentile of its own.
 
 use hdrhistogram::Histogram;
 use record::Nanos;
@@ -68,8 +68,8 @@ impl Bin for TimedBatch {
     }
 }
 
-/// Half the 95 % interval of the share of times that are at most a limit, from at least two batches:
-/// how many of each are, and how many it has.
+/// Half the 95 % interval of the share of times that are at most a limit, from at least two
+/// batches: how many of each are, and how many it has.
 pub(crate) fn half_width_of_share(batches: impl IntoIterator<Item = (u64, u64)>) -> f64 {
     let counts: Vec<(f64, f64)> = batches
         .into_iter()

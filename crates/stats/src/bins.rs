@@ -8,7 +8,7 @@
 
 use record::Nanos;
 
-/// What a bin holds.
+/// Content of a bin.
 pub(crate) trait Bin: Default + Clone {
     /// Values in it.
     fn count(&self) -> u64;
@@ -92,7 +92,7 @@ impl<B: Bin> Bins<B> {
         &mut self.bins[place]
     }
 
-    /// Adds bins, and makes them longer, until that moment has one; says which.
+    /// Adds bins, and makes them longer, until one contains that moment; returns its index.
     fn make_room(&mut self, moment: Nanos) -> usize {
         if self.bins.is_empty() {
             self.first = moment >> self.shift;

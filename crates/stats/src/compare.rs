@@ -1,4 +1,4 @@
-//! Whether one server is faster than another, by runs of both.
+//! Comparison of two servers by runs of both: is one faster than the other?
 //!
 //! ```text
 //! runs of A --+--> alike? (suite, parameters, clock) --> rows, pair by pair --+--> times that were ok
@@ -7,19 +7,19 @@
 //!                 Holm over all of these tests --> faster, slower, broken, repaired; same; inconclusive
 //! ```
 //!
-//! What is compared are response times (or total times, [`ComparedTimes`]), B's over A's, so that 2 is twice as slow. The unit is the pair
-//! of runs that were made side by side: what the machine did meanwhile happened to both, and what
-//! differs from run to run (a restart, where memory lies) is in the spread of the pairs. One run of
-//! each says nothing of that spread: its ratios are shown, and there is no verdict
-//! ([`Caveat::OneRun`]).
+//! The times compared are response times (or total times, [`ComparedTimes`]), B's over A's, so that
+//! 2 is twice as slow. The unit is the pair of runs that were made side by side: events of the
+//! machine during a pair affect both, and differences from run to run (a restart, the layout of
+//! memory) are in the spread of the pairs. One run of each does not show that spread: its ratios
+//! are shown, and there is no verdict ([`Caveat::OneRun`]).
 //!
 //! A row is *slower* (or *faster*) when the means and the medians of its pairs both say so, after
-//! Holm's correction, and by more than what counts as the same. It is the *same* when both intervals
-//! lie within what counts as that. Otherwise it is *inconclusive*, with the smallest difference that
-//! would have been detected ([`ratio`]).
+//! Holm's correction, and by more than what counts as the same. It is the *same* when both
+//! intervals lie within what counts as that. Otherwise it is *inconclusive*, with the smallest
+//! difference that would have been detected ([`ratio`]).
 //!
-//! Times are those of operations that were ok, also where others failed. Whether one server fails more
-//! often is a second question about the same row ([`failing`]): *broken* or *repaired*.
+//! Times are those of operations that were ok, also where others failed. Whether one server fails
+//! more often is a second question about the same row ([`failing`]): *broken* or *repaired*.
 
 mod alike;
 mod condition;
@@ -64,7 +64,7 @@ pub enum ComparedTimes {
     Total,
 }
 
-/// What is asked of a comparison.
+/// Options of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ComparedBy {
     /// Share by which times may differ and still count as the same.
@@ -73,29 +73,29 @@ pub struct ComparedBy {
     pub times: ComparedTimes,
 }
 
-/// A run to compare: its plan, and what it says.
+/// A run to compare: its plan, and its summary.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// What was run.
+    /// The plan of the run.
     pub plan: &'a PlanRecord,
     /// From where, and when.
     pub env: &'a Environment,
-    /// What came of it.
+    /// The results of the run.
     pub summary: &'a Summary,
 }
 
-/// What one server does beside the other.
+/// Result of comparing two servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// One for each row of the suite.
     pub rows: Vec<Compared>,
-    /// What to know before believing it.
+    /// Reasons for caution when reading the result.
     pub caveats: Vec<Caveat>,
     /// Pairs of runs.
     pub pairs: usize,
     /// Share by which times may differ and still count as the same.
     pub same_within: f64,
-    /// What the times are counted from.
+    /// The moment from which the times are counted.
     pub since: Since,
 }
 
@@ -104,13 +104,13 @@ pub struct Comparison {
 pub struct Compared {
     /// Name of the row.
     pub name: String,
-    /// What it measures.
+    /// The kind of the row.
     pub kind: RowKind,
     /// HTTP method.
     pub method: String,
-    /// What A does.
+    /// Estimate of A.
     pub a: Estimate,
-    /// What B does.
+    /// Estimate of B.
     pub b: Estimate,
     /// Times of B over times of A, of operations that were ok; `None` where no pair of runs has
     /// times of both.
@@ -119,27 +119,27 @@ pub struct Compared {
     pub failing: Option<Failing>,
     /// Pairs of runs that came to this row.
     pub reached: usize,
-    /// Those of them in which a warning disqualifies the row in one of both runs. They are not in the
-    /// ratio, but where there are no others.
+    /// Those of them in which a warning disqualifies the row in one of both runs. They are not in
+    /// the ratio, but where there are no others.
     pub disqualified: usize,
-    /// Pairs of runs in which the load generator may have caused all failures of one of both runs. They
-    /// are in no verdict about failures, which is inconclusive where nothing else failed.
+    /// Pairs of runs in which the load generator may have caused all failures of one of both runs.
+    /// They are in no verdict about failures, which is inconclusive where nothing else failed.
     pub doubtful: usize,
-    /// What an operation costs inside of both servers; `None` where they were not looked into.
+    /// Costs of an operation inside of both servers; `None` where the servers were not traced.
     pub inside: Option<ComparedInside>,
-    /// The answer: that about times or that about failures, the worse of both.
+    /// The worse of two verdicts: on times and on failures.
     pub verdict: Verdict,
-    /// More pairs may change the answer.
+    /// More pairs may change the verdict.
     pub is_open: bool,
 }
 
 impl Compared {
-    /// What the times say and how sure that is; `None` with a single pair.
+    /// Evidence from the times; `None` with a single pair.
     pub fn evidence(&self) -> Option<&Certainty> {
         self.ratio.as_ref()?.evidence.as_ref()
     }
 
-    /// So many pairs are disqualified that its times have no verdict: half of all, or more.
+    /// Half of the pairs or more are disqualified, so that the times of the row have no verdict.
     pub fn is_disqualified(&self) -> bool {
         self.disqualified > 0 && 2 * self.disqualified >= self.reached
     }
@@ -174,7 +174,7 @@ impl Compared {
     }
 }
 
-/// What the runs of one server say of a row.
+/// Estimate of a row over all runs of one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The worst of all its runs.
@@ -191,7 +191,7 @@ pub struct Estimate {
     pub unmeasured: usize,
 }
 
-/// What a comparison says of a row.
+/// Verdict of a comparison on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// B takes less time.
@@ -202,9 +202,9 @@ pub enum Verdict {
     Same,
     /// There may be a difference, or none.
     Inconclusive,
-    /// It fails with B, and not with A, or less often.
+    /// Fails with B, but not, or less often, with A.
     Broken,
-    /// It fails with A, and not with B, or less often.
+    /// Fails with A, but not, or less often, with B.
     Repaired,
     /// A can do it, and B cannot.
     Lost,
@@ -286,8 +286,8 @@ impl Verdict {
     }
 }
 
-/// Compares runs of B with runs of A, in the order in which they were made: the first with the first,
-/// and so on. Both runs of a pair have done the same tests; a pair need not have done all.
+/// Compares runs of B with runs of A, in the order in which they were made: the first with the
+/// first, and so on. Both runs of a pair have done the same tests; a pair need not have done all.
 ///
 /// # Errors
 /// Where they did not do the same.

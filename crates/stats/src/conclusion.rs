@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::{Outcomes, Status, StatusReason, Summary, TestSummary, Warning, WarningKind};
 
-/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row, and
-/// that over a pass.
+/// Conclusion of a row or a run. Of several, a failure takes precedence over an inconclusive row,
+/// and that over a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
@@ -36,15 +36,15 @@ impl TestSummary {
         self.warnings.iter().find(|warning| warning.disqualifies())
     }
 
-    /// The warning for which the times of this row say nothing of the server that is named: they do not describe it, or are
-    /// those of a cache in front of it.
+    /// The warning for which the times of this row say nothing of the server that is named: they do
+    /// not describe it, or are those of a cache in front of it.
     pub(crate) fn not_of_server(&self) -> Option<&Warning> {
         let mut warnings = self.warnings.iter();
         self.disqualified()
             .or_else(|| warnings.find(|warning| warning.kind == WarningKind::Cached))
     }
 
-    /// What the row comes to.
+    /// The conclusion on the row.
     pub fn conclusion(&self) -> Conclusion {
         match (self.status, self.disqualified()) {
             (Status::Failed, _) if self.may_be_no_failure => Conclusion::Inconclusive,
@@ -78,7 +78,8 @@ impl Summary {
         })
     }
 
-    /// What the run comes to where all of its rows were asked for: the worst of these and of its constraints.
+    /// The conclusion on the run where all of its rows were requested: the worst of these and of
+    /// its constraints.
     pub fn conclusion(&self) -> Conclusion {
         let rows = self.tests.iter().map(TestSummary::conclusion);
         // A trial is part of a search, which has a result of its own.
@@ -89,7 +90,7 @@ impl Summary {
     }
 }
 
-/// Whether the load generator may have caused all failures of a row.
+/// True if the load generator may have caused all failures of a row.
 pub(crate) fn may_be_no_failure(
     outcomes: &Outcomes,
     warnings: &[Warning],

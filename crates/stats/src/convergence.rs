@@ -1,14 +1,15 @@
-//! Whether a run is long enough: how narrow the 95 % interval of a statistic has become.
+//! Convergence of a run: how narrow the 95 % interval of a statistic has become.
 //!
-//! Operations are sorted into bins of time ([`Bins`]), which are put together into [`BATCHES`]
-//! batches: long enough that what happens in one has little to do with the next.
+//! Operations are sorted into time bins ([`Bins`]), which are put together into [`BATCHES`]
+//! batches: long enough that the events of one have little to do with the next.
 //!
 //! - For the mean, the interval is that of [`interval_of_batches`].
-//! - For a percentile, it is that of Woodruff, from the shares of times below it ([`batch`](crate::batch)).
+//! - For a percentile, it is that of Woodruff, from the shares of times below it
+//!   ([`batch`](crate::batch)).
 //!
-//! An interval that is looked at again and again will look narrow by chance some time. So nothing is
-//! believed before there are [`BEYOND`] times beyond the percentile for every batch, and a second
-//! of measuring. Simulations in `tests::stopping` hold what is covered at the end.
+//! An interval that is looked at again and again will look narrow by chance some time. So nothing
+//! is believed before there are [`BEYOND`] times beyond the percentile for every batch, and a
+//! second of measuring. Simulations in `tests::stopping` hold what is covered at the end.
 
 use record::{Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
@@ -30,7 +31,7 @@ const SHIFT: u32 = 20;
 /// Batches that they are put together into.
 const BATCHES: usize = 16;
 
-/// Batches below which nothing is said: operations came in bursts.
+/// Batches below which there is no estimate: operations came in bursts.
 const LEAST_BATCHES: usize = 10;
 
 /// Times beyond a percentile that each batch must have had, on average.
@@ -50,7 +51,8 @@ pub struct Convergence {
     until: Until,
     open: bool,
     measures: Vec<MeasureTimes>,
-    /// Of each measure, whether it must come near the goal: no stop-watch, and nothing under a condition.
+    /// Of each measure, whether it must come near the goal: no stop-watch, and nothing under a
+    /// condition.
     counts: Vec<bool>,
 }
 
@@ -92,7 +94,7 @@ impl Convergence {
     }
 
     /// Half the 95 % interval as a share of the estimate (0.05 for `±5%`), of the measure that is
-    /// farthest from the goal. `None` while one of them has too few operations to tell.
+    /// farthest from the goal. `None` while one of them has too few operations for an interval.
     ///
     /// Costs a millisecond or so: fit for once a second, and not for each operation.
     pub fn relative_half_width(&self) -> Option<f64> {
@@ -179,7 +181,7 @@ impl MeasureTimes {
     }
 }
 
-/// Times that there must be before anything is said.
+/// Times required before there is an estimate.
 fn needed(statistic: TimedStatistic) -> u64 {
     let beyond = match statistic {
         TimedStatistic::Mean => 0,

@@ -1,4 +1,5 @@
-//! What should be fixed first: findings, each with its evidence, from rules that are data.
+//! Diagnosis of runs: findings on what should be fixed first, each with its evidence, from rules
+//! that are data.
 //!
 //! ```text
 //! samples --> material (summary, course of each measure) --> case (rows that can be believed)
@@ -6,14 +7,14 @@
 //!                                     all rules, one by one ---+--> findings, the dearest first
 //! ```
 //!
-//! A rule looks at some rows of the suites `prestan`, `listing`, `locks` and `features`, or at all rows of
-//! any run, or at what the events of a run tell.
-//! It finds something only where the rows are ok and have enough operations, where the difference is
-//! sure (the 95 % intervals of both sides keep the distance that the rule asks for; detectors of
-//! modes, trends and periods have tests of their own), and where it is large enough to matter. What
-//! any request takes (the floor) is subtracted where a rule is about work. What changes with time, or
-//! rests on few operations, must be there in a second run, too. How often rules err on plain servers, and what they find on
-//! odd ones, is in `tests`.
+//! A rule examines some rows of the suites `prestan`, `listing`, `locks` and `features`, or all
+//! rows of any run, or the facts in the events of a run. It finds something only where the rows are
+//! ok and have enough operations, where the difference is significant (the 95 % intervals of both
+//! sides keep the distance that the rule requires; detectors of modes, trends and periods have
+//! tests of their own), and where it is large enough to matter. The time of any request (the floor)
+//! is subtracted where a rule is about work. A finding that changes with time, or rests on few
+//! operations, must be there in a second run, too. How often rules err on plain servers, and what
+//! they find on odd ones, is in `tests`.
 
 mod case;
 mod course;
@@ -42,34 +43,35 @@ use crate::{Conclusion, StatusReason, TestSummary, Warning};
 
 use case::Case;
 
-/// Something conspicuous.
+/// A problem of a server, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Name of the [`DiagnosisRule`] that found it.
     pub rule: &'static str,
-    /// What the sentence about it is made of.
+    /// Figures for the sentence about the finding.
     pub figures: Vec<NamedQuantity>,
-    /// What it rests on, row by row, the worst first.
+    /// Rows that are the evidence, the worst first.
     pub evidence: Vec<Evidence>,
     /// The rows that it is about.
     pub tests: Vec<String>,
     /// Which of the runs it was found in.
     pub run: usize,
-    /// It may come and go with time or rests on few operations, and its rows were measured only once.
+    /// The finding may come and go with time or rests on few operations, and its rows were measured
+    /// only once.
     pub is_seen_once: bool,
     /// How much of the time of all that was measured would not be spent if this were as the rule
     /// thinks normal: a share.
     pub weight: f64,
 }
 
-/// What rules say of runs.
+/// Results of the rules on runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// Findings: what fails, then the most costly first.
     pub findings: Vec<Finding>,
-    /// What would be a finding if a second run showed it as well, the most costly first.
+    /// Findings that need a second run to confirm them, the most costly first.
     pub seen_once: Vec<Finding>,
-    /// What was not looked at.
+    /// Rows that were not examined.
     pub left_out: Vec<LeftOut>,
     /// Rows that have too few operations (fewer than [`MANY`]) for the rules that look at how a row
     /// goes on in the course of the run.
@@ -77,8 +79,8 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The rows that were left out because a warning disqualifies them, or because the load generator
-    /// may have caused their failures.
+    /// The rows that were left out because a warning disqualifies them, or because the load
+    /// generator may have caused their failures.
     pub fn disqualified(&self) -> impl Iterator<Item = &LeftOut> {
         self.left_out.iter().filter(|left| left.disqualified)
     }
@@ -100,11 +102,11 @@ pub struct LeftOut {
 /// Why no finding can come from a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhyLeftOut {
-    /// It failed, or is not supported: what was attempted, and what came back.
+    /// The row failed, or is not supported: what was attempted, and what came back.
     Evidence(StatusReason),
     /// This warning disqualifies it, or its times are those of a cache.
     Warned(Warning),
-    /// It has no response times.
+    /// The row has no response times.
     NoTimes,
 }
 
@@ -127,8 +129,9 @@ pub fn diagnose(runs: &[Material]) -> Diagnosis {
     }
 }
 
-/// Diagnoses several runs of one suite on one server, put together as `all`. What changes with time is
-/// looked for in each of `parts` as well: all runs again, in parts that were measured one after the other.
+/// Diagnoses several runs of one suite on one server, put together as `all`. What changes with time
+/// is looked for in each of `parts` as well: all runs again, in parts that were measured one after
+/// the other.
 pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
     let runs: Vec<Material> = std::iter::once(all).chain(parts).collect();
     let mut diagnosis = diagnose(&runs);
@@ -136,8 +139,8 @@ pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
     diagnosis
 }
 
-/// Both run the same suite with the same parameters, but for how often and by how many users: what one
-/// shows, the other can confirm.
+/// Both run the same suite with the same parameters, but for how often and by how many users: what
+/// one shows, the other can confirm.
 pub fn does_the_same(one: &PlanRecord, other: &PlanRecord) -> bool {
     let params = |plan: &PlanRecord| {
         let mut params = plan.params_as_written();

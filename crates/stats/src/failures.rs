@@ -19,8 +19,8 @@ pub struct FailureGroup {
     pub status: Option<u16>,
     /// How many operations these are, inside the window and outside; 0 where the test failed.
     pub count: u64,
-    /// When the first and the last of them ended, from the beginning of the window on. `None` where the window has
-    /// less than a second, and for several runs.
+    /// When the first and the last of them ended, from the beginning of the window on. `None` where
+    /// the window has less than a second, and for several runs.
     pub ended: Option<(Nanos, Nanos)>,
     /// One of them; `None` where the record describes none.
     pub example: Option<StatusReason>,
@@ -77,8 +77,8 @@ impl FailureCounts {
             .or_insert_with(|| tally.clone());
     }
 
-    /// Reasons why the test failed, and then the groups of operations, the largest first, each with the
-    /// first of the described failures of its kind.
+    /// Reasons why the test failed, and then the groups of operations, the largest first, each with
+    /// the first of the described failures of its kind.
     pub(crate) fn groups(
         &self,
         test_failed: &[StatusReason],
@@ -127,7 +127,8 @@ impl FailureCounts {
     }
 }
 
-/// The groups of runs put together. Moments are those of one window: of several runs, there are none.
+/// The groups of runs put together. Moments are those of one window: of several runs, there are
+/// none.
 pub(crate) fn together<'a>(
     runs: impl ExactSizeIterator<Item = &'a [FailureGroup]>,
 ) -> Vec<FailureGroup> {

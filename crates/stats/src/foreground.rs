@@ -1,7 +1,7 @@
 //! What was measured beside background traffic, in the [parts](crate::BackgroundPart) of its course.
 //!
-//! As in the [course of a load](crate::LoadCourse), a response is counted where it was complete, and its latency and a failure
-//! stand where the operation began.
+//! As in the [course of a load](crate::LoadCourse), a response is counted where it was complete,
+//! and its latency and a failure stand where the operation began.
 
 #[cfg(test)]
 mod tests;
@@ -25,8 +25,8 @@ pub struct ForegroundPart {
     pub done: u64,
     /// Operations that were begun in it and failed.
     pub failed: u64,
-    /// Median and 99th percentile of the latencies, from *planned* on in an open loop, else response times. `None`
-    /// where no operation lies beyond one.
+    /// Median and 99th percentile of the latencies, from *planned* on in an open loop, else
+    /// response times. `None` where no operation lies beyond one.
     pub percentiles: [Option<Nanos>; 2],
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Everything is done with logarithms of mean response times: noise of servers grows with the time
-//! itself. Repeats are whole runs over all points, so that what the machine was like during a repeat
-//! is taken out (a randomised complete block design: Box, Hunter and Hunter, *Statistics for
+//! itself. Repeats are whole runs over all points, so that what the machine was like during a
+//! repeat is taken out (a randomised complete block design: Box, Hunter and Hunter, *Statistics for
 //! Experimenters*, chapter 4), and what is left between repeats is the noise.
 //!
 //! **Whether** something matters is asked without any law: the time at its largest value over that

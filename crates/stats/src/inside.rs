@@ -1,7 +1,8 @@
 //! What an operation costs inside of the server: counts of its processes over operations.
 //!
-//! The mean of a count over operations is the ratio of two sums over batches, and its interval is that of a ratio
-//! estimator ([`crate::interval`]), over at most [`MOST`] groups of batches that follow each other.
+//! The mean of a count over operations is the ratio of two sums over batches, and its interval is
+//! that of a ratio estimator ([`crate::interval`]), over at most [`MOST`] groups of batches that
+//! follow each other.
 
 pub(crate) mod flame;
 mod shares;
@@ -32,7 +33,8 @@ pub struct InsideSummary {
     pub rows: Vec<InsideRow>,
     /// The rows whose stacks were sampled, in the order of the plan.
     pub sampled: Vec<StackProfile>,
-    /// By which interface the server makes calls that are no system calls: what it does on its storage is not known.
+    /// By which interface the server makes calls that are no system calls: what it does on its
+    /// storage is not known.
     pub unseen: Option<AsyncInterface>,
 }
 
@@ -187,9 +189,10 @@ impl InsideSummary {
 /// Slow-down by tracing, as a factor, from which shares of the time are not told: they would be those of the tracing.
 const MOST_SLOWED: f64 = 1.2;
 
-/// By how much tracing slowed operations down, from their beginning to the end of their response: as a ratio of medians, or of
-/// means where that is more, as shares are those of sums, and one slow operation of five would be most of a sum. `None` where
-/// no traced one was ok, and where several users were at work, as tracing had one.
+/// By how much tracing slowed operations down, from their beginning to the end of their response:
+/// as a ratio of medians, or of means where that is more, as shares are those of sums, and one slow
+/// operation of five would be most of a sum. `None` where no traced one was ok, and where several
+/// users were at work, as tracing had one.
 pub fn slowed(traced: &TracedRow, users: u32, test: &TestSummary) -> Option<f64> {
     let timed = test.total.as_ref().filter(|_| users == 1)?;
     if traced.ok == 0 || timed.p50 == 0 {
@@ -273,7 +276,8 @@ impl InsideRow {
         }
     }
 
-    /// All its calls; `None` where none were counted, no operation was ok, or the server makes others that are not seen.
+    /// All its calls; `None` where none were counted, no operation was ok, or the server makes
+    /// others that are not seen.
     pub fn traced_calls(&self) -> Option<&TracedRow> {
         let traced = self.traced.as_ref().filter(|_| self.unseen.is_none());
         traced.filter(|own| own.ok > 0 && own.operations > 0)

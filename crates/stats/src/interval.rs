@@ -89,8 +89,8 @@ pub(crate) fn interval_of_batches(batches: &[Sum]) -> Option<(f64, f64)> {
     ratio_interval(parts, mean)
 }
 
-/// The 95 % interval of a ratio of two sums that are not negative, from the parts of both; `None` for
-/// fewer than two parts. It never reaches below zero.
+/// The 95 % interval of a ratio of two sums that are not negative, from the parts of both; `None`
+/// for fewer than two parts. It never reaches below zero.
 pub(crate) fn ratio_interval(
     parts: impl ExactSizeIterator<Item = (f64, f64)>,
     ratio: f64,

@@ -1,8 +1,9 @@
-//! Linear least squares: Householder's QR decomposition with column pivoting (Businger and Golub, Numerische Mathematik 7,
-//! 1965), of columns that have been scaled to length 1, so that units do not decide about the rank.
+//! Linear least squares: Householder's QR decomposition with column pivoting (Businger and Golub,
+//! Numerische Mathematik 7, 1965), of columns that have been scaled to length 1, so that units do
+//! not decide about the rank.
 //!
-//! Unlike the normal equations it does not square the condition of the problem. There are a few columns here, and some
-//! hundreds of rows at most.
+//! Unlike the normal equations it does not square the condition of the problem. There are a few
+//! columns here, and some hundreds of rows at most.
 
 /// A matrix, column by column. All columns have the same length.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +12,8 @@ pub(crate) struct MatrixColumns(pub(crate) Vec<Vec<f64>>);
 /// The decomposition of a matrix with at least as many rows as columns.
 #[derive(Debug, Clone)]
 pub(crate) struct LeastSquares {
-    /// Below the diagonal, and on it, what each reflection is about; above it R. Columns are in the order of `order`.
+    /// Below the diagonal, and on it, what each reflection is about; above it R. Columns are in the
+    /// order of `order`.
     reflected: Vec<Vec<f64>>,
     /// The diagonal of R: from the largest down, in absolute values.
     diagonal: Vec<f64>,
@@ -85,14 +87,15 @@ impl LeastSquares {
         }
     }
 
-    /// How many columns are linearly independent. Those that do not stick out of the space of the others by more than
-    /// `tolerance` of their length are not.
+    /// How many columns are linearly independent. Those that do not stick out of the space of the
+    /// others by more than `tolerance` of their length are not.
     pub(crate) fn rank(&self, tolerance: f64) -> usize {
         let is_independent = |own: &&f64| own.abs() > tolerance;
         self.diagonal.iter().take_while(is_independent).count()
     }
 
-    /// The coefficients for which the product is nearest to `goal`; `None` where the columns are linearly dependent.
+    /// The coefficients for which the product is nearest to `goal`; `None` where the columns are
+    /// linearly dependent.
     pub(crate) fn solve(&self, goal: &[f64], tolerance: f64) -> Option<Vec<f64>> {
         if self.rank(tolerance) < self.order.len() {
             return None;
@@ -115,8 +118,8 @@ impl LeastSquares {
         Some(solution)
     }
 
-    /// The diagonal of the inverse of the product of the transposed matrix and itself: variances of the coefficients if that
-    /// of each row is 1. `None` where the columns are linearly dependent.
+    /// The diagonal of the inverse of the product of the transposed matrix and itself: variances of
+    /// the coefficients if that of each row is 1. `None` where the columns are linearly dependent.
     pub(crate) fn variances(&self, tolerance: f64) -> Option<Vec<f64>> {
         let count = self.order.len();
         if self.rank(tolerance) < count {
@@ -285,8 +288,8 @@ mod tests {
         assert_near(&found, &deviations, 1e-8);
     }
 
-    /// As NIST's Filip: a polynomial of degree 10 of numbers between -9 and -3. Its values are exact: they are calculated in
-    /// whole numbers.
+    /// As NIST's Filip: a polynomial of degree 10 of numbers between -9 and -3. Its values are
+    /// exact: they are calculated in whole numbers.
     #[test]
     fn a_polynomial_of_degree_ten_is_found_again() {
         let coefficients: [i128; 11] = [-1467, -2772, -2316, -1128, -354, -75, -11, 1, 3, -2, 1];
@@ -373,7 +376,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The residuals are perpendicular to all columns: there is no nearer product. Units do not matter.
+        /// The residuals are perpendicular to all columns: there is no nearer product. Units do not
+        /// matter.
         #[test]
         fn no_other_coefficients_are_better(
             values in proptest::collection::vec(-100.0..100.0_f64, 60),

@@ -1,8 +1,9 @@
 //! Constraints while a run goes on: what steps ask for, and what cannot be fulfilled any more.
 //!
-//! A condition is not a verdict: it compares estimates as they are, without their intervals. A constraint with
-//! `abort` is judged at doubling times, each time with an interval that is wider ([`miss_at_look`]), so that all
-//! looks together err as rarely as one at the end. A count that can still grow is no reason to end a run.
+//! A condition is not a verdict: it compares estimates as they are, without their intervals. A
+//! constraint with `abort` is judged at doubling times, each time with an interval that is wider
+//! ([`miss_at_look`]), so that all looks together err as rarely as one at the end. A count that can
+//! still grow is no reason to end a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,8 @@ use crate::{Conclusion, JudgedConstraint};
 /// Nanoseconds of measuring before the first look at what may end a run.
 const FIRST_LOOK: Nanos = 1_000_000_000;
 
-/// Adds up the operations of a run for its conditions, and for those of its constraints that end it.
+/// Adds up the operations of a run for its conditions, and for those of its constraints that end
+/// it.
 #[derive(Debug)]
 pub struct LiveJudge {
     /// Of a plan whose constraints are followed by the conditions.
@@ -35,14 +37,15 @@ pub struct LiveJudge {
     looks: u32,
     /// What the sinks of background traffic have counted.
     background: Vec<Event>,
-    /// Users of each test of a suite who do what is measured, and those who were seen at work: before all were,
-    /// nothing counts.
+    /// Users of each test of a suite who do what is measured, and those who were seen at work:
+    /// before all were, nothing counts.
     expected: BTreeMap<TestId, u32>,
     seen: BTreeMap<TestId, BTreeSet<u32>>,
 }
 
 impl LiveJudge {
-    /// For the conditions of the steps of a plan; `None` where it has none, and no constraint that ends it.
+    /// For the conditions of the steps of a plan; `None` where it has none, and no constraint that
+    /// ends it.
     pub fn new(plan: &PlanRecord, conditions: &[String]) -> Option<LiveJudge> {
         let may_end = plan.constraints.iter().any(|own| own.abort);
         if !may_end && conditions.is_empty() {

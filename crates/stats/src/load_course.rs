@@ -1,5 +1,5 @@
-//! How a load went, part by part of the time: what was planned, what was sent, how long responses took,
-//! and what they were.
+//! How a load went, part by part of the time: what was planned, what was sent, how long responses
+//! took, and what they were.
 //!
 //! An operation is counted where each thing happened: planned at its place in the schedule, sent when it
 //! began, done when its response was complete. Its latency and its outcome stand where it began, as in
@@ -52,8 +52,8 @@ pub struct LoadPart {
     pub sent: u64,
     /// Expected responses that were complete in it.
     pub done: u64,
-    /// Median, 90th and 99th percentile of its latencies: from *planned* on in an open loop, else response
-    /// times. `None` where no operation lies beyond one.
+    /// Median, 90th and 99th percentile of its latencies: from *planned* on in an open loop, else
+    /// response times. `None` where no operation lies beyond one.
     pub percentiles: [Option<Nanos>; 3],
     /// How its operations ended, with the status of their responses.
     pub endings: BTreeMap<OutcomeWithStatus, u64>,
@@ -153,7 +153,8 @@ impl LoadCourseBuilder {
     }
 }
 
-/// The latency of a successful operation, from *planned* on in an open loop, else its response time.
+/// The latency of a successful operation, from *planned* on in an open loop, else its response
+/// time.
 pub(crate) fn latency(sample: &Sample, open: bool) -> Option<Nanos> {
     let moments = &sample.moments;
     let latency = if open {

@@ -24,8 +24,8 @@ pub struct LoadStep {
     pub operations: u64,
     /// Those of them that failed.
     pub failed: u64,
-    /// Expected responses to its operations, a second. Without an interval: neighbouring operations depend on
-    /// each other, and a step is short.
+    /// Expected responses to its operations, a second. Without an interval: neighbouring operations
+    /// depend on each other, and a step is short.
     pub per_second: Option<f64>,
     /// Median of their response times, in nanoseconds; `None` without any.
     pub p50: Option<Nanos>,

@@ -103,7 +103,8 @@ pub struct Visits {
     pub first_byte: Option<Distribution>,
     /// From the beginning of a request for a file to the last byte, where it came as expected.
     pub file: Option<Distribution>,
-    /// TCP segments of the connections that ended with a file of theirs; `None` where none of these is known.
+    /// TCP segments of the connections that ended with a file of theirs; `None` where none of these
+    /// is known.
     pub segments: Option<SegmentCount>,
     /// Bytes of all requests.
     pub bytes_sent: u64,
@@ -317,8 +318,8 @@ impl PageTally {
         whole
     }
 
-    /// How far a rate of complete visits is known. With several windows it is not, because its waves
-    /// belong to one.
+    /// How far a rate of complete visits is known. With several windows it is not, because its
+    /// waves belong to one.
     fn uncertainty(&self, throughput: &Throughput, windows: &[Span]) -> Uncertainty {
         let rate = match windows {
             [window] if self.steady => throughput.rate(*window),

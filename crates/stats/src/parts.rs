@@ -1,8 +1,9 @@
 //! PartsOfRun of a run that constraints are about: stages of the load, and the last seconds.
 //!
-//! The operations of a stage are those that were planned in it, and its window reaches from the first of them to
-//! the last response, as that of an open loop does. A sliding window has the operations that begin in it; while the
-//! run goes on, those that end in it, because slow ones under way would be missing from those that begin.
+//! The operations of a stage are those that were planned in it, and its window reaches from the
+//! first of them to the last response, as that of an open loop does. A sliding window has the
+//! operations that begin in it; while the run goes on, those that end in it, because slow ones
+//! under way would be missing from those that begin.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -223,8 +224,9 @@ impl PartsOfRun {
 }
 
 impl Recent {
-    /// Holds an operation, and those no longer that ended before a window of that length ending now. They come
-    /// roughly in the order in which they end: of those at the front, some that follow may be older.
+    /// Holds an operation, and those no longer that ended before a window of that length ending
+    /// now. They come roughly in the order in which they end: of those at the front, some that
+    /// follow may be older.
     fn add(&mut self, sample: &Sample, length: Nanos) {
         self.newest = self.newest.max(end(sample));
         self.samples.push_back(sample.clone());

@@ -15,8 +15,8 @@
 //! a load that failed by chance (a backup, a neighbour of the machine) would exclude all larger
 //! ones, which is why there is a last look.
 //!
-//! All decisions are made here, from trials that the caller makes: [`Search::next_load`] returns the
-//! load, [`Search::learn`] takes the outcome.
+//! All decisions are made here, from trials that the caller makes: [`Search::next_load`] returns
+//! the load, [`Search::learn`] takes the outcome.
 
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,11 @@
 //!
 //! A fixed-sample test loses its error rate when it is repeated while observations arrive. The
 //! likelihood ratio of two hypotheses does not: multiplied up observation by observation, it ever
-//! exceeds `1 / alpha` with a probability of at most `alpha` where the hypothesis in the denominator
-//! is true (Ville, *Étude critique de la notion de collectif*, 1939). Stopping at that bound is
-//! Wald's sequential probability ratio test (*Sequential tests of statistical hypotheses*, Annals of
-//! Mathematical Statistics 16, 1945), and the guarantee holds for every other rule of stopping, too.
+//! exceeds `1 / alpha` with a probability of at most `alpha` where the hypothesis in the
+//! denominator is true (Ville, *Étude critique de la notion de collectif*, 1939). Stopping at that
+//! bound is Wald's sequential probability ratio test (*Sequential tests of statistical hypotheses*,
+//! Annals of Mathematical Statistics 16, 1945), and the guarantee holds for every other rule of
+//! stopping, too.
 
 mod mean;
 
@@ -64,15 +65,15 @@ impl ProbabilityTest {
         }
     }
 
-    /// The lower confidence bound of the probability, of level `1 - alpha`, at any time: every lower
-    /// probability is rejected in favour of the high one. It never exceeds the high one.
+    /// The lower confidence bound of the probability, of level `1 - alpha`, at any time: every
+    /// lower probability is rejected in favour of the high one. It never exceeds the high one.
     pub fn at_least(self, tally: Tally) -> f64 {
         let rejected = |p| log_ratio(tally, self.high, p) >= self.bound();
         border(0.0, self.high, rejected)
     }
 
-    /// The upper confidence bound of the probability, of level `1 - alpha`, at any time. It is never
-    /// below the low one.
+    /// The upper confidence bound of the probability, of level `1 - alpha`, at any time. It is
+    /// never below the low one.
     pub fn at_most(self, tally: Tally) -> f64 {
         let rejected = |p| log_ratio(tally, self.low, p) >= self.bound();
         border(1.0, self.low, rejected)

@@ -1,8 +1,10 @@
-//! The server's own view: times that it gives, beside those that we measured of the same operations.
+//! The server's own view: times that it gives, beside those that we measured of the same
+//! operations.
 //!
-//! Means and shares are ratios of two sums over batches, with the interval of a ratio estimator ([`crate::interval`])
-//! over at most [`MOST`] groups of batches. Several threads record batches at the same time: their groups are put
-//! together one by one, so that what touches all threads at once is one group.
+//! Means and shares are ratios of two sums over batches, with the interval of a ratio estimator
+//! ([`crate::interval`]) over at most [`MOST`] groups of batches. Several threads record batches at
+//! the same time: their groups are put together one by one, so that what touches all threads at
+//! once is one group.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +57,8 @@ pub struct ServerViewTimes {
 pub struct ServerViewFigure {
     /// The figure.
     pub value: f64,
-    /// Its interval; `None` with fewer than two batches, and of times below what the server can resolve.
+    /// Its interval; `None` with fewer than two batches, and of times below what the server can
+    /// resolve.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -129,8 +132,8 @@ impl ServerViewTimes {
     }
 }
 
-/// At most [`MOST`] groups of batches: those of each thread that follow each other, and those of all threads that were
-/// recorded at about the same time.
+/// At most [`MOST`] groups of batches: those of each thread that follow each other, and those of
+/// all threads that were recorded at about the same time.
 fn groups(threads: &[&ServerTimes]) -> Vec<ServerTimeBatch> {
     let mut groups: Vec<ServerTimeBatch> = Vec::new();
     for thread in threads {

@@ -16,8 +16,8 @@ pub enum Status {
     Failed,
     /// The server does not have the method, or does not claim what the test needs.
     NotSupported,
-    /// Not measured, because the server does not have another method that the test needs before, or because the
-    /// suite ended the run before it.
+    /// Not measured, because the server does not have another method that the test needs before, or
+    /// because the suite ended the run before it.
     Skipped,
     /// The operations of its test are chosen at random or by a condition, and this one never was.
     NotDrawn,
@@ -91,7 +91,8 @@ pub enum StatusReason {
     StampsMissed,
     /// Every operation was cancelled.
     Cancelled,
-    /// The test did not come to it. These are the other operations of its test, some of which failed.
+    /// The test did not come to it. These are the other operations of its test, some of which
+    /// failed.
     NeverReached(Outcomes),
     /// The record has nothing of it.
     NotRecorded,

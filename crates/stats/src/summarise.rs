@@ -65,8 +65,8 @@ where
     Ok((summary, estimates))
 }
 
-/// Which operations of each measure count, in the order of the plan. `pieces` is called as by [`summarise_from`], but
-/// for a suite only.
+/// Which operations of each measure count, in the order of the plan. `pieces` is called as by
+/// [`summarise_from`], but for a suite only.
 ///
 /// # Errors
 /// The first one of reading a piece.

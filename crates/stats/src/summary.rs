@@ -20,8 +20,8 @@ pub struct Summary {
     pub tests: Vec<TestSummary>,
     /// What its pages came to, where the plan has some.
     pub pages: Option<PagesSummary>,
-    /// The warnings of all rows, each once and with the names of the rows or tests that it is about,
-    /// and those about the run as a whole.
+    /// The warnings of all rows, each once and with the names of the rows or tests that it is
+    /// about, and those about the run as a whole.
     pub warnings: Vec<Warning>,
     /// Whether the run went through to its end.
     pub complete: Completeness,

@@ -67,13 +67,13 @@ pub struct SweepPoint {
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Mean time in nanoseconds, over all operations of all runs; `None` where the status is not ok, or
-    /// all runs are disqualified.
+    /// Mean time in nanoseconds, over all operations of all runs; `None` where the status is not
+    /// ok, or all runs are disqualified.
     pub mean: Option<f64>,
     /// Its 95 % interval, from how much the runs differ; `None` for fewer than two runs.
     pub ci95: Option<(f64, f64)>,
-    /// Its time over that of the first server; `None` for the first server itself, where one of both
-    /// means is missing, and where no repeat has both.
+    /// Its time over that of the first server; `None` for the first server itself, where one of
+    /// both means is missing, and where no repeat has both.
     pub ratio: Option<PointRatio>,
 }
 
@@ -82,7 +82,8 @@ pub struct SweepPoint {
 pub struct PointRatio {
     /// The estimate, from the ratios of the repeats: above 1, this server takes more time.
     pub value: f64,
-    /// Its 95 % interval, which is not corrected for the number of points; `None` for a single repeat.
+    /// Its 95 % interval, which is not corrected for the number of points; `None` for a single
+    /// repeat.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -112,7 +113,8 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
         .iter()
         .map(|(name, server)| inside::processors(names[*name].0, *server, runs))
         .collect();
-    // All of them are judged together. Where no server was looked into, there are no effects to be tested.
+    // All of them are judged together. Where no server was looked into, there are no effects to be
+    // tested.
     let all: Vec<Vec<Observation>> = observations.into_iter().chain(of_processors).collect();
     let mut growths = growth(values, &all, same_within);
     let processors = growths.split_off(places.len());
@@ -201,8 +203,8 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
     all.into_iter().map(point).collect()
 }
 
-/// Both servers of a repeat were measured under the same conditions as far as possible, so each repeat
-/// is a pair, as in a comparison: what the machine did to both is not in their ratio.
+/// Both servers of a repeat were measured under the same conditions as far as possible, so each
+/// repeat is a pair, as in a comparison: what the machine did to both is not in their ratio.
 fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Option<PointRatio> {
     let at = |server| rows(name, server, runs).filter(|(run, _)| run.levels == levels);
     if server == 0 || at(0).any(|(_, row)| row.status != Status::Ok) {

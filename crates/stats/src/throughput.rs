@@ -190,8 +190,8 @@ impl Throughput {
         })
     }
 
-    /// The squares of the waves, from the slowest on. The time that this takes depends on what was recorded, however long
-    /// the window is.
+    /// The squares of the waves, from the slowest on. The time that this takes depends on what was
+    /// recorded, however long the window is.
     fn waves(&self, window: Span, of: RateOf) -> Option<[f64; WAVES]> {
         let length = self.bins.length();
         let bins = window.end / length - window.start / length + 1;

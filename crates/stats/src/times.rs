@@ -30,8 +30,8 @@ const DIGITS: u8 = 3;
 /// several for each batch.
 const BINS: usize = 128;
 
-/// Bins for the intervals of percentiles, and the batches that they are put together into. They have
-/// histograms, and are fewer for that reason.
+/// Bins for the intervals of percentiles, and the batches that they are put together into. They
+/// have histograms, and are fewer for that reason.
 const TIMED_BINS: usize = 32;
 pub(crate) const TIMED_BATCHES: usize = 16;
 
@@ -193,8 +193,8 @@ impl Times {
         })
     }
 
-    /// The interval of that percentile of all values of these runs, from the share of each run's values
-    /// that are at most the estimate.
+    /// The interval of that percentile of all values of these runs, from the share of each run's
+    /// values that are at most the estimate.
     fn interval_over_runs(
         &self,
         runs: &[&Times],
@@ -250,7 +250,8 @@ impl Times {
         }
     }
 
-    /// Sums of the squared deviations from `mean`, each with the number of its values, in the same order.
+    /// Sums of the squared deviations from `mean`, each with the number of its values, in the same
+    /// order.
     pub(crate) fn squared_deviations(&self, mean: f64) -> Vec<(f64, f64)> {
         match &self.0 {
             Form::Exact(_) => {
@@ -269,8 +270,8 @@ impl Times {
         }
     }
 
-    /// How many values are at most `limit`, and how many there are, in the order of time: of each value, or of
-    /// the bins of a large set, within two significant digits.
+    /// How many values are at most `limit`, and how many there are, in the order of time: of each
+    /// value, or of the bins of a large set, within two significant digits.
     pub(crate) fn counted_to(&self, limit: Nanos) -> Vec<(f64, f64)> {
         match &self.0 {
             Form::Exact(_) => {
@@ -284,8 +285,8 @@ impl Times {
         }
     }
 
-    /// How far the rank of each value lies from the middle, in the order of time; equal values are in the order
-    /// of time. None where there are too many values to be kept.
+    /// How far the rank of each value lies from the middle, in the order of time; equal values are
+    /// in the order of time. None where there are too many values to be kept.
     pub(crate) fn ranks_by_time(&self) -> Vec<f64> {
         let values = self.by_time();
         let mut order: Vec<usize> = (0..values.len()).collect();
@@ -298,8 +299,8 @@ impl Times {
         ranks
     }
 
-    /// All values by time; values of the same moment by size, so that the order of recording leaves no
-    /// trace. None where there are too many to be kept.
+    /// All values by time; values of the same moment by size, so that the order of recording leaves
+    /// no trace. None where there are too many to be kept.
     fn by_time(&self) -> Vec<Nanos> {
         let mut values = self.exact().map(<[_]>::to_vec).unwrap_or_default();
         if !values.is_sorted() {

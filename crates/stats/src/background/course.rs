@@ -1,7 +1,8 @@
 //! Background traffic in the order of time: the parts into which a figure of it divides a run.
 //!
-//! A part is a second, as it was read, or several of them in a long run. What was measured beside it is counted in the same
-//! [parts](crate::ForegroundPart), so that both can be read at the same place.
+//! A part is a second, as it was read, or several of them in a long run. What was measured beside
+//! it is counted in the same [parts](crate::ForegroundPart), so that both can be read at the same
+//! place.
 
 use record::{BackgroundCounts, Event, EventKind, Nanos, Pace, PlanRecord};
 
@@ -29,9 +30,11 @@ pub struct BackgroundPart {
     pub from: Nanos,
     /// How long it is.
     pub length: Nanos,
-    /// Length of the readings in it, which may have begun before the run: rates are per second of these.
+    /// Length of the readings in it, which may have begun before the run: rates are per second of
+    /// these.
     pub counted: Nanos,
-    /// What was counted in it, component by component; empty where nothing was read, because there was no traffic.
+    /// Counts of the part, component by component; empty where nothing was read, because there was
+    /// no traffic.
     pub components: Vec<BackgroundCounts>,
 }
 
@@ -123,8 +126,8 @@ fn silence(from: Nanos, length: Nanos) -> BackgroundPart {
     }
 }
 
-/// As many neighbours put together as need be, a second without a reading being one of them. A part with traffic is not put
-/// together with one without.
+/// As many neighbours put together as need be, a second without a reading being one of them. A part
+/// with traffic is not put together with one without.
 fn joined(parts: &[BackgroundPart]) -> Vec<BackgroundPart> {
     let is_silent = |part: &BackgroundPart| part.components.is_empty();
     let seconds = |part: &BackgroundPart| match part.components.as_slice() {

@@ -1,15 +1,16 @@
 //! When background traffic was not the load of its description, and what was measured then.
 //!
-//! The network may treat a load as it likes: what it drops, delays or has no room for is what an experiment is about. Faults
-//! are those of the ends: traffic that ended, connections that failed, and sources that did not keep their schedules.
+//! The network may treat a load as it likes: what it drops, delays or has no room for is what an
+//! experiment is about. Faults are those of the ends: traffic that ended, connections that failed,
+//! and sources that did not keep their schedules.
 
 use record::{BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, TestId};
 
 use super::MeasuredPart;
 use crate::Share;
 
-/// The greatest p99 of lateness with which sources kept their schedules: 10 ms. Readings are of seconds; blocks that are
-/// 10 ms late change the rate in one by 1 %.
+/// The greatest p99 of lateness with which sources kept their schedules: 10 ms. Readings are of
+/// seconds; blocks that are 10 ms late change the rate in one by 1 %.
 pub const LATE_BLOCKS: Nanos = 10_000_000;
 
 /// Percent of the blocks of a test above which sources that do not send them send another load.
@@ -51,7 +52,7 @@ impl BackgroundFaults {
     }
 }
 
-/// What a run recorded of its background traffic.
+/// Background traffic as a run recorded it.
 struct SeenTraffic<'a> {
     readings: Vec<(Nanos, &'a BackgroundReading)>,
     end: Option<(Nanos, &'a BackgroundEnd)>,
@@ -90,15 +91,17 @@ impl<'a> SeenTraffic<'a> {
         if in_all <= in_readings {
             return seen;
         }
-        // Those that no reading has failed before the run began, or by the end of the traffic after the last one.
+        // Those that no reading has failed before the run began, or by the end of the traffic after
+        // the last one.
         match (self.failure(), self.readings.last()) {
             (Some(_), Some((last, _))) => Some(seen.unwrap_or(*last)),
             _ => Some(0),
         }
     }
 
-    /// Blocks that were not sent in the seconds in which a test was measured. Only flows with schedules have some, and
-    /// their blocks are numbered, so that all that were sent have arrived or are lost.
+    /// Blocks that were not sent in the seconds in which a test was measured. Only flows with
+    /// schedules have some, and their blocks are numbered, so that all that were sent have arrived
+    /// or are lost.
     fn unsent(&self, part: &MeasuredPart) -> Option<Share> {
         let (mut unsent, mut sent) = (0, 0);
         for (at, reading) in &self.readings {
@@ -140,8 +143,8 @@ mod tests {
         }
     }
 
-    /// Tests A from 1 s to 3 s and B from 5 s to 9 s, a reading each second with so many failed flows and unsent blocks of
-    /// a hundred, and an end at a moment.
+    /// Tests A from 1 s to 3 s and B from 5 s to 9 s, a reading each second with these failed flows
+    /// and unsent blocks of a hundred, and an end at a moment.
     fn faults(
         failed: [u64; 9],
         unsent: [u64; 9],

@@ -1,4 +1,4 @@
-//! Whether runs did the same, so that their times may be compared.
+//! Conditions under which runs did the same, so that their times may be compared.
 
 use record::{
     BackgroundComponent, BackgroundGenerator, BesideRecord, Clock, Environment, Http, Pace,
@@ -12,7 +12,7 @@ use crate::warning::origin_warnings;
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Difference {
-    /// There is nothing to pair: so many runs of A, and of B.
+    /// Nothing to pair: the numbers of runs of A, and of B.
     Pairs(usize, usize),
     /// This run is there more than once, and would count for as many.
     Twice(String),
@@ -20,20 +20,20 @@ pub enum Difference {
     Plan(Setting, Setting),
 }
 
-/// What to know before a comparison is believed.
+/// Reason for caution about a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Caveat {
-    /// Warnings disqualify rows in so many runs.
+    /// Number of runs with rows that warnings disqualify.
     Disqualified(usize),
-    /// So many runs did not go through to their end.
+    /// Number of runs that did not go through to their end.
     Incomplete(usize),
     /// One run of each, which does not show how much runs differ.
     OneRun,
     /// Servers were not started anew for each run.
     OneProcess,
-    /// So many pairs are a run beside itself.
+    /// Number of pairs in which a run is compared with itself.
     SameRun(usize),
-    /// The runs of so many pairs were not made at the same time.
+    /// Number of pairs whose runs were not made at the same time.
     Apart(usize),
     /// The processes that were watched of this server, A or B, used no processor time.
     OtherProcesses(char),
@@ -60,7 +60,7 @@ pub enum Setting {
     Servers(usize),
     /// The load.
     Load {
-        /// Who begins operations, and when.
+        /// The pace at which operations begin.
         pace: Pace,
         /// In the order of the suite.
         in_turn: bool,
@@ -92,21 +92,21 @@ pub enum Setting {
     Warmup(u32),
     /// The scheme of the URL.
     Scheme(Option<String>),
-    /// Whether stamps of acknowledgements were asked for.
+    /// Stamps of acknowledgements were requested.
     Acks(bool),
     /// The time limit in seconds.
     Timeout(f64),
     /// How much of responses is verified, each way once.
     Verify(Vec<Verify>),
-    /// Whether the server was looked into, which makes fast operations slower.
+    /// The server was traced, which makes fast operations slower.
     Inside(bool),
 }
 
-/// What times depend on.
+/// Settings on which times depend.
 fn essentials(plan: &PlanRecord) -> Vec<Setting> {
     let load = &plan.load;
     let mut params = plan.params_as_written();
-    // How often says nothing of how long.
+    // The number of requests does not change how long each takes.
     params.remove("requests");
     let PlanRecord { suite, .. } = plan;
     vec![
@@ -139,7 +139,7 @@ fn load_beside(beside: &BesideRecord) -> (String, String, u32, Pace) {
     (name, sha256, load.users, load.pace.clone())
 }
 
-/// What a run does. It may differ from pair to pair.
+/// Settings of the work of a run, which may differ from pair to pair.
 fn tests_of(plan: &PlanRecord) -> Vec<Setting> {
     let names = plan.measures.iter().map(|row| row.name.clone());
     vec![Setting::Tests(names.collect())]
@@ -154,7 +154,7 @@ fn amounts(side: &Side<'_>) -> Vec<Setting> {
     ]
 }
 
-/// What should do no harm, or what nobody can help.
+/// Settings that should do no harm, or that cannot be controlled.
 fn harmless(side: &Side<'_>) -> Vec<Setting> {
     let (plan, load, machine) = (side.plan, &side.plan.load, &side.env.machine);
     let scheme = plan.target.split_once("://");
@@ -175,7 +175,7 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
     ]
 }
 
-/// What is not the same in both.
+/// Settings that are not the same in both.
 fn differing(one: Vec<Setting>, other: Vec<Setting>) -> impl Iterator<Item = (Setting, Setting)> {
     one.into_iter()
         .zip(other)
@@ -207,8 +207,8 @@ fn twice<'a>(runs: &[Side<'a>]) -> Option<&'a str> {
     found.map(|(_, run)| run.plan.run_id.as_str())
 }
 
-/// Whether processes were watched, and none of them did anything. Rows that are there only because they were traced say
-/// nothing of that.
+/// True if processes were watched, and none of them used any processor time. Rows that exist only
+/// because they were traced are left out.
 fn are_others_watched(side: &Side<'_>) -> bool {
     let inside = side.summary.inside.as_ref();
     let rows = inside.into_iter().flat_map(|own| &own.rows);
@@ -216,7 +216,7 @@ fn are_others_watched(side: &Side<'_>) -> bool {
     counted.peek().is_some() && counted.all(|row| row.counted.processor == 0)
 }
 
-/// What to know of runs that did the same.
+/// Checks that runs did the same, and returns the caveats about them.
 pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Difference> {
     if a.len() != b.len() || a.is_empty() {
         return Err(Difference::Pairs(a.len(), b.len()));

@@ -1,7 +1,7 @@
 //! Conditions on comparisons, in the language of constraints: `slower(Get1K) > 5 % or broken`.
 //!
-//! A difference is one only where the verdict on the times of its row says so, which holds the promised rate
-//! of errors over all rows. How large it is, and how large it may be, is as measured:
+//! A difference counts only where the verdict on the times of its row finds one, which holds the
+//! promised rate of errors over all rows. How large it is, and how large it may be, is as measured:
 //!
 //! ```text
 //! verdict     slower is from    to
@@ -9,7 +9,8 @@
 //! another     0                 the upper end, or 0 if that counts as the same
 //! ```
 //!
-//! The same holds for more processor time (`cpu`). How many more calls B makes (`fsync`) is a fact where both numbers are.
+//! The same holds for more processor time (`cpu`). How many more calls B makes (`fsync`) is a fact
+//! where both numbers are.
 
 use constraint::{
     CheckedConstraint, ComparedCharacteristic, ConstraintFigure, FigureSource, Known, PartOfRun,
@@ -51,7 +52,7 @@ impl FigureSource for Comparison {
     }
 }
 
-/// Whether a condition tells differences from each other that count as the same. Then it never fails for
+/// True if a condition distinguishes differences that count as the same. Then it never fails for
 /// some of those that it names.
 pub fn is_finer(condition: &CheckedConstraint, same_within: f64) -> bool {
     struct Alike(f64);
@@ -122,7 +123,7 @@ fn span(row: &Compared, of: ComparedCharacteristic, same_within: f64) -> (f64, f
     }
 }
 
-/// What is not known of a row that is not told apart inside of both servers.
+/// Range of a characteristic inside of the servers of which nothing is known.
 const UNKNOWN: (f64, f64) = (0.0, f64::INFINITY);
 
 fn more_processor(row: &Compared, same_within: f64) -> (f64, f64) {
@@ -205,13 +206,13 @@ fn faster(row: &Compared, same_within: f64) -> (f64, f64) {
     (low, if is_same { 0.0 } else { most.max(low) })
 }
 
-/// Whether it fails more often with one of both is decided.
+/// True if the comparison of failures of the row is decided.
 fn is_failing_clear(row: &Compared) -> bool {
     let is_open = |failing: super::Failing| failing.verdict == Verdict::Inconclusive;
     row.doubtful == 0 && !row.failing.is_some_and(is_open)
 }
 
-/// It does not fail more often with B.
+/// More failures with B are excluded.
 fn is_more_failing_excluded(row: &Compared) -> bool {
     let is_repaired = |failing: super::Failing| failing.verdict == Verdict::Repaired;
     row.doubtful == 0 && row.failing.is_none_or(is_repaired)

@@ -1,4 +1,4 @@
-//! Whether operations fail more often with one of two servers.
+//! Comparison of two servers by their failed operations.
 //!
 //! Failures come in bursts: a server that is away for a second fails all that is asked of it
 //! meanwhile. Operations of a run are therefore no independent observations, and the unit is the
@@ -9,9 +9,9 @@
 //! failed as a whole.
 //!
 //! With few pairs no such p-value is small: five have 1/16 at best. What is plain to see then is a
-//! test that failed in each operation of each of at least [`LEAST_TOTAL`] runs of one server, and in
-//! none of the other ([`Failing::is_total`]): it needs no test. If a share `q` of the runs fails as
-//! a whole by accident, with both servers alike, that happens by chance in `2 (q (1 - q))^n` of
+//! test that failed in each operation of each of at least [`LEAST_TOTAL`] runs of one server, and
+//! in none of the other ([`Failing::is_total`]): it needs no test. If a share `q` of the runs fails
+//! as a whole by accident, with both servers alike, that happens by chance in `2 (q (1 - q))^n` of
 //! comparisons of `n` pairs.
 
 use rand::{RngExt, SeedableRng};
@@ -48,7 +48,7 @@ pub struct Failing {
 }
 
 impl Failing {
-    /// What these pairs say, not judged yet; `None` where nothing failed.
+    /// The failures of these pairs, not judged yet; `None` where nothing failed.
     pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Option<Failing> {
         let shares: Vec<(f64, f64)> = pairs
             .iter()
@@ -79,7 +79,7 @@ impl Failing {
         })
     }
 
-    /// Fills in the answer, beside so many tests.
+    /// Sets the verdict, as one of this number of tests.
     pub(super) fn judge(&mut self, tests: usize) {
         if self.is_total || self.p_holm < ALPHA {
             self.verdict = if self.is_more {

@@ -1,4 +1,4 @@
-//! What the observations of pairs of runs say of the ratio behind them.
+//! Inference from observations of pairs of runs: the ratio behind them.
 //!
 //! An observation is the logarithm of B over A in one pair. What differs from run to run, and what
 //! the machine did to both runs of a pair, is in their spread (Kalibera and Jones, *Rigorous
@@ -7,13 +7,13 @@
 //! from the signed ranks ([`signed_rank`]), which a few torn pairs move little; Student's interval
 //! stays beside them, because signed ranks do not see what happens in few pairs only.
 //!
-//! A comparison within a budget of time looks at the result after every pair, and leaves a row that is
-//! decided alone. So the accepted rate of errors is divided: [`EARLY`] of it for what is found on the
-//! way, by a sequential test that may be looked at as often as one likes ([`crate::sequential`]), and
-//! the rest for one look at all pairs, when the budget is spent or their number was fixed beforehand.
-//! A row is decided on the way only where the sequential test alone suffices, so that the two add up
-//! to what is accepted (union bound). What is found follows from the observations and their order, and
-//! is the same when they are read again.
+//! A comparison within a budget of time looks at the result after every pair, and leaves a row that
+//! is decided alone. So the accepted rate of errors is divided: [`EARLY`] of it for what is found
+//! on the way, by a sequential test that may be looked at as often as one likes
+//! ([`crate::sequential`]), and the rest for one look at all pairs, when the budget is spent or
+//! their number was fixed beforehand. A row is decided on the way only where the sequential test
+//! alone suffices, so that the two add up to what is accepted (union bound). What is found follows
+//! from the observations and their order, and is the same when they are read again.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -21,15 +21,16 @@ use super::{is_same, signed_rank};
 use crate::interval::{mean, students, t_at, variance};
 use crate::sequential::Sequence;
 
-/// What observations of pairs say. All of it is in logarithms: 0 is no difference, above 0 B takes
-/// more time.
+/// Inference from observations of pairs. All values are logarithms: 0 is no difference, above 0 B
+/// takes more time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inference {
     /// The estimate.
     pub estimate: f64,
     /// Its 95 % interval.
     pub ci95: (f64, f64),
-    /// The 95 % interval of the mean over pairs, in which each pair counts; `ci95` where that is it.
+    /// The 95 % interval of the mean over pairs, in which each pair counts; `ci95` where that is
+    /// it.
     pub ci95_of_mean: (f64, f64),
     /// One-sided p-value of *slower*.
     pub p_slower: f64,
@@ -42,20 +43,20 @@ pub struct Inference {
     pub degrees: f64,
     /// Number of observations.
     pub pairs: usize,
-    /// What is known on the way, whether or not there will be more pairs.
+    /// Result of the looks before the last pair, valid with and without further pairs.
     pub early: Early,
 }
 
-/// What the looks at a sequence of observations, one after each of them, say together.
+/// Result of all looks at a sequence of observations, one after each of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Early {
-    /// One-sided p-value of *slower*, with which errors stay within [`EARLY`] of what is accepted: the
-    /// least of all looks.
+    /// One-sided p-value of *slower*, with which errors stay within [`EARLY`] of what is accepted:
+    /// the least of all looks.
     pub p_slower: f64,
     /// One-sided p-value of *faster*.
     pub p_faster: f64,
-    /// What lies within the intervals of all looks: each of them contains the true value, but for
-    /// [`EARLY`] of 5 % for all of them. So it never says less than the p-values.
+    /// Intersection of the intervals of all looks: each of them contains the true value, but for
+    /// [`EARLY`] of 5 % for all of them. So it never excludes less than the p-values.
     pub interval: (f64, f64),
 }
 
@@ -80,8 +81,8 @@ pub const EARLY: f64 = 0.2;
 const OF_INTERVALS: f64 = 0.05;
 
 impl Inference {
-    /// Whether both intervals lie within what counts as the same, which is the case where two
-    /// one-sided tests at 2.5 % reject that the ratio lies outside.
+    /// True if both intervals lie within the range that counts as the same, which is the case where
+    /// two one-sided tests at 2.5 % reject that the ratio lies outside.
     pub fn is_same(&self, same_within: f64) -> bool {
         let (low, high) = self.ci95;
         let (least, most) = self.ci95_of_mean;
@@ -90,8 +91,8 @@ impl Inference {
             .all(|end| is_same(end.exp(), same_within))
     }
 
-    /// Looks that exclude each other are about different ratios: the interval reaches over all of them, and
-    /// where no difference is among them, nothing is sure.
+    /// Looks that exclude each other are about different ratios: the interval reaches over all of
+    /// them, and where no difference is among them, nothing is sure.
     fn as_contradicted(self) -> Inference {
         let (low, high) = self.early.interval;
         let over = |(least, most): (f64, f64)| (least.min(low).min(high), most.max(low).max(high));
@@ -118,8 +119,8 @@ impl Inference {
         }
     }
 
-    /// The same with what was known after any look. The last observations may lie far from those that
-    /// decided, so the estimate is the value of the interval that is nearest to theirs.
+    /// The same with what was known after any look. The last observations may lie far from those
+    /// that decided, so the estimate is the value of the interval that is nearest to theirs.
     pub(super) fn as_known_early(self) -> Inference {
         let (low, high) = self.early.interval;
         Inference {
@@ -140,8 +141,8 @@ impl Inference {
     }
 }
 
-/// What observations in the order of time say; `None` for fewer than two, which say nothing of how
-/// much pairs differ.
+/// Inference from observations in the order of time; `None` for fewer than two, which do not show
+/// how much pairs differ.
 pub fn infer(log_ratios: &[f64]) -> Option<Inference> {
     let early = early(log_ratios);
     let late = at_the_end(log_ratios, 1.0 - (1.0 - EARLY) * OF_INTERVALS)?;
@@ -164,7 +165,7 @@ pub fn infer(log_ratios: &[f64]) -> Option<Inference> {
     )
 }
 
-/// What the looks after each observation say together.
+/// Combines the looks after each observation.
 fn early(log_ratios: &[f64]) -> Early {
     let mut sequence = Sequence::default();
     let mut known = Early::NOTHING;
@@ -185,7 +186,8 @@ fn early(log_ratios: &[f64]) -> Early {
     known
 }
 
-/// What a number of observations says that was fixed beforehand, with intervals of that confidence.
+/// Inference from a number of observations that was fixed beforehand, with intervals of that
+/// confidence.
 fn at_the_end(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
     let by_mean = by_mean(log_ratios, confidence)?;
     Some(if log_ratios.len() < signed_rank::LEAST {

@@ -1,16 +1,17 @@
-//! What operations cost inside of two servers: processor time, and system calls on their storage.
+//! Costs of operations inside of two servers: processor time, and system calls on their storage.
 //!
-//! Processor time is compared as times are: an observation is the logarithm of B over A in one pair of runs
-//! ([`super::ratio`]), so that what differs from start to start is in the spread of the pairs, and its p-value is corrected
-//! together with those of all times.
+//! Processor time is compared as times are: an observation is the logarithm of B over A in one pair
+//! of runs ([`super::ratio`]), so that what differs from start to start is in the spread of the
+//! pairs, and its p-value is corrected together with those of all times.
 //!
-//! Numbers of calls mostly do not differ at all: a server makes two `fsync` for a PUT whenever it is asked. Where a number is
-//! the same in each of at least [`LEAST_STARTS`] runs of A, and in each of B, both numbers are facts, and so is their
-//! difference. They are facts about these starts. If a server decided at each start by chance between two numbers, all
-//! `n` runs of A would have the one and all of B the other with a probability of at most `2 / (2n choose n)`, whatever the chance:
-//! 0.8 % for five. A number that varies is compared as processor time is, and with fewer than twenty pairs by the ranks of
-//! all runs as well ([`super::rank_sum`]): the surer of the two does not count. Where some run has none, so that there is
-//! no logarithm, one is added to all.
+//! Numbers of calls mostly do not differ at all: a server makes two `fsync` for a PUT whenever it
+//! is asked. Where a number is the same in each of at least [`LEAST_STARTS`] runs of A, and in each
+//! of B, both numbers are facts, and so is their difference. They are facts about these starts. If
+//! a server decided at each start by chance between two numbers, all `n` runs of A would have the
+//! one and all of B the other with a probability of at most `2 / (2n choose n)`, whatever the
+//! chance: 0.8 % for five. A number that varies is compared as processor time is, and with fewer
+//! than twenty pairs by the ranks of all runs as well ([`super::rank_sum`]): the surer of the two
+//! does not count. Where some run has none, so that there is no logarithm, one is added to all.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,8 @@ use super::{Observations, Ratio, Side, Verdict, rank_sum, signed_rank};
 use crate::inside::storage::{CallKey, CallsInRun};
 use crate::inside::{InsideFigure, InsideRow};
 
-/// Runs of each server, each after a start of its own, from which on a number of calls that never varied is a fact.
+/// Runs of each server, each after a start of its own, from which on a number of calls that never
+/// varied is a fact.
 pub const LEAST_STARTS: usize = 5;
 
 /// Costs of an operation of a row inside of both servers.
@@ -64,7 +66,8 @@ pub struct ComparedCost {
     pub a: f64,
     /// Mean with B.
     pub b: f64,
-    /// Calls and targets of which the means differ: the system call, its target, the means with A and with B.
+    /// Calls and targets of which the means differ: the system call, its target, the means with A
+    /// and with B.
     pub differing: Vec<(String, CallTarget, f64, f64)>,
     /// How certain the difference is.
     pub certainty: CostCertainty,
@@ -96,7 +99,8 @@ pub enum CostCertainty {
 pub(super) type PairInside<'a> = (&'a InsideRow, &'a InsideRow);
 
 impl ComparedInside {
-    /// What the pairs of these runs say of a row, not judged yet; `None` where nothing was counted for both.
+    /// The costs of a row in the pairs of these runs, not judged yet; `None` where nothing was
+    /// counted for both.
     pub(super) fn of(a: &[Side<'_>], b: &[Side<'_>], row: &str) -> Option<ComparedInside> {
         let pairs = a.iter().zip(b);
         let pairs: Vec<PairInside<'_>> = pairs
@@ -135,7 +139,7 @@ impl ComparedInside {
         })
     }
 
-    /// Whether more pairs may change what it says, beside so many tests in all.
+    /// True if more pairs may change the verdicts, as some of this number of tests.
     pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
         let processor = self.cost(InsideCost::Processor);
         let processor = processor.and_then(ComparedCost::ratio);
@@ -255,7 +259,7 @@ fn means(numbers: &[(f64, f64)]) -> (f64, f64) {
     (mean(|(a, _)| *a), mean(|(_, b)| *b))
 }
 
-/// What is called in any of the runs.
+/// System calls that occur in any of the runs.
 fn keys(traced: &[(CallsInRun, CallsInRun)]) -> BTreeSet<&CallKey> {
     let runs = traced.iter().flat_map(|(a, b)| [a, b]);
     runs.flat_map(|run| run.counts.keys()).collect()

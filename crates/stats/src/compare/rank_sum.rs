@@ -1,17 +1,20 @@
-//! Whether the values of one group tend to be larger than those of another, by their ranks.
+//! Rank test: do the values of one group tend to be larger than those of another?
 //!
-//! Student's t promises too much of a few numbers that have few values, as numbers of calls do: seven of eight pairs with
-//! the same difference have hardly any spread. The rank sum asks only that all values could as well have been in the other
-//! group (Wilcoxon, *Individual comparisons by ranking methods*, Biometrics Bulletin 1, 1945), and counts all the ways
-//! in which they could, with the mean of their ranks for equal values.
+//! Student's t promises too much of a few numbers that have few values, as numbers of calls do:
+//! seven of eight pairs with the same difference have hardly any spread. The rank sum asks only
+//! that all values could as well have been in the other group (Wilcoxon, *Individual comparisons by
+//! ranking methods*, Biometrics Bulletin 1, 1945), and counts all the ways in which they could,
+//! with the mean of their ranks for equal values.
 
-/// The two-sided p-value, exact, of two groups of a few values each: time and memory grow with the fourth power.
+/// The two-sided p-value, exact, of two groups of a few values each: time and memory grow with the
+/// fourth power.
 pub(super) fn p_value(one: &[f64], other: &[f64]) -> f64 {
     let mut values: Vec<(f64, bool)> = Vec::new();
     values.extend(one.iter().map(|value| (*value, true)));
     values.extend(other.iter().map(|value| (*value, false)));
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Twice the ranks, which are integers for equal values, too: those at `first..end` share `first + 1 ..= end`.
+    // Twice the ranks, which are integers for equal values, too: those at `first..end` share
+    // `first + 1 ..= end`.
     let equal = values.chunk_by(|a, b| a.0 == b.0);
     let ranks = equal.scan(0, |end, values| {
         let first = *end;
@@ -35,7 +38,7 @@ pub(super) fn p_value(one: &[f64], other: &[f64]) -> f64 {
     as_far / ways.iter().sum::<f64>()
 }
 
-/// In how many ways so many of these numbers have each sum.
+/// For each sum, the number of ways to choose `chosen` of these numbers with that sum.
 fn ways(numbers: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = numbers.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -54,7 +57,8 @@ fn ways(numbers: &[usize], chosen: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// What `scipy.stats.permutation_test` says of the rank sums (`scipy.stats.rankdata`) of the same numbers, in all ways.
+    /// Result of `scipy.stats.permutation_test` on the rank sums (`scipy.stats.rankdata`) of the
+    /// same numbers, over all permutations.
     #[test]
     fn all_ways_are_counted() {
         let table: [(&[f64], &[f64], f64); 6] = [

@@ -1,10 +1,11 @@
 //! How the times of two servers relate: observations of pairs, and the verdict on them.
 //!
 //! Of each pair of runs there are two observations: the log ratio of the means, and that of the
-//! medians, which is what an operation usually takes. The verdict is about the means, whose p-values
-//! are corrected for the number of tests. A few slow operations move the mean and not the median, so
-//! that the medians must point the same way (one-sided, 5 %, uncorrected: another condition can only
-//! make errors rarer), and the quotient of the means over all runs must not contradict.
+//! medians, which is what an operation usually takes. The verdict is about the means, whose
+//! p-values are corrected for the number of tests. A few slow operations move the mean and not the
+//! median, so that the medians must point the same way (one-sided, 5 %, uncorrected: another
+//! condition can only make errors rarer), and the quotient of the means over all runs must not
+//! contradict.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -73,11 +74,12 @@ pub struct Ratio {
     pub value: f64,
     /// The estimate from the medians.
     pub usual: f64,
-    /// How sure both are; `None` for a single pair, which says nothing of how much pairs differ.
+    /// Certainty of both ratios; `None` for a single pair, which does not show how much pairs
+    /// differ.
     pub evidence: Option<Certainty>,
     /// Pairs of runs with times of both.
     pub pairs: usize,
-    /// The answer.
+    /// The verdict.
     pub verdict: Verdict,
     pooled: f64,
 }
@@ -93,9 +95,9 @@ pub struct Certainty {
     pub p: f64,
     /// The same, corrected for the number of tests (Holm).
     pub p_holm: f64,
-    /// What the means say.
+    /// Direction of the means.
     pub on_average: Direction,
-    /// What the medians say.
+    /// Direction of the medians.
     pub usually: Direction,
     /// The smallest difference, as a share, that would have been found with a chance of 80 %,
     /// beside as many other rows.
@@ -104,12 +106,12 @@ pub struct Certainty {
     pub pairs_needed: Option<u64>,
 }
 
-/// What one of the two tests says.
+/// Result of one of the two tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// B surely takes more time.
+    /// B takes significantly more time.
     Slower,
-    /// B surely takes less time.
+    /// B takes significantly less time.
     Faster,
     /// Whatever the difference is, it is within what counts as the same.
     Same,
@@ -179,13 +181,14 @@ impl Ratio {
         })
     }
 
-    /// Fills in the answer, where differences up to this share count as the same, and a p-value
-    /// below that level is sure.
+    /// Sets the verdict, where differences up to this share count as the same, and a p-value below
+    /// that level is significant.
     pub(super) fn judge(&mut self, same_within: f64, level: f64) {
         let Some(found) = &mut self.evidence else {
             return;
         };
-        // The row may have been left alone for this, and then the other interval would promise too much.
+        // The row may have been left alone for this, and then the other interval would promise too
+        // much.
         if found.is_early_same(same_within) {
             for of in [&mut found.means, &mut found.medians] {
                 *of = of.as_known_early();
@@ -209,8 +212,8 @@ impl Ratio {
         };
     }
 
-    /// Whether more pairs may change the answer, beside so many tests in all: the sequential tests have
-    /// found neither a difference nor that there is none.
+    /// True if more pairs may change the verdict, as one of this number of tests: the sequential
+    /// tests have found neither a difference nor that there is none.
     pub(super) fn is_open(&self, same_within: f64, tests: usize) -> bool {
         let Some(found) = &self.evidence else {
             return true;
@@ -310,7 +313,7 @@ impl Certainty {
     }
 }
 
-/// What is left of a level for the look at all pairs.
+/// The part of a level that is left for the look at all pairs.
 fn late(level: f64) -> f64 {
     level * (1.0 - EARLY)
 }

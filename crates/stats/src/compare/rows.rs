@@ -1,4 +1,4 @@
-//! What each run says of each row: operations, pages, and the WEBSTONE number.
+//! Rows of each run as a comparison reads them: operations, pages, and the WEBSTONE number.
 
 use super::{ComparedTimes, Estimate, Side};
 use crate::bins::total;
@@ -8,7 +8,7 @@ use crate::{
     Batch, Completeness, Distribution, Status, Summary, TestSummary, Warning, WarningKind,
 };
 
-/// What a row of a comparison measures.
+/// The kind of a row of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     /// The times of one kind of operations.
@@ -47,7 +47,7 @@ pub(super) struct RowName {
     pub(super) method: String,
 }
 
-/// What one run says of a row.
+/// A row of a comparison in one run.
 #[derive(Debug, Clone)]
 pub(super) struct RowInRun {
     status: Status,
@@ -61,7 +61,7 @@ pub(super) struct RowInRun {
     is_unreached: bool,
     /// A warning disqualifies its times.
     is_disqualified: bool,
-    /// It failed, and the load generator may have caused all of its failures.
+    /// The row failed, and the load generator may have caused all of its failures.
     may_be_no_failure: bool,
 }
 
@@ -221,7 +221,7 @@ pub(super) fn page_row(page: &str) -> String {
     format!("page {page}")
 }
 
-/// That row of each of the runs that have it.
+/// Row of this name in each of the runs that have it.
 pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName, times: ComparedTimes) -> Vec<RowInRun> {
     let found = sides.iter().map(|side| find(side.summary, row, times));
     found.flatten().collect()
@@ -243,7 +243,7 @@ fn find(summary: &Summary, row: &RowName, times: ComparedTimes) -> Option<RowInR
     }
 }
 
-/// What is known of the files of all pages of a run, which are requested in one loop.
+/// The files of all pages of a run, which are requested in one loop.
 struct Files {
     are_disqualified: bool,
     /// Some failed, and the load generator may have caused all of their failures.
@@ -264,7 +264,7 @@ impl Files {
     }
 }
 
-/// What the runs of one server say together: the same as the pages of all these runs show
+/// The estimate from the runs of one server together: the same as the pages of all these runs show
 /// ([`pool`](crate::pool())).
 pub(super) fn estimate(rows: &[RowInRun]) -> Estimate {
     let sound = sound(rows, RowInRun::is_disqualified);

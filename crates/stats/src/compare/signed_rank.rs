@@ -1,8 +1,8 @@
 //! Where the middle of paired differences lies, by their signed ranks.
 //!
-//! A pair of runs is now and then torn apart: a neighbour takes the processor during one of both. The
-//! mean of the pairs and Student's t pay for each such pair with a wider interval. The median of
-//! the means of any two differences (Hodges and Lehmann, *Estimates of location based on rank
+//! A pair of runs is now and then torn apart: a neighbour takes the processor during one of both.
+//! The mean of the pairs and Student's t pay for each such pair with a wider interval. The median
+//! of the means of any two differences (Hodges and Lehmann, *Estimates of location based on rank
 //! tests*, Annals of Mathematical Statistics 34, 1963) and the interval that goes with Wilcoxon's
 //! test (Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, section 3.3) hardly
 //! notice, and lose 5 % where the noise is normal. They ask that differences lie symmetrically
@@ -14,7 +14,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// survive a correction for many rows: its smallest p-value is then 4.8e-5.
 pub(super) const LEAST: usize = 20;
 
-/// What the signed ranks of some differences say.
+/// Result of the signed-rank test on some differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Middle {
     /// The estimate.
@@ -47,7 +47,7 @@ pub(super) fn middle(differences: &[f64], confidence: f64) -> Middle {
     }
 }
 
-/// Mean and standard deviation of Wilcoxon's statistic of so many differences round zero.
+/// Mean and standard deviation of Wilcoxon's statistic of this number of differences round zero.
 fn by_chance(differences: usize) -> (f64, f64) {
     let count = differences as f64;
     let expected = count * (count + 1.0) / 4.0;
@@ -76,7 +76,7 @@ fn means_of_two(values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// What `scipy.stats.wilcoxon(x, correction=True, method="approx")` says of the same numbers.
+    /// Result of `scipy.stats.wilcoxon(x, correction=True, method="approx")` on the same numbers.
     #[test]
     fn the_test_is_wilcoxons() {
         let ranks: [f64; 20] = [

@@ -1,4 +1,4 @@
-//! Comparisons of which the answer is known.
+//! Comparisons whose result is known.
 
 mod budget;
 mod conditions;

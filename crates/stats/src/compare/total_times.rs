@@ -1,5 +1,5 @@
-//! Rows whose total times differ by more than their response times: a difference that ratios of response times
-//! exclude.
+//! Rows whose total times differ by more than their response times: a difference that ratios of
+//! response times exclude.
 
 use super::rows::{RowKind, RowName};
 use super::{Side, rows};
@@ -25,12 +25,12 @@ pub struct TotalTimes {
 #[derive(Debug, Clone, Copy)]
 struct RunMedians {
     total: f64,
-    /// What is in the total time and not in the response time.
+    /// The part of the total time that is not in the response time.
     outside: f64,
 }
 
-/// The rows in which the time outside the response time differs by so much, with the same sign in all pairs of
-/// runs.
+/// The rows in which the time outside the response time differs by so much, with the same sign in
+/// all pairs of runs.
 pub(super) fn differing(a: &[Side<'_>], b: &[Side<'_>]) -> Vec<TotalTimes> {
     let operations = rows::names(a).into_iter();
     let operations = operations.filter(|row| row.kind == RowKind::Operation);

@@ -30,7 +30,7 @@ fn gets(n: u64, us: impl Fn(u64) -> u64) -> RunBuilder {
         .ok("Get", n, us)
 }
 
-/// A time line as what it says of each part: number, least, greatest, sum, failed.
+/// A time line as tuples of its parts: number, least, greatest, sum, failed.
 fn parts(line: &TimeLine) -> Vec<(u64, Nanos, Nanos, u128, u64)> {
     let of_one = |operation: &DrawnOperation| match operation.took {
         Some(took) => (1, took, took, u128::from(took), 0),

@@ -12,8 +12,8 @@ use super::material::Material;
 use crate::interval::{error_of, t_quantile};
 use crate::{Distribution, Status, TestSummary, WarningKind};
 
-/// Operations below which a row says nothing of its course. A mean has an interval, which says how
-/// much few are worth.
+/// Operations below which the course of a row is not examined. A mean has an interval, which shows
+/// the uncertainty of few.
 pub const MANY: u64 = 50;
 
 /// Operations below which a mean is not looked at.
@@ -37,7 +37,7 @@ const FLOOR: [&str; 4] = [
     "DiscoveryHeld",
 ];
 
-/// What the number in the names of rows counts, `Depth1x1000`.
+/// The unit of the number in the names of rows, `Depth1x1000`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SizeUnit {
     /// Members of a collection that is listed.
@@ -48,8 +48,8 @@ pub(super) enum SizeUnit {
     Locks,
 }
 
-/// Rows with such numbers, of the suites `listing` and `locks` and of others that call theirs so. What
-/// a number counts in the name of any other row, nobody knows.
+/// Rows with such numbers, of the suites `listing` and `locks` and of others that use the same
+/// names. In the name of any other row, the meaning of a number is unknown.
 const FAMILIES: [(&str, SizeUnit); 11] = [
     ("Depth0", SizeUnit::Beside),
     ("Depth1", SizeUnit::Listed),
@@ -70,7 +70,7 @@ pub(super) fn families(counts: SizeUnit) -> impl Iterator<Item = &'static str> {
     found.map(|(name, _)| *name)
 }
 
-/// Share of the operations that makes another kind of answers.
+/// Share of the operations that makes another kind of responses.
 const KIND: f64 = 0.05;
 
 /// How many times its median the mean of a row may be before a few slow operations decide it.
@@ -83,8 +83,8 @@ pub(super) struct Case<'a> {
     which: Measurement,
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
-    /// Nanoseconds that any request takes: the mean of the quickest request about one resource, which as
-    /// the least of several is rather too small; 0 where there is none.
+    /// Nanoseconds that any request takes: the mean of the quickest request about one resource,
+    /// which as the least of several is rather too small; 0 where there is none.
     pub(super) floor: f64,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct SoundRow<'a> {
 /// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mean {
-    /// What the mean is of, as a figure is called.
+    /// The quantity behind the mean, as the name of a figure.
     what: &'static str,
     pub(super) row: String,
     pub(super) run: usize,
@@ -124,7 +124,8 @@ pub(super) struct Mean {
     runs: usize,
 }
 
-/// It was measured, nothing of it failed, no warning disqualifies it, and no response came from a cache.
+/// The row was measured, none of its operations failed, no warning disqualifies it, and no response
+/// came from a cache.
 pub(super) fn is_good(row: &TestSummary) -> bool {
     row.status == Status::Ok && row.not_of_server().is_none() && row.response.is_some()
 }
@@ -159,7 +160,7 @@ impl<'a> Case<'a> {
         row.map_or(0, |row| self.repeats(&row).count())
     }
 
-    /// Whether a few slow operations decide the mean of the row of that name.
+    /// True if a few slow operations decide the mean of the row of that name.
     pub(super) fn is_tail(&self, name: &str) -> bool {
         let times = self.row(name).and_then(|row| row.summary.response);
         times.is_some_and(|times| times.mean > TAIL * times.p50 as f64)
@@ -193,8 +194,8 @@ impl<'a> Case<'a> {
         (work(mean.mean), work(mean.high))
     }
 
-    /// What the slower request would take if it were as many times the work of the quicker one as
-    /// normal, where it is surely and noticeably slower: the floor is subtracted from both.
+    /// Expected time of the slower request if it were as many times the work of the quicker one as
+    /// normal, where it is significantly and noticeably slower: the floor is subtracted from both.
     pub(super) fn normal_if_slower(&self, slow: &Mean, quick: &Mean, times: f64) -> Option<f64> {
         let floor = self.floor.min(quick.low);
         let (work, at_most) = self.work(quick);
@@ -310,7 +311,7 @@ impl<'a> SoundRow<'a> {
         self.course.response.count() >= MANY
     }
 
-    /// It asks one resource about itself.
+    /// The request is about one resource alone.
     fn is_floor(&self) -> bool {
         let is_depth_zero = sized(self.name()).is_some_and(|(family, _)| family == "Depth0");
         is_depth_zero || self.summary.method == "OPTIONS" || FLOOR.contains(&self.name())
@@ -325,7 +326,7 @@ impl<'a> SoundRow<'a> {
         self.mean("mean", self.summary.response)
     }
 
-    /// Mean time until the whole answer was there, streamed or not; `None` where the load generator
+    /// Mean time until the response was complete, streamed or not; `None` where the load generator
     /// may have made it longer.
     pub(super) fn whole(&self) -> Option<Mean> {
         let mut warnings = self.summary.warnings.iter();
@@ -354,7 +355,7 @@ impl<'a> SoundRow<'a> {
         })
     }
 
-    /// Server and generator share a machine, as far as the URL tells.
+    /// Server and generator share a machine, as far as the URL shows.
     pub(super) fn is_of_this_machine(&self) -> bool {
         let (_, rest) = self.plan().target.split_once("://").unwrap_or_default();
         ["127.", "localhost", "[::1]"]
@@ -362,8 +363,8 @@ impl<'a> SoundRow<'a> {
             .any(|host| rest.starts_with(host))
     }
 
-    /// There are several kinds of operations in it, as far as the record tells: what differs between
-    /// them is no property of time.
+    /// The row has several kinds of operations, as far as the record shows: differences between
+    /// them are no property of time.
     pub(super) fn is_mixed(&self) -> bool {
         self.has_several_statuses() || self.asks_several()
     }

@@ -1,4 +1,4 @@
-//! The course of a measure: what a mean does not tell, added up in bounded memory.
+//! The course of a measure: more than a mean shows, added up in bounded memory.
 //!
 //! ```text
 //! operations that count --+--> response, transfer, whole   times, exact up to 65,536
@@ -25,14 +25,14 @@ const PARTS: usize = 1 << 10;
 /// the run are seen in them, and one row takes 64 KiB.
 const PEAKS: usize = 1 << 12;
 
-/// What one measure did in the course of the run. Times are nanoseconds.
+/// Course of one measure during the run. Times are nanoseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Course {
     /// *First* minus *sent*.
     pub(crate) response: Times,
     /// *Done* minus *first*.
     pub(crate) transfer: Times,
-    /// *Done* minus *sent*: until the whole answer was there, streamed or not.
+    /// *Done* minus *sent*: until the response was complete, streamed or not.
     pub(crate) whole: Times,
     pub(crate) parts: Bins<CoursePart>,
     /// Of operations that opened no connection: what that costs is no slowness of the operation.
@@ -42,8 +42,8 @@ pub(crate) struct Course {
     pub(crate) opened: u64,
     /// Connecting, TLS included, of all of these.
     pub(crate) connecting: u128,
-    /// Operations that were asked twice on one connection: a 401 came before the answer. In a
-    /// pipeline they are also those behind a request that was.
+    /// Operations whose request was sent twice on one connection: a 401 came before the response.
+    /// In a pipeline they are also those behind such a request.
     pub(crate) challenged: u64,
     /// How often each status came as expected.
     pub(crate) statuses: BTreeMap<u16, u64>,
@@ -82,7 +82,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Nothing yet; the run whose course is looked at has a window of so many seconds.
+    /// An empty course; the run whose course is examined has a window of `seconds`.
     pub(crate) fn of_seconds(seconds: Option<f64>) -> Course {
         Course {
             seconds,
@@ -90,8 +90,8 @@ impl Course {
         }
     }
 
-    /// What is added from now on is of another run, which began at `begin` on the time line of all runs.
-    /// What goes on in the course of a run is that of the longest.
+    /// Starts another run, which began at `begin` on the time line of all runs: operations added
+    /// from now on are of it. Events in the course of a run are those of the longest.
     pub(crate) fn begin_run(&mut self, begin: Nanos, is_longest: bool) {
         (self.begin, self.is_longest) = (begin, is_longest);
         self.runs.push(Batch::default());
@@ -135,7 +135,8 @@ impl Course {
         }
     }
 
-    /// The whole times. With several runs the interval of their mean comes from how much these differ.
+    /// The whole times. With several runs the interval of their mean comes from how much these
+    /// differ.
     pub(crate) fn describe_whole(&self) -> Option<Distribution> {
         let times = self.whole.describe()?;
         let runs = self.runs.iter().filter(|run| run.n > 0);

@@ -1,11 +1,11 @@
-//! Whether a time grows over the run.
+//! Trend test: does a time grow over the run?
 //!
-//! The test of Mann (1945) and Kendall (1975) for a trend: of all pairs of parts, how many more have
-//! risen than fallen. It asks for no distribution and is not impressed by a few slow parts. Neighbours
-//! that are alike make trends by chance, so its variance is that of as many independent parts as
-//! the correlation of neighbours leaves, after the trend has been taken out (Yue and Wang, *The
-//! Mann-Kendall test modified by effective sample size*, Water Resources Management 18, 2004). How
-//! much it grows is the median of all slopes (Theil 1950, Sen 1968).
+//! The test of Mann (1945) and Kendall (1975) for a trend: of all pairs of parts, how many more
+//! have risen than fallen. It asks for no distribution and is not impressed by a few slow parts.
+//! Neighbours that are alike make trends by chance, so its variance is that of as many independent
+//! parts as the correlation of neighbours leaves, after the trend has been taken out (Yue and Wang,
+//! *The Mann-Kendall test modified by effective sample size*, Water Resources Management 18, 2004).
+//! How much it grows is the median of all slopes (Theil 1950, Sen 1968).
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -14,12 +14,12 @@ use crate::interval::mean;
 /// Parts that the operations are put together into.
 pub(crate) const PARTS: usize = 24;
 
-/// Parts below which nothing is said.
+/// Parts below which there is no result.
 const LEAST_PARTS: usize = 10;
 
 /// How much the last part is above the first, as a share of the first, by the trend through all of
-/// them; `None` where such a trend is at least as probable as `sure` without any growth. Parts are means of
-/// logarithms in the order of time.
+/// them; `None` where such a trend is at least as probable as `sure` without any growth. Parts are
+/// means of logarithms in the order of time.
 pub(crate) fn growth(parts: &[f64], sure: f64) -> Option<f64> {
     if parts.len() < LEAST_PARTS {
         return None;

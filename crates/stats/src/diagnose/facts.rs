@@ -1,4 +1,4 @@
-//! What the events of a run tell of a server, beside what its samples tell.
+//! Facts about a server from the events of a run, beside those from its samples.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ pub(crate) struct ServerFacts {
     pub(crate) closed: Vec<ClosedAfter>,
     /// Why tests are not supported: the step that is not, where it is measured, and the cause.
     pub(crate) unsupported: BTreeMap<TestId, (Option<MeasureId>, Cause)>,
-    /// Why operations failed, `None` where that is not known as data. Of each measure only the first
-    /// few are described.
+    /// Why operations failed, `None` where that is not known as data. Of each measure only the
+    /// first few are described.
     pub(crate) failures: BTreeMap<MeasureId, Vec<Option<Cause>>>,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct ClosedAfter {
 }
 
 impl ServerFacts {
-    /// Adds what an event tells. `test` and `measure` give the places of what it is about, in the plan
-    /// that is diagnosed, if any.
+    /// Adds the facts of an event. `test` and `measure` map its test and measure to those of the
+    /// plan that is diagnosed, if any.
     pub(crate) fn add(
         &mut self,
         event: &EventKind,

@@ -1,4 +1,4 @@
-//! What a finding rests on, as data: named quantities with their units and intervals. The sentences
+//! Figures of a finding, as data: named quantities with their units and intervals. The sentences
 //! around them are written where they are shown.
 
 use crate::StatusReason;
@@ -23,7 +23,7 @@ pub enum Quantity {
     Time(f64),
     /// A share of 1.
     Share(f64),
-    /// So many times as much.
+    /// A factor.
     Ratio(f64),
     /// Operations, members, locks, users.
     Count(u64),
@@ -31,9 +31,9 @@ pub enum Quantity {
     Rate(f64),
     /// Bytes.
     Bytes(f64),
-    /// A name or what a server answered.
+    /// A name, or text of a response.
     Text(String),
-    /// What failed.
+    /// The reason of a failure.
     Reason(StatusReason),
     /// Where in a response.
     Part(ResponsePart),
@@ -95,7 +95,7 @@ pub(super) fn text(name: &'static str, text: impl Into<String>) -> NamedQuantity
     figure(name, Quantity::Text(text.into()))
 }
 
-/// What failed, where that is known.
+/// The reason of a failure, where that is known.
 pub(super) fn reason(name: &'static str, reason: Option<&StatusReason>) -> NamedQuantity {
     let reason = reason.cloned().map(Quantity::Reason);
     figure(name, reason.unwrap_or(Quantity::Text(String::new())))

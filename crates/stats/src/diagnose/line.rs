@@ -1,10 +1,10 @@
 //! A line through times of several sizes: what a request costs, and what each member of it.
 //!
-//! Weighted least squares, each time by its standard error, which is [`LEAST_ERROR`] at the least. That
-//! is an assumption, and the points themselves say how good it is. Both are put together as Smyth
-//! does (*Linear models and empirical Bayes methods*, Statistical Applications in Genetics and
-//! Molecular Biology 3(1), 2004, "moderated t"): the assumption counts as much as [`ASSUMED`]
-//! observations of the misfit,
+//! Weighted least squares, each time by its standard error, which is [`LEAST_ERROR`] at the
+//! least. That is an assumption, and the points themselves say how good it is. Both are put
+//! together as Smyth does (*Linear models and empirical Bayes methods*, Statistical Applications
+//! in Genetics and Molecular Biology 3(1), 2004, "moderated t"): the assumption counts as much as
+//! [`ASSUMED`] observations of the misfit,
 //!
 //! ```text
 //!     wider = (ASSUMED + sum of squared misfits, in standard errors) / (ASSUMED + points - 2)
@@ -16,7 +16,7 @@
 
 use crate::interval::t_quantile;
 
-/// What one size takes.
+/// Mean time of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinePoint {
     /// Members.
@@ -36,12 +36,13 @@ pub(crate) struct FittedLine {
     pub(crate) slope: (f64, f64),
 }
 
-/// The share of a time below which no standard error is believed: runs differ by that much, and a
-/// run knows nothing of it.
+/// The smallest standard error that is assumed, as a share of a time: runs differ by that much,
+/// which a single run does not show.
 const LEAST_ERROR: f64 = 0.03;
 
-/// Observations that [`LEAST_ERROR`] is worth. With fewer, two sizes too many make the interval several times
-/// as wide by chance; with more, points that lie far from a line do not widen it enough.
+/// Observations that [`LEAST_ERROR`] is worth. With fewer, two sizes too many make the interval
+/// several times as wide by chance; with more, points that lie far from a line do not widen it
+/// enough.
 const ASSUMED: f64 = 4.0;
 
 /// The line through at least three points of different sizes.

@@ -1,4 +1,4 @@
-//! What a run gives to the rules: its plan, its summary, and the course of each measure.
+//! Input of the rules from a run: its plan, its summary, and the course of each measure.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,20 @@ use crate::{PoolRun, Summary, pool};
 /// A recorded run, made ready to be diagnosed.
 #[derive(Debug, Clone)]
 pub struct Material {
-    /// What was run.
+    /// The plan of the run.
     pub plan: PlanRecord,
-    /// What the server said of itself.
+    /// The server as its responses described it.
     pub server: Option<Server>,
-    /// What came of it.
+    /// The results of the run.
     pub summary: Summary,
     /// One for each measure of the plan.
     pub(crate) courses: Vec<Course>,
-    /// What the first requests took, in the warm-up.
+    /// Times of the first requests, in the warm-up.
     pub(crate) first_answers: BTreeMap<MeasureId, Nanos>,
-    /// Numbers of the requests for which connections were opened, the first ones of the (first) run.
+    /// Numbers of the requests for which connections were opened, the first ones of the (first)
+    /// run.
     pub(crate) opened: Vec<u64>,
-    /// What the events tell of the server.
+    /// Facts about the server from the events.
     pub(crate) facts: ServerFacts,
 }
 

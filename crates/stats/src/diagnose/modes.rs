@@ -1,18 +1,20 @@
-//! Whether times have two modes: two kinds of answers under one name.
+//! Test for two modes: do times have two kinds of responses under one name?
 //!
 //! A mode is where values are dense, and two of them need a valley in between (Good and Gaskins,
 //! *Density estimation and bump-hunting*, JASA 75, 1980; the test of a single mode by the valley
 //! beside it: Minnotte, *Nonparametric testing of the existence of modes*, Annals of Statistics
 //! 25(4), 1997). On the axis of logarithms, windows of equal width are counted: were the density
-//! without a valley, the window there would hold no fewer than the sparser of the densest windows on
-//! both sides. How improbable it is that it holds so few is a binomial tail.
+//! without a valley, the window there would hold no fewer than the sparser of the densest windows
+//! on both sides. How improbable it is that it holds so few is a binomial tail.
 //!
-//! A long tail only gets thinner and has no second mode, whatever its weight; that is what is wanted.
+//! A long tail only gets thinner and has no second mode, whatever its weight; that is what is
+//! wanted.
 
 /// Step of the axis in natural logarithms: 8 %.
 const STEP: f64 = 0.075;
 
-/// Steps of the windows: factors of 1.35 and 1.8, for modes that lie close and for such that scatter.
+/// Steps of the windows: factors of 1.35 and 1.8, for modes that lie close and for such that
+/// scatter.
 const WINDOWS: [usize; 2] = [4, 8];
 
 /// Share of all values that a mode has at least.
@@ -36,8 +38,8 @@ pub(crate) struct Mode {
     pub(crate) median: f64,
 }
 
-/// The two modes of values that ascend, each with how often it occurs; `None` where there is no
-/// telling two apart.
+/// The two modes of values that ascend, each with how often it occurs; `None` where two cannot be
+/// separated.
 pub(crate) fn modes(values: &[(u64, u64)]) -> Option<(Mode, Mode)> {
     let total: u64 = values.iter().map(|(_, count)| count).sum();
     let least = LEAST.max((total as f64 * LEAST_SHARE).ceil() as u64);
@@ -56,7 +58,7 @@ pub(crate) fn modes(values: &[(u64, u64)]) -> Option<(Mode, Mode)> {
     Some((mode(0, below), mode(below, total)))
 }
 
-/// A place that is surely sparser than what is on both sides of it.
+/// A position that is significantly sparser than its neighbours on both sides.
 struct Valley {
     /// Step in its middle.
     middle: usize,
@@ -84,7 +86,7 @@ impl Grid {
         Some(Grid { counts })
     }
 
-    /// Valleys between windows of so many steps that are surely denser.
+    /// Valleys between windows of `steps` that are significantly denser.
     fn valleys(&self, steps: usize) -> Vec<Valley> {
         let sum = |place: usize| -> u64 {
             let end = (place + steps).min(self.counts.len());

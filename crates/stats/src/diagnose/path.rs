@@ -1,9 +1,9 @@
-//! Whether slow operations are those of one row, or of everything at that time.
+//! Attribution of slow operations: to one row, or to everything at that time.
 //!
-//! A wireless link, a busy switch or another program on the machine delay whatever is under way: requests
-//! of all rows alike, and often several in a row. What a server does in one kind of request is not seen in
-//! the others. So the quickest other rows are held against the row in question: whatever delays all
-//! requests shows most plainly in them.
+//! A wireless link, a busy switch or another program on the machine delay whatever is under way:
+//! requests of all rows alike, and often several in a row. What a server does in one kind of
+//! request is not seen in the others. So the quickest other rows are held against the row in
+//! question: whatever delays all requests shows most plainly in them.
 
 use super::case::{Case, SoundRow};
 use super::course::CoursePart;
@@ -25,8 +25,8 @@ const OF_A_PART: u64 = 4;
 /// part are of one kind.
 const ALIKE: f64 = 0.35;
 
-/// Other rows, the quickest ones, have operations as well that take so many nanoseconds longer than their median,
-/// and about as many of them.
+/// True if other rows, the quickest ones, have operations as well that take `longer` nanoseconds
+/// more than their median, and about as many of them.
 pub(super) fn is_of_others(case: &Case<'_>, row: &SoundRow<'_>, longer: f64, share: f64) -> bool {
     let mut others: Vec<(u64, SoundRow<'_>)> = case
         .courses()
@@ -48,12 +48,12 @@ pub(super) fn is_of_others(case: &Case<'_>, row: &SoundRow<'_>, longer: f64, sha
     all > 0 && slow as f64 >= LESS * share * all as f64
 }
 
-/// Slow operations come among quick ones, and not all at one time: a row that was quick until something
-/// happened and slow from then on has no two kinds of answers.
+/// Slow operations come among quick ones, and not all at one time: a row that was quick until some
+/// event and slow from then on does not have two kinds of responses.
 ///
-/// It is the intraclass correlation of parts of the run (Donner, *A review of inference procedures for the
-/// intraclass correlation coefficient*, International Statistical Review 54, 1986), by the share of slow ones
-/// in each, which follows from its mean logarithm.
+/// Uses the intraclass correlation of parts of the run (Donner, *A review of inference procedures
+/// for the intraclass correlation coefficient*, International Statistical Review 54, 1986), by the
+/// share of slow ones in each, which follows from its mean logarithm.
 pub(super) fn is_spread(row: &SoundRow<'_>, quick: &Mode, slow: &Mode) -> bool {
     let recorded = row.course.parts.recorded();
     let count: u64 = recorded.map(|(_, part)| part.count()).sum();

@@ -1,14 +1,14 @@
-//! Whether slow operations come at regular times.
+//! Test for a period: do slow operations come at regular times?
 //!
-//! What comes by chance, at a constant rate, is apart by times that are exponentially distributed: of
-//! these, 17 % are within a quarter of their median. Of something that a clock or a counter causes
+//! Random events, at a constant rate, are apart by times that are exponentially distributed: of
+//! these, 17 % are within a quarter of their median. Of events that a clock or a counter causes
 //! nearly all are. How probable so many are by chance is a binomial tail. Slow operations are apart
 //! from the end of one to the beginning of the next: they last, and in a closed loop none begins
 //! meanwhile, so that their beginnings keep a distance without any clock.
 
 use crate::interval::median;
 
-/// Times between them below which nothing is said.
+/// Times between them below which there is no result.
 const LEAST: usize = 8;
 
 /// How far from the median a regular one may be.
@@ -60,7 +60,7 @@ pub(crate) fn period(spells: &[(f64, f64)]) -> Option<Period> {
     })
 }
 
-/// Chance that so many of them, or more, are near the median.
+/// Chance that `regular` of them, or more, are near the median.
 fn at_least(regular: u64, of: u64) -> f64 {
     use statrs::distribution::{Binomial, DiscreteCDF};
     match (regular.checked_sub(1), Binomial::new(BY_CHANCE, of)) {

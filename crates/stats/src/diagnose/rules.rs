@@ -1,5 +1,5 @@
-//! The rules: what each looks at, from when on it is a finding and why from there. Their words are in
-//! `report::diagnose`.
+//! The rules: what each looks at, from when on it is a finding and why from there. Their words are
+//! in `report::diagnose`.
 
 mod collections;
 mod connections;
@@ -20,7 +20,8 @@ use super::figure::{Evidence, NamedQuantity};
 pub struct DiagnosisRule {
     /// Its name.
     pub name: &'static str,
-    /// From when on it is a finding. What the number counts, and why it is this number, stands above it.
+    /// From when on it is a finding. What the number counts, and why it is this number, stands
+    /// above it.
     pub at_least: f64,
     /// Names of the figures that a finding has, as far as they are known.
     pub figures: &'static [&'static str],
@@ -34,29 +35,32 @@ type Look = fn(&Case<'_>, f64) -> Option<Detection>;
 enum Detector {
     /// No further measurement may contradict it.
     Once(Look),
-    /// It rests on so few operations that their intervals cannot show that they have a cause in common:
-    /// each further measurement has to be as sure as the first, and without one it is seen once.
+    /// The rule rests on so few operations that their intervals cannot show that they have a cause
+    /// in common: each further measurement has to be as significant as the first, and without one
+    /// it is seen once.
     EachTime(Look),
 }
 
-/// What a rule found.
+/// Result of a rule.
 #[derive(Debug, Default)]
 struct Detection {
     figures: Vec<NamedQuantity>,
     evidence: Vec<Evidence>,
     tests: Vec<String>,
     run: usize,
-    /// It rests on means of these rows.
+    /// The result rests on means of these rows.
     is_of_means: bool,
     /// Nanoseconds that would not have been spent.
     saved: f64,
-    /// It may come and go with time or rests on few operations, and there is no second run that shows it.
+    /// The result may come and go with time or rests on few operations, and there is no second run
+    /// that shows it.
     is_seen_once: bool,
 }
 
 impl DiagnosisRule {
-    /// What the rule finds in the first measurement of each row. What a further one contradicts is no
-    /// finding, and what rests on a few slow operations is none without a further one.
+    /// Applies the rule to the first measurement of each row. A result that a further one
+    /// contradicts is no finding, and neither is one that rests on a few slow operations without a
+    /// further one.
     pub(super) fn look(&self, case: &Case<'_>) -> Option<Finding> {
         let found = self.detect(case)?;
         let is_each_time = matches!(self.find, Detector::EachTime(_));
@@ -96,7 +100,7 @@ impl DiagnosisRule {
         look(case, self.at_least)
     }
 
-    /// Whether these measurements show it of one of the same rows.
+    /// True if these measurements show the result of one of the same rows.
     fn is_seen_again(&self, again: &Case<'_>, found: &Detection) -> bool {
         let again = self.detect(again);
         again.is_some_and(|again| again.tests.iter().any(|test| found.tests.contains(test)))

@@ -1,21 +1,22 @@
 //! The interval of a mean of values that may be skewed, rare and correlated.
 //!
-//! The values are cut, in the order of time, into at most [`MOST`] batches of at least [`LONG`] times the
-//! length of their [dependence](super::dependence). Fewer than [`LEAST`] such batches give no interval.
-//! The lower end is that of Student's t with the batch means, because the mean of skewed values is large
-//! where its measured error is, too. For the same reason the upper end of that interval is too low: a
-//! run in which slow operations are missing by chance has both a small mean and a small error. So
+//! The values are cut, in the order of time, into at most [`MOST`] batches of at least [`LONG`]
+//! times the length of their [dependence](super::dependence). Fewer than [`LEAST`] such batches
+//! give no interval. The lower end is that of Student's t with the batch means, because the mean of
+//! skewed values is large where its measured error is, too. For the same reason the upper end of
+//! that interval is too low: a run in which slow operations are missing by chance has both a small
+//! mean and a small error. So
 //!
-//! - one more batch is added, as slow as the slowest (a count of `c` has the upper limit of `c + 1` events:
-//!   Garwood, *Fiducial limits for the Poisson distribution*, Biometrika 28, 1936);
-//! - the end moves by `(2 t^2 + 1) / 6 * g * s / k`, with the skewness `g`, standard deviation `s` and
-//!   number `k` of the batch means (Johnson, *Modified t tests and confidence intervals for asymmetrical
-//!   populations*, Journal of the American Statistical Association 73, 1978; with the term of the quantile:
-//!   Hall, *On the removal of skewness by transformation*, Journal of the Royal Statistical Society B 54,
-//!   1992);
-//! - it is at least the mean plus `ln(1 / a) / n` of a time of which none came by chance: a kind of operation
-//!   that is a greater share of all is missing from `n` operations with a probability of less than `a` (the
-//!   rule of three is this with 5 %).
+//! - one more batch is added, as slow as the slowest (a count of `c` has the upper limit of `c + 1`
+//!   events: Garwood, *Fiducial limits for the Poisson distribution*, Biometrika 28, 1936);
+//! - the end moves by `(2 t^2 + 1) / 6 * g * s / k`, with the skewness `g`, standard deviation `s`
+//!   and number `k` of the batch means (Johnson, *Modified t tests and confidence intervals for
+//!   asymmetrical populations*, Journal of the American Statistical Association 73, 1978; with the
+//!   term of the quantile: Hall, *On the removal of skewness by transformation*, Journal of the
+//!   Royal Statistical Society B 54, 1992);
+//! - it is at least the mean plus `ln(1 / a) / n` of a time of which none came by chance: a kind of
+//!   operation that is a greater share of all is missing from `n` operations with a probability of
+//!   less than `a` (the rule of three is this with 5 %).
 
 use super::dependence::dependence;
 use crate::interval::{t_at, variance};
@@ -27,9 +28,9 @@ const LEAST: usize = 8;
 /// Independent values in a batch, at least.
 const LONG: f64 = 3.0;
 
-/// Fewest batches of the bins of a large set. Each bin has many values, so the correlation of bins is that of
-/// a slow variation, which a long run always shows. Few long batches allow for it, as the few slow waves
-/// of [`throughput`](crate::throughput) do.
+/// Fewest batches of the bins of a large set. Each bin has many values, so the correlation of bins
+/// is that of a slow variation, which a long run always shows. Few long batches allow for it, as
+/// the few slow waves of [`throughput`](crate::throughput) do.
 const LEAST_OF_BINS: usize = 4;
 
 /// Sum and number of values of a piece of the run.
@@ -40,7 +41,8 @@ pub(crate) type Ends = (f64, f64);
 
 /// An interval of the mean that lies too high with the probability `a`, and too low with the same.
 ///
-/// Cells stand in the order of time. `unseen` is the value of a kind of operation of which none came.
+/// Cells stand in the order of time. `unseen` is the value of a kind of operation of which none
+/// came.
 ///
 /// # Errors
 /// The share of the batches needed that there are, below 1; never of bins.
@@ -65,8 +67,8 @@ pub(super) fn interval_of_mean(cells: &[SummedCell], unseen: f64, a: f64) -> Res
     Ok((mean + low, mean + high.max(missing * unseen)))
 }
 
-/// How far the means of about `parts` batches lie from the mean of all `n` values, each as if the batch
-/// were as large as the average one.
+/// How far the means of about `parts` batches lie from the mean of all `n` values, each as if the
+/// batch were as large as the average one.
 fn batch_deviations(cells: &[SummedCell], deviations: &[f64], n: f64, parts: usize) -> Vec<f64> {
     let parts = parts as f64;
     let mut batches: Vec<f64> = Vec::new();

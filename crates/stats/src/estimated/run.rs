@@ -55,7 +55,8 @@ impl<'a> RunEstimates<'a> {
         self.rows().position(|row| row == name)
     }
 
-    /// Operations of the row at that place that count, however they ended, and seconds of its window.
+    /// Operations of the row at that place that count, however they ended, and seconds of its
+    /// window.
     pub fn extent(&self, row: usize) -> (u64, f64) {
         let row = self.row(row);
         row.map_or((0, 0.0), |(row, measured)| {
@@ -63,8 +64,8 @@ impl<'a> RunEstimates<'a> {
         })
     }
 
-    /// An estimate of the row at that place, with an interval that misses the truth with the probability
-    /// `miss`, half of it on each side: [`MISS`](super::MISS), or that of a
+    /// An estimate of the row at that place, with an interval that misses the truth with the
+    /// probability `miss`, half of it on each side: [`MISS`](super::MISS), or that of a
     /// [look](super::miss_at_look).
     ///
     /// # Errors
@@ -79,14 +80,15 @@ impl<'a> RunEstimates<'a> {
         estimated.estimate(statistic, measured, miss)
     }
 
-    /// An estimate without its interval, which there may be none of; `None` where there is nothing to estimate.
+    /// An estimate without its interval, which there may be none of; `None` where there is nothing
+    /// to estimate.
     pub fn value(&self, row: usize, statistic: EstimatedStatistic) -> Option<f64> {
         let (estimated, measured) = self.row(row)?;
         estimated.value(statistic, measured)
     }
 
-    /// A fact about the row at that place; `None` for a time where there is none, and for a row that is
-    /// not in the plan.
+    /// A fact about the row at that place; `None` for a time where there is none, and for a row
+    /// that is not in the plan.
     pub fn fact(&self, row: usize, fact: FactOfRow) -> Option<u64> {
         self.row(row)?.0.fact(fact)
     }

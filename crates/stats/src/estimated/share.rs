@@ -1,13 +1,13 @@
 //! The interval of a share of operations, and of a percentile.
 //!
-//! Both are exact for independent operations, from the binomial distribution (Clopper and Pearson, *The use
-//! of confidence or fiducial limits illustrated in the case of the binomial*, Biometrika 26, 1934; order
-//! statistics: David and Nagaraja, *Order Statistics*, section 7.1). Operations that depend on each other
-//! count as fewer: the variance of the share over that of independent operations is the design effect,
-//! by which the number is divided (Kish, *Survey Sampling*, 1965; Korn and Graubard, *Confidence intervals
-//! for proportions with small expected number of positive counts*, Survey Methodology 24, 1998, who also
-//! divide it by the squared ratio of the quantiles of Student's t and the normal distribution, because the
-//! design effect is itself an estimate).
+//! Both are exact for independent operations, from the binomial distribution (Clopper and Pearson,
+//! *The use of confidence or fiducial limits illustrated in the case of the binomial*, Biometrika
+//! 26, 1934; order statistics: David and Nagaraja, *Order Statistics*, section 7.1). Operations
+//! that depend on each other count as fewer: the variance of the share over that of independent
+//! operations is the design effect, by which the number is divided (Kish, *Survey Sampling*, 1965;
+//! Korn and Graubard, *Confidence intervals for proportions with small expected number of positive
+//! counts*, Survey Methodology 24, 1998, who also divide it by the squared ratio of the quantiles
+//! of Student's t and the normal distribution, because the design effect is itself an estimate).
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::beta_reg;
@@ -74,7 +74,8 @@ pub(super) fn places_of_percentile(q: f64, n: f64, a: f64) -> (Option<f64>, Opti
     (low, high)
 }
 
-/// The last place on the way from `from` to `to` for which it is so, as it is for all of those before.
+/// The last place on the way from `from` to `to` for which it is so, as it is for all of those
+/// before.
 fn border(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> f64 {
     let (mut so, mut not) = (from, to);
     for _ in 0..HALVINGS {

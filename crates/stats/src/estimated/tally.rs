@@ -18,9 +18,9 @@ const BINS: usize = 512;
 /// Completions below which there is no verdict about a rate.
 const COMPLETIONS_NEEDED: u64 = 100;
 
-/// By how much the interval of a rate is wider than Student's t makes it. Without that it misses up to
-/// 0.25 % on a side where sizes are skewed, or where the capacity wanders; the tail of t with three
-/// degrees of freedom falls with the third power.
+/// By how much the interval of a rate is wider than Student's t makes it. Without that it misses up
+/// to 0.25 % on a side where sizes are skewed, or where the capacity wanders; the tail of t with
+/// three degrees of freedom falls with the third power.
 const WIDER: f64 = 4.0 / 3.0;
 
 /// What a row keeps for verdicts alone.
@@ -129,7 +129,8 @@ pub(crate) struct MeasuredTime {
 }
 
 impl EstimatedRow<'_> {
-    /// An estimate whose interval misses the truth with the probability `miss`, half of it on each side.
+    /// An estimate whose interval misses the truth with the probability `miss`, half of it on each
+    /// side.
     pub(crate) fn estimate(
         &self,
         statistic: EstimatedStatistic,

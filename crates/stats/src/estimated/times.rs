@@ -21,8 +21,8 @@ const SLOWER_THAN_SLOWEST: f64 = 2.0;
 /// be told from what is a state of the whole run.
 const INDEPENDENT: f64 = 10.0;
 
-/// With so great a share of all squared deviations from the mean, one time decides about the standard
-/// deviation, and there is no upper end.
+/// With so great a share of all squared deviations from the mean, one time decides about the
+/// standard deviation, and there is no upper end.
 const DOMINATES: f64 = 0.2;
 
 /// Half a bucket of the histogram of a large set, as a share of the value.
@@ -48,7 +48,8 @@ pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let variance = squares / (n - 1) as f64;
     let (low, high) =
         interval_of_mean(&cells, unseen(times)?.powi(2), a).map_err(|part| too_few(n, part))?;
-    // Deviations are from the mean of the run. They exceed those from the true mean by its squared error.
+    // Deviations are from the mean of the run. They exceed those from the true mean by its squared
+    // error.
     let sums = cells_of(times);
     let (least_mean, _) = interval_of_mean(&sums, 0.0, a).map_err(|part| too_few(n, part))?;
     let low = low - (mean - least_mean).powi(2);

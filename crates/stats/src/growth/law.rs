@@ -1,11 +1,12 @@
-//! A constant plus power laws: `base + per_unit * x^exponent + ...`, by least squares of logarithms.
+//! A constant plus power laws: `base + per_unit * x^exponent + ...`, by least squares of
+//! logarithms.
 //!
 //! For given exponents the other coefficients, none of them negative, follow by Gauss-Newton steps
 //! that are linear least squares. The exponents are found by a search over each in turn (variable
-//! projection: Golub and Pereyra, SIAM Journal on Numerical Analysis 10(2), 1973); the interval of an
-//! exponent is where the sum of squares, with everything else fitted anew, is not worse than chance
-//! allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section 6.1). Those
-//! of the other coefficients come from the curvature.
+//! projection: Golub and Pereyra, SIAM Journal on Numerical Analysis 10(2), 1973); the interval of
+//! an exponent is where the sum of squares, with everything else fitted anew, is not worse than
+//! chance allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section
+//! 6.1). Those of the other coefficients come from the curvature.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -102,8 +103,8 @@ const DISTINCT: f64 = 1e-9;
 /// The exponent of what falls, where its own cannot be told: shared by so many.
 const SHARED: f64 = -1.0;
 
-/// The law of these parameters, each with what it does; `None` where there are none, too few points,
-/// or something falls from its value at zero, which no power does.
+/// The law of these parameters, each with what it does; `None` where there are none, too few
+/// points, or something falls from its value at zero, which no power does.
 pub(super) fn fit(
     cells: &CellMeans,
     values: &[Vec<f64>],

@@ -1,7 +1,7 @@
 //! What is said of growth where the law is known. Seeded: the figures are the same on every machine.
 //!
-//! Share of intervals that contain the truth (nominal 95 %), of 1000 sweeps over four widths and two
-//! depths, five repeats, 3 % noise and a machine that drifts by 10 %:
+//! Share of intervals that contain the truth (nominal 95 %), of 1000 sweeps over four widths and
+//! two depths, five repeats, 3 % noise and a machine that drifts by 10 %:
 //!
 //! ```text
 //! ratio of an effect                     95.2

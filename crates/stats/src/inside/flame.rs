@@ -24,7 +24,8 @@ const ENOUGH_PARTS: usize = 4;
 pub struct StackProfile {
     /// The samples.
     pub row: FlameRow,
-    /// Functions that were executed in samples, not their callers: the one with the most samples first.
+    /// Functions that were executed in samples, not their callers: the one with the most samples
+    /// first.
     pub functions: Vec<FunctionShare>,
 }
 
@@ -188,8 +189,8 @@ mod tests {
         assert!(low > 0.95 && high == 1.0, "{low} {high}");
     }
 
-    /// Samples of operations, in each of which a function has a share of its own: `spread` apart from the mean `p`. An
-    /// operation has `run` samples.
+    /// Samples of operations, in each of which a function has a share of its own: `spread` apart
+    /// from the mean `p`. An operation has `run` samples.
     fn simulated(p: f64, spread: f64, run: usize, samples: usize, rng: &mut ChaCha8Rng) -> bool {
         let (mut own, mut all) = ([0_u64; FlameRow::PARTS], [0_u64; FlameRow::PARTS]);
         let mut share = p;

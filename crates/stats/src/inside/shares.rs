@@ -6,8 +6,9 @@ use super::storage::is_flush;
 use super::{InsideFigure, InsideRow, slowed, tells_shares};
 use crate::TestSummary;
 
-/// Parts of the time of an operation, from 0 to 1. Those of calls are parts of the time of traced operations, of calls that
-/// began and ended within one of them; what several threads did at the same time is in them several times.
+/// Parts of the time of an operation, from 0 to 1. Those of calls are parts of the time of traced
+/// operations, of calls that began and ended within one of them; what several threads did at the
+/// same time is in them several times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TracedShares {
     /// Waiting until files are on the disk: fsync and its like.
@@ -19,8 +20,8 @@ pub struct TracedShares {
     /// Calls on connections with others than the client, such as a database. Who waits for several connections at once
     /// (epoll and its like) does not wait in one of these.
     pub others: f64,
-    /// Waiting for a processor (the run queue), of all threads together, counted while nothing was traced; `None` where it
-    /// was not counted.
+    /// Waiting for a processor (the run queue), of all threads together, counted while nothing was
+    /// traced; `None` where it was not counted.
     pub queued: Option<f64>,
 }
 

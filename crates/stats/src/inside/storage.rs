@@ -68,7 +68,8 @@ impl CallsInRun {
         })
     }
 
-    /// Per operation, of those that are chosen. Summed up before they are divided, so that equal numbers are equal.
+    /// Per operation, of those that are chosen. Summed up before they are divided, so that equal
+    /// numbers are equal.
     pub(crate) fn number(&self, is_chosen: impl Fn(&CallKey) -> bool) -> f64 {
         let chosen = self.counts.iter().filter(|(key, _)| is_chosen(key));
         chosen.map(|(_, count)| count).sum::<u64>() as f64 / self.operations as f64

@@ -1,5 +1,6 @@
-//! Pages as rows that constraints name: an operation is a visit, and its time is that from the beginning of its first
-//! request to the last byte of its last file. A visit that the end of the run breaks off is none.
+//! Pages as rows that constraints name: an operation is a visit, and its time is that from the
+//! beginning of its first request to the last byte of its last file. A visit that the end of the
+//! run breaks off is none.
 
 use record::{Nanos, Outcome};
 

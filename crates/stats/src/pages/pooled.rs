@@ -4,8 +4,8 @@ use super::{MINUTE, PageSummary, PageTally, PagesSummary, ServerSummary, VisitTa
 use crate::interval::ratio_interval;
 use crate::times::Times;
 
-/// The pages of these runs of the same plan, at least one: visits of all of them, a rate over the sum of
-/// their windows, and intervals from how much runs differ. No visit is open any more.
+/// The pages of these runs of the same plan, at least one: visits of all of them, a rate over the
+/// sum of their windows, and intervals from how much runs differ. No visit is open any more.
 pub(crate) fn pooled(runs: &[(PageTally, PagesSummary)]) -> PagesSummary {
     let (tally, first) = &runs[0];
     if runs.len() == 1 {

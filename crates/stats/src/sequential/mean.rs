@@ -47,8 +47,8 @@ impl Sequence {
         self.mean
     }
 
-    /// An upper bound, at any time, of how improbable the observations are where the true mean is 0:
-    /// below `alpha` at some time with a probability of at most `alpha`.
+    /// An upper bound, at any time, of how improbable the observations are where the true mean is
+    /// 0: below `alpha` at some time with a probability of at most `alpha`.
     pub(crate) fn p(&self) -> f64 {
         if self.n < 2.0 || self.mean == 0.0 {
             return 1.0;

@@ -1,7 +1,9 @@
-//! How costs inside of a server grow with what was varied: processor time as response times do, numbers of system calls exactly.
+//! How costs inside of a server grow with what was varied: processor time as response times do,
+//! numbers of system calls exactly.
 //!
-//! A number of calls that is the same in each repeat has no noise, and no interval: `base + per_unit * x` is true at each point
-//! or it is not. It is solved by linear least squares, and holds where it misses no point.
+//! A number of calls that is the same in each repeat has no noise, and no interval: `base +
+//! per_unit * x` is true at each point or it is not. It is solved by linear least squares, and
+//! holds where it misses no point.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +35,8 @@ pub struct SweptInside {
 pub struct CallLaw {
     /// The kind.
     pub call: StorageCall,
-    /// Its number at each point, the mean of all repeats; points by which of the values of each parameter they have.
+    /// Its number at each point, the mean of all repeats; points by which of the values of each
+    /// parameter they have.
     pub points: Vec<(Vec<usize>, f64)>,
     /// The law.
     pub growth: CallGrowth,
@@ -184,7 +187,8 @@ impl CallGrowth {
     }
 }
 
-/// A number of calls without what calculating in binary has added: 4 where that has 3.999999999999775.
+/// A number of calls without what calculating in binary has added: 4 where that has
+/// 3.999999999999775.
 fn with_nine_digits(number: f64) -> f64 {
     format!("{number:.8e}").parse().unwrap_or(number)
 }

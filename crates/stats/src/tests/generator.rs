@@ -1,5 +1,5 @@
-//! Every warning about the load generator in a run in which it must be given, and in one in which it
-//! must not; and which of them disqualify a row.
+//! Every warning about the load generator in a run in which it must be given, and in one in which
+//! it must not; and which of them disqualify a row.
 
 use record::{Clock, EventKind, Exhausted, Generator, Lateness, MeasureId, Outcome, Pace, Timing};
 

@@ -167,8 +167,8 @@ fn percentiles_are_covered_and_what_dominates_is_noticed() {
     assert!(found.dominated < 0.05, "{found:?}");
 }
 
-/// The interval that a standard deviation would have: batch means of the squared deviations, which is
-/// symmetric for the logarithm.
+/// The interval that a standard deviation would have: batch means of the squared deviations, which
+/// is symmetric for the logarithm.
 fn interval_of_sd(times: &[Nanos]) -> (f64, f64) {
     let mean = times.iter().sum::<Nanos>() as f64 / times.len() as f64;
     let squares = times.iter().map(|time| (*time as f64 - mean).powi(2));

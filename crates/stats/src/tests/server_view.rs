@@ -1,8 +1,9 @@
-//! Times of the server beside ours: what is made of events, and how often intervals contain what they are about.
+//! Times of the server beside ours: what is made of events, and how often intervals contain what
+//! they are about.
 //!
-//! Share of 1000 intervals that contain the true mean, and the true share of our time: log-normal times of the server,
-//! and as much time of our own beside them on average, independent and exponential. Of two threads, both see the same
-//! state of the server.
+//! Share of 1000 intervals that contain the true mean, and the true share of our time: log-normal
+//! times of the server, and as much time of our own beside them on average, independent and
+//! exponential. Of two threads, both see the same state of the server.
 //!
 //! ```text
 //! operations of each thread                  20          200         2000
@@ -53,7 +54,8 @@ fn times(measure: u16, source: ServerTimeSource, all: &[(Nanos, Nanos)]) -> Serv
     }
 }
 
-/// Times of a server whose logarithms have this standard deviation, and this correlation between neighbours.
+/// Times of a server whose logarithms have this standard deviation, and this correlation between
+/// neighbours.
 #[derive(Debug, Clone, Copy)]
 struct KnownTimes {
     sigma: f64,

@@ -208,8 +208,8 @@ const CASES: [(RateServer, f64, f64, f64); 22] = {
         (in_step(8, 0.0097), 10.0, 99.0, 100.0),
         (in_step(8, 0.397), 10.0, 99.0, 100.0),
         (in_step(8, 1.3), 10.0, 99.0, 100.0),
-        // As the bold rows of `docs/SIMULATIONS.md`, "Interval of throughput": the window is short compared with the
-        // variations of the capacity, or these are rare.
+        // As the bold rows of `docs/SIMULATIONS.md`, "Interval of throughput": the window is short
+        // compared with the variations of the capacity, or these are rare.
         (wandering(1.0, 0.4), 10.0, 89.0, 93.0),
         (wandering(3.0, 0.4), 30.0, 89.0, 93.0),
         (wandering(3.0, 0.4), 10.0, 77.0, 85.0),
@@ -257,7 +257,8 @@ fn what_wanders_too_slowly_is_marked() {
     assert!(short.marked > 30.0, "{short:?}");
 }
 
-/// A server that falls silent after 60 ms: bins are as short as its completions need, and the window may be of any length.
+/// A server that falls silent after 60 ms: bins are as short as its completions need, and the
+/// window may be of any length.
 #[test]
 fn a_window_takes_memory_by_what_completed_in_it() {
     let mut throughput = Throughput::default();

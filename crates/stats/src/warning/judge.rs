@@ -38,7 +38,8 @@ pub const BIAS: i64 = 100_000;
 pub const BIAS_SHARE: u64 = 50;
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as
-/// they would be given if these were all of the run, of that name. What ran out may be of the whole run.
+/// they would be given if these were all of the run, of that name. What ran out may be of the whole
+/// run.
 pub fn warnings_about(
     name: &str,
     generator: &Generator,
@@ -347,8 +348,8 @@ pub enum WarningKind {
     /// Sources of background traffic sent blocks so many nanoseconds (p99) after their moments, of
     /// [`LATE_BLOCKS`](crate::LATE_BLOCKS), the limit.
     BackgroundLate,
-    /// The worker threads had no idle time: nanoseconds that went into computing and into waiting for a
-    /// processor, of all.
+    /// The worker threads had no idle time: nanoseconds that went into computing and into waiting
+    /// for a processor, of all.
     Saturated,
     /// The worker threads had little idle time: nanoseconds that were used or wanted, of all.
     Busy,
@@ -360,14 +361,14 @@ pub enum WarningKind {
     /// Such stalls may be so many nanoseconds of the mean total time, which is always read by the user
     /// clock; the response times do not contain them.
     TotalStalled,
-    /// The load generator stalled once, for long (nanoseconds, of all), and no estimate can have changed
-    /// much by it.
+    /// The load generator stalled once, for long (nanoseconds, of all), and no estimate can have
+    /// changed much by it.
     Hiccup,
-    /// Operations began later than planned through the load generator's own fault, by so much (p99 in
-    /// nanoseconds) that the times from *planned* (p99) contain it.
+    /// Operations began later than planned through the load generator's own fault, by so much (p99
+    /// in nanoseconds) that the times from *planned* (p99) contain it.
     Late,
-    /// Less than half of the operations that users should have had under way were under way, on average:
-    /// nanoseconds.
+    /// Less than half of the operations that users should have had under way were under way, on
+    /// average: nanoseconds.
     HalfIdle,
     /// Less than nine tenths were.
     PartlyIdle,
@@ -440,8 +441,8 @@ pub(super) struct About {
     name: &'static str,
     subject: WarningSubject,
     pub(super) together: Together,
-    /// The load generator, or its machine, may have changed the estimates of these rows so much that
-    /// they do not describe the server.
+    /// The load generator, or its machine, may have changed the estimates of these rows so much
+    /// that they do not describe the server.
     disqualifies: bool,
 }
 

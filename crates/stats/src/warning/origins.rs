@@ -4,7 +4,8 @@ use super::{Detail, Share, Warning, WarningKind};
 use crate::origins::ResponseOrigins;
 use crate::{Summary, TestSummary};
 
-/// The warnings about where responses came from, of several runs together: rows of one name are one row.
+/// The warnings about where responses came from, of several runs together: rows of one name are one
+/// row.
 pub fn origin_warnings<'s>(runs: impl Iterator<Item = &'s Summary>) -> Vec<Warning> {
     let rows = runs.flat_map(|run| &run.tests);
     let mut warnings = Vec::from(warnings(rows));

@@ -1,16 +1,17 @@
 //! What stalls of the load generator can have done to the estimates of a row, at most.
 //!
 //! The record has how often, how long in all and how long at most the worker threads of a test
-//! stalled, but not when. A stall can prolong the operations that are under way in its worker thread:
-//! at most one for each user of that thread, or as many as its pipeline holds. The worker thread reads
-//! their responses after the stall, so the total time of each is at least that of the shortest stall.
-//! The bound takes the slowest operations of the row for these, and takes from each the length of the
-//! longest stall, or all of its time where that is less. So a row without a slow operation was not
-//! harmed, however long the load generator stalled.
+//! stalled, but not when. A stall can prolong the operations that are under way in its worker
+//! thread: at most one for each user of that thread, or as many as its pipeline holds. The worker
+//! thread reads their responses after the stall, so the total time of each is at least that of the
+//! shortest stall. The bound takes the slowest operations of the row for these, and takes from each
+//! the length of the longest stall, or all of its time where that is less. So a row without a slow
+//! operation was not harmed, however long the load generator stalled.
 //!
 //! With the kernel's clock, the response time of an operation whose response arrives in one packet
-//! does not contain a stall at all: both of its moments are the kernel's. In a longer response, packets
-//! may have been merged before they were read, and the bound is the same as with the user clock.
+//! does not contain a stall at all: both of its moments are the kernel's. In a longer response,
+//! packets may have been merged before they were read, and the bound is the same as with the user
+//! clock.
 
 use record::{Clock, Generator, Load, Nanos, Pace};
 

@@ -1,6 +1,6 @@
 //! Comparisons within a budget, of servers of which the truth is known: after each block of fresh
-//! starts everything is looked at again, and rows that are decided are left alone. Seeded: the figures
-//! are the same on every machine.
+//! starts everything is looked at again, and rows that are decided are left alone. Seeded: the
+//! figures are the same on every machine.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +17,8 @@ const BLOCKS: usize = 24;
 /// How the operations of a run vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Scatter {
-    /// Log-normal with this standard deviation of the logarithm, and this correlation of neighbours.
+    /// Log-normal with this standard deviation of the logarithm, and this correlation of
+    /// neighbours.
     LogNormal(f64, f64),
     /// The same, independent, with 0.2; one operation in 30 takes 40 times as long.
     Stalls,
@@ -25,7 +26,7 @@ enum Scatter {
     Pareto(f64),
 }
 
-/// What is measured, and on what.
+/// Noise, operations and variation of a simulated server.
 #[derive(Debug, Clone, Copy)]
 struct BudgetCase {
     noise: Scatter,
@@ -33,8 +34,8 @@ struct BudgetCase {
     operations: usize,
     /// Standard deviation between the starts of a server, as a share.
     starts: f64,
-    /// Standard deviation by which the machine is different for both runs of a block, as a share, from
-    /// block to block (it adds up).
+    /// Standard deviation by which the machine is different for both runs of a block, as a share,
+    /// from block to block (it adds up).
     drift: f64,
     /// The share of blocks in which one of both runs is 7 % slower throughout.
     torn: f64,
@@ -114,7 +115,7 @@ impl SampledRow {
     }
 }
 
-/// What a comparison came to: the rows, and the blocks that each of them took part in.
+/// Result of a comparison: the rows, and the number of blocks that each of them took part in.
 fn compared_within(case: &BudgetCase, slower: &[f64], seed: u64) -> Vec<(Ratio, usize)> {
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
     let mut rows: Vec<SampledRow> = slower.iter().map(|_| SampledRow::default()).collect();
@@ -132,7 +133,7 @@ fn compared_within(case: &BudgetCase, slower: &[f64], seed: u64) -> Vec<(Ratio, 
         {
             row.add(case, machine, *slower, rng);
         }
-        // One pair says nothing of how much pairs differ.
+        // One pair does not show how much pairs differ.
         if block == 0 {
             continue;
         }
@@ -153,7 +154,7 @@ fn compared_within(case: &BudgetCase, slower: &[f64], seed: u64) -> Vec<(Ratio, 
     judged.into_iter().zip(blocks).collect()
 }
 
-/// What became of many comparisons.
+/// Counts over many comparisons.
 #[derive(Debug, Default)]
 struct Errors {
     /// Comparisons with a verdict *slower* or *faster* on a row that is neither.

@@ -53,7 +53,7 @@ fn rows(seed: u64) -> Vec<Compared> {
     judged(rows)
 }
 
-/// What `slower 5%` has always meant: true if it fails, `None` if it is undecided.
+/// Meaning of `slower 5%`: true if it fails, `None` if it is undecided.
 fn usual(row: &Compared, by: f64) -> Option<bool> {
     let is_too_slow = row
         .ratio

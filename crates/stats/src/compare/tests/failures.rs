@@ -1,5 +1,5 @@
-//! What comparisons say of failures of which the truth is known. Seeded: the figures are the same
-//! on every machine.
+//! Comparisons of failures where the truth is known. Seeded: the figures are the same on every
+//! machine.
 
 use super::super::*;
 use super::simulated::{ROWS, Stream, judged, percent, row};
@@ -10,7 +10,7 @@ enum Fails {
     Never,
     /// Each on its own, so often.
     Each(f64),
-    /// In this share of the runs, so many in a row.
+    /// In this share of the runs, this number of operations in a row.
     Bursts(f64, f64),
     /// All operations of this share of the runs.
     Wholly(f64),

@@ -1,10 +1,11 @@
 //! Costs inside of two servers of which the truth is known.
 //!
-//! A server beside itself, 2,000 comparisons of 23 rows each, eight pairs of starts; processor times of starts differ by 0.5 %
-//! (standard deviation of the logarithm), times by 2 %, each start of a row also decides with a probability of one half between two
-//! numbers of calls, the worst that can happen to a fact: in at most 5 % of the comparisons anything is called a difference
-//! ([`a_server_beside_itself_has_no_difference_inside`]). With the same spread, 3 % more processor time on one row is found in
-//! at least 95 % ([`three_percent_of_processor_time_are_found`]).
+//! A server beside itself, 2,000 comparisons of 23 rows each, eight pairs of starts; processor
+//! times of starts differ by 0.5 % (standard deviation of the logarithm), times by 2 %, each start
+//! of a row also decides with a probability of one half between two numbers of calls, the worst
+//! that can happen to a fact: in at most 5 % of the comparisons anything is called a difference
+//! ([`a_server_beside_itself_has_no_difference_inside`]). With the same spread, 3 % more processor
+//! time on one row is found in at least 95 % ([`three_percent_of_processor_time_are_found`]).
 
 use constraint::{Constraint, ConstraintSubject, Scope, StorageCall};
 use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
@@ -17,7 +18,7 @@ use crate::inside::{InsideFigure, InsideMean, InsideRow};
 /// Operations that are traced in a run.
 const TRACED: u64 = 5;
 
-/// A run of a row with this processor time for each operation, and so many calls.
+/// A run of a row with this processor time for each operation, and these numbers of calls.
 fn in_run(processor: f64, calls: &[(&str, u64)]) -> InsideRow {
     let call = |(call, count): &(&str, u64)| TracedCall {
         call: (*call).to_owned(),
@@ -67,7 +68,7 @@ fn compared_rows(pairs: &[(InsideRow, InsideRow)]) -> Compared {
     }
 }
 
-/// So many pairs with these calls in each run.
+/// Pairs with these calls in each run.
 fn constant(pairs: usize, a: &[(&str, u64)], b: &[(&str, u64)]) -> Compared {
     let pair = |_| (in_run(1e5, a), in_run(1e5, b));
     compared_rows(&(0..pairs).map(pair).collect::<Vec<_>>())
@@ -78,7 +79,7 @@ fn verdict_on(row: &Compared, call: StorageCall) -> Option<Verdict> {
     Some(inside.cost(InsideCost::Calls(call))?.verdict())
 }
 
-/// Whether a condition is true of a single row.
+/// Truth of a condition on a single row.
 fn truth(text: &str, row: Compared) -> Option<bool> {
     let scope = Scope {
         subject: ConstraintSubject::Comparison,
@@ -268,7 +269,7 @@ fn has_difference(row: &Compared) -> bool {
     all.any(|verdict| matches!(verdict, Verdict::Slower | Verdict::Faster))
 }
 
-/// At most 5 % of so many comparisons of a server with itself have a difference.
+/// At most 5 % of these comparisons of a server with itself have a difference.
 fn check_few_differences(comparisons: usize) {
     let rng = &mut Stream::new(20);
     let wrong = (0..comparisons)

@@ -1,4 +1,4 @@
-//! What is said of recorded runs: of rows, of failures, and of what was not the same.
+//! Comparisons of recorded runs: of rows, of failures, and of settings that differ.
 
 use record::{
     Event, EventKind, HttpVersion, InsideBatch, InsideCounts, InsideRecord, MeasureId, Outcome,
@@ -34,7 +34,7 @@ fn changed(change: impl FnOnce(&mut record::Run)) -> Result<Comparison, Differen
     compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
 }
 
-/// Compares so many runs of A with as many of B, each changed.
+/// Compares `count` runs of A with as many of B, each changed.
 fn pairs(
     count: usize,
     change_a: impl Fn(usize, &mut record::Run),
@@ -58,7 +58,7 @@ fn pairs(
     compare(&sides(&a, &of_a), &sides(&b, &of_b), 0.02).unwrap()
 }
 
-/// Makes the first row take so many microseconds more, and not quite the same in each run.
+/// Makes the first row take `us` microseconds more, and not quite the same in each run.
 fn delay(run: &mut record::Run, us: u64) {
     let of_row = run
         .samples
@@ -113,7 +113,8 @@ fn processes_that_are_not_the_server_are_told() {
     let compared = pairs(1, watched(1_000_000), watched(0));
     assert!(compared.caveats.contains(&Caveat::OtherProcesses('B')));
     assert!(!compared.caveats.contains(&Caveat::OtherProcesses('A')));
-    // Rows that cannot be told apart are not counted, which says nothing of their processes.
+    // Rows that cannot be separated are not counted, which does not mean that their processes were
+    // idle.
     let uncounted = |_: usize, run: &mut record::Run| {
         run.plan.inside = Some(InsideRecord::default());
     };
@@ -138,7 +139,7 @@ fn one_run_of_each_has_ratios_and_no_verdicts() {
     }
 }
 
-/// Lets so many operations of the first row fail.
+/// Lets this number of operations of the first row fail.
 fn fail(run: &mut record::Run, operations: usize) {
     let of_row = run
         .samples
@@ -171,7 +172,7 @@ fn event(run: &mut record::Run, kind: impl FnOnce(record::TestId) -> record::Eve
     run.events.push(record::Event { at: 0, kind });
 }
 
-/// The first row of so many pairs, in which all runs are changed.
+/// The first row of `count` pairs, in which all runs are changed.
 fn first_row(
     count: usize,
     change_a: impl Fn(usize, &mut record::Run),
@@ -232,8 +233,8 @@ fn failures_are_compared_too_and_times_all_the_same() {
     let times = slow.ratio.unwrap().verdict;
     assert_eq!((times, slow.verdict), (Verdict::Slower, Verdict::Slower));
     assert_eq!(slow.failing.unwrap().verdict, Inconclusive);
-    // Failures are in the family of all tests: both rows have a p-value of times, one of them may be
-    // the smaller one.
+    // Failures are in the family of all tests: both rows have a p-value of times, one of them may
+    // be the smaller one.
     let failing = first_row(10, |_, _| (), |_, run| fail(run, 6))
         .failing
         .unwrap();
@@ -258,7 +259,8 @@ fn saturate(run: &mut record::Run) {
 
 #[test]
 fn pairs_that_the_load_generator_may_have_changed_are_left_out() {
-    // Pairs in which A or B is saturated and ten times slower; how many are left out, and the verdict.
+    // Pairs in which A or B is saturated and ten times slower; how many are left out, and the
+    // verdict.
     type Saturated = fn(usize) -> bool;
     let (none, two, five): (Saturated, Saturated, Saturated) =
         (|_| false, |place| place < 2, |place| place < 5);
@@ -418,7 +420,7 @@ fn failures_outside_the_window_have_operations_outside_the_window_beside_them() 
 
 #[test]
 fn in_an_open_loop_waiting_is_part_of_the_time() {
-    // The server answers as fast, and keeps everybody waiting.
+    // The server responds as fast, and delays every user.
     let run = |id: &str, late: u64| {
         let waits = |run: &mut record::Run| {
             run.plan.run_id = id.to_owned();

@@ -1,5 +1,5 @@
-//! What comparisons say of servers of which the truth is known. Seeded: the figures are the same on
-//! every machine. The tests here are small; `figures_of_simulations` makes the figures of
+//! Comparisons of servers of which the truth is known. Seeded: the figures are the same on every
+//! machine. The tests here are small; `figures_of_simulations` makes the figures of
 //! `docs/SIMULATIONS.md`, "Comparisons".
 
 use super::super::*;
@@ -66,7 +66,7 @@ pub(super) const ROWS: u64 = 23;
 enum TimeNoise {
     /// Log-normal with 0.2, an autoregressive process with this correlation of neighbours.
     Correlated(f64),
-    /// One operation in so many takes so many times as long.
+    /// One operation in this number takes this multiple of its time.
     Stalls(f64, f64),
     /// Pareto with this exponent.
     Pareto(f64),
@@ -93,7 +93,7 @@ struct ServerModel {
     restarts: f64,
     /// Share of the runs that something else on the machine makes slower, by up to a half.
     torn: f64,
-    /// So many of its runs, somewhere among all, take so many times as long.
+    /// The number of its runs, anywhere among all, that take this multiple of their time.
     odd: (usize, f64),
 }
 
@@ -254,11 +254,11 @@ pub(super) fn percent(hits: usize, of: u64) -> f64 {
     hits as f64 / of as f64 * 100.0
 }
 
-/// What rows of a server beside itself say, in percent of so many.
+/// Comparisons of a server with itself, in percent of all.
 struct Beside {
     /// Comparisons of 23 of these rows, drawn from them, in which one is faster or slower.
     wrong: f64,
-    /// Rows that are surely faster or slower as the surest of 23.
+    /// Rows that count as faster or slower at the level of the most significant of 23.
     sure: usize,
     same: f64,
     /// Intervals of means, and of medians, that contain the true ratio.
@@ -482,7 +482,7 @@ fn torn_pairs_hide_nothing() {
 
 #[test]
 fn the_difference_that_is_called_detectable_is_called_one() {
-    // The long runs could tell less than counts as the same, the others are far from that.
+    // The long runs could detect less than counts as the same, the others are far from that.
     let long = Experiment {
         operations: 2_000,
         ..TEN
@@ -548,7 +548,7 @@ fn exchanging_both_changes_the_sign_and_nothing_else() {
             same(one.ci95().0, 1.0 / other.ci95().1) && same(one.ci95().1, 1.0 / other.ci95().0)
         );
         assert!(same(one.p, other.p) && same(one.detectable, other.detectable));
-        // Beside itself there is no difference, and no doubt.
+        // Compared with itself, a server has no difference, and the verdict is not inconclusive.
         let none = Observations {
             means: vec![0.0; pairs],
             medians: vec![0.0; pairs],

@@ -9,8 +9,8 @@ use crate::testing::{self, RunBuilder};
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// Ten seconds in which one child loads a page of one file, which takes so many milliseconds; so
-/// many of the visits are incomplete.
+/// Ten seconds in which one child loads a page of one file, which takes `ms` milliseconds;
+/// `incomplete` of the visits are incomplete.
 fn run(id: &str, ms: u64, incomplete: usize) -> Run {
     let mut samples: Vec<Sample> = (0..10 * S / (ms * MS))
         .map(|visit| {

@@ -1,7 +1,7 @@
 //! COPY, MOVE and DELETE of a collection beside those of a single resource.
 //!
-//! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove it
-//! first: what a DELETE takes is subtracted, and the floor with it, which both contain.
+//! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove
+//! it first: what a DELETE takes is subtracted, and the floor with it, which both contain.
 
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, LEAST_WORK, Mean, NOTICEABLE};
@@ -36,8 +36,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
 ];
 
-/// Nanoseconds that a member may cost, whatever a single request takes: a file is copied or unlinked, and on a
-/// busy machine that takes 0.3 ms.
+/// Nanoseconds that a member may cost, whatever a single request takes: a file is copied or
+/// unlinked, and on a busy machine that takes 0.3 ms.
 const MEMBER: f64 = 500e3;
 
 fn copy(case: &Case<'_>, at_least: f64) -> Option<Detection> {

@@ -1,4 +1,4 @@
-//! What goes on beside the answers: connections that are opened, and credentials that are refused.
+//! Costs beside the responses: connections that are opened, and credentials that are refused.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "asked-twice",
-        // of the operations were answered 401 first, although the client had credentials and
-        // had sent them before.
+        // of the operations got a 401 first, although the client had credentials and had sent them
+        // before.
         at_least: 0.1,
         figures: &["challenged", "operations", "share"],
         find: Detector::Once(asked_twice),
@@ -62,7 +62,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
 ];
 
-/// The format of runs from which on samples tell full handshakes from resumed ones.
+/// The format of runs from which on samples distinguish full handshakes from resumed ones.
 const TELLS_RESUMED: u32 = 4;
 
 /// Operations that must have met it.
@@ -78,7 +78,8 @@ const LARGE: u64 = 10;
 /// Gaps that must be the same for a limit to be named.
 const SAME_GAPS: usize = 3;
 
-/// Rows in which connections are kept, but for those that open one for each operation, or only those.
+/// Rows in which connections are kept, but for those that open one for each operation, or only
+/// those.
 fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<SoundRow<'a>> {
     let is_asked = |row: &SoundRow<'_>| {
         let course = row.course;
@@ -299,7 +300,7 @@ fn asked_twice(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         count("operations", operations),
         share("share", part),
     ];
-    // What a 401 takes is not recorded: it is no quicker than the quickest answer.
+    // The time of a 401 is not recorded: it is no quicker than the quickest response.
     let quickest = |row: &SoundRow<'_>| row.summary.response.map_or(0.0, |times| times.min as f64);
     let lost = |row: &SoundRow<'_>| row.course.challenged as f64 * quickest(row);
     found.saved = rows.iter().map(lost).sum::<f64>() * (1.0 - at_least / part);

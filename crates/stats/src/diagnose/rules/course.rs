@@ -1,9 +1,9 @@
 //! How a row goes on in the course of the run.
 //!
-//! What is seen once in the course of a row may have been something else that went on at that time: a
-//! path that got worse, another program. So trends, modes, periods and tails are findings only where
-//! the same row shows them in a second run as well ([`over_time`]), and where the quickest other rows do
-//! not show the like (`path`).
+//! A pattern that is seen once in the course of a row may have another cause at that time: a path
+//! that got worse, another program. So trends, modes, periods and tails are findings only where the
+//! same row shows them in a second run as well ([`over_time`]), and where the quickest other rows
+//! do not show the like (`path`).
 
 use record::Nanos;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -31,10 +31,10 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "delayed-ack",
-        // of the operations take 40 ms (39 to 46) more than the quick ones of the same row,
-        // and hardly any take somewhat less or more; it is the time after which Linux acknowledges
-        // what it has nothing to answer to. Or nearly all take it between first and last byte of a
-        // small answer.
+        // of the operations take 40 ms (39 to 46) more than the quick ones of the same row, and
+        // hardly any take somewhat less or more; it is the time after which Linux acknowledges data
+        // when it has nothing to send. Or nearly all take it between first and last byte of a small
+        // response.
         at_least: 0.05,
         figures: &["rows", "row"],
         find: Detector::Once(delayed_ack),
@@ -83,11 +83,11 @@ const TREND: f64 = 1e-3;
 /// Share of the first time by which the speed of a path or of a machine may change.
 const DRIFT: f64 = 0.1;
 
-/// What a delayed acknowledgement adds to a time: from 40 ms (`TCP_DELACK_MIN` of Linux) on, and a
-/// tick of its timer and a quick answer more.
+/// Time that a delayed acknowledgement adds: from 40 ms (`TCP_DELACK_MIN` of Linux) on, and a tick
+/// of its timer and a quick response more.
 const DELAYED: [Nanos; 2] = [39_000_000, 46_000_000];
 
-/// What lies on both sides of it: three times as wide.
+/// The range on both sides of it: three times as wide.
 const AROUND: [Nanos; 2] = [30_000_000, 57_000_000];
 
 /// Operations that must take that long.
@@ -96,7 +96,8 @@ const LEAST_DELAYED: u64 = 5;
 /// Share of the operations from which on all of them are delayed.
 const ALL_DELAYED: f64 = 0.9;
 
-/// Bytes of an answer that leaves the server at once, but for what waits for an acknowledgement.
+/// Bytes of a response that leaves the server at once, except for parts that wait for an
+/// acknowledgement.
 const SMALL: f64 = 131_072.0;
 
 /// Nanoseconds of the floor from which on a round trip takes about as long as such a delay.
@@ -108,18 +109,18 @@ const APART: f64 = 1.5;
 /// ... and that many nanoseconds more.
 const FAR_APART: f64 = 1e6;
 
-/// ... and that many where server and generator share a machine: a process waits for its turn on a
-/// processor for 3 or 4 ms, as often as anything else wants it.
+/// ... and that many where server and generator share a machine: a process waits for a processor
+/// for 3 or 4 ms, as often as anything else needs it.
 const TURN: f64 = 5e6;
 
 /// ... and that share of the floor, by which the path may vary.
 const JITTER: f64 = 0.1;
 
-/// Bytes of a request that fit into the buffers between client and server. Of a longer one some have
-/// to be read when the last has left, and how many differs from one to the next.
+/// Bytes of a request that fit into the buffers between client and server. Of a longer one some
+/// have to be read when the last has left, and how many differs from one to the next.
 const BUFFERED: f64 = 131_072.0;
 
-/// A slow operation takes so many times the work of the median.
+/// A slow operation takes this multiple of the work of the median.
 const SLOW: f64 = 3.0;
 
 /// Share of the operations that can be called slow.
@@ -149,7 +150,7 @@ fn work(case: &Case<'_>, row: &SoundRow<'_>, time: f64) -> f64 {
     (time - case.floor.min(quickest)).max(LEAST_WORK)
 }
 
-/// What a rule sees in a row: figures, and nanoseconds that would not have been spent.
+/// Result of a rule for a row: figures, and nanoseconds that would not have been spent.
 type Seen = (Vec<NamedQuantity>, f64);
 
 /// Rows in which something is seen, that which loses the most time first.
@@ -170,8 +171,8 @@ fn gather<'a>(mut all: Vec<(SoundRow<'a>, Seen)>) -> Option<Detection> {
     })
 }
 
-/// Rows in which something is seen that changes with time: those that show it whenever they are measured,
-/// or else, where there are none, those that have been measured only once.
+/// Rows in which something is seen that changes with time: those that show it whenever they are
+/// measured, or else, where there are none, those that have been measured only once.
 fn over_time<'a>(
     case: &Case<'a>,
     rows: impl Iterator<Item = SoundRow<'a>>,
@@ -233,8 +234,8 @@ struct Delayed {
 }
 
 impl Delayed {
-    /// The delays of a row: some operations take 40 ms more than the quick ones of the same row. Work that
-    /// takes 42 ms has no such quick ones beside it.
+    /// The delays of a row: some operations take 40 ms more than the quick ones of the same row.
+    /// Work that takes 42 ms has no such quick ones beside it.
     fn of(case: &Case<'_>, row: &SoundRow<'_>, at_least: f64) -> Option<Delayed> {
         let kinds: [(ResponsePart, &Times); 2] = [
             (ResponsePart::BeforeFirstByte, &row.course.response),
@@ -277,7 +278,7 @@ impl Delayed {
         })
     }
 
-    /// All of them, in the transfer of a small answer, which takes no time otherwise.
+    /// All of them, in the transfer of a small response, which takes no time otherwise.
     fn always(part: ResponsePart, times: &Times) -> Option<Delayed> {
         let (operations, all) = (between(times, DELAYED), times.count());
         let is_so = operations >= LEAST_DELAYED && operations as f64 >= ALL_DELAYED * all as f64;
@@ -321,7 +322,7 @@ fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     )
 }
 
-/// Something else explains slow operations of that row, or nothing would be said of them.
+/// True if slow operations of that row have another explanation.
 fn is_explained(case: &Case<'_>, row: &SoundRow<'_>) -> bool {
     let bytes = row.course.sent as f64 / row.course.operations as f64;
     bytes > BUFFERED
@@ -330,7 +331,8 @@ fn is_explained(case: &Case<'_>, row: &SoundRow<'_>) -> bool {
         || intervals(case, row, threshold("slow-at-intervals")).is_some()
 }
 
-/// The two modes of a row. Where the path takes much of the time, it is subtracted: factors are looked at.
+/// The two modes of a row. Where the path takes much of the time, it is subtracted: factors are
+/// looked at.
 fn modes_of(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode)> {
     let times = row.summary.response?;
     let path = case.floor.min(2.0 * times.min as f64 - times.p50 as f64);
@@ -343,8 +345,8 @@ fn modes_of(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode)> {
     Some((quick, slow))
 }
 
-/// The two kinds of operations of a row, and nanoseconds of each operation that would be saved if all were
-/// of the quick kind.
+/// The two kinds of operations of a row, and nanoseconds of each operation that would be saved if
+/// all were of the quick kind.
 fn two_kinds(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode, f64)> {
     let (quick, slow) = modes_of(case, row)?;
     let more = slow.median - quick.median;
@@ -381,7 +383,7 @@ fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         .filter(|row| !is_explained(case, row) && two_kinds(case, row).is_none());
     over_time(case, rows, |row| {
         let times = row.summary.response.filter(|times| times.n >= TAIL)?;
-        // The place below which the 99th percentile surely is not (Woodruff 1952).
+        // Rank of the lower end of the 95 % interval of the 99th percentile (Woodruff 1952).
         let n = times.n as f64;
         let place = (0.99 * n - 1.96 * (0.99 * 0.01 * n).sqrt()).floor();
         let [low] = row.course.response.at_ranks([place.max(1.0) as u64])?;
@@ -410,7 +412,7 @@ fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-/// Threshold of another rule, so that what it explains is not told twice.
+/// Threshold of another rule, so that its findings are not reported twice.
 fn threshold(name: &str) -> f64 {
     let rule = RULES.iter().find(|rule: &&DiagnosisRule| rule.name == name);
     rule.map_or(f64::INFINITY, |rule| rule.at_least)
@@ -437,7 +439,7 @@ fn intervals(case: &Case<'_>, row: &SoundRow<'_>, at_least: f64) -> Option<(Peri
         return None;
     }
     let period = period(&slow_spells(row, slow)).filter(|period| {
-        // Less is not told apart from its neighbours.
+        // A shorter period cannot be distinguished from its neighbours.
         period.apart >= 4.0 * row.course.peaks.length() as f64
     })?;
     Some((period, count, lost - normal))
@@ -514,8 +516,8 @@ impl<'a> First<'a> {
     }
 }
 
-/// The ranks of first requests among all are evenly spread where nothing is special about them; many
-/// are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
+/// The ranks of first requests among all are evenly spread where nothing is special about them;
+/// many are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
 fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut firsts: Vec<First<'_>> = {
         let first = |row| First::of(case, row);

@@ -1,5 +1,5 @@
-//! What spares a transfer, and what a server does with Depth: infinity. Most of it is no matter of
-//! time: rows that the server does not support, with the cause as the engine recorded it.
+//! Features that save a transfer, and support of Depth: infinity. Most findings are not about time:
+//! rows that the server does not support, with the cause as the engine recorded it.
 
 use record::{Cause, MeasureId, Outcome};
 
@@ -13,16 +13,16 @@ use crate::{Status, TestSummary};
 pub(super) const RULES: &[DiagnosisRule] = &[
     DiagnosisRule {
         name: "no-etag",
-        // row in which a GET of a file is answered without ETag: RFC 9110 (section 8.8.3)
-        // wants one wherever it can be had.
+        // row in which the response to a GET of a file has no ETag: RFC 9110 (section 8.8.3)
+        // recommends one wherever possible.
         at_least: 1.0,
         figures: &["row"],
         find: Detector::Once(no_etag),
     },
     DiagnosisRule {
         name: "etag-ignored",
-        // row in which If-None-Match with the ETag of the response just before is answered 200
-        // and not 304 (RFC 9110, section 13.1.2).
+        // row in which the response to If-None-Match with the ETag of the response just before is
+        // 200 and not 304 (RFC 9110, section 13.1.2).
         at_least: 1.0,
         figures: &["row"],
         find: Detector::Once(etag_ignored),
@@ -63,7 +63,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
 /// Bytes of a listing from which on compressing it is worth a word.
 const LARGE: f64 = 65_536.0;
 
-/// Members of a tree below which nobody cares how long it takes.
+/// Members of a tree below which its time does not matter.
 const MANY: u32 = 1_000;
 
 /// The precondition code of a server that declines Depth: infinity (RFC 4918, section 9.1.1).
@@ -92,8 +92,8 @@ fn first_run(mut rows: Vec<UnsupportedRow<'_>>) -> Vec<UnsupportedRow<'_>> {
     rows
 }
 
-/// The rows with names of that family that the server does not support, because of what it
-/// answered to a step of theirs.
+/// The rows with names of that family that the server does not support, because of its response to
+/// one of their steps.
 fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<UnsupportedRow<'a>> {
     let runs = case.runs().iter().enumerate();
     let of_run = |(run, material): (usize, &'a Material)| {
@@ -199,8 +199,8 @@ fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-/// Rows of which all operations failed, as far as they are described, because Depth: infinity was
-/// answered as another depth.
+/// Rows of which all operations failed, as far as they are described, because the response to
+/// Depth: infinity was one to another depth.
 fn cut_short<'a>(case: &Case<'a>) -> Vec<UnsupportedRow<'a>> {
     let runs = case.runs().iter().enumerate();
     let of_run = |(run, material): (usize, &'a Material)| {

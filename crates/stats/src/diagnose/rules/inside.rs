@@ -1,8 +1,9 @@
 //! What the server does for an operation, where it was looked into: it waits for a disk, for locks, for other processes; it does
 //! the same for each member, or again and again.
 //!
-//! Numbers of calls are exact, of the few operations that were traced. Shares of the time are those of the traced operations, and
-//! are believed only where tracing did not change how long they take ([`crate::inside::tells_shares`]).
+//! Numbers of calls are exact, of the few operations that were traced. Shares of the time are those
+//! of the traced operations, and are believed only where tracing did not change how long they take
+//! ([`crate::inside::tells_shares`]).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,8 @@ use crate::inside::{slowed, tells_shares};
 pub(super) const RULES: &[DiagnosisRule] = &[
     DiagnosisRule {
         name: "waits-for-disk",
-        // of the time of an operation, while traced: where it is less, a faster disk changes little.
+        // of the time of an operation, while traced: where it is less, a faster disk changes
+        // little.
         at_least: 0.3,
         figures: &["row", "calls", "each", "share"],
         find: Detector::Once(waits_for_disk),
@@ -34,24 +36,24 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "waits-for-others",
-        // responses of another process for one operation; a database needs one for a query and one for a
-        // transaction around it.
+        // responses of another process for one operation; a database needs one for a query and one
+        // for a transaction around it.
         at_least: 4.0,
         figures: &["row", "calls", "peer", "bytes", "share"],
         find: Detector::Once(waits_for_others),
     },
     DiagnosisRule {
         name: "calls-per-member",
-        // calls on the storage for each member of a collection that is listed; one stat has the properties
-        // of a file.
+        // calls on the storage for each member of a collection that is listed; one stat has the
+        // properties of a file.
         at_least: 2.0,
         figures: &["row", "calls", "members"],
         find: Detector::Once(calls_per_member),
     },
     DiagnosisRule {
         name: "whole-file",
-        // bytes of a file of the server's own that an operation reads and writes, and some of both; an entry of
-        // a database needs a few pages of 4 KiB.
+        // bytes of a file of the server's own that an operation reads and writes, and some of both;
+        // an entry of a database needs a few pages of 4 KiB.
         at_least: 262_144.0,
         figures: &["row", "file", "read", "written"],
         find: Detector::Once(whole_file),
@@ -65,8 +67,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "opens-again",
-        // times that an operation opens the same file of the server's own; once to read and once to write is
-        // usual.
+        // times that an operation opens the same file of the server's own; once to read and once to
+        // write is usual.
         at_least: 4.0,
         figures: &["row", "file", "calls"],
         find: Detector::Once(opens_again),
@@ -118,7 +120,8 @@ impl<'a> CountedCalls<'a> {
         self.calls(|own| storage_kinds(own).any(|of| of == kind)).0
     }
 
-    /// The share of the time of an operation that lasted so long in it; `None` where tracing changed the time.
+    /// The share of the time of an operation that lasted so long in it; `None` where tracing
+    /// changed the time.
     fn share_of_time(&self, lasted: f64) -> Option<f64> {
         let users = self.row.plan().load.users;
         let operation = self.traced.took as f64 / self.traced.ok as f64;

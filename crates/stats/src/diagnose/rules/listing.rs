@@ -159,8 +159,8 @@ pub(super) fn bytes_of(row: &SoundRow<'_>) -> f64 {
     row.course.received as f64 / row.course.operations.max(1) as f64
 }
 
-/// Nanoseconds that the network takes for a byte, by GET of a large file and of a small one; 0 where
-/// these are not known.
+/// Nanoseconds that the network takes for a byte, by GET of a large file and of a small one; 0
+/// where these are not known.
 pub(super) fn nanos_per_byte(case: &Case<'_>) -> f64 {
     let whole = |name: &str| {
         let row = case.row(name)?;

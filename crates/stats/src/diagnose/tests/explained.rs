@@ -1,4 +1,5 @@
-//! Servers that look odd at first, and of which it is known why: what rules say of them, and do not say.
+//! Servers that look odd at first, and of which it is known why: what rules say of them, and do not
+//! say.
 
 use super::cases::{each, size};
 use super::simulated::{Noise, Odd, PlainRow, material, of, plain, row, run};

@@ -19,8 +19,8 @@ fn tell(run: &mut Run, kind: EventKind) {
     run.events.push(Event { at: 0, kind });
 }
 
-/// A server that closes the connection without notice after every response with this status, of which
-/// a row has as many as operations. One request comes next that is measured.
+/// A server that closes the connection without notice after every response with this status, of
+/// which a row has as many as operations. One request comes next that is measured.
 pub(super) fn closes(run: &mut Run, row: &str, status: u16) {
     let (measure, _) = place(run, row);
     let users = u64::from(run.plan.load.users);

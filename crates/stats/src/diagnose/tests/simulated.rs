@@ -60,8 +60,8 @@ pub(super) enum Path {
     Loopback,
     /// Any request takes so many microseconds, give or take 2 %, before anything is done.
     Floor(f64),
-    /// A wireless link: round trips of 3 ms that scatter, bursts in which they scatter more, a lost frame now
-    /// and then, and each second 80 ms in which the radio looks for other networks.
+    /// A wireless link: round trips of 3 ms that scatter, bursts in which they scatter more, a lost
+    /// frame now and then, and each second 80 ms in which the radio looks for other networks.
     Wireless,
 }
 

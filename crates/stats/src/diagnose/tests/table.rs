@@ -29,7 +29,8 @@ fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
     vec![once(1), once(1_001), loaded]
 }
 
-/// Rules of which a finding is no matter of time with one user, or is about when a byte comes and not the last one.
+/// Rules of which a finding is no matter of time with one user, or is about when a byte comes and
+/// not the last one.
 const NOTHING_SAVED: [&str; 15] = [
     "fails-under-load",
     "buffered-listing",
@@ -88,7 +89,8 @@ fn each_rule_finds_what_it_is_for_and_no_other_rule_does() {
     }
 }
 
-/// Behind 60 ms of network, a delayed acknowledgement takes less than a round trip, and is not looked for.
+/// Behind 60 ms of network, a delayed acknowledgement takes less than a round trip, and is not
+/// looked for.
 #[test]
 fn the_findings_are_the_same_behind_any_floor() {
     for floor in [0.0, 5_000.0, 60_000.0] {

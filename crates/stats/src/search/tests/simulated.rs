@@ -1,10 +1,10 @@
 //! What whole searches find on servers whose probability of holding is known.
 //!
-//! The share of trials in which the condition holds falls with the logarithm of the load as a normal
-//! distribution function does, from 90 % to 10 % over a factor of 1.05 (steep), 1.3 (medium) and 2.8
-//! (flat). Trials are independent, or follow a latent AR(1) process: a trial holds where its normal
-//! deviate lies below the quantile of that share. The figures are in `docs/SIMULATIONS.md`,
-//! "The largest load"; those of all 5,000 searches are printed by
+//! The share of trials in which the condition holds falls with the logarithm of the load as a
+//! normal distribution function does, from 90 % to 10 % over a factor of 1.05 (steep), 1.3 (medium)
+//! and 2.8 (flat). Trials are independent, or follow a latent AR(1) process: a trial holds where
+//! its normal deviate lies below the quantile of that share. The figures are in
+//! `docs/SIMULATIONS.md`, "The largest load"; those of all 5,000 searches are printed by
 //!
 //! ```text
 //! cargo test -p prestan-stats -- --ignored --nocapture searches_at_length

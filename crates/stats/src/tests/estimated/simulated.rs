@@ -143,8 +143,8 @@ const RUNS: usize = 20_000;
 /// Runs of times too many to be kept.
 const LARGE: usize = 100_000;
 
-/// A run on the wrong side of the bound by chance is allowed in one of a thousand: of 300 runs, three have
-/// a probability of 0.3 %.
+/// A run on the wrong side of the bound by chance is allowed in one of a thousand: of 300 runs,
+/// three have a probability of 0.3 %.
 #[test]
 fn verdicts_are_seldom_wrong() {
     let few = |rates: &VerdictRates| rates.wrong_fail < 3.0 && rates.wrong_pass < 3.0;
@@ -245,7 +245,8 @@ fn verdicts_of_rates_and_failures_at_length() {
     }
 }
 
-/// Times too many to be kept, in bins. Fewer runs, because each takes long: they show what is gross.
+/// Times too many to be kept, in bins. Fewer runs, because each takes long: they show what is
+/// gross.
 #[test]
 #[ignore = "nightly: 400 runs of 100,000 operations, a minute"]
 fn verdicts_of_large_sets_at_length() {

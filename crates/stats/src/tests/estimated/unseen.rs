@@ -25,13 +25,15 @@ enum UnseenFamily {
     Ticks,
     /// Every fiftieth operation is 15 times slower.
     Periodic,
-    /// Two states that last for 50 and 25 operations on average, of which the second is three times slower.
+    /// Two states that last for 50 and 25 operations on average, of which the second is three times
+    /// slower.
     States,
     /// AR(1) of the logarithms with 0.7 and a standard deviation of 1.
     Ar1,
     /// The last third of the run is 30 % slower.
     Step,
-    /// The logarithms are a sum of four AR(1) with 0.5, 0.9, 0.99 and 0.999: dependence over all of the run.
+    /// The logarithms are a sum of four AR(1) with 0.5, 0.9, 0.99 and 0.999: dependence over all of
+    /// the run.
     LongMemory,
 }
 
@@ -167,8 +169,8 @@ fn of_family(family: UnseenFamily, n: usize, runs: usize) -> [VerdictRates; STAT
     rates
 }
 
-/// Neither of percentiles of independent times, whatever their distribution: three of 300 have a probability
-/// of 0.3 %.
+/// Neither of percentiles of independent times, whatever their distribution: three of 300 have a
+/// probability of 0.3 %.
 #[test]
 fn percentiles_of_independent_times_are_seldom_wrong() {
     for (name, family) in &FAMILIES[..5] {
