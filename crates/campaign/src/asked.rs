@@ -19,7 +19,7 @@ use crate::{bottleneck, facts};
 
 /// A campaign ready to measure. All its trials were checked.
 #[derive(Debug)]
-pub struct AskedCampaign {
+pub struct ResolvedCampaign {
     pub(crate) request: CampaignRequest,
     pub(crate) experiment: ExperimentSpec,
     pub(crate) cells: Vec<LevelCombination>,
@@ -28,14 +28,14 @@ pub struct AskedCampaign {
     pub(crate) repetitions: u32,
 }
 
-impl AskedCampaign {
+impl ResolvedCampaign {
     /// Reads the experiment, and checks the trials of all cells before anything is built.
     ///
     /// # Errors
     ///
     /// The experiment, the suite or a server is not known or not valid, or nothing is left to
     /// measure.
-    pub fn of(request: CampaignRequest) -> Result<AskedCampaign, RunnerError> {
+    pub fn of(request: CampaignRequest) -> Result<ResolvedCampaign, RunnerError> {
         let usage = |error: FileError| usage(&error);
         let mut experiment = find_experiment(&request.experiment)?;
         if !request.servers.is_empty() {
@@ -50,7 +50,7 @@ impl AskedCampaign {
         let setups: Result<Vec<TrialSetup>, FileError> = setups.collect();
         let setups = setups.map_err(|error| text_file::defect(&request.experiment, &error))?;
         facts::recipes(&setups)?;
-        Ok(AskedCampaign {
+        Ok(ResolvedCampaign {
             repetitions: request.repeat.unwrap_or(experiment.repeat),
             setups,
             experiment,
@@ -77,7 +77,13 @@ impl AskedCampaign {
     /// It measures suites, whose duration is unknown.
     pub fn measures_suites(&self) -> bool {
         let mut setups = self.setups.iter();
-        setups.any(|setup| setup.trial.measured.values().any(|own| own.suite.is_some()))
+        setups.any(|setup| {
+            setup
+                .trial
+                .measured
+                .values()
+                .any(|measured| measured.suite.is_some())
+        })
     }
 
     /// Forecast of the duration of all its trials, `done` of which have ended.
@@ -201,8 +207,8 @@ impl AskedCampaign {
 
     /// Setup of the trials of this cell.
     pub(crate) fn setup(&self, cell: &LevelCombination) -> &TrialSetup {
-        let place = self.cells.iter().position(|own| own == cell);
-        &self.setups[place.expect("a trial is planned for a cell of the campaign")]
+        let index = self.cells.iter().position(|planned| planned == cell);
+        &self.setups[index.expect("a trial is planned for a cell of the campaign")]
     }
 }
 
@@ -225,7 +231,11 @@ fn with_suite(
     let mut overrides = Overrides::default();
     overrides.selection.only.clone_from(&suite.only);
     let plan = SuiteText::find(&suite.name)?.resolved(&overrides)?;
-    let rows: Vec<String> = plan.measures.into_iter().map(|own| own.name).collect();
+    let rows: Vec<String> = plan
+        .measures
+        .into_iter()
+        .map(|measure| measure.name)
+        .collect();
     let mut arguments = vec!["-r".to_owned(), suite.requests.to_string()];
     if !suite.only.is_empty() {
         arguments.extend(["--only".to_owned(), suite.only.join(",")]);

@@ -73,8 +73,8 @@ fn wire(lab: &BuiltLab, number: usize, from: usize) -> Result<String, RunnerErro
 
 /// The reason to measure nothing in a laboratory: the names of wires that are not as described.
 pub fn refusal(network: &LabNetwork, wires: &[JudgedWire]) -> Option<String> {
-    let wrong = wires.iter().filter(|own| !own.verdict.is_as_described());
-    let names = wrong.map(|own| own.ends(network).join(" -> "));
+    let wrong = wires.iter().filter(|wire| !wire.verdict.is_as_described());
+    let names = wrong.map(|link| link.ends(network).join(" -> "));
     let names: Vec<String> = names.collect();
     if names.is_empty() {
         return None;

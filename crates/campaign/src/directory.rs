@@ -192,8 +192,8 @@ impl OpenCampaign {
         let written = written.and_then(|()| self.file.sync_data());
         written.map_err(|error| writing(&path, &error))?;
         let is_same =
-            |own: &TrialRecord| own.cell == trial.cell && own.repetition == trial.repetition;
-        self.kept.trials.retain(|own| !is_same(own));
+            |kept: &TrialRecord| kept.cell == trial.cell && kept.repetition == trial.repetition;
+        self.kept.trials.retain(|trial| !is_same(trial));
         self.kept.trials.push(trial);
         Ok(())
     }

@@ -48,7 +48,7 @@ pub(crate) fn facts(setups: &[TrialSetup]) -> Result<BTreeMap<String, String>, R
 /// # Errors
 /// A server is unknown.
 pub(crate) fn recipes(setups: &[TrialSetup]) -> Result<BTreeMap<&str, Recipe>, RunnerError> {
-    let servers = setups.iter().flat_map(|own| own.trial.servers.values());
+    let servers = setups.iter().flat_map(|setup| setup.trial.servers.values());
     let names: BTreeSet<&str> = servers.map(|server| server.recipe.as_str()).collect();
     let names = names.into_iter().filter(|name| *name != BARE_RECIPE);
     let recipes = names.map(|name| {

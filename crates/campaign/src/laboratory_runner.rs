@@ -8,14 +8,14 @@ use experiment::{PlannedTrial, TrialRecord, TrialSetup};
 use runner::RunnerError;
 
 use crate::CampaignObserver;
-use crate::asked::AskedCampaign;
+use crate::asked::ResolvedCampaign;
 use crate::directory::OpenCampaign;
 use crate::trial::{TrialFailure, TrialOutcome, TrialTask};
 use runner::series::{MadeStep, Runner};
 
 /// Makes each trial in a laboratory of its own, and keeps its record.
 pub(crate) struct LaboratoryRunner<'a> {
-    pub(crate) asked: &'a AskedCampaign,
+    pub(crate) asked: &'a ResolvedCampaign,
     pub(crate) campaign: &'a mut OpenCampaign,
     /// All trials of the campaign.
     pub(crate) all: Vec<PlannedTrial>,
@@ -38,7 +38,7 @@ impl Runner for LaboratoryRunner<'_> {
         self.begun.elapsed()
     }
 
-    fn say(&self, remark: &str) {
+    fn remark(&self, remark: &str) {
         log::info!("{remark}");
     }
 }
@@ -65,7 +65,11 @@ impl LaboratoryRunner<'_> {
 
     fn task<'a>(&'a self, setup: &'a TrialSetup, planned: &PlannedTrial) -> TrialTask<'a> {
         let seed = self.campaign.kept.record.seed;
-        let number = self.all.iter().position(|own| own == planned).unwrap_or(0);
+        let number = self
+            .all
+            .iter()
+            .position(|trial| trial == planned)
+            .unwrap_or(0);
         let is_kept =
             self.asked.request.keep_captures || planned.repetition == self.asked.repetitions;
         TrialTask {
@@ -104,7 +108,10 @@ fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Result<TrialRecord
 
 /// Warnings and failure of a trial that has ended.
 fn remarks(trial: &TrialRecord) -> String {
-    let warnings = trial.warnings.iter().map(|own| format!("; warning: {own}"));
+    let warnings = trial
+        .warnings
+        .iter()
+        .map(|warning| format!("; warning: {warning}"));
     let failed = trial.failed.iter().map(|why| format!("; failed: {why}"));
     warnings.chain(failed).collect()
 }

@@ -27,7 +27,7 @@ use runner::{RunnerError, series};
 
 use laboratory_runner::LaboratoryRunner;
 
-pub use asked::{AskedCampaign, find_experiment};
+pub use asked::{ResolvedCampaign, find_experiment};
 pub use bottleneck::refusal;
 pub use directory::{KeptCampaign, find_campaign};
 pub use forecast::CampaignForecast;
@@ -60,7 +60,7 @@ pub struct MeasuredCampaign {
 ///
 /// No trial could be made: links are not as described, or the campaign cannot be kept.
 pub fn measure(
-    asked: &AskedCampaign,
+    asked: &ResolvedCampaign,
     observer: &mut dyn CampaignObserver,
     cancel: &Cancel,
 ) -> Result<MeasuredCampaign, RunnerError> {

@@ -218,21 +218,21 @@ impl TrialTask<'_> {
         let begun = Instant::now();
         let all_ended = |trial: &mut RunningTrial<'_>| {
             let mut measured = trial.measured.iter_mut();
-            measured.all(|own| own.program.status().is_some())
+            measured.all(|measured| measured.program.status().is_some())
         };
         self.wait(begun + longest, trial, all_ended)?;
-        for own in &mut trial.measured {
-            own.is_unfinished = own.program.status().is_none();
-            match (own.is_unfinished, &own.spec.suite) {
+        for measured in &mut trial.measured {
+            measured.is_unfinished = measured.program.status().is_none();
+            match (measured.is_unfinished, &measured.spec.suite) {
                 (false, _) => {}
                 // The program reports its results so far.
-                (true, Some(_)) => own.program.interrupt(),
+                (true, Some(_)) => measured.program.interrupt(),
                 // Figures of a single request are in the captures.
-                (true, None) => own.program.kill(),
+                (true, None) => measured.program.kill(),
             }
         }
-        for own in &mut trial.measured {
-            own.program.wait(ENDING);
+        for measured in &mut trial.measured {
+            measured.program.wait(ENDING);
         }
         Ok(())
     }
@@ -261,8 +261,8 @@ impl TrialTask<'_> {
         }
         trial.servers.check()?;
         let captures = captured::read(&trial.lab, captures, span, &mut result)?;
-        for own in &mut trial.measured {
-            own.figures(self.spec, &captures, &trial.lab, &mut result)?;
+        for measured in &mut trial.measured {
+            measured.figures(self.spec, &captures, &trial.lab, &mut result)?;
         }
         for requests in &trial.requests {
             requests.figures(is_congested, &mut result)?;

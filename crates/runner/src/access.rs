@@ -126,14 +126,14 @@ pub fn read_target(url: &str) -> Result<Target, RunnerError> {
 }
 
 /// An endpoint for a server that Prestan started: options about other servers do not apply.
-pub(crate) fn to_own_server(
+pub(crate) fn to_started_server(
     target: Target,
     credentials: Option<Credentials>,
     version: HttpVersion,
 ) -> Result<RunPlace, RunnerError> {
     let tls = engine::tls_config(&TlsOptions::default(), target.scheme());
     let endpoint = Endpoint {
-        route: route_to_own(&target)?,
+        route: route_to_started(&target)?,
         tls: tls.map_err(RunnerError::Local)?,
         target,
         credentials,
@@ -169,7 +169,7 @@ fn place_of(endpoint: Endpoint, others: Vec<Endpoint>, http: HttpOptions) -> Run
 }
 
 /// Route to a server that Prestan started.
-pub(crate) fn route_to_own(target: &Target) -> Result<Route, RunnerError> {
+pub(crate) fn route_to_started(target: &Target) -> Result<Route, RunnerError> {
     engine::look_up(target, Family::Any, &[]).map_err(RunnerError::Local)
 }
 

@@ -19,7 +19,7 @@ use flow::{FlowError, SharedToken};
 
 use crate::error::RunnerError;
 
-pub use asked::{AskedBackground, BackgroundRequest, RequestedTraffic};
+pub use asked::{BackgroundRequest, RequestedBackground, RequestedTraffic};
 pub(crate) use follower::{BackgroundShare, started};
 pub use generators::recorded as shown_generators;
 pub use running::{EndedBackground, LOOK, RunningBackground, UnstableBackground};

@@ -241,7 +241,7 @@ impl BesideLoads {
                 ending: Arc::clone(&ending),
             });
             let (enough, cancel) = (Arc::clone(&ending.enough), cancel.clone());
-            let keep = move || run.keep_until_told(&cancel, observer, enough);
+            let keep = move || run.keep_until_enough(&cancel, observer, enough);
             let thread = match start_thread(keep) {
                 Ok(thread) => thread,
                 Err(why) => {
@@ -275,17 +275,18 @@ impl BesideLoads {
             Some((name, _)) => (name, RunnerError::Target(nothing().to_owned())),
             None => unreachable!("one was started"),
         };
-        let said = |what: String| format!("the load {name} beside the run did not begin: {what}");
+        let message =
+            |what: String| format!("the load {name} beside the run did not begin: {what}");
         match why {
             RunnerError::Interrupted(what) => RunnerError::Interrupted(what),
             RunnerError::Local(what)
             | RunnerError::NotSaved(what)
             | RunnerError::Resources(what)
             | RunnerError::ProgramNotFound(what)
-            | RunnerError::ProgramNotStarted(what) => RunnerError::Local(said(what)),
+            | RunnerError::ProgramNotStarted(what) => RunnerError::Local(message(what)),
             RunnerError::Usage(what)
             | RunnerError::Inconclusive(what)
-            | RunnerError::Target(what) => RunnerError::Target(said(what)),
+            | RunnerError::Target(what) => RunnerError::Target(message(what)),
         }
     }
 

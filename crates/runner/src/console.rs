@@ -31,7 +31,7 @@ pub trait SeriesConsole: Send + Sync {
     fn has_left_behind(&self, server: &str) -> bool;
 
     /// Reports what runs left on servers, except on servers in `gone`.
-    fn tell_left_behind(&self, gone: &[String]);
+    fn report_left_behind(&self, gone: &[String]);
 
     /// While the guard exists, Ctrl-C cancels the measurement; a second one reports what is still
     /// on servers.

@@ -174,7 +174,7 @@ mod tests {
         let mut failed = Sample::blank();
         failed.outcome = Outcome::Timeout;
         assert!(limited.take(&[Sample::blank(), failed]).is_break());
-        let said = limited.reached().unwrap();
-        assert_eq!(said, "1 of 2 operations failed (--max-failures 0)");
+        let message = limited.reached().unwrap();
+        assert_eq!(message, "1 of 2 operations failed (--max-failures 0)");
     }
 }

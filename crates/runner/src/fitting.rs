@@ -44,11 +44,11 @@ fn adapting(
 pub(crate) fn fit(spec: &mut RunSpec, place: &mut RunPlace) -> Result<(), RunnerError> {
     let plan = &spec.plan;
     let is_of_http1 = |http: &Http| http.version != HttpVersion::Http2;
-    let own = plan
+    let configured = plan
         .tests
         .iter()
         .find(|test| test.http.as_ref().is_some_and(is_of_http1));
-    if let (HttpVersion::Http2, Some(test)) = (place.http.connections.version, own) {
+    if let (HttpVersion::Http2, Some(test)) = (place.http.connections.version, configured) {
         return Err(RunnerError::Usage(format!(
             "the suite {} says how the test {} uses connections (`http`), which is about HTTP/1; leave out \
              --http 2, or http=2 of the server",
@@ -121,10 +121,10 @@ fn targets_of(plan: &Plan, others: Vec<Endpoint>) -> Result<Vec<Endpoint>, Runne
     }
     let mut others = spread;
     for name in plan.targets.iter().skip(1) {
-        let mut own = named
+        let mut candidates = named
             .iter()
             .filter(|other| other.name.as_ref() == Some(name));
-        match (own.next(), own.next()) {
+        match (candidates.next(), candidates.next()) {
             (Some(endpoint), None) => others.push(endpoint.clone()),
             (Some(_), Some(_)) => {
                 return Err(RunnerError::Usage(format!(
@@ -157,11 +157,19 @@ pub fn check_background(
     plan: &Plan,
     background: Option<&BackgroundRecord>,
 ) -> Result<(), RunnerError> {
-    let components = background.iter().flat_map(|own| &own.components);
-    let components: Vec<&str> = components.map(|own| own.name.as_str()).collect();
+    let components = background
+        .iter()
+        .flat_map(|background| &background.components);
+    let components: Vec<&str> = components
+        .map(|component| component.name.as_str())
+        .collect();
     let constraints = plan.constraints.iter();
-    let constraints = constraints.map(|own| (own.name.as_str(), own.expression.as_str()));
-    let conditions = plan.conditions.iter().map(|own| ("when", own.as_str()));
+    let constraints =
+        constraints.map(|constraint| (constraint.name.as_str(), constraint.expression.as_str()));
+    let conditions = plan
+        .conditions
+        .iter()
+        .map(|condition| ("when", condition.as_str()));
     for (name, expression) in constraints.chain(conditions) {
         // Invalid expressions were refused when the suite was read.
         let Ok(parsed) = Constraint::parse(expression) else {

@@ -50,7 +50,7 @@ pub fn check(
 /// Refuses quantities that are known only with `--inside`; `remedy` is the way to get them.
 fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), RunnerError> {
     let mut named = condition.characteristics();
-    match named.find(|of| of.statistic.is_inside()) {
+    match named.find(|characteristic| characteristic.statistic.is_inside()) {
         Some(of) => Err(RunnerError::Usage(format!(
             "--fail-if: `{}` is known of servers that Prestan looks into, and it does not: {remedy}",
             of.statistic
@@ -174,17 +174,18 @@ pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> V
             let mut all = gate
                 .iter()
                 .flat_map(|(_, condition)| condition.characteristics());
-            all.any(|of| of.measurement.as_deref() == Some(name))
+            all.any(|checked| checked.measurement.as_deref() == Some(name))
         };
         let end = |row: &Compared| {
-            let own = judged.iter().find(|judged| match &judged.row {
+            let row_truth = judged.iter().find(|judged| match &judged.row {
                 Some(name) => *name == row.name,
                 None => is_named(&row.name),
             });
-            let own = own.zip(gate);
-            let own = own.filter(|(own, (_, of))| is_reason(of, comparison, own));
+            let row_truth = row_truth.zip(gate);
+            let row_truth = row_truth
+                .filter(|(row_truth, (_, checked))| is_reason(checked, comparison, row_truth));
             let says = compared_in_words(row);
-            match own.map(|(own, (gate, _))| (own.truth, gate.undecided)) {
+            match row_truth.map(|(row_truth, (gate, _))| (row_truth.truth, gate.undecided)) {
                 Some((Some(true), _) | (None, true)) => CaseEnd::Failed(says),
                 Some((None, false)) => CaseEnd::Skipped(format!("undecided: {says}")),
                 _ if row.is_disqualified() || row.verdict == Verdict::NotCompared => {
@@ -202,13 +203,13 @@ pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> V
 fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> String {
     if !condition
         .characteristics()
-        .any(|of| of.statistic.is_inside())
+        .any(|characteristic| characteristic.statistic.is_inside())
     {
         return String::new();
     }
     let insides = rows(comparisons).filter_map(|row| row.inside.as_ref());
     let insides: Vec<_> = insides.collect();
-    if let Some(by) = insides.iter().find_map(|own| own.unseen) {
+    if let Some(by) = insides.iter().find_map(|inside| inside.unseen) {
         return format!(
             "; calls on the storage are unknown: a server uses {}",
             by.name()
@@ -216,7 +217,7 @@ fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> St
     }
     if insides
         .iter()
-        .any(|own| (1..LEAST_STARTS).contains(&own.traced))
+        .any(|inside| (1..LEAST_STARTS).contains(&inside.traced))
     {
         return format!("; numbers of calls are facts from {LEAST_STARTS} runs of each on");
     }
@@ -228,7 +229,7 @@ fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> St
 fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &RowTruth) -> bool {
     let named: Vec<&str> = condition
         .characteristics()
-        .filter_map(|of| of.measurement.as_deref())
+        .filter_map(|characteristic| characteristic.measurement.as_deref())
         .collect();
     let (Some(name), [_, ..]) = (&judged.row, &named[..]) else {
         return true;
@@ -263,8 +264,8 @@ fn shown(
 /// Differences of a row that the condition is about: `slower`, `cpu more`, `fsync 0 -> 1`.
 fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
     let mut reasons = Vec::new();
-    for of in condition.characteristics() {
-        let cost = match of.statistic {
+    for characteristic in condition.characteristics() {
+        let cost = match characteristic.statistic {
             Statistic::Compared(ComparedCharacteristic::Processor) => Some(InsideCost::Processor),
             Statistic::Compared(ComparedCharacteristic::Calls(kind)) => {
                 Some(InsideCost::Calls(kind))
@@ -274,7 +275,7 @@ fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
         let reason = match cost {
             Some(cost) => {
                 let inside = row.inside.as_ref();
-                let cost = inside.and_then(|own| own.cost(cost));
+                let cost = inside.and_then(|inside| inside.cost(cost));
                 cost.and_then(difference)
             }
             None => Some(row.verdict.name().to_owned()),
@@ -287,7 +288,7 @@ fn reasons(condition: &CheckedConstraint, row: &Compared) -> Vec<String> {
     reasons
 }
 
-/// How a cost differs: `cpu more`, `fsync 0 -> 1`.
+/// Difference of a cost: `cpu more`, `fsync 0 -> 1`.
 fn difference(cost: &ComparedCost) -> Option<String> {
     match (cost.cost, cost.verdict()) {
         (InsideCost::Processor, verdict @ (Verdict::Slower | Verdict::Faster)) => {

@@ -166,7 +166,7 @@ impl WatchedServer {
         let shortest = if is_load { OF_LOAD } else { OF_SUITE };
         Arc::new(WatchedRows {
             accounts: InsideAccounts::new(self.counters, shortest, self.later),
-            is_told_apart: told_apart(&spec.plan, spec.users),
+            is_attributable: attributable(&spec.plan, spec.users),
             // A load has no rounds to repeat, and may be about a file that exists.
             again: (!is_load).then(|| RepeatedTests {
                 server: self.traced,
@@ -182,7 +182,7 @@ impl WatchedServer {
 pub struct WatchedRows {
     accounts: InsideAccounts,
     /// By index of the row: work of the server can be attributed to it.
-    is_told_apart: Vec<bool>,
+    is_attributable: Vec<bool>,
     again: Option<RepeatedTests>,
     /// The access log of the server, until it is joined.
     log: Option<Mutex<Option<LoggedOperations>>>,
@@ -218,16 +218,16 @@ impl WatchedRows {
         let Some(again) = &self.again else {
             return Vec::new();
         };
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         if again.is_traced {
-            told.extend(again.server.pass(run, cancel));
+            events.extend(again.server.pass(run, cancel));
         }
         if again.flames && !cancel.is_cancelled() {
             let roots = &again.server.roots;
-            told.extend(sampled::pass(roots, run, cancel));
+            events.extend(sampled::pass(roots, run, cancel));
         }
-        told.extend(cancel.is_cancelled().then_some(EventKind::Interrupted));
-        told
+        events.extend(cancel.is_cancelled().then_some(EventKind::Interrupted));
+        events
     }
 }
 
@@ -248,11 +248,11 @@ impl Companion for Arc<WatchedRows> {
 
 impl RowWatch for WatchedRows {
     fn begins(&self, row: Option<MeasureId>) {
-        let is_told_apart = |row: &MeasureId| {
-            let known = self.is_told_apart.get(usize::from(row.0));
+        let is_attributable = |row: &MeasureId| {
+            let known = self.is_attributable.get(usize::from(row.0));
             known.copied().unwrap_or_default()
         };
-        self.accounts.begin(row.filter(is_told_apart));
+        self.accounts.begin(row.filter(is_attributable));
     }
 
     fn answered(&self) {}
@@ -264,10 +264,10 @@ impl RowWatch for WatchedRows {
 
 /// Rows to which all work of the server can be attributed: all rows of a single user, whose
 /// operations follow one another; with several users, rows whose test has no other row.
-fn told_apart(plan: &Plan, users: u32) -> Vec<bool> {
-    let is_told_apart = |(place, measure): (u16, &record::MeasureRecord)| {
+fn attributable(plan: &Plan, users: u32) -> Vec<bool> {
+    let is_attributable = |(index, measure): (u16, &record::MeasureRecord)| {
         let test = plan.tests.iter().find(|test| test.id == measure.test);
-        users == 1 || test.is_some_and(|test| test.only_measure() == Some(MeasureId(place)))
+        users == 1 || test.is_some_and(|test| test.only_measure() == Some(MeasureId(index)))
     };
-    (0..).zip(&plan.measures).map(is_told_apart).collect()
+    (0..).zip(&plan.measures).map(is_attributable).collect()
 }

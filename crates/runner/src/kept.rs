@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::RunnerError;
-use crate::intake::{Drawn, drawn, summary_of_kept};
+use crate::sample_sink::{Drawn, drawn, summary_of_kept};
 use record::{ConstraintRecord, EventKind, Run};
 use report::page::PageRun;
 use report::{BesideResult, Diagnosed};

@@ -43,8 +43,8 @@ pub fn found(run: &Path) -> Result<ListedGroup, RunnerError> {
 /// The run or series with this name, or the only one whose name begins with it.
 pub fn series(wanted: &str) -> Result<Option<ListedGroup>, RunnerError> {
     let mut groups = ListedGroup::by_series(all()?);
-    if let Some(place) = groups.iter().position(|group| group.name == wanted) {
-        return Ok(Some(groups.swap_remove(place)));
+    if let Some(index) = groups.iter().position(|group| group.name == wanted) {
+        return Ok(Some(groups.swap_remove(index)));
     }
     groups.retain(|group| !wanted.is_empty() && group.name.starts_with(wanted));
     Ok(groups.pop().filter(|_| groups.is_empty()))

@@ -406,13 +406,13 @@ impl<'a> LocalRunner<'a> {
     ) -> Option<RunnerError> {
         let console = self.with.console;
         let servers = self.servers.iter_mut().enumerate();
-        let are_told = |url: &str| console.has_left_behind(url);
+        let are_reported = |url: &str| console.has_left_behind(url);
         let ended =
-            servers.filter_map(|(place, server)| server.ended(during, are_told, seen(place)));
+            servers.filter_map(|(place, server)| server.ended(during, are_reported, seen(place)));
         let ended = ended.map(|ServerEnd { why, url }| (url, why));
         let (gone, reasons): (Vec<Option<String>>, Vec<RunnerError>) = ended.unzip();
         let gone: Vec<String> = gone.into_iter().flatten().collect();
-        console.tell_left_behind(&gone);
+        console.report_left_behind(&gone);
         reasons.into_iter().next()
     }
 }
@@ -479,8 +479,8 @@ fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
 /// The rank of a server, from 1, among those that are started for the runs of a step side by side.
 fn start_place(step: &RunStep, server: usize) -> Option<u32> {
     let ServerStart { order, .. } = step.start.as_ref().filter(|_| step.runs.len() > 1)?;
-    let place = order.iter().position(|place| *place == server)?;
-    u32::try_from(place + 1).ok()
+    let index = order.iter().position(|index| *index == server)?;
+    u32::try_from(index + 1).ok()
 }
 
 impl Runner for LocalRunner<'_> {
@@ -491,8 +491,8 @@ impl Runner for LocalRunner<'_> {
         let runs = self.runs(number, step);
         let gone = self.ended_server(&format!("run {number}"), |server| {
             let made = runs.iter().flat_map(|made| step.runs.iter().zip(made));
-            let mut of_it = made.filter(|(run, _)| run.server == server);
-            ran(of_it.next().map(|(_, run)| run))
+            let mut matching = made.filter(|(run, _)| run.server == server);
+            ran(matching.next().map(|(_, run)| run))
         });
         let kept = runs.iter().flatten().flatten();
         self.kept.extend(kept.map(|run| run.path.clone()));
@@ -510,7 +510,7 @@ impl Runner for LocalRunner<'_> {
         self.begun.elapsed()
     }
 
-    fn say(&self, remark: &str) {
+    fn remark(&self, remark: &str) {
         self.with.console.remark(remark);
     }
 }

@@ -27,9 +27,9 @@ use crate::console::{Guard, RunDisplay, SeriesConsole, ShownRun};
 use crate::failing::MaxFailures;
 use crate::fitting::{check_background, fit};
 use crate::inside::{LoggedSink, WatchedServer};
-use crate::intake::Intake;
 use crate::live::LiveStatistics;
 use crate::local::RunTask;
+use crate::sample_sink::SampleSink;
 use crate::state;
 use crate::steering::{AdaptingLoad, BackgroundFeed};
 
@@ -180,13 +180,13 @@ impl PlannedRun {
     }
 
     /// Makes a run that goes on until `enough` is set.
-    pub(crate) fn keep_until_told(
+    pub(crate) fn keep_until_enough(
         self,
         cancel: &Cancel,
         observer: Arc<dyn Observer>,
         enough: Arc<AtomicBool>,
     ) -> Result<crate::kept::KeptRun, IncompleteRun> {
-        let intake = self.intake(Arc::default()).until_told(enough);
+        let sink = self.sink(Arc::default()).until_enough(enough);
         let watch = Watch {
             cancel: cancel.clone(),
             progress: Arc::default(),
@@ -196,7 +196,7 @@ impl PlannedRun {
             rows: None,
             is_alone: false,
         };
-        self.measure(intake, watch, None).keep(false)
+        self.measure(sink, watch, None).keep(false)
     }
 
     /// Makes the run; in turns with others if `turn` is given.
@@ -214,13 +214,13 @@ impl PlannedRun {
             Arc::new(LiveStatistics::default()),
             Arc::new(Progress::default()),
         );
-        let mut intake = self.intake(Arc::clone(&live));
+        let mut sink = self.sink(Arc::clone(&live));
         if let Some(limit) = self.ends.max_failures {
-            intake = intake.limited(limit);
+            sink = sink.limited(limit);
         }
         if self.needs_samples {
-            intake = match intake.with_file() {
-                Ok(intake) => intake,
+            sink = match sink.with_file() {
+                Ok(sink) => sink,
                 Err(why) => {
                     self.discard();
                     return Err(why.into());
@@ -249,17 +249,17 @@ impl PlannedRun {
             conditions: Arc::default(),
             rows: None,
         };
-        Ok(self.measure(intake, watch, following))
+        Ok(self.measure(sink, watch, following))
     }
 
     /// The destination of its samples. Results carry the label of the server.
-    fn intake(&self, live: Arc<LiveStatistics>) -> Intake {
+    fn sink(&self, live: Arc<LiveStatistics>) -> SampleSink {
         let mut plan = self.record.clone();
         report::apply_label(&mut plan, &mut engine::environment(), &mut []);
-        Intake::new(&plan, self.directory.as_ref(), self.ends.until, live)
+        SampleSink::new(&plan, self.directory.as_ref(), self.ends.until, live)
     }
 
-    fn measure(self, intake: Intake, watch: Watch, following: Option<Guard>) -> CompletedRun {
+    fn measure(self, sink: SampleSink, watch: Watch, following: Option<Guard>) -> CompletedRun {
         let PlannedRun {
             spec,
             place,
@@ -278,7 +278,7 @@ impl PlannedRun {
             (None, None) => conditions,
         });
         let feed = BackgroundFeed::default();
-        let mut intake = intake.steering(&plan.conditions, adaptation, &conditions, &feed);
+        let mut sink = sink.steering(&plan.conditions, adaptation, &conditions, &feed);
         let recorder = Arc::new(RunRecorder {
             display: watch.observer,
             directory: self.directory,
@@ -286,7 +286,7 @@ impl PlannedRun {
             cancel: watch.turn.is_some().then(|| watch.cancel.clone()),
             begun: OnceLock::new(),
             // Readings are consumed only if the run is steered.
-            feed: intake.is_steered().then_some(feed),
+            feed: sink.is_steered().then_some(feed),
         });
         let note = self.makes_target.then(|| note_target(&spec, &place));
         let rows = watched.map(|watched| watched.watch(&spec));
@@ -304,11 +304,11 @@ impl PlannedRun {
             ..watch
         };
         let cancel = watch.cancel.clone();
-        let mut sink = LoggedSink {
-            sink: &mut intake,
+        let mut logged = LoggedSink {
+            sink: &mut sink,
             rows: rows.as_deref(),
         };
-        let finished = engine::run(&spec, &place, &watch, &mut sink);
+        let finished = engine::run(&spec, &place, &watch, &mut logged);
         drop(following);
         // Runs that share the traffic wait for each other from here on.
         drop(watch);
@@ -328,8 +328,8 @@ impl PlannedRun {
         if let Some(is_noted) = note {
             remove_target(&mut ended, is_noted);
         }
-        ended.note_end(&intake);
-        ended.conclude(intake)
+        ended.note_end(&sink);
+        ended.conclude(sink)
     }
 }
 

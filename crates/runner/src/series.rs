@@ -61,7 +61,7 @@ pub trait Runner {
     fn elapsed(&self) -> Duration;
 
     /// Displays a remark.
-    fn say(&self, remark: &str);
+    fn remark(&self, remark: &str);
 }
 
 /// The result of a step.
@@ -160,7 +160,7 @@ pub fn perform<S, O>(
             }
         };
         if let Some(remark) = remark {
-            runner.say(&remark);
+            runner.remark(&remark);
         }
         let Some(step) = step else { break None };
         let (number, begun) = (history.steps.len() + 1, runner.elapsed());

@@ -13,7 +13,8 @@ use wire::target::Target;
 
 use crate::RunnerError;
 use crate::access::{
-    AccessRequest, RunRequest, labels_of, one_label, read_target, route_to_own, to_own_server,
+    AccessRequest, RunRequest, labels_of, one_label, read_target, route_to_started,
+    to_started_server,
 };
 use crate::inside::{InsideRequest, WatchedServer};
 use crate::place::server_place;
@@ -34,8 +35,8 @@ pub fn tested_servers(
     recipes: &[String],
 ) -> Result<Vec<TestedServer>, RunnerError> {
     let running = urls.iter().map(|url| TestedServer::at(url));
-    let own = |text: &String| Ok(TestedServer::of_recipe(recipe(text)?));
-    running.chain(recipes.iter().map(own)).collect()
+    let started = |text: &String| Ok(TestedServer::from_recipe(recipe(text)?));
+    running.chain(recipes.iter().map(started)).collect()
 }
 
 /// Adds names for reports: to all servers, or to none.
@@ -238,7 +239,7 @@ impl TestedServer {
     }
 
     /// A server that is started here.
-    pub fn of_recipe(recipe: Recipe) -> TestedServer {
+    pub fn from_recipe(recipe: Recipe) -> TestedServer {
         TestedServer {
             name: recipe.name.clone(),
             label: None,
@@ -253,9 +254,9 @@ impl TestedServer {
     }
 
     /// Sets the resource that is measured on a server that is started here: `/index.html`.
-    pub fn at_path(mut self, of_it: &str) -> TestedServer {
+    pub fn at_path(mut self, matching: &str) -> TestedServer {
         if let ServerOrigin::Own { path, .. } = &mut self.origin {
-            *path = Some(of_it.trim_start_matches('/').to_owned());
+            *path = Some(matching.trim_start_matches('/').to_owned());
         }
         self
     }
@@ -300,7 +301,7 @@ impl TestedServer {
             recipe, running, ..
         } = &mut self.origin
         {
-            let processors = processors.map_or(&[][..], |own| &own.server);
+            let processors = processors.map_or(&[][..], |processor| &processor.server);
             let place = server_place()?;
             let server = RealServer::start_at(recipe, processors, place.as_ref(), cancel);
             let server = server.map_err(|error| not_started(&error))?;
@@ -314,18 +315,21 @@ impl TestedServer {
     pub(crate) fn ended(
         &mut self,
         during: &str,
-        are_told: impl Fn(&str) -> bool,
+        are_reported: impl Fn(&str) -> bool,
         seen: RunsOfServer<'_>,
     ) -> Option<ServerEnd> {
-        let url = self.own_server().map(|server| own_target(server, None));
-        let url = url.and_then(|own| Some(own.ok()?.url()));
+        let url = self
+            .started_server()
+            .map(|server| started_target(server, None));
+        let url = url.and_then(|url| Some(url.ok()?.url()));
         let place = self.place.as_ref();
         if let ServerOrigin::Own {
             running: Some(server),
             ..
         } = &mut self.origin
         {
-            let is_doubtful = seen != RunsOfServer::Well || url.as_deref().is_some_and(are_told);
+            let is_doubtful =
+                seen != RunsOfServer::Well || url.as_deref().is_some_and(are_reported);
             let refuses = |place| engine::refusal(place, Duration::ZERO).is_some();
             // A dying server refuses connections shortly before the system has its exit status.
             let within = if is_doubtful && place.is_none_or(refuses) {
@@ -368,7 +372,7 @@ impl TestedServer {
     /// Route and credentials, as resolved now.
     fn reached(&self, access: &AccessRequest) -> Result<RunPlace, RunnerError> {
         match &self.origin {
-            ServerOrigin::Own { path, .. } => self.own_access(path.as_deref(), access),
+            ServerOrigin::Own { path, .. } => self.started_access(path.as_deref(), access),
             ServerOrigin::Running(targets) => connections_to(targets, access),
         }
     }
@@ -381,11 +385,13 @@ impl TestedServer {
 
     /// Its names in messages: name and URLs.
     fn known_as(&self) -> Vec<String> {
-        let own = self.own_server().map(|server| own_target(server, None));
-        let own = own.into_iter().flatten().map(|own| own.url());
+        let started = self
+            .started_server()
+            .map(|server| started_target(server, None));
+        let started = started.into_iter().flatten().map(|started| started.url());
         let others = self.place.iter().flat_map(|known| &known.others);
         let others = others.map(|other| other.target.url());
-        let names = std::iter::once(self.name.clone()).chain(own);
+        let names = std::iter::once(self.name.clone()).chain(started);
         names.chain(others).collect()
     }
 
@@ -399,13 +405,13 @@ impl TestedServer {
         &self,
         asked: InsideRequest,
     ) -> Result<Option<WatchedServer>, RunnerError> {
-        WatchedServer::of(asked, &self.pids, self.own_server())
+        WatchedServer::of(asked, &self.pids, self.started_server())
     }
 
     /// Adds its access log, if it has the times of requests. The server must have been started for
     /// this run.
     pub(crate) fn with_log(&self, watched: WatchedServer) -> WatchedServer {
-        match self.own_server() {
+        match self.started_server() {
             Some(server) => watched.with_log(server),
             None => watched,
         }
@@ -419,12 +425,12 @@ impl TestedServer {
     ) -> Result<RunPlace, RunnerError> {
         if let ServerOrigin::Own { path, .. } = &self.origin {
             let server = self.under_way()?;
-            let mut target = own_target(server, path.as_deref())?;
+            let mut target = started_target(server, path.as_deref())?;
             target.take_user_info();
             place.endpoint.route = if server.recipe().is_command() {
                 access.route(&target)?
             } else {
-                route_to_own(&target)?
+                route_to_started(&target)?
             };
             place.endpoint.target = target;
         }
@@ -432,21 +438,21 @@ impl TestedServer {
     }
 
     /// Access according to the recipe, or to the options for a server started by a command.
-    fn own_access(
+    fn started_access(
         &self,
         path: Option<&str>,
         access: &AccessRequest,
     ) -> Result<RunPlace, RunnerError> {
         let server = self.under_way()?;
-        let target = own_target(server, path)?;
+        let target = started_target(server, path)?;
         if server.recipe().is_command() {
             return access.at(target);
         }
-        to_own_server(target, credentials_of(server), version_of(server.recipe()))
+        to_started_server(target, credentials_of(server), version_of(server.recipe()))
     }
 
     /// The server, if it was started here and runs.
-    fn own_server(&self) -> Option<&RealServer> {
+    fn started_server(&self) -> Option<&RealServer> {
         match &self.origin {
             ServerOrigin::Own { running, .. } => running.as_deref(),
             ServerOrigin::Running(_) => None,
@@ -454,7 +460,7 @@ impl TestedServer {
     }
 
     fn under_way(&self) -> Result<&RealServer, RunnerError> {
-        let server = self.own_server();
+        let server = self.started_server();
         server.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 }
@@ -483,7 +489,7 @@ fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<RunPlace
 }
 
 /// URL of a server that was started here.
-fn own_target(server: &RealServer, path: Option<&str>) -> Result<Target, RunnerError> {
+fn started_target(server: &RealServer, path: Option<&str>) -> Result<Target, RunnerError> {
     let target = match path {
         Some(path) => Target::resource(&format!("{}{path}", server.url())),
         None => Target::parse(&server.url()),
@@ -537,13 +543,13 @@ mod tests {
     #[test]
     fn a_message_about_any_server_has_the_label_of_that_server() {
         let url = |url: &str| TestedServer::at(url).ok().unwrap().known_as();
-        let own = ["nginx", "http://127.0.0.1:4711/"].map(str::to_owned);
+        let known = ["nginx", "http://127.0.0.1:4711/"].map(str::to_owned);
         let servers = AnonymousServers(vec![
             (
                 Some("A".to_owned()),
                 url("http://ann@dav.example.org/store/"),
             ),
-            (Some("B".to_owned()), own.to_vec()),
+            (Some("B".to_owned()), known.to_vec()),
         ]);
         let shown = [
             ("nginx ended during run 3", "B ended during run 3"),

@@ -75,7 +75,7 @@ impl AdaptingLoad {
             return None;
         }
         self.since = Some(Instant::now());
-        let is_true = |place: usize| truths.get(place).copied().unwrap_or_default();
+        let is_true = |index: usize| truths.get(index).copied().unwrap_or_default();
         let wish = |(raise, lower)| LoadWish {
             raise: is_true(raise),
             lower: is_true(lower),
@@ -128,8 +128,8 @@ impl Steering {
     fn look(&mut self, begun: Option<Nanos>) -> ControlFlow<()> {
         let judge = self.judge.as_ref();
         let truths = judge.map_or(Vec::new(), |judge| judge.conditions(begun));
-        for (place, is_true) in truths.iter().enumerate() {
-            self.conditions.set(place, *is_true);
+        for (index, is_true) in truths.iter().enumerate() {
+            self.conditions.set(index, *is_true);
         }
         // The first number of users is kept from the beginning of the window on.
         if let (Some(load), Some(_)) = (&mut self.load, begun)

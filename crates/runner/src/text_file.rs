@@ -135,14 +135,14 @@ mod tests {
     #[test]
     fn a_name_that_is_mistyped_is_corrected() {
         let error = builtin_or_read("congstion", builtin::LABS, ("lab", "list")).unwrap_err();
-        let said = "no lab is called `congstion`; did you mean `congestion`?";
-        assert_eq!(error.to_string(), said);
+        let expected = "no lab is called `congstion`; did you mean `congestion`?";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
     fn the_name_of_a_file_is_said_once() {
-        let said = |error: &str| defect("x.yaml", &error).to_string();
-        assert_eq!(said("x.yaml:1:2: odd"), "x.yaml:1:2: odd");
-        assert_eq!(said("links[0].rate: odd"), "x.yaml: links[0].rate: odd");
+        let message = |error: &str| defect("x.yaml", &error).to_string();
+        assert_eq!(message("x.yaml:1:2: odd"), "x.yaml:1:2: odd");
+        assert_eq!(message("links[0].rate: odd"), "x.yaml: links[0].rate: odd");
     }
 }

@@ -53,7 +53,9 @@ pub fn all_written(directory: &Path, ending: &str) {
 }
 
 fn is_with(place: &Path, ending: &str) -> bool {
-    place.extension().is_some_and(|own| own == ending)
+    place
+        .extension()
+        .is_some_and(|extension| extension == ending)
 }
 
 /// Registered files that still have their older content.
@@ -303,8 +305,8 @@ mod tests {
         );
         assert_eq!(fs::read(&place).unwrap(), b"old");
         assert_eq!(names(home.path()), ["out.json"]);
-        let told = untouched().unwrap();
-        assert!(told.ends_with("out.json was there before this run, which did not write it"));
+        let message = untouched().unwrap();
+        assert!(message.ends_with("out.json was there before this run, which did not write it"));
 
         write(&place, b"new").unwrap();
         assert_eq!(
@@ -321,12 +323,12 @@ mod tests {
         (0..9).for_each(|number| fs::write(figure(number), "old").unwrap());
         announce_all(home.path(), "svg");
         (0..3).for_each(|number| write_drawn(&figure(number), b"new").unwrap());
-        let told = untouched().unwrap();
+        let message = untouched().unwrap();
         let expected = "6.svg and 3 more were there before this run, which did not write them";
-        assert!(told.ends_with(expected), "{told}");
+        assert!(message.ends_with(expected), "{message}");
         all_written(home.path(), "svg");
-        let told = untouched().unwrap();
-        assert!(told.ends_with("out.json was there before this run, which did not write it"));
+        let message = untouched().unwrap();
+        assert!(message.ends_with("out.json was there before this run, which did not write it"));
         write(&place, b"last").unwrap();
         assert_eq!(untouched(), None);
     }

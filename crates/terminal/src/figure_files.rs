@@ -13,7 +13,7 @@ use report::page::{self, FigureKind, PageDocument, ReportPage};
 use runner::RunnerError;
 
 use crate::document_file;
-use crate::output::tell;
+use crate::output::print_message;
 
 /// Destination of a page.
 #[derive(Debug, Clone)]
@@ -227,7 +227,7 @@ pub fn write(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runne
         }
     }
     if !undrawn.is_empty() {
-        tell(&format!(
+        print_message(&format!(
             "prestan: the font of PNG files has no {}: these letters are missing in the pictures; --svg has them",
             undrawn
                 .iter()
@@ -245,7 +245,7 @@ pub fn write(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runne
             [] => "none".to_owned(),
             names => names.join(", "),
         };
-        tell(&format!(
+        print_message(&format!(
             "prestan: no figure is called {}, so no file has it; there are {there}",
             missing.join(" or ")
         ));

@@ -356,7 +356,7 @@ impl Drop for RunMeter {
 fn workloads(plan: &Plan, users: u32, drive: &Drive) -> Vec<(String, UserWork)> {
     let rounds = match drive {
         Drive::Rounds(rounds) => rounds,
-        Drive::Load(load) => return vec![(LOAD.to_owned(), of_load(load))],
+        Drive::Load(load) => return vec![(LOAD.to_owned(), load_work(load))],
     };
     let all = plan.tests.iter().map(|test| {
         let mut work = UserWork::default();
@@ -373,7 +373,7 @@ fn workloads(plan: &Plan, users: u32, drive: &Drive) -> Vec<(String, UserWork)> 
 /// The whole of a load, which does its tests at once.
 const LOAD: &str = "";
 
-fn of_load(load: &LoadDrive) -> UserWork {
+fn load_work(load: &LoadDrive) -> UserWork {
     let measured = match &load.pacing {
         Pacing::Open { stages, .. } => {
             let seconds = stages.iter().map(|stage| stage.duration_s).sum();

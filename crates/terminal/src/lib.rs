@@ -3,13 +3,13 @@
 //! Of all libraries, only this one writes to standard output and standard error. It has no command
 //! line: it takes requests, which the program makes from its options.
 
+pub mod abort_report;
 pub mod bar;
 pub mod document_file;
 pub mod figure_files;
 pub mod forecast;
-pub mod last_words;
 mod live;
-mod lookout;
+mod live_warnings;
 pub mod messages;
 pub mod output;
 pub mod progress;

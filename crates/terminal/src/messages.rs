@@ -2,7 +2,7 @@
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-use crate::output::tell;
+use crate::output::print_message;
 
 /// The libraries whose log records are messages for users.
 const LIBRARIES: [&str; 2] = ["runner", "campaign"];
@@ -19,12 +19,13 @@ pub fn listen() {
 impl Log for MessageLogger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let library = metadata.target().split("::").next();
-        metadata.level() <= Level::Info && library.is_some_and(|own| LIBRARIES.contains(&own))
+        metadata.level() <= Level::Info
+            && library.is_some_and(|library| LIBRARIES.contains(&library))
     }
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            tell(&message(record));
+            print_message(&message(record));
         }
     }
 
@@ -45,7 +46,7 @@ mod tests {
 
     #[test]
     fn messages_of_our_libraries_are_told_and_no_others() {
-        let told = |target, level| {
+        let logged = |target, level| {
             let text = format_args!("it is late");
             let record = Record::builder()
                 .target(target)
@@ -55,16 +56,16 @@ mod tests {
             let is_told = MessageLogger.enabled(record.metadata());
             is_told.then(|| message(&record))
         };
-        let info = told("runner::background::follower", Level::Info);
+        let info = logged("runner::background::follower", Level::Info);
         assert_eq!(info.as_deref(), Some("prestan: it is late"));
-        let warning = told("runner", Level::Warn);
+        let warning = logged("runner", Level::Warn);
         assert_eq!(warning.as_deref(), Some("prestan: warning: it is late"));
         for (target, level) in [
             ("runner", Level::Debug),
             ("runners::x", Level::Warn),
             ("rustls::client", Level::Warn),
         ] {
-            assert_eq!(told(target, level), None, "{target}");
+            assert_eq!(logged(target, level), None, "{target}");
         }
     }
 }

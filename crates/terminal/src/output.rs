@@ -21,15 +21,15 @@ const INDENT: &str = "  ";
 
 /// Prints a message on standard error. It may quote a server, so control characters are made
 /// visible; a closed pipe is no error.
-pub fn tell(text: &str) {
+pub fn print_message(text: &str) {
     let line = |line| Screen::Messages.line(&report::clean(line), INDENT);
     let lines: Vec<String> = text.split('\n').map(line).collect();
     let _ = writeln!(io::stderr(), "{}", lines.join("\n"));
 }
 
 /// Prints a text formatted by another program: `colored` if colours are shown, otherwise `plain` as
-/// [`tell`] does.
-pub fn tell_formatted(plain: &str, colored: &str) {
+/// [`print_message`] does.
+pub fn print_formatted(plain: &str, colored: &str) {
     let fits = |line: &str| Screen::Messages.line(line, INDENT) == line;
     if plain.lines().all(fits) {
         let text = if Screen::Messages.has_colors(ColorChoice::Auto) {
@@ -39,7 +39,7 @@ pub fn tell_formatted(plain: &str, colored: &str) {
         };
         let _ = write!(io::stderr(), "{text}");
     } else {
-        tell(plain.trim_end());
+        print_message(plain.trim_end());
     }
 }
 
@@ -51,7 +51,7 @@ pub fn show(lines: &[String]) {
 
 /// Formats and destinations of a result of several runs.
 #[derive(Debug, Clone, Default)]
-pub struct AnswerRequest {
+pub struct ResultRequest {
     /// Destination of the text, instead of standard output.
     pub output: Option<PathBuf>,
     /// The JSON document.
@@ -68,7 +68,7 @@ pub struct AnswerRequest {
 #[derive(Debug, Clone, Default)]
 pub struct ReportRequest {
     /// Those that all results have.
-    pub answer: AnswerRequest,
+    pub answer: ResultRequest,
     /// Destination of rows as CSV.
     pub csv: Option<PathBuf>,
     /// Destination of rows and constraints as test cases.
@@ -94,11 +94,11 @@ pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
             "--log needs a file or a pipe: there are too many rows for a terminal".to_owned(),
         ));
     }
-    check_answer(&report.answer, &[&report.csv, &report.junit, &report.log])
+    check_result(&report.answer, &[&report.csv, &report.junit, &report.log])
 }
 
 /// The same as [`check_report`] for a result of several runs, and further documents.
-pub fn check_answer(answer: &AnswerRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
+pub fn check_result(answer: &ResultRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
     let documents = [&[&answer.json, &answer.markdown, &answer.output], more].concat();
     check(&documents, &answer.figures)
 }
@@ -153,9 +153,9 @@ pub fn check_place(place: &Path) -> Result<(), RunnerError> {
 }
 
 fn refuse_twice(places: &[&Path]) -> Result<(), RunnerError> {
-    let is_one = |own: &Path, other: &Path| {
-        let is_same = own == other || (standard_output::is(own) && standard_output::is(other));
-        is_same && !standard_output::discards(own) && !standard_output::discards(other)
+    let is_one = |path: &Path, other: &Path| {
+        let is_same = path == other || (standard_output::is(path) && standard_output::is(other));
+        is_same && !standard_output::discards(path) && !standard_output::discards(other)
     };
     let twice = places.iter().enumerate().find(|(index, path)| {
         let mut before = places[..*index].iter();
@@ -216,7 +216,7 @@ pub fn print(
         let count = summary.warnings.len();
         let warnings = number_of(count, "warning");
         let them = if count == 1 { "it" } else { "them" };
-        tell(&format!(
+        print_message(&format!(
             "prestan: {warnings}: `prestan report` prints {them}; the layout of 2004 has no place for \
              {them}"
         ));
@@ -247,9 +247,9 @@ pub fn draw(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runner
 
 /// Prints a result of several runs: as text, as JSON and with further documents if requested, with
 /// its page and figures.
-pub fn print_answer<'a>(
+pub fn print_result<'a>(
     page: &ReportPage<'_>,
-    answer: &'a AnswerRequest,
+    answer: &'a ResultRequest,
     json: impl FnOnce() -> String,
     more: impl IntoIterator<Item = (&'a Path, String)>,
     text: impl Fn(bool, usize) -> String,
@@ -267,7 +267,7 @@ pub fn print_answer<'a>(
 /// Each is attempted.
 fn print_page<'a>(
     page: &ReportPage<'_>,
-    answer: &'a AnswerRequest,
+    answer: &'a ResultRequest,
     mut documents: Vec<(&'a Path, String)>,
     (is_printed, text): (bool, impl Fn(bool, usize) -> String),
 ) -> Result<(), RunnerError> {
@@ -370,7 +370,7 @@ pub fn print_list(
     print_text(&lines.collect::<String>())
 }
 
-/// Prints names and what each is, in two columns.
+/// Prints names and their descriptions, in two columns.
 pub fn print_named(items: &[(&str, String)]) -> Result<(), RunnerError> {
     let width = items.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines = items

@@ -14,7 +14,7 @@ use runner::words::{roughly, still_there};
 
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, RunMeter};
-use crate::output::tell;
+use crate::output::print_message;
 use crate::watch::{FRAME, Following, draw_outlook, time_left};
 
 /// Adds a run to the progress of its series.
@@ -158,7 +158,7 @@ impl SeriesConsole for SeriesProgress {
 
     fn remark(&self, line: &str) {
         if !self.together.quiet {
-            self.together.say(line);
+            self.together.print_line(line);
         }
     }
 
@@ -172,7 +172,7 @@ impl SeriesConsole for SeriesProgress {
         untold.any(|(url, _)| url.starts_with(server))
     }
 
-    fn tell_left_behind(&self, gone: &[String]) {
+    fn report_left_behind(&self, gone: &[String]) {
         let mut known = self
             .together
             .left
@@ -181,7 +181,7 @@ impl SeriesConsole for SeriesProgress {
         for (url, left) in known.iter_mut() {
             let is_gone = gone.iter().any(|server| url.starts_with(server));
             if let Some(left) = left.take().filter(|_| !is_gone) {
-                self.together.say(&still_there(&left));
+                self.together.print_line(&still_there(&left));
             }
         }
     }
@@ -241,7 +241,7 @@ impl RunsTogether {
         if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
             let left = left.map_or(String::new(), |left| format!(", {left}"));
             let elapsed = self.meter.elapsed().as_secs();
-            tell(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
+            print_message(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
         }
     }
 
@@ -255,17 +255,17 @@ impl RunsTogether {
         }
     }
 
-    fn say(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| tell(line)),
-            None => tell(line),
+            Some(bar) => bar.suspend(|| print_message(line)),
+            None => print_message(line),
         }
     }
 }
 
 impl Drop for SeriesProgress {
     fn drop(&mut self) {
-        self.tell_left_behind(&[]);
+        self.report_left_behind(&[]);
     }
 }
 

@@ -173,7 +173,7 @@ fn is_ascii(to_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> boo
 /// The signs of this program in ASCII. Paths and URLs are left as they are, so that they can be
 /// copied.
 fn in_ascii(text: &str) -> String {
-    let plain = |sign: char| SIGNS.iter().find(|(of, _)| *of == sign);
+    let plain = |sign: char| SIGNS.iter().find(|(plain_sign, _)| *plain_sign == sign);
     let mut all = String::with_capacity(text.len());
     for word in text.split_inclusive([' ', '\n']) {
         if word.starts_with(['/', '.']) || word.contains("://") {

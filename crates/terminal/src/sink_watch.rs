@@ -52,14 +52,18 @@ impl SinkWatch {
     pub fn look(&mut self, sink: &SinkHandle) -> Result<(), RunnerError> {
         let now = sink.readings();
         for session in &now {
-            let before = self.sessions.iter().find(|own| own.peer == session.peer);
+            let before = self
+                .sessions
+                .iter()
+                .find(|earlier| earlier.peer == session.peer);
             // A new source has no full second yet.
-            let before_at = before.map_or(Duration::ZERO, |own| own.elapsed);
+            let before_at = before.map_or(Duration::ZERO, |reading| reading.elapsed);
             if session.elapsed > before_at {
                 self.second(session, before, session.elapsed - before_at)?;
             }
         }
-        let is_gone = |own: &&SessionReading| now.iter().all(|other| other.peer != own.peer);
+        let is_gone =
+            |session: &&SessionReading| now.iter().all(|other| other.peer != session.peer);
         for ended in self.sessions.iter().filter(is_gone) {
             let all = SinkSum::of(&ended.flows);
             let peer = ended.peer;
@@ -261,14 +265,14 @@ mod tests {
     fn each_flow_has_figures_of_its_own() {
         let (before, now) = (session([500, 0, 0]), session([1500, 2000, 4000]));
         let found = flows_json(&now, Some(&before), Duration::from_secs(1));
-        let of = |key: &str| -> Vec<Value> {
+        let values = |key: &str| -> Vec<Value> {
             let flows = found.as_array().unwrap().iter();
             flows.map(|flow| flow[key].clone()).collect()
         };
-        assert_eq!(of("protocol"), ["udp", "udp", "tcp"]);
+        assert_eq!(values("protocol"), ["udp", "udp", "tcp"]);
         let rates = [8000.0, 16_000.0, 32_000.0];
-        assert_eq!(of("received_bits_per_second"), rates.map(Value::from));
-        assert_eq!(of("jitter_us"), [2.0.into(), 4.0.into(), Value::Null]);
+        assert_eq!(values("received_bits_per_second"), rates.map(Value::from));
+        assert_eq!(values("jitter_us"), [2.0.into(), 4.0.into(), Value::Null]);
         assert_eq!(found[1]["counts"]["blocks"], 20);
         let expected = ", jitter 3.00 µs, delay variation up to 40.0 µs";
         assert_eq!(delays(&now.flows), expected);

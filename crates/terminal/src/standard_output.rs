@@ -27,8 +27,8 @@ pub(crate) fn was_closed() -> bool {
 pub fn is(place: &Path) -> bool {
     let is_same = || {
         let there = fs::metadata(place).ok()?;
-        let own = rustix::fs::fstat(io::stdout()).ok()?;
-        Some((there.dev(), there.ino()) == (own.st_dev, own.st_ino))
+        let output = rustix::fs::fstat(io::stdout()).ok()?;
+        Some((there.dev(), there.ino()) == (output.st_dev, output.st_ino))
     };
     place.as_os_str() == NAME || (!was_closed() && is_same() == Some(true))
 }

@@ -14,8 +14,8 @@ use runner::words::still_there;
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, Outlook, RunMeter};
 use crate::live::{History, line_of, share_done};
-use crate::lookout::Lookout;
-use crate::output::{show, tell};
+use crate::live_warnings::LiveWarnings;
+use crate::output::{print_message, show};
 use runner::words::roughly;
 
 /// Interval between two frames.
@@ -70,13 +70,13 @@ impl Console {
         live: Arc<LiveStatistics>,
         meter: RunMeter,
     ) -> Self {
-        let of = match plan.load.pace {
+        let total = match plan.load.pace {
             Pace::Rounds => BarOf::Suite,
             Pace::Closed | Pace::Open { .. } => BarOf::Load,
         };
         let bar = match request.talk {
             Talk::Quiet => None,
-            Talk::Normal | Talk::Verbose => TerminalBar::begin(of),
+            Talk::Normal | Talk::Verbose => TerminalBar::begin(total),
         };
         Console {
             request,
@@ -128,7 +128,7 @@ impl Console {
         let mut seconds = 0;
         let mut figures = None;
         let mut history = History::default();
-        let mut lookout = Lookout::default();
+        let mut warnings = LiveWarnings::default();
         let started = Instant::now();
         let mut says_slow = true;
         while !over.load(Ordering::Relaxed) {
@@ -137,7 +137,7 @@ impl Console {
                 self.draw(0.0, "connecting and warming up");
                 if says_slow && self.is_slow_to_begin(started.elapsed()) {
                     says_slow = false;
-                    self.say(&self.slow_to_begin());
+                    self.print_line(&self.slow_to_begin());
                 }
                 continue;
             };
@@ -149,11 +149,11 @@ impl Console {
                 history.push(&now);
                 match &self.bar {
                     Some(bar) => bar.set_message(&history.line().unwrap_or_default()),
-                    None => tell(&format!("{seconds:3} s  {}", line_of(&now))),
+                    None => print_message(&format!("{seconds:3} s  {}", line_of(&now))),
                 }
                 let generator = self.progress.lately();
-                for warning in lookout.look(&generator, &now.lately, &self.plan) {
-                    self.say(&format!("warning: {}", report::warning(&warning)));
+                for warning in warnings.look(&generator, &now.lately, &self.plan) {
+                    self.print_line(&format!("warning: {}", report::warning(&warning)));
                 }
                 figures = Some(now);
             }
@@ -196,10 +196,10 @@ impl Console {
         bar.tick();
     }
 
-    fn say(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| tell(line)),
-            None => tell(line),
+            Some(bar) => bar.suspend(|| print_message(line)),
+            None => print_message(line),
         }
     }
 
@@ -328,7 +328,7 @@ impl Observer for Console {
             && (must || self.request.talk != Talk::Quiet)
         {
             // One event is one line, regardless of text from a server.
-            self.say(&report::clean(&line));
+            self.print_line(&report::clean(&line));
         }
     }
 }
@@ -430,7 +430,7 @@ impl Following {
         });
         let thread = started.transpose().unwrap_or_else(|error| {
             let why = engine::no_thread(&error);
-            tell(&format!("prestan: warning: no progress is shown: {why}"));
+            print_message(&format!("prestan: warning: no progress is shown: {why}"));
             None
         });
         Following { bar, over, thread }

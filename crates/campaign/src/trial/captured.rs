@@ -124,7 +124,7 @@ pub(super) fn read(
         // most.
         let with_files = connections
             .iter()
-            .filter(|own| sent_by(&own_addresses, own) >= SMALLEST_FILE);
+            .filter(|connection| sent_by(&own_addresses, connection) >= SMALLEST_FILE);
         let first = with_files.map(|connection| connection.start_ns).min();
         let begun = first.map_or(span.0, |first| first.max(span.0));
         let last = connections.iter().map(|connection| connection.end_ns);
@@ -142,18 +142,18 @@ pub(super) fn read(
 }
 
 /// Bytes of payload that a host sent on a connection.
-fn sent_by(own: &[IpAddr], connection: &ConnectionFigures) -> u64 {
+fn sent_by(addresses: &[IpAddr], connection: &ConnectionFigures) -> u64 {
     let ends = [ConnectionEnd::Client, ConnectionEnd::Server];
     let directions = ends.map(|end| connection.from(end));
     let sent = directions
         .iter()
-        .filter(|direction| is_of(own, direction.sender));
+        .filter(|direction| is_of(addresses, direction.sender));
     sent.map(|direction| direction.payload_bytes).sum()
 }
 
 /// True for an end of a connection at a host with these addresses.
-fn is_of(own: &[IpAddr], end: SocketAddr) -> bool {
-    own.contains(&end.ip().to_canonical())
+fn is_of(addresses: &[IpAddr], end: SocketAddr) -> bool {
+    addresses.contains(&end.ip().to_canonical())
 }
 
 /// The connections of a capture.
@@ -190,7 +190,7 @@ fn connections(
 /// Figures of all connections of a host.
 fn host_figures(
     name: &str,
-    own: &[IpAddr],
+    addresses: &[IpAddr],
     connections: &[ConnectionFigures],
     took: f64,
     result: &mut TrialOutcome,
@@ -201,7 +201,7 @@ fn host_figures(
     for connection in connections {
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let direction = connection.from(end);
-            if is_of(own, direction.sender) {
+            if is_of(addresses, direction.sender) {
                 all += direction.payload_bytes;
                 new += direction.unique_bytes;
                 round_trips.push(direction.rtt.samples());
@@ -258,9 +258,9 @@ impl ReadCaptures {
         };
         let (clients, servers) = (addresses(&spec.from), addresses(&spec.to));
         let path = spec.path.as_deref()?;
-        let is_between = |own: &&ConnectionFigures| {
-            clients.contains(&own.client.ip().to_canonical())
-                && servers.contains(&own.server.ip().to_canonical())
+        let is_between = |figures: &&ConnectionFigures| {
+            clients.contains(&figures.client.ip().to_canonical())
+                && servers.contains(&figures.server.ip().to_canonical())
         };
         let is_asked = |request: &&TracedRequest| {
             let target = request.path.as_deref().unwrap_or_default();

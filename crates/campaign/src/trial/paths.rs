@@ -19,8 +19,14 @@ pub(super) fn probe(
     trial: &TrialSpec,
     result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
-    let measured = trial.measured.values().map(|own| (&own.from, &own.to));
-    let requests = trial.requests.values().map(|own| (&own.from, &own.to));
+    let measured = trial
+        .measured
+        .values()
+        .map(|measured| (&measured.from, &measured.to));
+    let requests = trial
+        .requests
+        .values()
+        .map(|request| (&request.from, &request.to));
     let mut seen = BTreeSet::new();
     let pairs: Vec<_> = measured
         .chain(requests)

@@ -120,7 +120,10 @@ impl CountedRequests {
     /// Counts requests planned before the end.
     fn of(samples: &[Sample], length: u64, end: Nanos) -> CountedRequests {
         let mut counted = CountedRequests::default();
-        for sample in samples.iter().filter(|own| own.moments.planned <= end) {
+        for sample in samples
+            .iter()
+            .filter(|sample| sample.moments.planned <= end)
+        {
             let part = (sample.bytes_received as f64 / length as f64).min(1.0);
             let is_ok = sample.outcome == Outcome::Ok;
             let whole = if is_ok { 1.0 } else { part };

@@ -153,7 +153,9 @@ pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialOutcome) {
             result.figure(format!("{name}.{end}"), count as f64);
         }
         let entries = report.ended.iter();
-        let entries: Vec<_> = entries.flat_map(|own| own.round_trips.entries()).collect();
+        let entries: Vec<_> = entries
+            .flat_map(|entry| entry.round_trips.entries())
+            .collect();
         let mean = |value: fn(&RttLogEntry) -> f64| {
             let sum: f64 = entries.iter().map(|entry| value(entry)).sum();
             (!entries.is_empty()).then(|| sum / entries.len() as f64 / 1e9)
@@ -208,11 +210,11 @@ fn furnish(server: &RealServer) -> Result<(), TrialFailure> {
 /// The length of a file that all servers have.
 pub(super) fn length_of(path: &str) -> Result<u64, TrialFailure> {
     let files = ServedFiles::paper();
-    let found = files.iter().find(|(own, _)| *own == path);
+    let found = files.iter().find(|(known, _)| *known == path);
     found
         .map(|(_, contents)| contents.len() as u64)
         .ok_or_else(|| {
-            let names: Vec<&str> = files.iter().map(|(own, _)| own).collect();
+            let names: Vec<&str> = files.iter().map(|(name, _)| name).collect();
             TrialFailure::Failed(format!(
                 "no server has the file `{path}`; there are {}",
                 names.join(", ")

@@ -23,16 +23,16 @@ pub(super) fn command(url: &str, longest: Duration, run: &Path) -> Result<Comman
 
 /// Figures that its client reports. Returns true if it ended.
 pub(super) fn figures(
-    own: &mut RunningMeasurement<'_>,
+    measurement: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<bool, TrialFailure> {
-    let name = own.name;
+    let name = measurement.name;
     // A program that was ended before it began has no record.
-    let run = rundir::load(&own.output);
-    let sample = match (&run, own.is_unfinished) {
+    let run = rundir::load(&measurement.output);
+    let sample = match (&run, measurement.is_unfinished) {
         (Ok(run), _) => run.samples.first(),
         (Err(_), true) => None,
-        (Err(_), false) => return Err(own.program.failed()),
+        (Err(_), false) => return Err(measurement.program.failed()),
     };
     let outcome = sample.map_or(Outcome::Cancelled, |sample| sample.outcome);
     let is_finished = match outcome {

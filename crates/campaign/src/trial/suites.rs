@@ -35,25 +35,32 @@ pub(super) fn command(
 
 /// The figures of its rows and pages.
 pub(super) fn figures(
-    own: &mut RunningMeasurement<'_>,
+    measurement: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
 ) -> Result<(), TrialFailure> {
-    let name = own.name;
+    let name = measurement.name;
     result.figure(
         format!("{name}.unfinished"),
-        f64::from(u8::from(own.is_unfinished)),
+        f64::from(u8::from(measurement.is_unfinished)),
     );
-    match summary_of(&own.output) {
-        Ok(summary) if own.is_unfinished || summary.complete == Completeness::Complete => {
+    match summary_of(&measurement.output) {
+        Ok(summary) if measurement.is_unfinished || summary.complete == Completeness::Complete => {
             figures_of(name, &summary, result);
             Ok(())
         }
         // A program that was ended before it began has no record.
-        Err(_) if own.is_unfinished => Ok(()),
-        Err(why) if own.program.status().is_some_and(|own| own.success()) => Err(TrialFailure::of(
-            &format_args!("{name}: its suite has no figures: {why}"),
-        )),
-        Ok(_) | Err(_) => Err(own.program.failed()),
+        Err(_) if measurement.is_unfinished => Ok(()),
+        Err(why)
+            if measurement
+                .program
+                .status()
+                .is_some_and(|measurement| measurement.success()) =>
+        {
+            Err(TrialFailure::of(&format_args!(
+                "{name}: its suite has no figures: {why}"
+            )))
+        }
+        Ok(_) | Err(_) => Err(measurement.program.failed()),
     }
 }
 

@@ -190,8 +190,8 @@ impl TrialTraffic {
                     report::clean(why)
                 ));
             }
-            for (place, component) in document.components.iter().enumerate() {
-                let rate = steady_rate(&document.seconds, place);
+            for (index, component) in document.components.iter().enumerate() {
+                let rate = steady_rate(&document.seconds, index);
                 component_figures(component, rate, is_congested, result);
             }
         }

@@ -35,7 +35,7 @@ pub struct RequestedTraffic {
 }
 
 /// Background traffic for any number of runs.
-pub struct AskedBackground {
+pub struct RequestedBackground {
     file: TrafficFile,
     /// The seed is that of the run.
     options: BackgroundOptions,
@@ -43,12 +43,12 @@ pub struct AskedBackground {
     token_file: Option<PathBuf>,
 }
 
-impl AskedBackground {
+impl RequestedBackground {
     /// The requested traffic, or else the traffic of the suite.
     pub fn of(
         request: &BackgroundRequest,
         plan: &Plan,
-    ) -> Result<Option<AskedBackground>, RunnerError> {
+    ) -> Result<Option<RequestedBackground>, RunnerError> {
         let (file, options) = match (&request.traffic, &plan.background) {
             (Some(asked), _) => (
                 TrafficFile::read(&asked.file)?,
@@ -69,7 +69,7 @@ impl AskedBackground {
                 ));
             }
         };
-        Ok(Some(AskedBackground {
+        Ok(Some(RequestedBackground {
             file,
             options,
             ends: request.ends.clone(),

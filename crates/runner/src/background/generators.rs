@@ -27,27 +27,27 @@ const LAST_REPORT: Duration = Duration::from_secs(15);
 
 /// The generators of a load, with redacted commands, for records and `prestan traffic check`.
 pub fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
-    let of = |own: BackgroundGenerator| BackgroundGenerator {
-        command: redacted_arguments(&own.command),
-        sink_command: redacted_arguments(&own.sink_command),
-        ..own
+    let redacted = |generator: BackgroundGenerator| BackgroundGenerator {
+        command: redacted_arguments(&generator.command),
+        sink_command: redacted_arguments(&generator.sink_command),
+        ..generator
     };
-    described(planned).into_iter().map(of).collect()
+    described(planned).into_iter().map(redacted).collect()
 }
 
 /// The generators of a load with the commands that are started.
 fn described(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
-    let of = |own: &PlannedGenerator| BackgroundGenerator {
-        name: name_of(own),
-        command: own.spec.source.command.clone(),
-        sink_command: own
+    let record = |generator: &PlannedGenerator| BackgroundGenerator {
+        name: name_of(generator),
+        command: generator.spec.source.command.clone(),
+        sink_command: generator
             .spec
             .sink
             .as_ref()
             .map(|sink| sink.command.clone())
             .unwrap_or_default(),
     };
-    planned.iter().map(of).collect()
+    planned.iter().map(record).collect()
 }
 
 fn name_of(planned: &PlannedGenerator) -> String {
@@ -133,7 +133,7 @@ impl RunningGenerator {
             .then(|| {
                 let ended = [
                     Some(("source", &source)),
-                    sink.as_ref().map(|own| ("sink", own)),
+                    sink.as_ref().map(|sink| ("sink", sink)),
                 ];
                 let mut failures = ended.into_iter().flatten().filter_map(why_it_ended);
                 failures.next()
@@ -232,8 +232,8 @@ impl GeneratorPlace {
         let programs = [Some(&planned.spec.source), planned.spec.sink.as_ref()];
         let programs = || programs.into_iter().flatten();
         let names = |place: &str| {
-            programs().any(|own| {
-                let mut arguments = own.command.iter().chain(&own.decoder);
+            programs().any(|program| {
+                let mut arguments = program.command.iter().chain(&program.decoder);
                 arguments.any(|argument| argument.contains(place))
             })
         };
@@ -273,7 +273,10 @@ impl GeneratorPlace {
         };
         Ok(ExternalSettings {
             port: self.port,
-            directory: self.directory.as_ref().map(|own| own.path().to_owned()),
+            directory: self
+                .directory
+                .as_ref()
+                .map(|directory| directory.path().to_owned()),
             ready,
             stop_patience: Duration::from_nanos(planned.spec.stop_within.nanos()),
             report: (&program.report).into(),

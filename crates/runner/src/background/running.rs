@@ -169,7 +169,7 @@ impl RunningBackground {
     pub fn poll(&mut self) -> Vec<PolledReading> {
         for source in &mut self.sources {
             let mut readings = source.handle.readings();
-            readings.retain(|own| own.is_full_second || own.span >= LEAST_REST);
+            readings.retain(|reading| reading.is_full_second || reading.span >= LEAST_REST);
             source.pending.extend(readings);
         }
         let mut ready = Vec::new();
@@ -193,7 +193,7 @@ impl RunningBackground {
             if let Ok(rest) = source.handle.reading_now(REST_PATIENCE) {
                 source
                     .pending
-                    .extend(Some(rest).filter(|own| own.span >= LEAST_REST));
+                    .extend(Some(rest).filter(|reading| reading.span >= LEAST_REST));
             }
         }
     }
@@ -347,8 +347,12 @@ pub struct EndedBackground {
 /// A message if the connections of all flows failed: nothing is sent any more although no sink
 /// died.
 fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<String> {
-    let flows: u32 = record.components.iter().map(|own| own.flows).sum();
-    let failed: u32 = ended.iter().map(|own| own.failed_flows).sum();
+    let flows: u32 = record
+        .components
+        .iter()
+        .map(|component| component.flows)
+        .sum();
+    let failed: u32 = ended.iter().map(|totals| totals.failed_flows).sum();
     (flows > 0 && failed == flows).then(|| {
         let all = match flows {
             1 => "the connection of its flow".to_owned(),
@@ -456,9 +460,9 @@ impl ComponentSums {
             retransmissions: flow.retransmissions,
             jitter: None,
             delay_variation: has_stamps.then_some(flow.delay_variation_ns),
-            stalls: flow.stalls.map(|own| BackgroundStalls {
-                count: own.count,
-                total: own.total_ns,
+            stalls: flow.stalls.map(|stall| BackgroundStalls {
+                count: stall.count,
+                total: stall.total_ns,
             }),
             unsent_blocks: unsent(flow),
             failed_flows: u64::from(flow.has_failed),
@@ -521,13 +525,13 @@ impl TotalsSum {
     }
 
     fn finish(mut self, counts: BackgroundCounts) -> BackgroundTotals {
-        self.delays.sort_by_key(|own| own.p50_ns);
+        self.delays.sort_by_key(|delay| delay.p50_ns);
         let middle = self.delays.get(self.delays.len() / 2);
         BackgroundTotals {
             received_for: self.arrived_ns.map(|(from, to)| to.saturating_sub(from)),
             counts,
-            delay_p50: middle.map(|own| own.p50_ns),
-            delay_p99: self.delays.iter().map(|own| own.p99_ns).max(),
+            delay_p50: middle.map(|delays| delays.p50_ns),
+            delay_p99: self.delays.iter().map(|delay| delay.p99_ns).max(),
             ..self.totals
         }
     }

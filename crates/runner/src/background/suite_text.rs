@@ -43,11 +43,13 @@ fn has_secrets(suite: &str) -> bool {
     let Ok(suite) = suite::parse("suite", suite) else {
         return true;
     };
-    let traffic = match suite.background.map(|own| own.value) {
+    let traffic = match suite.background.map(|background| background.value) {
         Some(BackgroundSpec::Keys(keys)) => keys.traffic,
         Some(BackgroundSpec::File(_)) | None => None,
     };
-    let mut generators = traffic.into_iter().flat_map(|own| own.value.generators);
+    let mut generators = traffic
+        .into_iter()
+        .flat_map(|traffic| traffic.value.generators);
     generators.any(|(_, generator)| !secrets_of(&generator).is_empty())
 }
 

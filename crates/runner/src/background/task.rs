@@ -207,13 +207,15 @@ impl BackgroundTask {
         let mut sources: Vec<TaskSource> = Vec::new();
         for flow in flows {
             let sink = sink_of(flow, &ends.sinks)?;
-            let place = components.iter().position(|own| own.name == name_of(flow));
+            let index = components
+                .iter()
+                .position(|component| component.name == name_of(flow));
             let component = file.spec.components.get(&flow.component);
             let flow = TaskFlow {
                 planned: flow.clone(),
-                component: place.unwrap_or_default(),
+                component: index.unwrap_or_default(),
                 is_steady: is_steady(flow),
-                has_port: component.is_some_and(|own| own.port.is_some()),
+                has_port: component.is_some_and(|component| component.port.is_some()),
             };
             match sources.iter_mut().find(|source| source.sink == sink) {
                 Some(source) => source.flows.push(flow),
@@ -239,7 +241,7 @@ impl BackgroundTask {
                 file: file
                     .path
                     .file_name()
-                    .map_or_else(String::new, |own| own.to_string_lossy().into_owned()),
+                    .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
                 load: name.to_owned(),
                 seed: options.seed,
                 in_process,
@@ -270,10 +272,13 @@ pub fn components_of(flows: &[&PlannedFlow]) -> Vec<BackgroundComponent> {
     for flow in flows {
         let name = name_of(flow);
         let rate = flow.model.mean_rate_bps();
-        match components.iter_mut().find(|own| own.name == name) {
-            Some(own) => {
-                own.flows += 1;
-                own.planned_bps = own.planned_bps.zip(rate).map(|(sum, rate)| sum + rate);
+        match components
+            .iter_mut()
+            .find(|component| component.name == name)
+        {
+            Some(sums) => {
+                sums.flows += 1;
+                sums.planned_bps = sums.planned_bps.zip(rate).map(|(sum, rate)| sum + rate);
             }
             None => components.push(BackgroundComponent {
                 name,
@@ -303,7 +308,7 @@ fn check_names(load: &str, flows: &[PlannedFlow], sinks: &[SinkPlace]) -> Result
     let mut hosts: Vec<&str> = flows.iter().map(|flow| flow.sink.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let names = sinks.iter().filter_map(|own| own.name.as_deref());
+    let names = sinks.iter().filter_map(|sink| sink.name.as_deref());
     let unknown = names.into_iter().find(|name| !hosts.contains(name));
     unknown.map_or(Ok(()), |name| {
         Err(RunnerError::Usage(format!(
@@ -323,9 +328,9 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkPlace]) -> Result<TaskSink, RunnerEr
     }
     let has_name = sinks
         .iter()
-        .any(|own| own.name.as_ref() == Some(&flow.sink));
+        .any(|sink| sink.name.as_ref() == Some(&flow.sink));
     let name = has_name.then_some(&flow.sink);
-    let candidates = sinks.iter().filter(|own| own.name.as_ref() == name);
+    let candidates = sinks.iter().filter(|sink| sink.name.as_ref() == name);
     let mut others = Vec::new();
     for SinkPlace { address, .. } in candidates {
         let addresses = address.to_socket_addrs().map_err(|error| {
@@ -333,7 +338,7 @@ fn sink_of(flow: &PlannedFlow, sinks: &[SinkPlace]) -> Result<TaskSink, RunnerEr
                 "background traffic: the sink {address} cannot be resolved: {error}"
             ))
         })?;
-        let fits = |own: &SocketAddr| own.is_ipv4() == (flow.ip == IpVersion::V4);
+        let fits = |address: &SocketAddr| address.is_ipv4() == (flow.ip == IpVersion::V4);
         match addresses.into_iter().find(fits) {
             Some(found) => return Ok(TaskSink::Elsewhere(found)),
             None => others.push(address.as_str()),

@@ -77,7 +77,7 @@ fn judged(comparisons: &Comparisons, gate: &Gate) -> (Result<bool, RunnerError>,
 #[test]
 fn a_slower_row_fails_although_one_of_its_operations_failed() {
     let all = comparisons(pairs(
-        (0..8).map(|place| (200 + place % 2, u64::from(place == 3))),
+        (0..8).map(|index| (200 + index % 2, u64::from(index == 3))),
     ));
     let (fails, end) = judged(&all, &gate("slower >= 5 %", false));
     assert!(fails.unwrap());

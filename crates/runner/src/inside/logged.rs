@@ -41,10 +41,18 @@ impl LogFile {
 
     /// Opens the log at its end, for the operations of this plan.
     pub(super) fn open(&self, plan: &Plan) -> LoggedOperations {
-        let rows = plan.measures.iter().map(|own| own.name.clone()).collect();
+        let rows = plan
+            .measures
+            .iter()
+            .map(|measure| measure.name.clone())
+            .collect();
         LoggedOperations {
             log: AccessLog::open(&self.path, self.unit, &plan.suite.name, rows),
-            is_stop_watch: plan.measures.iter().map(|own| own.stop_watch).collect(),
+            is_stop_watch: plan
+                .measures
+                .iter()
+                .map(|measure| measure.stop_watch)
+                .collect(),
         }
     }
 }
@@ -62,7 +70,10 @@ impl LoggedOperations {
         let Ok(log) = &mut self.log else {
             return;
         };
-        for sample in samples.iter().filter(|own| own.outcome == Outcome::Ok) {
+        for sample in samples
+            .iter()
+            .filter(|sample| sample.outcome == Outcome::Ok)
+        {
             let place = usize::from(sample.measure.0);
             let is_request = self.is_stop_watch.get(place) == Some(&false);
             if let Some(total) = sample.moments.total().filter(|_| is_request) {

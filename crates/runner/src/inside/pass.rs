@@ -19,7 +19,7 @@ pub(super) struct RepeatedPass {
 /// Events and leftovers of a pass, and the reason if it ended early.
 pub(super) struct EndedPass {
     /// Events for the record.
-    pub(super) told: Vec<EventKind>,
+    pub(super) events: Vec<EventKind>,
     pub(super) cut_off: Option<String>,
 }
 
@@ -77,9 +77,9 @@ impl RepeatedPass {
             EventKind::Aborted { reason } => Some(reason.clone()),
             _ => None,
         });
-        let told = finished.events.into_iter().map(|event| event.kind);
+        let events = finished.events.into_iter().map(|event| event.kind);
         EndedPass {
-            told: told
+            events: events
                 .filter(|kind| matches!(kind, EventKind::LeftBehind(_)))
                 .collect(),
             cut_off: finished.error.map(|error| error.to_string()).or(cut_off),

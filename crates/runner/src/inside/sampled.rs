@@ -53,13 +53,13 @@ pub(super) fn pass(roots: &[u32], run: (&RunSpec, &RunPlace), cancel: &Cancel) -
         &mut NoSamples,
         cancel,
     );
-    let mut told = ended.told;
+    let mut events = ended.events;
     if let Some(why) = ended.cut_off {
-        told.push(doubt(format!(
+        events.push(doubt(format!(
             "there are not flame graphs of all rows: {why}"
         )));
     }
     let sampled = Arc::into_inner(rows).map_or(Vec::new(), |rows| rows.0.end());
-    told.extend(sampled.into_iter().map(EventKind::Flame));
-    told
+    events.extend(sampled.into_iter().map(EventKind::Flame));
+    events
 }

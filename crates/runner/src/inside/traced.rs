@@ -72,7 +72,8 @@ impl TracedRows {
     /// A warning if the server seldom rested: calls that it makes by itself are among those
     /// counted.
     fn doubt(&self) -> Option<EventKind> {
-        let [rests, unrest] = [&self.rests, &self.unrest].map(|own| own.load(Ordering::Relaxed));
+        let [rests, unrest] =
+            [&self.rests, &self.unrest].map(|count| count.load(Ordering::Relaxed));
         (unrest > rests / 2).then(|| {
             doubt(format!(
                 "calls that the server makes without being asked are among those that were counted: it was at work {unrest} \
@@ -96,11 +97,13 @@ struct OperationTimes {
 impl Sink for TracedTimes {
     fn take(&mut self, samples: &[Sample], _: KnownWindow) -> ControlFlow<()> {
         for sample in samples {
-            let own = self.0.entry(sample.measure).or_default();
-            own.ended += 1;
+            let operations = self.0.entry(sample.measure).or_default();
+            operations.ended += 1;
             let done = sample.moments.done;
             if let Some(done) = done.filter(|_| sample.outcome == Outcome::Ok) {
-                own.times.push(done.saturating_sub(sample.moments.started));
+                operations
+                    .times
+                    .push(done.saturating_sub(sample.moments.started));
             }
         }
         ControlFlow::Continue(())
@@ -147,50 +150,50 @@ impl TracedServer {
         let ended = pass.run(Arc::clone(&rows) as Arc<dyn RowWatch>, &mut times, cancel);
         // The last call may have been cut off by the end of the server.
         rows.rests();
-        let mut told = ended.told;
-        told.extend(rows.doubt());
+        let mut events = ended.events;
+        events.extend(rows.doubt());
         let is_cut_off = ended.cut_off.is_some();
         let dead = self.named.ended_in_words();
         if let Some(which) = &dead {
-            told.push(doubt(format!(
+            events.push(doubt(format!(
                 "{which} ended while it was traced, and system calls are those of the operations before that; attaching a tracer \
                  interrupts calls that wait (EINTR), which some servers take for fatal: --no-trace leaves tracing out"
             )));
         } else if let Some(why) = ended.cut_off {
-            told.push(doubt(format!(
+            events.push(doubt(format!(
                 "system calls of the server were not counted for all rows: {why}"
             )));
         }
         let traced = Arc::into_inner(rows).map(|rows| rows.tracer.end());
         let TracedCalls { rows, unseen } = traced.unwrap_or_default();
-        told.extend(unseen.map(|by| EventKind::UnseenCalls { by }));
+        events.extend(unseen.map(|by| EventKind::UnseenCalls { by }));
         let traced = rows.into_iter();
         // An operation that was cut off lacks some calls.
         let whole = traced.filter(|row| !is_cut_off || times.has_all_of(row));
         let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();
         let failed = whole.iter().filter(|row| row.ok == 0).count();
         if failed > 0 && !is_cut_off && dead.is_none() {
-            told.push(doubt(format!(
+            events.push(doubt(format!(
                 "system calls of {failed} of {} rows were not counted: no operation was ok while the server was traced; has it \
                  ended?",
                 whole.len()
             )));
         }
-        told.extend(whole.into_iter().map(EventKind::Traced));
-        told
+        events.extend(whole.into_iter().map(EventKind::Traced));
+        events
     }
 }
 
 impl TracedTimes {
     /// True if all operations that began have ended.
     fn has_all_of(&self, row: &TracedRow) -> bool {
-        let ended = self.0.get(&row.measure).map_or(0, |own| own.ended);
+        let ended = self.0.get(&row.measure).map_or(0, |times| times.ended);
         row.operations <= ended
     }
 
     fn complete(&self, row: TracedRow) -> TracedRow {
-        let own = self.0.get(&row.measure);
-        let mut times = own.map_or(Vec::new(), |own| own.times.clone());
+        let operations = self.0.get(&row.measure);
+        let mut times = operations.map_or(Vec::new(), |operations| operations.times.clone());
         // Without operations after the end of the server.
         times.truncate(usize::try_from(row.operations).unwrap_or(usize::MAX));
         times.sort_unstable();

@@ -34,7 +34,7 @@ pub enum Permission {
 fn changing(plan: &Plan) -> Vec<String> {
     let methods = plan.requests().map(|request| request.method.clone());
     let mut changing: Vec<String> = methods
-        .filter(|method| !reading().any(|own| own == method))
+        .filter(|method| !reading().any(|safe| safe == method))
         .collect();
     changing.sort();
     changing.dedup();
@@ -68,7 +68,7 @@ pub fn several(plan: &Plan, writes: bool, urls: &[Target]) -> Result<Permission,
     let makes = ["PUT", "MKCOL", "COPY", "MOVE", "LOCK"];
     if let Some(method) = changing(plan)
         .iter()
-        .find(|own| makes.contains(&own.as_str()))
+        .find(|making| makes.contains(&making.as_str()))
     {
         return Err(RunnerError::Usage(format!(
             "{method} of several resources may leave new ones on the server; write a suite, which \

@@ -7,7 +7,7 @@ use stats::Completeness;
 use suite::Plan;
 
 use crate::RunnerError;
-use crate::background::{AskedBackground, BackgroundRequest};
+use crate::background::{BackgroundRequest, RequestedBackground};
 use crate::beside::BesideTask;
 use crate::kept::KeptRun;
 use crate::load::guard::Permission;
@@ -28,9 +28,9 @@ pub struct RunStep {
 impl RunStep {
     /// The run at this index of a series. Before the first one, `servers` servers are started,
     /// which then keep running.
-    pub fn of_one(place: usize, servers: usize, run: StepRun) -> RunStep {
+    pub fn single(index: usize, servers: usize, run: StepRun) -> RunStep {
         RunStep {
-            start: (place == 0).then(|| ServerStart::in_order(servers)),
+            start: (index == 0).then(|| ServerStart::in_order(servers)),
             runs: vec![run],
             title: None,
         }
@@ -82,7 +82,7 @@ pub struct RunTask {
     /// The text of its suite, for the record.
     pub suite_text: String,
     /// Background traffic.
-    pub background: Option<Arc<AskedBackground>>,
+    pub background: Option<Arc<RequestedBackground>>,
     /// Loads beside it.
     pub beside: Vec<BesideTask>,
     /// Permission to change its target, and whether it was given.
@@ -101,7 +101,7 @@ impl RunTask {
         background: &BackgroundRequest,
     ) -> Result<RunTask, RunnerError> {
         Ok(RunTask {
-            background: AskedBackground::of(background, &plan)?.map(Arc::new),
+            background: RequestedBackground::of(background, &plan)?.map(Arc::new),
             plan,
             suite_text,
             beside: Vec::new(),

@@ -131,8 +131,8 @@ impl<'a> BudgetedBlocks<'a> {
         let times = past.outcome.runs.iter().map(KeptRun::time_of_tests);
         let longest = times.reduce(|mut one, other| {
             for (test, took) in other {
-                let own: &mut Duration = one.entry(test).or_default();
-                *own = took.max(*own);
+                let time: &mut Duration = one.entry(test).or_default();
+                *time = took.max(*time);
             }
             one
         });
@@ -147,8 +147,8 @@ impl<'a> BudgetedBlocks<'a> {
 
     /// Names of tests with an undecided row; `None` before that is known.
     fn undecided(&self, history: &SeriesHistory<RunStep, StepRuns>) -> Option<BTreeSet<String>> {
-        let side = |place: usize| -> Vec<Side<'_>> {
-            let runs = history.outcomes().map(|made| made.runs[place].side());
+        let side = |index: usize| -> Vec<Side<'_>> {
+            let runs = history.outcomes().map(|made| made.runs[index].side());
             runs.collect()
         };
         let first = side(0);

@@ -367,11 +367,11 @@ mod tests {
             let (budget, needed) = (MS * rng.random_range(1..30_000), rng.random_range(0..6));
             let (blocks, took) = played_looking(&tests, overhead, (budget, needed));
             let of_two = |block: &TestBlock| -> Duration {
-                let own = tests
+                let tests_time = tests
                     .iter()
-                    .filter(|test| block.tests.iter().any(|own| own == test.0));
+                    .filter(|test| block.tests.iter().any(|tests_time| tests_time == test.0));
                 overhead
-                    + own
+                    + tests_time
                         .map(|test| test.1 + 2 * block.measured)
                         .sum::<Duration>()
             };

@@ -44,7 +44,7 @@ fn repeated_failure<'r>(made: &[&'r TrialRecord]) -> Option<&'r str> {
     let (_, last) = made.split_at_checked(made.len().checked_sub(SAME_FAILURES)?)?;
     let mut reasons = last.iter().map(|trial| trial.failed.as_deref());
     let first = reasons.next()??;
-    let is_same = |own: Option<&str>| own.is_some_and(|own| is_same_reason(own, first));
+    let is_same = |reason: Option<&str>| reason.is_some_and(|reason| is_same_reason(reason, first));
     reasons.all(is_same).then_some(first)
 }
 

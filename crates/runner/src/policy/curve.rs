@@ -14,16 +14,16 @@ pub fn curve_steps(
     drive: impl Fn(u32) -> Drive,
     seed: u64,
 ) -> impl Iterator<Item = RunStep> {
-    users.iter().enumerate().map(move |(place, users)| {
+    users.iter().enumerate().map(move |(index, users)| {
         let run = StepRun {
             server: 0,
-            group: place,
-            name: Some((place + 1).to_string()),
+            group: index,
+            name: Some((index + 1).to_string()),
             task: Arc::clone(task),
             users: *users,
             drive: drive(*users),
             seed,
         };
-        RunStep::of_one(place, 1, run)
+        RunStep::single(index, 1, run)
     })
 }

@@ -83,7 +83,7 @@ impl<'a> DiagnosisSuites<'a> {
 
     /// The steps known so far.
     pub fn steps(&self) -> impl Iterator<Item = RunStep> {
-        (0..self.suites.len()).map(|place| self.step(place))
+        (0..self.suites.len()).map(|index| self.step(index))
     }
 
     /// Planned suites that were not made, after the first `made`.
@@ -93,30 +93,30 @@ impl<'a> DiagnosisSuites<'a> {
     }
 
     /// Repeats are planned after the others.
-    fn group(&self, place: usize) -> usize {
-        let is_repeat = self.suites[place].is_repeat;
-        let before = self.suites[..place].iter();
+    fn group(&self, index: usize) -> usize {
+        let is_repeat = self.suites[index].is_repeat;
+        let before = self.suites[..index].iter();
         let before = before.filter(|suite| suite.is_repeat == is_repeat);
         before.count() + usize::from(is_repeat) * REPEATS
     }
 
-    fn step(&self, place: usize) -> RunStep {
-        let suite = &self.suites[place];
+    fn step(&self, index: usize) -> RunStep {
+        let suite = &self.suites[index];
         let run = StepRun {
             server: 0,
-            group: self.group(place),
-            name: Some((place + 1).to_string()),
+            group: self.group(index),
+            name: Some((index + 1).to_string()),
             task: Arc::clone(&suite.task),
             users: suite.users,
             drive: Drive::Rounds(Rounds {
                 warmup: self.warmup,
                 ..Rounds::default()
             }),
-            seed: self.seed.wrapping_add(place as u64),
+            seed: self.seed.wrapping_add(index as u64),
         };
         RunStep {
             title: Some(suite.said()),
-            ..RunStep::of_one(place, 1, run)
+            ..RunStep::single(index, 1, run)
         }
     }
 
@@ -130,7 +130,7 @@ impl<'a> DiagnosisSuites<'a> {
             return Ok(Vec::new());
         };
         let seen = stats::diagnose(&runs).seen_once;
-        let of_suite = |(place, run): (usize, &Material)| {
+        let of_suite = |(index, run): (usize, &Material)| {
             let rows = seen.iter().flat_map(|finding| &finding.tests);
             let measures = &run.plan.measures;
             let test = |row: &String| {
@@ -145,7 +145,7 @@ impl<'a> DiagnosisSuites<'a> {
                 is_repeat: true,
                 ..part
             };
-            (!tests.is_empty()).then(|| (self.part)(place, tests).map(repeat))
+            (!tests.is_empty()).then(|| (self.part)(index, tests).map(repeat))
         };
         runs.iter().enumerate().filter_map(of_suite).collect()
     }

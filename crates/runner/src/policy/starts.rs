@@ -33,8 +33,8 @@ mod tests {
                 for other in (0..servers).filter(|other| *other != one) {
                     let is_before = |block| {
                         let order = start_order(seed, block, servers);
-                        let place = |of| order.iter().position(|place| *place == of);
-                        place(one) < place(other)
+                        let index = |wanted| order.iter().position(|index| *index == wanted);
+                        index(one) < index(other)
                     };
                     let before = (1..=20).filter(|block| is_before(*block)).count();
                     assert_eq!(before, 10, "{one} and {other} of {servers}");

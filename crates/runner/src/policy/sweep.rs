@@ -86,12 +86,12 @@ impl SweepOrder {
 
     /// The steps of these runs.
     pub fn steps<'a>(&'a self, points: &'a [AtPoint]) -> impl Iterator<Item = RunStep> + 'a {
-        let step = |(place, slot): (usize, &SweepSlot)| {
+        let step = |(index, slot): (usize, &SweepSlot)| {
             let point = &points[slot.point];
             let run = StepRun {
                 server: slot.server,
                 group: slot.point * self.servers + slot.server,
-                name: Some((place + 1).to_string()),
+                name: Some((index + 1).to_string()),
                 task: Arc::clone(&point.task),
                 users: point.users,
                 drive: point.drive.clone(),
@@ -99,7 +99,7 @@ impl SweepOrder {
                 // the next repeat has another.
                 seed: self.seed.wrapping_add(slot.repeat as u64),
             };
-            RunStep::of_one(place, self.servers, run)
+            RunStep::single(index, self.servers, run)
         };
         self.slots.iter().enumerate().map(step)
     }

@@ -42,7 +42,7 @@ struct Simulated<'a, S, O> {
     /// Duration of a step.
     each: Duration,
     /// Remarks, in order.
-    said: RefCell<Vec<String>>,
+    remarks: RefCell<Vec<String>>,
     /// Number of steps made.
     made: usize,
 }
@@ -61,8 +61,8 @@ impl<S, O> Runner for Simulated<'_, S, O> {
         self.now
     }
 
-    fn say(&self, remark: &str) {
-        self.said.borrow_mut().push(remark.to_owned());
+    fn remark(&self, remark: &str) {
+        self.remarks.borrow_mut().push(remark.to_owned());
     }
 }
 
@@ -72,7 +72,7 @@ fn simulated<'a, S, O>(make: impl FnMut(usize, &S) -> MadeStep<O> + 'a) -> Simul
         make: Box::new(make),
         now: Duration::ZERO,
         each: SECOND,
-        said: RefCell::default(),
+        remarks: RefCell::default(),
         made: 0,
     }
 }
@@ -268,9 +268,9 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
                 .filter_map(|run| run.name.as_deref())
                 .collect();
             assert_eq!(names.len(), 2, "runs of a block have names of their own");
-            let named = |(of, us): (&StepRun, u64)| {
+            let named = |(step_run, us): (&StepRun, u64)| {
                 run(us, |run| {
-                    run.plan.run_id = of.name.clone().unwrap_or_default()
+                    run.plan.run_id = step_run.name.clone().unwrap_or_default()
                 })
             };
             whole(step.runs.iter().zip(us).map(named).collect())
@@ -333,9 +333,9 @@ fn a_test_that_is_decided_leaves_its_time_to_the_others() {
     };
     let rng = &mut StdRng::seed_from_u64(1);
     let mut runner = simulated(|_, step: &RunStep| {
-        let run = |(side, own): (usize, &StepRun)| {
+        let run = |(side, run): (usize, &StepRun)| {
             let noise = rng.random_range(0..5);
-            run_of_two(own, ([100, 10_000][side] + noise, 100 + noise))
+            run_of_two(run, ([100, 10_000][side] + noise, 100 + noise))
         };
         whole(step.runs.iter().enumerate().map(run).collect())
     });
@@ -347,7 +347,7 @@ fn a_test_that_is_decided_leaves_its_time_to_the_others() {
     let with = |row: &str| {
         asked
             .iter()
-            .filter(|rows| rows.iter().any(|own| own == row))
+            .filter(|rows| rows.iter().any(|name| name == row))
             .count()
     };
     assert!(with("Get") >= 2 && with("Get") < with("Head"), "{asked:?}");
@@ -364,11 +364,11 @@ fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
     let plan = task().plan.clone();
     let mut policy = BudgetedBlocks::new(frame(), (SECOND, 0), plan, question, &task_of);
     assert!(perform(&mut policy, &mut runner).ended.is_none());
-    let said = runner.said.into_inner();
-    assert_eq!(said.len(), 1, "{said:?}");
-    let told = "longer than --for: 1 test on each server take part in 2 blocks at least";
+    let remarks = runner.remarks.into_inner();
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    let expected = "longer than --for: 1 test on each server take part in 2 blocks at least";
     assert!(
-        said[0].contains(told) && said[0].contains("(--only)"),
-        "{said:?}"
+        remarks[0].contains(expected) && remarks[0].contains("(--only)"),
+        "{remarks:?}"
     );
 }

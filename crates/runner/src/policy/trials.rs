@@ -108,7 +108,7 @@ impl Trials {
             )));
         }
         let condition = summary.constraints.last();
-        let held = condition.is_some_and(|own| own.verdict == Conclusion::Pass);
+        let held = condition.is_some_and(|condition| condition.verdict == Conclusion::Pass);
         let tried = tried(load, held && is_there(summary), summary);
         // If nothing failed, the server is not the reason.
         if let (Some(condition), 0) = (condition, tried.failures)
@@ -211,7 +211,7 @@ impl Trials {
         };
         RunStep {
             title: Some(self.title(load, history)),
-            ..RunStep::of_one(history.steps.len(), 1, run)
+            ..RunStep::single(history.steps.len(), 1, run)
         }
     }
 }
@@ -256,7 +256,7 @@ fn is_there(summary: &Summary) -> bool {
 /// those of the pages.
 pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     if let Some(pages) = &summary.pages {
-        return of_pages((load, held), summary, pages);
+        return page_trial((load, held), summary, pages);
     }
     let rows = || summary.tests.iter();
     let slowest = rows()
@@ -285,13 +285,13 @@ fn processor(summary: &Summary) -> Option<f64> {
             row.operations as f64,
         ))
     });
-    let (spent, operations) = counted.fold((0.0, 0.0), |(spent, all), (mean, own)| {
-        (spent + mean * own, all + own)
+    let (spent, operations) = counted.fold((0.0, 0.0), |(spent, all), (mean, count)| {
+        (spent + mean * count, all + count)
     });
     (operations > 0.0).then(|| spent / operations)
 }
 
-fn of_pages((load, held): (OfferedLoad, bool), summary: &Summary, pages: &PagesSummary) -> Tried {
+fn page_trial((load, held): (OfferedLoad, bool), summary: &Summary, pages: &PagesSummary) -> Tried {
     Tried {
         load,
         held,

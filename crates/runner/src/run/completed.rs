@@ -7,8 +7,8 @@ use stats::{Completeness, Conclusion, MeasurementWindow, Summary};
 
 use super::ended::{EndedRun, had_no_response};
 use crate::RunnerError;
-use crate::intake::{Concluded, Intake};
 use crate::kept::KeptRun;
+use crate::sample_sink::{Concluded, SampleSink};
 use crate::servers::RunsOfServer;
 use crate::state::is_cleaned_up;
 
@@ -163,14 +163,14 @@ pub fn cut_short(complete: &Completeness, suite: &str, path: Option<&str>) -> Op
 
 impl EndedRun<'_> {
     /// Records that the goal was missed, or that too many operations failed.
-    pub(super) fn note_end(&mut self, intake: &Intake) {
-        if let Some((goal, missed)) = intake.goal() {
+    pub(super) fn note_end(&mut self, sink: &SampleSink) {
+        if let Some((goal, missed)) = sink.goal() {
             self.add(EventKind::Goal(goal));
             if let Some(text) = missed.filter(|_| self.went_through()) {
                 self.add(EventKind::Warning { text });
             }
         }
-        let failed = intake.failed_too_often();
+        let failed = sink.failed_too_often();
         if let Some(reason) = failed.filter(|_| self.went_through()) {
             let reason = reason.to_owned();
             self.add(EventKind::Aborted { reason });
@@ -178,7 +178,7 @@ impl EndedRun<'_> {
     }
 
     /// Summarises the samples, and completes the record.
-    pub(super) fn conclude(self, intake: Intake) -> CompletedRun {
+    pub(super) fn conclude(self, sink: SampleSink) -> CompletedRun {
         let mut finished = self.finished;
         let recorded = finished.env.clone();
         let is_worthless = had_no_response(&finished);
@@ -188,7 +188,7 @@ impl EndedRun<'_> {
             summary,
             samples,
             windows,
-        } = intake.conclude(&finished);
+        } = sink.conclude(&finished);
         finished.env.conclusion = summary.as_ref().ok().map(|summary| {
             let conclusion = summary.conclusion();
             conclusion.name().to_owned()

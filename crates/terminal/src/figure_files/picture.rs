@@ -169,7 +169,7 @@ mod drawn {
             let point = "<path class='p s0' d='M20 20h0'/>";
             for (marks, expected) in [("", 255), (point, 0)] {
                 let picture = png("point", &svg(marks)).ok().unwrap_or_default();
-                let picture = Pixmap::decode_png(&picture.bytes).map(|own| own.pixel(40, 40));
+                let picture = Pixmap::decode_png(&picture.bytes).map(|image| image.pixel(40, 40));
                 let red = picture.ok().flatten().map(|pixel| pixel.red());
                 assert_eq!(red, Some(expected), "{marks}");
             }

@@ -29,19 +29,21 @@ pub(super) fn trial(planned: &PlannedTrial, failed: Option<&str>) -> TrialRecord
 
 pub(super) fn cells(count: usize) -> Vec<LevelCombination> {
     let cell = |number| BTreeMap::from([("server".to_owned(), format!("s{number}"))]);
-    (0..count).map(|own| LevelCombination(cell(own))).collect()
+    (0..count)
+        .map(|number| LevelCombination(cell(number)))
+        .collect()
 }
 
 /// Trials that are not made again.
 fn measured(recorded: &[TrialRecord]) -> Vec<TrialRecord> {
     let last = last_of_each(recorded).into_values();
-    last.filter(|own| own.failed.is_none()).cloned().collect()
+    last.filter(|name| name.failed.is_none()).cloned().collect()
 }
 
 /// True if the last of these trials failed for the same reason.
 fn ends_alike(recorded: &[TrialRecord]) -> bool {
     let last = recorded.iter().rev().take(SAME_FAILURES);
-    let mut reasons: Vec<_> = last.map(|own| own.failed.as_deref()).collect();
+    let mut reasons: Vec<_> = last.map(|name| name.failed.as_deref()).collect();
     let is_full = reasons.len() == SAME_FAILURES;
     reasons.dedup();
     is_full && reasons.len() == 1 && reasons[0].is_some()
@@ -103,9 +105,9 @@ fn a_campaign_that_is_resumed_until_its_end_measures_each_trial_once() {
         assert!(attempts <= 20, "{seed}");
         let mut once = measured(&records);
         assert_eq!(once.len(), all.len(), "{seed}");
-        once.dedup_by_key(|own| (own.cell.clone(), own.repetition));
+        once.dedup_by_key(|record| (record.cell.clone(), record.repetition));
         assert_eq!(once.len(), all.len(), "{seed}");
-        let all_measured = records.iter().filter(|own| own.failed.is_none());
+        let all_measured = records.iter().filter(|record| record.failed.is_none());
         assert_eq!(all_measured.count(), all.len(), "{seed}");
     }
 }

@@ -205,7 +205,7 @@ fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
     (name, end, like): (&str, &StepEnd, &KeptRun),
     (steps, sides): (usize, usize),
     policy: impl Fn() -> P,
-    told: impl Fn(&P, &SeriesHistory<RunStep, StepRuns>) -> usize,
+    counted: impl Fn(&P, &SeriesHistory<RunStep, StepRuns>) -> usize,
 ) {
     let (end, made, (kind, says), (has_begun, is_kept)) = end;
     for failing in 1..=steps {
@@ -230,7 +230,7 @@ fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
         assert_eq!(kept, expected, "{case}");
         let runs = went_through(&history).count();
         assert_eq!(runs, (failing - 1) * sides, "{case}");
-        assert_eq!(told(&policy, &history), failing - 1, "{case}");
+        assert_eq!(counted(&policy, &history), failing - 1, "{case}");
     }
 }
 

@@ -61,7 +61,12 @@ fn a_sweep_measures_each_point_once_in_each_repeat_in_an_order_of_its_seed() {
         let levels = points(&values, design);
         let distinct: BTreeSet<&Levels> = levels.iter().collect();
         assert_eq!((levels.len(), distinct.len()), (expected, expected));
-        let is_there = |point: &Levels| point.iter().zip(&values).all(|(level, of)| level < of);
+        let is_there = |point: &Levels| {
+            point
+                .iter()
+                .zip(&values)
+                .all(|(level, count)| level < count)
+        };
         assert!(levels.iter().all(is_there) && levels[0].iter().all(|level| *level == 0));
 
         let (servers, repeats) = (rng.random_range(1..=2), rng.random_range(1..=3));
@@ -110,10 +115,10 @@ fn a_curve_has_a_run_for_each_number_of_users_in_their_order() {
         let mut policy = Listed::new(curve_steps(&task, &users, drive, seed));
         let (asked, is_complete) = played(&mut policy, rng, |_| Vec::new());
         assert!(!is_complete || asked.len() == count, "seed {seed}");
-        for (place, (run, users)) in asked.iter().zip(&users).enumerate() {
+        for (index, (run, users)) in asked.iter().zip(&users).enumerate() {
             let is_own = matches!(&run.drive, Drive::Rounds(own) if own.warmup == *users);
             assert!(is_own && run.users == *users, "seed {seed}");
-            assert_eq!((run.group, run.seed), (place, seed));
+            assert_eq!((run.group, run.seed), (index, seed));
         }
     }
 }
@@ -154,10 +159,10 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
             .map(|_| rng.random_bool(0.4))
             .collect();
         let parts = RefCell::new(Vec::new());
-        let part = |place: usize, tests: Vec<String>| {
-            assert_eq!(tests, [format!("Test{place}")]);
-            parts.borrow_mut().push(place);
-            Ok(suite_of(&format!("part {place}"), 1, &task))
+        let part = |index: usize, tests: Vec<String>| {
+            assert_eq!(tests, [format!("Test{index}")]);
+            parts.borrow_mut().push(index);
+            Ok(suite_of(&format!("part {index}"), 1, &task))
         };
         let several = rng.random_range(0..=2);
         let suites = |count: usize, users| {
@@ -172,7 +177,7 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
             let is_odd = odd.get(number - 1).copied().unwrap_or_default();
             vec![copy(&runs[(number - 1) % 3][usize::from(is_odd)])]
         });
-        let repeated: Vec<usize> = (0..odd.len()).filter(|place| odd[*place]).collect();
+        let repeated: Vec<usize> = (0..odd.len()).filter(|index| odd[*index]).collect();
         let parts = parts.borrow().clone();
         let are_firsts_made = is_complete || asked.len() > odd.len();
         let expected = if are_firsts_made {
@@ -188,22 +193,22 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
         assert!(!is_complete || asked.len() == all, "seed {seed}");
         let groups: BTreeSet<usize> = asked.iter().map(|run| run.group).collect();
         assert_eq!(groups.len(), asked.len(), "no two runs are alike");
-        for (place, run) in asked.iter().enumerate() {
-            let users = if place < odd.len() + parts.len() {
+        for (index, run) in asked.iter().enumerate() {
+            let users = if index < odd.len() + parts.len() {
                 1
             } else {
                 8
             };
             assert_eq!(
                 (run.users, run.seed),
-                (users, seed.wrapping_add(place as u64))
+                (users, seed.wrapping_add(index as u64))
             );
         }
-        let is_repeat = |place: usize| (odd.len()..odd.len() + parts.len()).contains(&place);
+        let is_repeat = |index: usize| (odd.len()..odd.len() + parts.len()).contains(&index);
         let missing = policy.not_measured(0);
         assert_eq!(missing.len(), all);
-        for (place, suite) in missing.iter().enumerate() {
-            assert_eq!(suite.is_repeat, is_repeat(place), "seed {seed}");
+        for (index, suite) in missing.iter().enumerate() {
+            assert_eq!(suite.is_repeat, is_repeat(index), "seed {seed}");
         }
     }
 }
@@ -230,11 +235,11 @@ fn a_comparison_keeps_its_budget_and_starts_its_servers_in_pairs_of_blocks() {
         let mut orders = Vec::new();
         let mut runner = simulated(|number, step: &RunStep| {
             orders.push(step.start.as_ref().unwrap().order.clone());
-            let run = |(side, own): (usize, &StepRun)| {
+            let run = |(side, step_run): (usize, &StepRun)| {
                 let name = format!("{}{number}", &LETTERS[side..=side]);
-                assert_eq!(own.name.as_ref(), Some(&name));
+                assert_eq!(step_run.name.as_ref(), Some(&name));
                 assert_eq!(
-                    (own.server, own.seed),
+                    (step_run.server, step_run.seed),
                     (side, seed.wrapping_add(number as u64))
                 );
                 let mut run = copy(&like[[0, other][side]][rng.random_range(0..4)]);

@@ -35,7 +35,7 @@ const HELD: usize = 500_000;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Takes the samples of a run.
-pub struct Intake {
+pub struct SampleSink {
     plan: PlanRecord,
     file: SampleFile,
     sums: RunningSummary,
@@ -87,14 +87,14 @@ pub struct Concluded {
     pub windows: Vec<MeasurementWindow>,
 }
 
-impl Intake {
+impl SampleSink {
     /// For a run of that plan, kept in `kept`.
     pub fn new(
         plan: &PlanRecord,
         kept: Option<&RunDir>,
         until: Option<Until>,
         live: Arc<LiveStatistics>,
-    ) -> Intake {
+    ) -> SampleSink {
         let file = match kept {
             Some(kept) => SampleFile::Open(Box::new(kept.samples_writer(plan))),
             None => SampleFile::None,
@@ -105,7 +105,7 @@ impl Intake {
                 RunningSummary::Load(Box::new(Summariser::new(plan)))
             }
         };
-        Intake {
+        SampleSink {
             plan: plan.clone(),
             file,
             sums,
@@ -125,9 +125,9 @@ impl Intake {
         load: Option<AdaptingLoad>,
         conditions: &Arc<Conditions>,
         background: &BackgroundFeed,
-    ) -> Intake {
+    ) -> SampleSink {
         let judge = LiveJudge::new(&self.plan, expressions);
-        Intake {
+        SampleSink {
             steering: Steering::new(judge, load, conditions, background),
             ..self
         }
@@ -139,8 +139,8 @@ impl Intake {
     }
 
     /// For a run that ends when too many operations fail.
-    pub fn limited(self, limit: MaxFailures) -> Intake {
-        Intake {
+    pub fn limited(self, limit: MaxFailures) -> SampleSink {
+        SampleSink {
             limit: Some(FailureLimit::new(limit)),
             ..self
         }
@@ -152,15 +152,15 @@ impl Intake {
     }
 
     /// For a run that goes on until `enough` is set.
-    pub(crate) fn until_told(self, enough: Arc<AtomicBool>) -> Intake {
-        Intake {
+    pub(crate) fn until_enough(self, enough: Arc<AtomicBool>) -> SampleSink {
+        SampleSink {
             enough: Some(enough),
             ..self
         }
     }
 
     /// Writes all samples to a file even if nothing is kept: for figures.
-    pub(crate) fn with_file(mut self) -> Result<Intake, RunDirError> {
+    pub(crate) fn with_file(mut self) -> Result<SampleSink, RunDirError> {
         if let SampleFile::None = self.file {
             self.file = SampleFile::Open(Box::new(SamplesWriter::temporary(&self.plan)?));
         }
@@ -212,7 +212,7 @@ impl Intake {
 
     /// Completes the file and summarises.
     pub fn conclude(self, finished: &Finished) -> Concluded {
-        let Intake { file, sums, .. } = self;
+        let SampleSink { file, sums, .. } = self;
         let samples = match file {
             SampleFile::None => Ok(None),
             SampleFile::Broken(why) => Err(why),
@@ -332,7 +332,7 @@ pub(crate) fn summary_of_kept(recorded: &Recorded) -> Result<Summary, String> {
     summarised(plan, events, env, samples).map(|(summary, _)| summary)
 }
 
-impl Sink for Intake {
+impl Sink for SampleSink {
     fn take(&mut self, samples: &[Sample], known: engine::KnownWindow) -> ControlFlow<()> {
         let window = counting(&self.plan.load, known);
         self.write(samples);
@@ -488,17 +488,17 @@ mod tests {
 
     /// Takes in a run in pieces, holding at most `most` samples.
     fn concluded(run: &Run, most: usize, file: SampleFile) -> Concluded {
-        let mut intake = Intake::new(&run.plan, None, None, Arc::default());
-        intake.most = most;
-        intake.file = file;
+        let mut sink = SampleSink::new(&run.plan, None, None, Arc::default());
+        sink.most = most;
+        sink.file = file;
         let window = engine::KnownWindow {
             begun: Some(0),
             ended: None,
         };
         for piece in run.samples.chunks(7) {
-            assert!(intake.take(piece, window).is_continue());
+            assert!(sink.take(piece, window).is_continue());
         }
-        intake.conclude(&finished(run))
+        sink.conclude(&finished(run))
     }
 
     #[test]
@@ -536,15 +536,15 @@ mod tests {
     fn a_goal_ends_the_run_or_is_said_to_be_missed() {
         let run = run(Pace::Closed);
         let goal = |text: &str| Some(text.parse().unwrap());
-        let intake = Intake::new(&run.plan, None, goal("p99 ±5%"), Arc::default());
-        let (goal, said) = intake.goal().unwrap();
-        let said = said.unwrap();
+        let sink = SampleSink::new(&run.plan, None, goal("p99 ±5%"), Arc::default());
+        let (goal, message) = sink.goal().unwrap();
+        let message = message.unwrap();
         assert!(!goal.reached && goal.half_width.is_none());
         assert!(
-            said.contains("--until 'p99 ±5%'") && said.contains("too few"),
-            "{said}"
+            message.contains("--until 'p99 ±5%'") && message.contains("too few"),
+            "{message}"
         );
-        let intake = Intake::new(&run.plan, None, None, Arc::default());
-        assert_eq!(intake.goal(), None);
+        let sink = SampleSink::new(&run.plan, None, None, Arc::default());
+        assert_eq!(sink.goal(), None);
     }
 }

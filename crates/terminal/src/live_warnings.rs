@@ -12,14 +12,14 @@ const RESPITE: u64 = 10;
 
 /// State of the warnings about the last seconds.
 #[derive(Default)]
-pub(crate) struct Lookout {
+pub(crate) struct LiveWarnings {
     seconds: VecDeque<(Generator, Lately)>,
     second: u64,
     /// Second of the last warning of each kind.
-    told: BTreeMap<WarningKind, u64>,
+    reported_at: BTreeMap<WarningKind, u64>,
 }
 
-impl Lookout {
+impl LiveWarnings {
     /// Adds a second; returns new warnings.
     pub(crate) fn look(
         &mut self,
@@ -42,11 +42,12 @@ impl Lookout {
     }
 
     fn is_news(&mut self, warning: &Warning) -> bool {
-        let told = self.told.get(&warning.kind);
-        let is_news =
-            told.is_none_or(|told| warning.disqualifies() && self.second >= told + RESPITE);
+        let last_reported = self.reported_at.get(&warning.kind);
+        let is_news = last_reported.is_none_or(|last_reported| {
+            warning.disqualifies() && self.second >= last_reported + RESPITE
+        });
         if is_news {
-            self.told.insert(warning.kind, self.second);
+            self.reported_at.insert(warning.kind, self.second);
         }
         is_news
     }
@@ -122,10 +123,10 @@ mod tests {
     }
 
     fn kinds(
-        lookout: &mut Lookout,
+        warnings: &mut LiveWarnings,
         (generator, lately): &(Generator, Lately),
     ) -> Vec<&'static str> {
-        let warnings = lookout.look(generator, lately, &plan());
+        let warnings = warnings.look(generator, lately, &plan());
         warnings.iter().map(|warning| warning.kind.name()).collect()
     }
 
@@ -134,16 +135,16 @@ mod tests {
         type Change = fn(&mut Generator, &mut Lately);
         let table: [(Change, &[&str]); 10] = [
             (|_, _| {}, &[]),
-            (|of, _| of.cpu = 990 * MS, &["saturated"]),
-            (|of, _| of.queued = Some(150 * MS), &["queued"]),
+            (|stats, _| stats.cpu = 990 * MS, &["saturated"]),
+            (|stats, _| stats.queued = Some(150 * MS), &["queued"]),
             (
-                |of, _| (of.stalled, of.longest_stall) = (60 * MS, 60 * MS),
+                |stats, _| (stats.stalled, stats.longest_stall) = (60 * MS, 60 * MS),
                 &["stalled"],
             ),
             (
-                |of, _| {
+                |stats, _| {
                     let (n, p50, max) = (1_000, MS, 9 * MS);
-                    of.lateness = Some(Lateness {
+                    stats.lateness = Some(Lateness {
                         n,
                         p50,
                         p99: 5 * MS,
@@ -152,12 +153,12 @@ mod tests {
                 },
                 &["late"],
             ),
-            (|of, _| of.exhausted.ports = 3, &["exhausted"]),
+            (|stats, _| stats.exhausted.ports = 3, &["exhausted"]),
             (|_, lately| lately.under_way /= 3, &["half_idle"]),
             (
-                |of, lately| {
+                |stats, lately| {
                     lately.under_way /= 3;
-                    of.rested = 3_000 * MS;
+                    stats.rested = 3_000 * MS;
                 },
                 &[],
             ),
@@ -170,20 +171,20 @@ mod tests {
         for (change, expected) in table {
             let mut second = second();
             change(&mut second.0, &mut second.1);
-            assert_eq!(kinds(&mut Lookout::default(), &second), expected);
+            assert_eq!(kinds(&mut LiveWarnings::default(), &second), expected);
         }
     }
 
     #[test]
     fn a_warning_that_disqualifies_is_given_again_after_a_while_and_any_other_once() {
-        let mut lookout = Lookout::default();
+        let mut warnings = LiveWarnings::default();
         let (mut generator, mut lately) = second();
         generator.stalled = 60 * MS;
         lately.answers.1 = 100;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for at in 1..=25 {
-            let kinds = kinds(&mut lookout, &(generator.clone(), lately));
-            told.extend(kinds.into_iter().map(|kind| (at, kind)));
+            let kinds = kinds(&mut warnings, &(generator.clone(), lately));
+            reported.extend(kinds.into_iter().map(|kind| (at, kind)));
         }
         let expected = [
             (1, "stalled"),
@@ -191,18 +192,18 @@ mod tests {
             (11, "stalled"),
             (21, "stalled"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]
     fn a_short_moment_is_judged_with_the_seconds_around_it() {
-        let mut lookout = Lookout::default();
+        let mut warnings = LiveWarnings::default();
         let mut all = Vec::new();
         for at in 0..10 {
             let (mut generator, lately) = second();
             // 2 % of this second, and half a percent of five.
             generator.stalled = if at == 4 { 20 * MS } else { 0 };
-            all.extend(kinds(&mut lookout, &(generator, lately)));
+            all.extend(kinds(&mut warnings, &(generator, lately)));
         }
         assert!(all.is_empty(), "{all:?}");
     }

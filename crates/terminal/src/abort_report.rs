@@ -13,36 +13,36 @@ use runner::console::MadeOnServers;
 pub const STILL_THERE: &str = "; still on the server: ";
 
 /// Message of an abort, while something is measured.
-struct LastWords {
+struct AbortReport {
     made: MadeOnServers,
     over: Arc<AtomicBool>,
 }
 
-static WORDS: AtomicPtr<LastWords> = AtomicPtr::new(ptr::null_mut());
+static REPORT: AtomicPtr<AbortReport> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on, an abort reports what was `made` on servers, until `over` is set.
-pub fn say_when_aborted(made: &MadeOnServers, over: &Arc<AtomicBool>) {
-    let words = LastWords {
+pub fn report_when_aborted(made: &MadeOnServers, over: &Arc<AtomicBool>) {
+    let report = AbortReport {
         made: Arc::clone(made),
         over: Arc::clone(over),
     };
     // The handler may be reading the former message: it stays in memory, a few for each process.
-    WORDS.store(Box::leak(Box::new(words)), Ordering::SeqCst);
+    REPORT.store(Box::leak(Box::new(report)), Ordering::SeqCst);
     // SAFETY: all fields of the struct may be zero (sigaction(2)). The handler is safe
     // (signal-safety(7)): it allocates nothing and waits for nothing.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
-        action.sa_sigaction = say as extern "C" fn(libc::c_int) as usize;
+        action.sa_sigaction = on_abort as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESETHAND;
         // If it is refused, `prestan clean` still finds the leftovers.
         libc::sigaction(libc::SIGABRT, &raw const action, ptr::null_mut());
     }
 }
 
-extern "C" fn say(signal: libc::c_int) {
+extern "C" fn on_abort(signal: libc::c_int) {
     // SAFETY: the message is never freed.
-    let words = unsafe { WORDS.load(Ordering::SeqCst).as_ref() };
-    if let Some(LastWords { made, over }) = words
+    let report = unsafe { REPORT.load(Ordering::SeqCst).as_ref() };
+    if let Some(AbortReport { made, over }) = report
         && !over.load(Ordering::SeqCst)
         && let Some(made) = made.get()
     {
