@@ -36,8 +36,10 @@ pub struct OutsideFigure {
 pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummary {
     let mut summary = BesideSummary::default();
     for of_first in &first.cells {
-        let is_same = |own: &&crate::CellFigure| {
-            own.cell == of_first.cell && own.figure == of_first.figure && own.unit == of_first.unit
+        let is_same = |candidate: &&crate::CellFigure| {
+            candidate.cell == of_first.cell
+                && candidate.figure == of_first.figure
+                && candidate.unit == of_first.unit
         };
         let Some(of_second) = second.cells.iter().find(is_same) else {
             continue;
@@ -66,12 +68,12 @@ pub fn beside(first: &CampaignSummary, second: &CampaignSummary) -> BesideSummar
 
 /// Predicts the mean of `count` repetitions. The variance of its distance from the first mean is
 /// the sum of the variances of both.
-fn prediction(of: &CellEstimate, count: usize) -> Option<FigureRange> {
-    let (mean, range) = of.mean.zip(of.prediction)?;
-    if count == of.count || count == 0 {
+fn prediction(estimate: &CellEstimate, count: usize) -> Option<FigureRange> {
+    let (mean, range) = estimate.mean.zip(estimate.prediction)?;
+    if count == estimate.count || count == 0 {
         return Some(range);
     }
-    let (first, second) = (of.count as f64, count as f64);
+    let (first, second) = (estimate.count as f64, count as f64);
     let factor = ((1.0 / first + 1.0 / second) / (2.0 / first)).sqrt();
     Some(if range.low > 0.0 {
         let scaled = |end: f64| mean * (end / mean).powf(factor);

@@ -113,7 +113,9 @@ impl ExperimentSpec {
         let levels = |levels: BTreeSet<String>| OneOrMore::More(levels.into_iter().collect());
         let chosen = chosen.into_iter();
         Ok(Where(
-            chosen.map(|(factor, own)| (factor, levels(own))).collect(),
+            chosen
+                .map(|(factor, factor_levels)| (factor, levels(factor_levels)))
+                .collect(),
         ))
     }
 

@@ -43,12 +43,12 @@ pub(crate) fn is_changing(cells: &[Vec<f64>], is_ratio: bool) -> bool {
         return false;
     }
     let (count, number) = (repetitions as f64, standardised.len() as f64);
-    let of_repetition = |place: usize| {
-        let values = standardised.iter().filter_map(|values| values.get(place));
+    let of_repetition = |index: usize| {
+        let values = standardised.iter().filter_map(|values| values.get(index));
         values.sum::<f64>() / number
     };
     let squares: f64 = (0..repetitions)
-        .map(|place| of_repetition(place).powi(2))
+        .map(|index| of_repetition(index).powi(2))
         .sum();
     let Ok(chance) = ChiSquared::new(count - 1.0) else {
         return false;

@@ -216,7 +216,7 @@ fn table(spec: &ExperimentSpec, place: &str, table: &TableSpec) -> Result<(), Fi
             return Err(FileError::new(place, format!("`{name}` is named twice")));
         }
     }
-    let unit = |column: &ColumnSpec| spec.figures.get(&column.figure).map(|own| own.unit);
+    let unit = |column: &ColumnSpec| spec.figures.get(&column.figure).map(|figure| figure.unit);
     let first = table.columns.first().and_then(unit);
     for (index, column) in table.columns.iter().enumerate() {
         let place = format!("{place}.columns[{index}]");
@@ -276,7 +276,7 @@ fn finding(spec: &ExperimentSpec, place: &str, finding: &FindingSpec) -> Result<
     let is_same_figure = finding
         .than_figure
         .as_ref()
-        .is_none_or(|own| *own == finding.figure);
+        .is_none_or(|than_figure| *than_figure == finding.figure);
     if is_same_figure && finding.of == finding.than {
         let message = "has the cells of the other side, `of`";
         return Err(FileError::new(format!("{place}.than"), message));
@@ -325,7 +325,7 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileE
         let is_of_row = || setups.iter().any(|setup| setup.has_figure_of_row(source));
         if !known.contains(source) && !is_of_row() {
             let place = format!("figures.{name}");
-            let is_near = |own: &&str| own.split('.').next() == Some(first);
+            let is_near = |candidate: &&str| candidate.split('.').next() == Some(first);
             let known = known.iter().map(String::as_str).filter(is_near);
             let kind = "figure of a trial";
             return Err(FileError::unknown(place, kind, source, known));
@@ -337,12 +337,12 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileE
 /// First parts of the names of figures: measurements, requests, captured or bare hosts, and the
 /// rest.
 fn beginnings(setups: &[TrialSetup]) -> BTreeSet<&str> {
-    let own = setups.iter().flat_map(|setup| {
+    let setup_figures = setups.iter().flat_map(|setup| {
         let trial = &setup.trial;
         let named = trial.measured.keys().chain(trial.requests.keys());
         let bare = setup.network.nodes.iter().map(|node| &node.name);
         let bare = bare.filter(|name| setup.is_bare(name));
         named.chain(&trial.captures).chain(bare).map(String::as_str)
     });
-    own.chain(OTHER_FIGURES).collect()
+    setup_figures.chain(OTHER_FIGURES).collect()
 }

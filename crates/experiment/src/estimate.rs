@@ -92,8 +92,8 @@ pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64
     let t = t_at(UPPER, count - 1.0);
     if !spread.is_ratio {
         let error = (variance(values) / count).sqrt();
-        let own = |half: f64| (average - half, average + half);
-        return (own(t * error), own(t * error * 2f64.sqrt()));
+        let interval = |half: f64| (average - half, average + half);
+        return (interval(t * error), interval(t * error * 2f64.sqrt()));
     }
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let (centre, own) = (mean(&logarithms), variance(&logarithms));
@@ -142,17 +142,19 @@ mod tests {
             &[0.0, 1.0, 100.0],
             &[1.0, 1.0],
         ] {
-            let own = estimate(told);
-            assert!(own.interval.is_some(), "{own:?}");
-            assert!(!own.warnings.contains(&EstimateWarning::Undetermined));
+            let determined = estimate(told);
+            assert!(determined.interval.is_some(), "{determined:?}");
+            assert!(!determined.warnings.contains(&EstimateWarning::Undetermined));
         }
         for undetermined in [&[0.1, 1.0, 10.0][..], &[0.01, 1.0]] {
-            let own = estimate(undetermined);
+            let estimated = estimate(undetermined);
             assert!(
-                own.mean.is_some() && own.interval.is_none() && own.prediction.is_none(),
-                "{own:?}"
+                estimated.mean.is_some()
+                    && estimated.interval.is_none()
+                    && estimated.prediction.is_none(),
+                "{estimated:?}"
             );
-            assert!(own.warnings.contains(&EstimateWarning::Undetermined));
+            assert!(estimated.warnings.contains(&EstimateWarning::Undetermined));
         }
         assert!(estimate(&[1.0]).warnings.is_empty());
     }

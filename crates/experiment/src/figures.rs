@@ -16,7 +16,7 @@ pub(crate) struct FigureTerms(BTreeMap<String, FigureTermsOf>);
 
 #[derive(Debug, Clone, PartialEq)]
 struct FigureTermsOf {
-    of: String,
+    base: String,
     apart_from: Option<String>,
 }
 
@@ -43,10 +43,12 @@ impl FigureTerms {
                     _ => Err(FileError::new(place, "is no name of a figure")),
                 }
             };
-            let of = filled("of", figure.of.as_ref().unwrap_or(name))?;
+            let base = filled("of", figure.of.as_ref().unwrap_or(name))?;
             let other = figure.apart_from.as_ref();
-            let apart_from = other.map(|own| filled("apart_from", own)).transpose()?;
-            sources.insert(name.clone(), FigureTermsOf { of, apart_from });
+            let apart_from = other
+                .map(|template| filled("apart_from", template))
+                .transpose()?;
+            sources.insert(name.clone(), FigureTermsOf { base, apart_from });
         }
         Ok(FigureTerms(sources))
     }
@@ -54,15 +56,15 @@ impl FigureTerms {
     /// Each figure of the experiment with a figure of a trial that it is made from.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|(name, source)| {
-            let used = std::iter::once(&source.of).chain(&source.apart_from);
-            used.map(|own| (name.as_str(), own.as_str()))
+            let used = std::iter::once(&source.base).chain(&source.apart_from);
+            used.map(|level| (name.as_str(), level.as_str()))
         })
     }
 
     /// A figure of the experiment in a trial.
     fn value(&self, name: &str, trial: &TrialRecord) -> Option<f64> {
-        let FigureTermsOf { of, apart_from } = self.0.get(name)?;
-        let value = *trial.figures.get(of)?;
+        let FigureTermsOf { base, apart_from } = self.0.get(name)?;
+        let value = *trial.figures.get(base)?;
         match apart_from {
             Some(other) => Some((value - trial.figures.get(other)?).abs()),
             None => Some(value),

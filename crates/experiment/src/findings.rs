@@ -58,16 +58,19 @@ pub(crate) fn judge(
         .iter()
         .zip(pairs())
         .map(|(sides, pair)| {
-            let of = figures.estimate(&finding.figure, &sides.of, &pair[0], &group);
-            (of, figures.estimate(other, &sides.than, &pair[1], &group))
+            let numerator = figures.estimate(&finding.figure, &sides.of, &pair[0], &group);
+            (
+                numerator,
+                figures.estimate(other, &sides.than, &pair[1], &group),
+            )
         })
         .collect();
     let names = part_names(figures, &sides);
     let parts = names.into_iter().zip(estimates).zip(verdicts);
     let parts: Vec<FindingPart> = parts
-        .map(|((cell, (of, than)), verdict)| FindingPart {
+        .map(|((cell, (numerator, than)), verdict)| FindingPart {
             cell,
-            of,
+            of: numerator,
             than,
             verdict,
         })

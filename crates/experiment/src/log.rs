@@ -27,7 +27,7 @@ impl RecordedTrials {
         let lines = bytes[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
         for (index, line) in lines.enumerate() {
             let trial = serde_json::from_slice(line).map_err(|error| {
-                FileError::of_json(format!("trials.jsonl:{}", index + 1), &error)
+                FileError::from_json(format!("trials.jsonl:{}", index + 1), &error)
             })?;
             trials.push(trial);
         }

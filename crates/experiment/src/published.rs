@@ -61,7 +61,9 @@ impl PublishedFigures {
                 return Err(FileError::new(place, message));
             }
             let levels = line.levels.0.iter();
-            let levels: Vec<_> = levels.map(|(factor, own)| (factor, own.names())).collect();
+            let levels: Vec<_> = levels
+                .map(|(factor, axis)| (factor, axis.names()))
+                .collect();
             for figure in line.figures.keys() {
                 if !known.insert((levels.clone(), figure)) {
                     let message = format!("`{figure}` of these levels has another line");

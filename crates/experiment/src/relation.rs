@@ -58,12 +58,12 @@ impl RelationTest {
 /// Compares the first side with the second. `within` is the largest relative difference of sides
 /// that are about the same.
 pub(crate) fn compare(
-    of: &FigureSeries,
+    series: &FigureSeries,
     than: &FigureSeries,
     spread: &PooledSpread,
     within: Option<f64>,
 ) -> RelationTest {
-    let (of_values, than_values) = paired(of, than);
+    let (of_values, than_values) = paired(series, than);
     if of_values.len() < 2 {
         return RelationTest::NOTHING;
     }
@@ -77,9 +77,9 @@ pub(crate) fn compare(
         return RelationTest::NOTHING;
     };
     if spread.is_heavy() {
-        not_beyond_intervals(&mut test, of, than, spread, within);
+        not_beyond_intervals(&mut test, series, than, spread, within);
     }
-    let (of_bound, than_bound) = (of.unfinished > 0, than.unfinished > 0);
+    let (of_bound, than_bound) = (series.unfinished > 0, than.unfinished > 0);
     if of_bound {
         test.less = 1.0;
     }
@@ -95,8 +95,8 @@ pub(crate) fn compare(
 }
 
 /// The values of repetitions that both have.
-fn paired(of: &FigureSeries, than: &FigureSeries) -> (Vec<f64>, Vec<f64>) {
-    let both = of.values.iter().filter_map(|(repetition, value)| {
+fn paired(series: &FigureSeries, than: &FigureSeries) -> (Vec<f64>, Vec<f64>) {
+    let both = series.values.iter().filter_map(|(repetition, value)| {
         let place = than
             .values
             .binary_search_by_key(repetition, |(other, _)| *other);
@@ -143,7 +143,7 @@ fn by_difference((of, than): (&[f64], &[f64]), within: Option<f64>) -> Option<Re
     let above = |factor: f64, sign: f64| {
         let pairs = of.iter().zip(than);
         let differences: Vec<f64> = pairs
-            .map(|(of, than)| sign * (of - factor * than))
+            .map(|(numerator, than)| sign * (numerator - factor * than))
             .collect();
         let error = (variance(&differences) / count).sqrt();
         upper_tail(mean(&differences), error, count - 1.0)
@@ -165,17 +165,17 @@ fn by_difference((of, than): (&[f64], &[f64]), within: Option<f64>) -> Option<Re
 /// Makes relations insignificant that the intervals of the means do not show.
 fn not_beyond_intervals(
     test: &mut RelationTest,
-    of: &FigureSeries,
+    series: &FigureSeries,
     than: &FigureSeries,
     spread: &PooledSpread,
     within: Option<f64>,
 ) {
-    let (of, than) = (of.figures(), than.figures());
-    if of.len() < 2 || than.len() < 2 {
+    let (series, than) = (series.figures(), than.figures());
+    if series.len() < 2 || than.len() < 2 {
         *test = RelationTest::NOTHING;
         return;
     }
-    let ((of_low, of_high), _) = ranges(&of, spread);
+    let ((of_low, of_high), _) = ranges(&series, spread);
     let ((than_low, than_high), _) = ranges(&than, spread);
     if of_high >= than_low {
         test.less = 1.0;

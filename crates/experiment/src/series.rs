@@ -71,10 +71,12 @@ impl<'a> TrialTable<'a> {
             value.is_finite().then_some(value)
         };
         let of_cells = cells.iter().filter_map(|cell| self.trials.get(*cell));
-        let has_any =
-            |own: &&BTreeMap<u32, &TrialRecord>| own.values().any(|trial| value(trial).is_some());
+        let has_any = |trials: &&BTreeMap<u32, &TrialRecord>| {
+            trials.values().any(|trial| value(trial).is_some())
+        };
         let cells: Vec<&BTreeMap<u32, &TrialRecord>> = of_cells.filter(has_any).collect();
-        let repetitions: BTreeSet<u32> = cells.iter().flat_map(|own| own.keys().copied()).collect();
+        let repetitions: BTreeSet<u32> =
+            cells.iter().flat_map(|cell| cell.keys().copied()).collect();
         let unfinished_name = spec
             .of
             .as_deref()
@@ -91,7 +93,7 @@ impl<'a> TrialTable<'a> {
         for repetition in repetitions {
             let trials: Option<Vec<&TrialRecord>> = cells
                 .iter()
-                .map(|own| own.get(&repetition).copied())
+                .map(|cell| cell.get(&repetition).copied())
                 .collect();
             let trials = trials.unwrap_or_default();
             let values: Option<Vec<f64>> = trials.iter().map(value).collect();

@@ -130,14 +130,14 @@ impl ExperimentSpec {
             let parts = [&mut finding.of, &mut finding.than, &mut finding.cells];
             parts.into_iter().all(|part| keep(part, &replaced))
         });
-        let changed = replaced.iter().filter(|(name, own)| {
+        let changed = replaced.iter().filter(|(name, replacement)| {
             let before = self.factor(name).map_or(0, |factor| factor.levels.len());
-            own.kept.len() != before || !own.copies.is_empty()
+            replacement.kept.len() != before || !replacement.copies.is_empty()
         });
         let changed: BTreeSet<String> = changed.map(|(name, _)| name.clone()).collect();
         let is_kept = |factor: &str, level: &str| {
-            let own = replaced.get(factor);
-            own.is_some_and(|own| own.kept.contains(level))
+            let replacement = replaced.get(factor);
+            replacement.is_some_and(|replacement| replacement.kept.contains(level))
         };
         spec.published = published::without_levels(&self.published, &changed, is_kept);
         spec.check()?;
@@ -171,7 +171,7 @@ fn replace(factor: &mut FactorSpec, servers: &[String]) -> Result<Replaced, File
                 level
             }
         };
-        if levels.iter().any(|own| own.name == level.name) {
+        if levels.iter().any(|known| known.name == level.name) {
             let message = format!("`{server}` is named twice");
             return Err(FileError::new(place, message));
         }
@@ -231,24 +231,26 @@ fn for_each_server<P: PartOfReport>(mut part: P, factor: &str, replaced: &Replac
     };
     let among_others = instead.len() > 1;
     let of_server = |name: &String| {
-        let mut own = part.clone();
+        let mut changed = part.clone();
         let condition = OneOrMore::One(name.clone());
-        own.within().0.insert(factor.to_owned(), condition);
-        own.rename(replaced, name, among_others);
-        own
+        changed.within().0.insert(factor.to_owned(), condition);
+        changed.rename(replaced, name, among_others);
+        changed
     };
     instead.iter().map(of_server).collect()
 }
 
 /// Changes the levels of a condition. False if nothing can match any more.
 fn adapt(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
-    change(part, replaced, |name, own| own.instead_of(name))
+    change(part, replaced, |name, replacement| {
+        replacement.instead_of(name)
+    })
 }
 
 /// The same without copies.
 fn keep(part: &mut Where, replaced: &BTreeMap<String, Replaced>) -> bool {
-    change(part, replaced, |name, own| {
-        let kept = own.kept.contains(name).then(|| name.to_owned());
+    change(part, replaced, |name, replacement| {
+        let kept = replacement.kept.contains(name).then(|| name.to_owned());
         kept.into_iter().collect()
     })
 }
@@ -259,10 +261,13 @@ fn change(
     names: impl Fn(&str, &Replaced) -> Vec<String>,
 ) -> bool {
     part.0.iter_mut().all(|(factor, levels)| {
-        let Some(own) = replaced.get(factor) else {
+        let Some(replacement) = replaced.get(factor) else {
             return true;
         };
-        let new = levels.names().iter().flat_map(|name| names(name, own));
+        let new = levels
+            .names()
+            .iter()
+            .flat_map(|name| names(name, replacement));
         *levels = OneOrMore::More(new.collect());
         !levels.names().is_empty()
     })

@@ -84,8 +84,8 @@ fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileErr
             ("traffic", _) => templates.fill_entry(&place, section)?,
             _ => Some(templates.fill(&place, section)?),
         };
-        let section = section.filter(|own| !own.is_null());
-        filled.extend(section.map(|own| (key.clone(), own)));
+        let section = section.filter(|section| !section.is_null());
+        filled.extend(section.map(|section| (key.clone(), section)));
     }
     Ok(Value::Object(filled))
 }
@@ -105,7 +105,7 @@ fn remove_idle_requests(trial: &mut Value) {
         }
         _ => false,
     };
-    requests.retain(|_, own| !own.get("rate").is_some_and(is_zero));
+    requests.retain(|_, request| !request.get("rate").is_some_and(is_zero));
 }
 
 /// The laboratory with the additional or different settings of a trial's hosts. Only keys that the
@@ -141,7 +141,7 @@ fn merge(into: &mut Value, changes: &Value) {
     };
     for (key, change) in changes {
         match into.get_mut(key) {
-            Some(own) => merge(own, change),
+            Some(existing) => merge(existing, change),
             None => {
                 into.insert(key.clone(), change.clone());
             }
@@ -151,7 +151,7 @@ fn merge(into: &mut Value, changes: &Value) {
 
 /// Parses a part of a trial.
 fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, FileError> {
-    T::deserialize(value).map_err(|error| FileError::of_json(place, &error))
+    T::deserialize(value).map_err(|error| FileError::from_json(place, &error))
 }
 
 /// Parses a trial. Parsers of JSON values have no positions, so the parts are parsed again to find

@@ -62,7 +62,11 @@ impl ExperimentSpec {
         let (mut cells, mut short) = (Vec::new(), Vec::new());
         for cell in self.all_cells() {
             let TrialSetup { trial, lab, .. } = self.setup(&cell)?;
-            if trial.measured.values().any(|own| is_bare(&lab, &own.to)) {
+            if trial
+                .measured
+                .values()
+                .any(|measured| is_bare(&lab, &measured.to))
+            {
                 continue;
             }
             let is_short = is_any(&self.short, &cell);
@@ -108,13 +112,13 @@ impl ExperimentSpec {
             title: None,
             within: Where::default(),
         };
-        let of = if is_one_of_several {
+        let owner = if is_one_of_several {
             format!(", {name}")
         } else {
             String::new()
         };
         self.tables.push(TableSpec {
-            name: format!("Suite {}{of}", suite.name),
+            name: format!("Suite {}{owner}", suite.name),
             title: "Mean response time".to_owned(),
             within: Where::default(),
             rows: self
@@ -138,9 +142,9 @@ fn measure(trial: &mut Value, suite: ChosenSuite<'_>) -> Result<Vec<String>, Fil
     trial.insert("longest".to_owned(), LONGEST.into());
     let measured = trial.get_mut("measured").and_then(Value::as_object_mut);
     let measured = measured.ok_or_else(unknown)?;
-    for own in measured.values_mut() {
-        let [from, to] = ["from", "to"].map(|key| own.get(key).cloned());
-        *own = json!({
+    for measured_part in measured.values_mut() {
+        let [from, to] = ["from", "to"].map(|key| measured_part.get(key).cloned());
+        *measured_part = json!({
             "from": from, "to": to, "suite": suite.name, "arguments": suite.arguments,
         });
     }

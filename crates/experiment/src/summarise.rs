@@ -33,21 +33,21 @@ pub fn summarise(
         ended_trials: last.iter().filter(|trial| trial.failed.is_none()).count(),
         failures: counted(failed),
         warnings: counted(warnings),
-        cells: figures.of_cells(),
+        cells: figures.cell_figures(),
         tables: spec
             .tables
             .iter()
-            .filter_map(|own| table(&figures, own))
+            .filter_map(|spec| table(&figures, spec))
             .collect(),
         charts: spec
             .charts
             .iter()
-            .filter_map(|own| chart(&figures, own))
+            .filter_map(|spec| chart(&figures, spec))
             .collect(),
         findings: spec
             .findings
             .iter()
-            .filter_map(|own| findings::judge(&figures, own))
+            .filter_map(|finding| findings::judge(&figures, finding))
             .collect(),
     }
 }
@@ -112,7 +112,7 @@ impl<'a> CampaignFigures<'a> {
             let series: Vec<FigureSeries> = cells.iter().map(series).collect();
             let values: Vec<Vec<f64>> = series.iter().map(FigureSeries::figures).collect();
             let spread = PooledSpread::new(&values);
-            let is_changing = is_changing(&of_same_repetitions(&series), spread.is_ratio);
+            let is_changing = is_changing(&paired_values(&series), spread.is_ratio);
             let common = CommonFigures {
                 spread,
                 is_changing,
@@ -130,7 +130,7 @@ impl<'a> CampaignFigures<'a> {
         }
     }
 
-    fn of_cells(&self) -> Vec<CellFigure> {
+    fn cell_figures(&self) -> Vec<CellFigure> {
         let mut found = Vec::new();
         for cell in self.cells {
             for (name, figure) in &self.spec.figures {
@@ -187,9 +187,12 @@ impl<'a> CampaignFigures<'a> {
         let figures = &self.spec.figures;
         let unit = figures
             .get(figure)
-            .map_or(ShownUnit::Number, |own| own.unit);
+            .map_or(ShownUnit::Number, |figure| figure.unit);
         let mut estimate = CellEstimate::of(series, &group.spread, unit);
-        let is_changing = self.common.get(figure).is_some_and(|own| own.is_changing);
+        let is_changing = self
+            .common
+            .get(figure)
+            .is_some_and(|series| series.is_changing);
         if estimate.count > 1 && is_changing {
             estimate.warnings.push(EstimateWarning::Changing);
         }
@@ -199,19 +202,20 @@ impl<'a> CampaignFigures<'a> {
     }
 
     fn matching(&self, conditions: &[&Where]) -> Vec<&'a LevelCombination> {
-        let matches = |cell: &&LevelCombination| conditions.iter().all(|own| own.matches(cell));
+        let matches =
+            |cell: &&LevelCombination| conditions.iter().all(|condition| condition.matches(cell));
         self.cells.iter().filter(matches).collect()
     }
 
     /// Title of a level for people.
     pub(crate) fn level_title(&self, factor: &str, level: &str) -> String {
-        let found = self.spec.factor(factor).and_then(|own| own.level(level));
+        let found = self.spec.factor(factor).and_then(|spec| spec.level(level));
         let title = found.and_then(|found| found.title.clone());
         title.unwrap_or_else(|| level.to_owned())
     }
 
     fn factor_title(&self, name: &str) -> String {
-        let title = self.spec.factor(name).and_then(|own| own.title.clone());
+        let title = self.spec.factor(name).and_then(|spec| spec.title.clone());
         title.unwrap_or_else(|| name.to_owned())
     }
 
@@ -224,17 +228,20 @@ impl<'a> CampaignFigures<'a> {
 }
 
 /// The values of repetitions that all non-empty series have.
-fn of_same_repetitions(series: &[FigureSeries]) -> Vec<Vec<f64>> {
-    let filled: Vec<&FigureSeries> = series.iter().filter(|own| !own.values.is_empty()).collect();
-    let has = |own: &FigureSeries, repetition: u32| {
-        let place = own
+fn paired_values(series: &[FigureSeries]) -> Vec<Vec<f64>> {
+    let filled: Vec<&FigureSeries> = series
+        .iter()
+        .filter(|series| !series.values.is_empty())
+        .collect();
+    let has = |series: &FigureSeries, repetition: u32| {
+        let place = series
             .values
             .binary_search_by_key(&repetition, |(other, _)| *other);
         place.is_ok()
     };
-    let is_common = |repetition: u32| filled.iter().all(|own| has(own, repetition));
-    let values = |own: &&FigureSeries| {
-        let values = own
+    let is_common = |repetition: u32| filled.iter().all(|series| has(series, repetition));
+    let values = |series: &&FigureSeries| {
+        let values = series
             .values
             .iter()
             .filter(|(repetition, _)| is_common(*repetition));
@@ -251,7 +258,7 @@ fn combinations<'a>(
 ) -> Vec<Vec<&'a str>> {
     let place = |factor: &str, level: &str| {
         let factor = spec.factor(factor);
-        factor.and_then(|own| own.levels.iter().position(|known| known.name == level))
+        factor.and_then(|factor| factor.levels.iter().position(|known| known.name == level))
     };
     let mut rows: BTreeMap<Vec<Option<usize>>, Vec<&str>> = BTreeMap::new();
     for cell in cells {
@@ -282,12 +289,16 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
     let factors: Vec<&str> = spec.rows.iter().map(String::as_str).collect();
     let mut cells = figures.matching(&[&spec.within]);
     // A row that belongs to no column is left out.
-    cells.retain(|cell| spec.columns.iter().any(|own| own.within.matches(cell)));
+    cells.retain(|cell| {
+        spec.columns
+            .iter()
+            .any(|column| column.within.matches(cell))
+    });
     let rows = combinations(figures.spec, &factors, &cells);
     let mut columns = Vec::new();
     let mut orders = Vec::new();
-    for own in &spec.columns {
-        let (column, order) = column(figures, own, &cells, &factors, &rows);
+    for column_spec in &spec.columns {
+        let (column, order) = column(figures, column_spec, &cells, &factors, &rows);
         columns.push(column);
         orders.push(order);
     }
@@ -298,10 +309,10 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
     {
         return None;
     }
-    let of_row = |row: usize| columns.iter().map(|own| own[row].clone()).collect();
-    let heading = |own: &ColumnSpec| {
-        let (title, unit) = figures.figure_title(&own.figure);
-        (own.title.clone().unwrap_or(title), unit)
+    let of_row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+    let heading = |column: &ColumnSpec| {
+        let (title, unit) = figures.figure_title(&column.figure);
+        (column.title.clone().unwrap_or(title), unit)
     };
     let titles = |levels: &Vec<&str>| {
         let levels = factors.iter().zip(levels);
@@ -331,7 +342,10 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
 /// Exchanges rows and columns of a table whose columns have one unit. Orders of columns are
 /// dropped.
 fn turned(table: TableSummary, heading: &str) -> TableSummary {
-    let unit = table.columns.first().map_or(ShownUnit::Number, |own| own.1);
+    let unit = table
+        .columns
+        .first()
+        .map_or(ShownUnit::Number, |column| column.1);
     let of_column = |column: usize| table.cells.iter().map(|row| row[column].clone()).collect();
     TableSummary {
         row_factors: vec![heading.to_owned()],
@@ -409,9 +423,10 @@ fn chart(figures: &CampaignFigures<'_>, spec: &ChartSpec) -> Option<ChartSummary
     let mut estimates = Vec::new();
     let mut groups_of_figures = BTreeMap::new();
     for figure in &names {
-        let own = sets.iter().filter(|(name, _)| name == figure);
-        let own: Vec<&[&LevelCombination]> = own.map(|(_, cells)| cells.as_slice()).collect();
-        groups_of_figures.insert(*figure, (figures.group(figure, &own), 0));
+        let figure_sets = sets.iter().filter(|(name, _)| name == figure);
+        let figure_cells: Vec<&[&LevelCombination]> =
+            figure_sets.map(|(_, cells)| cells.as_slice()).collect();
+        groups_of_figures.insert(*figure, (figures.group(figure, &figure_cells), 0));
     }
     for (figure, cells) in &sets {
         let Some((group, next)) = groups_of_figures.get_mut(figure) else {

@@ -50,8 +50,8 @@ pub(crate) fn variables(value: &Value) -> Vec<String> {
             let expressions = text.split("{{").skip(1);
             let expressions = expressions.filter_map(|part| part.split_once("}}"));
             // Invalid expressions are reported when they are filled in.
-            let read = expressions.filter_map(|(own, _)| Expression::parse(own).ok());
-            read.flat_map(|own| own.names()).collect()
+            let read = expressions.filter_map(|(source, _)| Expression::parse(source).ok());
+            read.flat_map(|expression| expression.names()).collect()
         }
         Value::Array(items) => items.iter().flat_map(variables).collect(),
         Value::Object(members) => members.values().flat_map(variables).collect(),
@@ -269,7 +269,7 @@ fn level_value(written: &WrittenValue) -> LevelValue {
         }
         WrittenValue::Map(members) => {
             let members = members.iter();
-            let members = members.map(|(key, own)| (key.clone(), level_value(own)));
+            let members = members.map(|(key, member)| (key.clone(), level_value(member)));
             LevelValue::Map(Rc::new(members.collect()))
         }
         scalar => {

@@ -69,7 +69,7 @@ const OF_LINKS: [&str; 2] = ["rate", "dropped"];
 impl TrialSetup {
     /// True if this trial can have a figure of that name.
     pub fn has_figure(&self, name: &str) -> bool {
-        self.has_figure_of_row(name) || self.figures().iter().any(|own| own == name)
+        self.has_figure_of_row(name) || self.figures().iter().any(|figure| figure == name)
     }
 
     /// True if it measures a suite that can have this figure of a row: the rows are known only to
@@ -81,15 +81,16 @@ impl TrialSetup {
             rows.find(|row| !row.is_empty())
         };
         let suites = self.trial.measured.iter();
-        let mut suites = suites.filter(|(_, own)| own.suite.is_some());
+        let mut suites = suites.filter(|(_, measured)| measured.suite.is_some());
         suites.any(|(measured, _)| is_of(measured).is_some())
     }
 
     /// Names of all figures that it can have, except those of rows of suites.
     pub(crate) fn figures(&self) -> Vec<String> {
         let mut names = vec!["path.rtt".to_owned()];
-        let mut add =
-            |of: &str, ends: &[&str]| names.extend(ends.iter().map(|end| format!("{of}.{end}")));
+        let mut add = |source: &str, ends: &[&str]| {
+            names.extend(ends.iter().map(|end| format!("{source}.{end}")))
+        };
         for (name, measured) in &self.trial.measured {
             add(name, &OF_MEASURED);
             if measured.path.is_some() {
@@ -111,7 +112,7 @@ impl TrialSetup {
         let nodes = &self.network.nodes;
         let bare = nodes.iter().filter(|node| self.is_bare(&node.name));
         bare.for_each(|node| add(&node.name, &OF_BARE));
-        for file in self.trial.traffic.iter().map(|own| &own.file) {
+        for file in self.trial.traffic.iter().map(|traffic| &traffic.file) {
             for name in file.components.keys() {
                 add(&format!("traffic.{name}"), &OF_COMPONENTS);
             }

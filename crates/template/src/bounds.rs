@@ -44,7 +44,7 @@ impl Bounds {
             return Err(unfit(message));
         }
         self.takes(1)?;
-        let parts = |own: &Value<L>| self.weighs_at(depth + 1, own);
+        let parts = |value: &Value<L>| self.weighs_at(depth + 1, value);
         match value {
             Value::List(items) => items.iter().try_for_each(parts),
             Value::Map(members) => members.values().try_for_each(parts),

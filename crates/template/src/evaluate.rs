@@ -30,7 +30,7 @@ pub(crate) struct TemplateEvaluation<'a, L> {
     /// Remaining limits.
     left: &'a mut Bounds,
     /// Variables of statements; the last one of a name is found.
-    own: Vec<(String, Value<L>)>,
+    variables: Vec<(String, Value<L>)>,
 }
 
 impl<'a, L: Later> TemplateEvaluation<'a, L> {
@@ -38,7 +38,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         TemplateEvaluation {
             named,
             left,
-            own: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
@@ -97,13 +97,13 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 }
                 TemplateNode::Set { name, value } => {
                     let value = self.whole(value)?;
-                    self.own.push((name.clone(), value));
+                    self.variables.push((name.clone(), value));
                     self.bytes(ITEM)?;
                 }
                 TemplateNode::SetText { name, body } => {
                     let mut parts = Vec::new();
                     self.nodes(body, &mut parts)?;
-                    self.own.push((name.clone(), joined(parts)));
+                    self.variables.push((name.clone(), joined(parts)));
                 }
             }
         }
@@ -125,10 +125,10 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         };
         let mut taken = Vec::new();
         for item in &*items {
-            let known = self.own.len();
+            let known = self.variables.len();
             self.name_item(names, item)?;
             let is_taken = truth(&self.value(condition)?)?;
-            self.own.truncate(known);
+            self.variables.truncate(known);
             if is_taken {
                 self.items_come(1)?;
                 taken.push(item.clone());
@@ -144,17 +144,17 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         body: &[TemplateNode],
         out: &mut Vec<TextPart<L>>,
     ) -> Result<(), TemplateError> {
-        for (place, item) in items.iter().enumerate() {
-            let known = self.own.len();
+        for (index, item) in items.iter().enumerate() {
+            let known = self.variables.len();
             if names_loop {
                 self.left.takes(LOOP)?;
-                let position = Value::position(place, items.len());
-                self.own.push(("loop".to_owned(), position));
+                let position = Value::position(index, items.len());
+                self.variables.push(("loop".to_owned(), position));
             }
             self.name_item(names, item)?;
             self.nodes(body, out)?;
             // Variables set in the body end with it.
-            self.own.truncate(known);
+            self.variables.truncate(known);
         }
         Ok(())
     }
@@ -162,13 +162,13 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     fn name_item(&mut self, names: &[String], item: &Value<L>) -> Result<(), TemplateError> {
         self.left.takes(names.len())?;
         if let [name] = names {
-            self.own.push((name.clone(), item.clone()));
+            self.variables.push((name.clone(), item.clone()));
             return Ok(());
         }
         match item {
             Value::List(parts) if parts.len() == names.len() => {
                 let named = names.iter().cloned().zip(parts.iter().cloned());
-                self.own.extend(named);
+                self.variables.extend(named);
                 Ok(())
             }
             _ => Err(unfit_or_later([item], || {
@@ -196,17 +196,17 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 self.list(items)?
             }
             ExpressionTree::Map(members) => self.map(members)?,
-            ExpressionTree::Member(of, name) => self.member(of, name)?,
-            ExpressionTree::Range(of, first, end) => {
-                self.range(of, first.as_deref(), end.as_deref())?
+            ExpressionTree::Member(container, name) => self.member(container, name)?,
+            ExpressionTree::Range(sliced, first, end) => {
+                self.range(sliced, first.as_deref(), end.as_deref())?
             }
-            ExpressionTree::Not(own) => {
-                let own = self.value(own)?;
-                Value::Flag(!truth(&own)?)
+            ExpressionTree::Not(operand) => {
+                let operand = self.value(operand)?;
+                Value::Flag(!truth(&operand)?)
             }
-            ExpressionTree::Negative(own) => {
-                let own = self.whole(own)?;
-                self.operation(TemplateOperator::Subtract, &Value::Integer(0), &own)?
+            ExpressionTree::Negative(operand) => {
+                let operand = self.whole(operand)?;
+                self.operation(TemplateOperator::Subtract, &Value::Integer(0), &operand)?
             }
             ExpressionTree::And(left, right) => {
                 let left = self.value(left)?;
@@ -237,15 +237,15 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                     (false, None) => "".into(),
                 }
             }
-            ExpressionTree::Filter(of, call) => {
-                let of = self.value(of)?;
+            ExpressionTree::Filter(value, call) => {
+                let value = self.value(value)?;
                 let arguments = self.arguments(call)?;
-                filters::filter(self, &call.name, of, arguments)?
+                filters::filter(self, &call.name, value, arguments)?
             }
-            ExpressionTree::Test(of, call) => {
-                let of = self.value(of)?;
+            ExpressionTree::Test(value, call) => {
+                let value = self.value(value)?;
                 let arguments = self.arguments(call)?;
-                Value::Flag(filters::test(self, &call.name, of, arguments)?)
+                Value::Flag(filters::test(self, &call.name, value, arguments)?)
             }
             ExpressionTree::Call(call) => {
                 let arguments = self.arguments(call)?;
@@ -256,9 +256,13 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn name(&mut self, name: &str) -> Found<L> {
         // Steps of the search.
-        self.left.takes(self.own.len() / LETTERS)?;
-        let own = self.own.iter().rev().find(|(own, _)| own == name);
-        if let Some((_, value)) = own {
+        self.left.takes(self.variables.len() / LETTERS)?;
+        let variable = self
+            .variables
+            .iter()
+            .rev()
+            .find(|(variable, _)| variable == name);
+        if let Some((_, value)) = variable {
             return Ok(value.clone());
         }
         let value = (self.named)(name).unwrap_or(Value::Missing {
@@ -286,16 +290,16 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         Ok(Value::Map(Rc::new(map)))
     }
 
-    fn member(&mut self, of: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
-        let (of, name) = (self.whole(of)?, self.whole(name)?);
+    fn member(&mut self, tree: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
+        let (tree, name) = (self.whole(tree)?, self.whole(name)?);
         let name = name.bare();
         let at = |length: usize, place: i128| usize::try_from(from_end(length, place)).ok();
-        let found = match (&of, name) {
+        let found = match (&tree, name) {
             (Value::List(items), Value::Integer(place)) => {
                 at(items.len(), *place).and_then(|place| items.get(place).cloned())
             }
             (Value::Text(text) | Value::Named(text, _), Value::Integer(place)) => {
-                self.weighs(&of)?;
+                self.weighs(&tree)?;
                 let place = at(text.chars().count(), *place);
                 let letter = place.and_then(|place| text.chars().nth(place));
                 letter
@@ -303,13 +307,13 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                     .transpose()?
             }
             (_, Value::Text(name) | Value::Named(name, _)) => {
-                let members = of.members();
-                let none = || unfit_or_later([&of], || format!("{} has no members", of.kind()));
+                let members = tree.members();
+                let none = || unfit_or_later([&tree], || format!("{} has no members", tree.kind()));
                 members.ok_or_else(none)?.get(&**name).cloned()
             }
             (_, Value::Integer(place)) => {
-                return Err(unfit_or_later([&of], || {
-                    format!("{} has no member {place}", of.kind())
+                return Err(unfit_or_later([&tree], || {
+                    format!("{} has no member {place}", tree.kind())
                 }));
             }
             _ => return Err(self.no_use("a member that is", name)),
@@ -322,12 +326,12 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 
     fn range(
         &mut self,
-        of: &ExpressionTree,
+        sliced: &ExpressionTree,
         first: Option<&ExpressionTree>,
         end: Option<&ExpressionTree>,
     ) -> Found<L> {
-        let of = self.whole(of)?;
-        self.weighs(&of)?;
+        let sliced = self.whole(sliced)?;
+        self.weighs(&sliced)?;
         let mut place = |tree: Option<&ExpressionTree>| -> Result<Option<i128>, TemplateError> {
             let value = tree.map(|tree| self.whole(tree)).transpose()?;
             match value.as_ref().map(Value::bare) {
@@ -347,15 +351,15 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
             let (first, end) = (first.map_or(0, at), end.map_or(length, at));
             first..end.max(first)
         };
-        match &of {
+        match &sliced {
             Value::List(items) => {
                 let items = &items[within(items.len())];
                 self.items_come(items.len())?;
                 self.list(items.to_vec())
             }
             _ => {
-                let Some(text) = of.text() else {
-                    return Err(self.no_use("a part of", &of));
+                let Some(text) = sliced.text() else {
+                    return Err(self.no_use("a part of", &sliced));
                 };
                 let within = within(text.chars().count());
                 let letters = text.chars().skip(within.start).take(within.len());
@@ -392,7 +396,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         if left.later().or(right.later()).is_some() {
             return self.operation_later(operator, left, right);
         }
-        if let Some(found) = operator.of_numbers(left, right) {
+        if let Some(found) = operator.apply_to_numbers(left, right) {
             return found;
         }
         match (operator, left, right) {
@@ -411,7 +415,7 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
         {
             return self.made([left, right].concat());
         }
-        let compared = operator.of_order(left, right).map(Value::Flag);
+        let compared = operator.compare(left, right).map(Value::Flag);
         compared.ok_or_else(|| {
             let (left, right) = (left.kind(), right.kind());
             unfit(format!(

@@ -85,21 +85,23 @@ fn arguments<L, const COUNT: usize>(
     all: &[(&str, &[&str], &str)],
     given: Arguments<L>,
 ) -> Result<[Option<Value<L>>; COUNT], TemplateError> {
-    let known = all.iter().find(|(own, ..)| *own == name);
+    let known = all.iter().find(|(filter, ..)| *filter == name);
     let Some((_, names, _)) = known else {
         let hint = nearest::hint(name, all.iter().map(|(name, ..)| *name), "there are");
         return Err(unfit(format!("there is no {kind} `{name}`; {hint}")));
     };
     let mut found = [const { None }; COUNT];
-    for (place, (given_name, value)) in given.into_iter().enumerate() {
-        let place = match &given_name {
-            None => Some(place),
-            Some(own) => names.iter().position(|name| name == own),
+    for (index, (given_name, value)) in given.into_iter().enumerate() {
+        let index = match &given_name {
+            None => Some(index),
+            Some(given) => names.iter().position(|name| name == given),
         };
-        let own = place.and_then(|place| names.get(place).zip(found.get_mut(place)));
-        match own {
+        let argument = index.and_then(|index| names.get(index).zip(found.get_mut(index)));
+        match argument {
             Some((_, found @ None)) => *found = Some(value),
-            Some((own, _)) => return Err(unfit(format!("`{name}` is given `{own}` twice"))),
+            Some((argument, _)) => {
+                return Err(unfit(format!("`{name}` is given `{argument}` twice")));
+            }
             None => {
                 let names = match names {
                     [] => "none".to_owned(),
@@ -113,47 +115,50 @@ fn arguments<L, const COUNT: usize>(
 }
 
 pub(crate) fn filter<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+    evaluation: &mut TemplateEvaluation<'_, L>,
     name: &str,
-    of: Value<L>,
+    value: Value<L>,
     given: Arguments<L>,
 ) -> Found<L> {
     let [first, second] = arguments(("filter", name), &FILTERS, given)?;
     if ["default", "d"].contains(&name) {
         let counts_empty = second.as_ref().map_or(Ok(false), truth)?;
-        let is_there = !matches!(of, Value::Missing { .. }) && (!counts_empty || truth(&of)?);
+        let is_there = !matches!(value, Value::Missing { .. }) && (!counts_empty || truth(&value)?);
         return Ok(if is_there {
-            of
+            value
         } else {
             first.unwrap_or("".into())
         });
     }
-    let of = known(of)?;
-    own.weighs(&of)?;
+    let value = known(value)?;
+    evaluation.weighs(&value)?;
     let arguments = [first.as_ref(), second.as_ref()];
     known_now(arguments.into_iter().flatten())?;
     match name {
         "count" | "length" => {
-            let count = own.listed(&of)?.len();
+            let count = evaluation.listed(&value)?.len();
             Ok(Value::Integer(count as i128))
         }
-        "abs" | "float" | "int" | "round" => {
-            of_number(own, name, of.bare(), arguments[0].map(Value::bare))
-        }
+        "abs" | "float" | "int" | "round" => number_filter(
+            evaluation,
+            name,
+            value.bare(),
+            arguments[0].map(Value::bare),
+        ),
         "capitalize" | "e" | "escape" | "lower" | "replace" | "split" | "string" | "trim"
-        | "upper" => of_text(own, name, &of, arguments),
-        _ => of_list(own, name, &of, arguments[0]),
+        | "upper" => text_filter(evaluation, name, &value, arguments),
+        _ => list_filter(evaluation, name, &value, arguments[0]),
     }
 }
 
 /// Filters of numbers.
-fn of_number<L: Later>(
-    own: &TemplateEvaluation<'_, L>,
+fn number_filter<L: Later>(
+    evaluation: &TemplateEvaluation<'_, L>,
     name: &str,
-    of: &Value<L>,
+    value: &Value<L>,
     argument: Option<&Value<L>>,
 ) -> Found<L> {
-    let no_number = || own.no_use("a number in", of);
+    let no_number = || evaluation.no_use("a number in", value);
     let read = |text: &str| -> Option<Value<L>> {
         // First as a whole number.
         let whole = text.trim().parse().ok().map(Value::Integer);
@@ -161,10 +166,10 @@ fn of_number<L: Later>(
     };
     match name {
         "int" | "float" => {
-            let number = match (of.text(), of.integer()) {
+            let number = match (value.text(), value.integer()) {
                 (Some(text), _) => read(text),
                 (None, Some(number)) => Some(Value::Integer(number)),
-                (None, None) => of.real().map(Value::Real),
+                (None, None) => value.real().map(Value::Real),
             };
             let found = match (name, number) {
                 ("float", Some(number)) => number.real().map(Value::Real),
@@ -176,7 +181,7 @@ fn of_number<L: Later>(
             };
             found.or(argument.cloned()).ok_or_else(no_number)
         }
-        "abs" => match of {
+        "abs" => match value {
             Value::Integer(number) => {
                 let number = number.checked_abs().ok_or_else(too_large)?;
                 Ok(Value::Integer(number))
@@ -184,7 +189,7 @@ fn of_number<L: Later>(
             Value::Real(number) => Ok(Value::Real(number.abs())),
             _ => Err(no_number()),
         },
-        _ => match (of, argument.unwrap_or(&Value::Integer(0))) {
+        _ => match (value, argument.unwrap_or(&Value::Integer(0))) {
             (Value::Real(number), Value::Integer(digits)) => finite(rounded(*number, *digits)),
             (Value::Integer(number), Value::Integer(digits)) => {
                 let number = rounded_integer(*number, *digits).ok_or_else(too_large)?;
@@ -229,32 +234,32 @@ fn rounded_integer(number: i128, digits: i128) -> Option<i128> {
 }
 
 /// Filters of texts; a number is its digits.
-fn of_text<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+fn text_filter<L: Later>(
+    evaluation: &mut TemplateEvaluation<'_, L>,
     name: &str,
-    of: &Value<L>,
+    value: &Value<L>,
     arguments: [Option<&Value<L>>; 2],
 ) -> Found<L> {
-    let text = own.shown(of)?;
+    let text = evaluation.shown(value)?;
     match name {
         "capitalize" => {
             let mut letters = text.chars();
             let first = letters.next().into_iter();
             let first: String = first.flat_map(char::to_uppercase).collect();
-            own.made(first + &letters.as_str().to_lowercase())
+            evaluation.made(first + &letters.as_str().to_lowercase())
         }
-        "e" | "escape" => escaped(own, &text),
-        "lower" => own.made(text.to_lowercase()),
-        "replace" => replaced(own, &text, arguments),
-        "split" => split(own, &text, arguments[0]),
+        "e" | "escape" => escaped(evaluation, &text),
+        "lower" => evaluation.made(text.to_lowercase()),
+        "replace" => replaced(evaluation, &text, arguments),
+        "split" => split(evaluation, &text, arguments[0]),
         "string" => Ok(text.into()),
-        "trim" => own.made(text.trim().to_owned()),
-        _ => own.made(text.to_uppercase()),
+        "trim" => evaluation.made(text.trim().to_owned()),
+        _ => evaluation.made(text.to_uppercase()),
     }
 }
 
 fn split<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+    evaluation: &mut TemplateEvaluation<'_, L>,
     text: &str,
     separator: Option<&Value<L>>,
 ) -> Found<L> {
@@ -266,13 +271,13 @@ fn split<L: Later>(
     };
     let mut items = Vec::new();
     for part in parts {
-        own.texts_come(1, part.len())?;
+        evaluation.texts_come(1, part.len())?;
         items.push(part.into());
     }
-    own.list(items)
+    evaluation.list(items)
 }
 
-fn escaped<L: Later>(own: &mut TemplateEvaluation<'_, L>, text: &str) -> Found<L> {
+fn escaped<L: Later>(evaluation: &mut TemplateEvaluation<'_, L>, text: &str) -> Found<L> {
     let mut escaped = String::new();
     for letter in text.chars() {
         let mut bytes = [0; 4];
@@ -284,14 +289,14 @@ fn escaped<L: Later>(own: &mut TemplateEvaluation<'_, L>, text: &str) -> Found<L
             '\'' => "&#39;",
             other => other.encode_utf8(&mut bytes),
         };
-        own.bytes(written.len())?;
+        evaluation.bytes(written.len())?;
         escaped.push_str(written);
     }
     Ok(escaped.into())
 }
 
 fn replaced<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+    evaluation: &mut TemplateEvaluation<'_, L>,
     text: &str,
     arguments: [Option<&Value<L>>; 2],
 ) -> Found<L> {
@@ -300,18 +305,18 @@ fn replaced<L: Later>(
     };
     // Before memory is allocated.
     let grows = text.matches(old).count().saturating_mul(new.len());
-    own.bytes(text.len().saturating_add(grows))?;
+    evaluation.bytes(text.len().saturating_add(grows))?;
     Ok(text.replace(old, new).into())
 }
 
 /// Filters of lists.
-fn of_list<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+fn list_filter<L: Later>(
+    evaluation: &mut TemplateEvaluation<'_, L>,
     name: &str,
-    of: &Value<L>,
+    value: &Value<L>,
     argument: Option<&Value<L>>,
 ) -> Found<L> {
-    let mut items = own.listed(of)?;
+    let mut items = evaluation.listed(value)?;
     let extreme = |items: &[Value<L>], takes: fn(Ordering) -> bool| {
         let mut best: Option<&Value<L>> = None;
         for item in items {
@@ -331,12 +336,12 @@ fn of_list<L: Later>(
         "last" => items.pop().ok_or_else(|| unfit("`last` of nothing")),
         "max" => extreme(&items, Ordering::is_gt),
         "min" => extreme(&items, Ordering::is_lt),
-        "list" => own.list(items),
+        "list" => evaluation.list(items),
         "reverse" => {
             items.reverse();
-            match of.text() {
-                Some(text) => own.made(text.chars().rev().collect()),
-                None => own.list(items),
+            match value.text() {
+                Some(text) => evaluation.made(text.chars().rev().collect()),
+                None => evaluation.list(items),
             }
         }
         "sort" => {
@@ -344,25 +349,26 @@ fn of_list<L: Later>(
                 order(&pair[0], &pair[1]).ok_or_else(|| unordered(&pair[0], &pair[1]))?;
             }
             items.sort_by(|a, b| order(a, b).unwrap_or(Ordering::Equal));
-            own.list(items)
+            evaluation.list(items)
         }
         "sum" => items.iter().try_fold(Value::Integer(0), |sum, item| {
-            let sum = TemplateOperator::Add.of_numbers(&sum, item);
-            sum.unwrap_or_else(|| Err(own.no_use("a number in", item)))
+            let sum = TemplateOperator::Add.apply_to_numbers(&sum, item);
+            sum.unwrap_or_else(|| Err(evaluation.no_use("a number in", item)))
         }),
         // Unknown names were refused before.
         _ => {
-            let separator = argument.map_or(Ok(""), |own| {
-                own.text()
+            let separator = argument.map_or(Ok(""), |evaluation| {
+                evaluation
+                    .text()
                     .ok_or_else(|| unfit("the separator of `join` is a text"))
             })?;
             let mut text = String::new();
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
-                    own.bytes(separator.len())?;
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    evaluation.bytes(separator.len())?;
                     text.push_str(separator);
                 }
-                text.push_str(&own.shown(item)?);
+                text.push_str(&evaluation.shown(item)?);
             }
             Ok(text.into())
         }
@@ -376,24 +382,24 @@ fn unordered<L: Later>(one: &Value<L>, other: &Value<L>) -> TemplateError {
 }
 
 pub(crate) fn test<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+    evaluation: &mut TemplateEvaluation<'_, L>,
     name: &str,
-    of: Value<L>,
+    value: Value<L>,
     given: Arguments<L>,
 ) -> Result<bool, TemplateError> {
     let [argument] = arguments(("test", name), &TESTS, given)?;
-    let is_missing = matches!(of, Value::Missing { .. });
+    let is_missing = matches!(value, Value::Missing { .. });
     match name {
         "defined" => return Ok(!is_missing),
         "undefined" => return Ok(is_missing),
         _ => {}
     }
-    let of = known(of)?;
-    own.weighs(&of)?;
-    known_now([Some(&of), argument.as_ref()].into_iter().flatten())?;
+    let value = known(value)?;
+    evaluation.weighs(&value)?;
+    known_now([Some(&value), argument.as_ref()].into_iter().flatten())?;
     let divided = |by: &Value<L>| {
-        let rest = TemplateOperator::Remainder.of_numbers(&of, by);
-        let rest = rest.unwrap_or_else(|| Err(own.no_use("a number in", &of)));
+        let rest = TemplateOperator::Remainder.apply_to_numbers(&value, by);
+        let rest = rest.unwrap_or_else(|| Err(evaluation.no_use("a number in", &value)));
         rest.map(|rest| is_equal(&rest, &Value::Integer(0)))
     };
     match (name, &argument) {
@@ -401,14 +407,14 @@ pub(crate) fn test<L: Later>(
         ("divisibleby", None) => Err(unfit("`divisibleby` needs a number")),
         ("even", _) => divided(&Value::Integer(2)),
         ("odd", _) => divided(&Value::Integer(2)).map(|is_even| !is_even),
-        ("number", _) => Ok(of.real().is_some()),
-        ("string", _) => Ok(of.text().is_some()),
-        _ => Ok(of == Value::None),
+        ("number", _) => Ok(value.real().is_some()),
+        ("string", _) => Ok(value.text().is_some()),
+        _ => Ok(value == Value::None),
     }
 }
 
 pub(crate) fn function<L: Later>(
-    own: &mut TemplateEvaluation<'_, L>,
+    evaluation: &mut TemplateEvaluation<'_, L>,
     name: &str,
     given: Arguments<L>,
 ) -> Found<L> {
@@ -416,7 +422,7 @@ pub(crate) fn function<L: Later>(
     let whole = |value: Option<Value<L>>| match value.as_ref().map(Value::bare) {
         None => Ok(None),
         Some(Value::Integer(number)) => Ok(Some(*number)),
-        Some(other) => Err(own.no_use("a whole number in", other)),
+        Some(other) => Err(evaluation.no_use("a whole number in", other)),
     };
     let [start, stop, step] = found.map(whole);
     let (start, stop, step) = (start?, stop?, step?.unwrap_or(1));
@@ -434,9 +440,9 @@ pub(crate) fn function<L: Later>(
     let mut numbers = Vec::new();
     let mut number = start;
     while (step > 0 && number < stop) || (step < 0 && number > stop) {
-        own.items_come(1)?;
+        evaluation.items_come(1)?;
         numbers.push(Value::Integer(number));
         number = number.saturating_add(step);
     }
-    own.list(numbers)
+    evaluation.list(numbers)
 }

@@ -36,7 +36,7 @@ const SIGNS: [&str; 25] = [
 ];
 
 /// The tokens of a text with templates in it.
-pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
+pub(crate) fn text_tokens(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     let mut is_trimmed = false;
     loop {
@@ -79,7 +79,7 @@ pub(crate) fn of_text(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
 }
 
 /// The tokens of an expression.
-pub(crate) fn of_expression(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
+pub(crate) fn expression_tokens(text: &str) -> Result<Vec<TemplateToken>, TemplateError> {
     let mut tokens = Vec::new();
     within(&mut tokens, text, None)?;
     Ok(tokens)

@@ -57,7 +57,7 @@ impl Template {
     /// # Errors
     /// The first defect.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
-        Parser::of_text(text)?.template().map(Template)
+        Parser::from_text(text)?.template().map(Template)
     }
 
     /// Evaluates it within the remaining limits; `named` has the values of names.
@@ -100,7 +100,7 @@ impl Expression {
     /// # Errors
     /// The first defect.
     pub fn parse(text: &str) -> Result<Expression, TemplateError> {
-        Parser::of_expression(text)?.whole().map(Expression)
+        Parser::from_expression(text)?.whole().map(Expression)
     }
 
     /// Its value within the remaining limits; `named` has the values of names.

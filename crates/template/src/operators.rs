@@ -63,21 +63,21 @@ impl TemplateOperator {
     }
 
     /// The result for two numbers; `None` for anything else.
-    pub(crate) fn of_numbers<L: Later>(
+    pub(crate) fn apply_to_numbers<L: Later>(
         self,
         left: &Value<L>,
         right: &Value<L>,
     ) -> Option<Result<Value<L>, TemplateError>> {
         let integers = left.integer().zip(right.integer());
-        let found = integers.and_then(|(left, right)| self.of_integers(left, right));
+        let found = integers.and_then(|(left, right)| self.apply_to_integers(left, right));
         match found {
             Some(found) => Some(found.map(Value::Integer)),
-            None => self.of_reals(left.real()?, right.real()?),
+            None => self.apply_to_reals(left.real()?, right.real()?),
         }
     }
 
     /// The result for two whole numbers; `None` if it may not be whole.
-    fn of_integers(self, left: i128, right: i128) -> Option<Result<i128, TemplateError>> {
+    fn apply_to_integers(self, left: i128, right: i128) -> Option<Result<i128, TemplateError>> {
         let found = match self {
             TemplateOperator::Add => left.checked_add(right),
             TemplateOperator::Subtract => left.checked_sub(right),
@@ -100,7 +100,7 @@ impl TemplateOperator {
         Some(found.ok_or_else(too_large))
     }
 
-    fn of_reals<L>(self, left: f64, right: f64) -> Option<Result<Value<L>, TemplateError>> {
+    fn apply_to_reals<L>(self, left: f64, right: f64) -> Option<Result<Value<L>, TemplateError>> {
         use TemplateOperator::{Add, Divide, Multiply, Power, Quotient, Remainder, Subtract};
         let is_by_zero = match self {
             Divide | Quotient | Remainder => right == 0.0,
@@ -127,7 +127,7 @@ impl TemplateOperator {
     }
 
     /// The result for two values with an order; `None` for anything else.
-    pub(crate) fn of_order<L: Later>(self, left: &Value<L>, right: &Value<L>) -> Option<bool> {
+    pub(crate) fn compare<L: Later>(self, left: &Value<L>, right: &Value<L>) -> Option<bool> {
         let order = || order(left, right);
         Some(match self {
             TemplateOperator::Equal => is_equal(left, right),

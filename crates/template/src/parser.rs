@@ -37,12 +37,12 @@ pub(crate) struct Parser {
 type Parsed<T> = Result<T, TemplateError>;
 
 impl Parser {
-    pub(crate) fn of_text(text: &str) -> Parsed<Parser> {
-        Ok(Parser::new(lexer::of_text(text)?))
+    pub(crate) fn from_text(text: &str) -> Parsed<Parser> {
+        Ok(Parser::new(lexer::text_tokens(text)?))
     }
 
-    pub(crate) fn of_expression(text: &str) -> Parsed<Parser> {
-        Ok(Parser::new(lexer::of_expression(text)?))
+    pub(crate) fn from_expression(text: &str) -> Parsed<Parser> {
+        Ok(Parser::new(lexer::expression_tokens(text)?))
     }
 
     fn new(tokens: Vec<TemplateToken>) -> Parser {
@@ -225,8 +225,8 @@ impl Parser {
         if !self.takes_word("not") {
             return self.comparison();
         }
-        let own = self.nested(Parser::not)?;
-        Ok(ExpressionTree::Not(Box::new(own)))
+        let operand = self.nested(Parser::not)?;
+        Ok(ExpressionTree::Not(Box::new(operand)))
     }
 
     fn comparison(&mut self) -> Parsed<ExpressionTree> {
@@ -312,8 +312,8 @@ impl Parser {
 
     fn operand(&mut self) -> Parsed<ExpressionTree> {
         if self.takes("-") {
-            let own = self.nested(Parser::operand)?;
-            return Ok(ExpressionTree::Negative(Box::new(own)));
+            let inner = self.nested(Parser::operand)?;
+            return Ok(ExpressionTree::Negative(Box::new(inner)));
         }
         let mut tree = self.primary()?;
         loop {
@@ -334,21 +334,21 @@ impl Parser {
     }
 
     /// Parses a member after `[`.
-    fn member(&mut self, of: ExpressionTree) -> Parsed<ExpressionTree> {
+    fn member(&mut self, tree: ExpressionTree) -> Parsed<ExpressionTree> {
         let end = |parser: &mut Parser, closing: &[&str]| -> Parsed<Option<Box<ExpressionTree>>> {
             let is_left_out = closing.iter().any(|sign| parser.is_next(sign));
-            let own = (!is_left_out).then(|| parser.expression()).transpose()?;
-            Ok(own.map(Box::new))
+            let bound = (!is_left_out).then(|| parser.expression()).transpose()?;
+            Ok(bound.map(Box::new))
         };
         let first = end(self, &[":"])?;
         if self.takes(":") {
             let last = end(self, &["]"])?;
             self.expects("]")?;
-            return Ok(ExpressionTree::Range(Box::new(of), first, last));
+            return Ok(ExpressionTree::Range(Box::new(tree), first, last));
         }
         self.expects("]")?;
         let name = first.ok_or_else(|| syntax("the name of a member is missing".to_owned()))?;
-        Ok(ExpressionTree::Member(Box::new(of), name))
+        Ok(ExpressionTree::Member(Box::new(tree), name))
     }
 
     fn primary(&mut self) -> Parsed<ExpressionTree> {
@@ -461,7 +461,7 @@ impl Parser {
     }
 
     fn is_next(&mut self, sign: &str) -> bool {
-        matches!(self.tokens.peek(), Some(TemplateToken::Sign(own)) if *own == sign)
+        matches!(self.tokens.peek(), Some(TemplateToken::Sign(next)) if *next == sign)
     }
 
     fn takes(&mut self, sign: &str) -> bool {
@@ -478,7 +478,7 @@ impl Parser {
     }
 
     fn takes_word(&mut self, word: &str) -> bool {
-        let is_next = matches!(self.tokens.peek(), Some(TemplateToken::Word(own)) if own == word);
+        let is_next = matches!(self.tokens.peek(), Some(TemplateToken::Word(next)) if next == word);
         if is_next {
             self.tokens.next();
         }
@@ -511,7 +511,7 @@ impl Parser {
 
     fn ends(&mut self, part: Delimiters) -> Parsed<()> {
         match self.tokens.next() {
-            Some(TemplateToken::End(own)) if own == part => Ok(()),
+            Some(TemplateToken::End(next)) if next == part => Ok(()),
             Some(token) => Err(syntax(format!("{} is not expected", shown(&token)))),
             None => Err(syntax("the end is missing".to_owned())),
         }

@@ -86,8 +86,8 @@ pub(crate) struct Argument {
 impl ExpressionTree {
     /// Adds the names in it.
     pub(crate) fn names(&self, names: &mut BTreeSet<String>) {
-        let mut of = |trees: &mut dyn Iterator<Item = &ExpressionTree>| {
-            trees.for_each(|own| own.names(names))
+        let mut visit_all = |trees: &mut dyn Iterator<Item = &ExpressionTree>| {
+            trees.for_each(|tree| tree.names(names))
         };
         match self {
             ExpressionTree::None
@@ -98,29 +98,31 @@ impl ExpressionTree {
             ExpressionTree::Name(name) => {
                 names.insert(name.clone());
             }
-            ExpressionTree::List(items) => of(&mut items.iter()),
+            ExpressionTree::List(items) => visit_all(&mut items.iter()),
             ExpressionTree::Map(members) => {
-                of(&mut members.iter().flat_map(|(key, value)| [key, value]))
+                visit_all(&mut members.iter().flat_map(|(key, value)| [key, value]))
             }
-            ExpressionTree::Not(own) | ExpressionTree::Negative(own) => own.names(names),
-            ExpressionTree::Member(own, other)
-            | ExpressionTree::And(own, other)
-            | ExpressionTree::Or(own, other)
-            | ExpressionTree::Operation(_, own, other) => of(&mut [&**own, &**other].into_iter()),
-            ExpressionTree::Range(own, from, to) => {
+            ExpressionTree::Not(first) | ExpressionTree::Negative(first) => first.names(names),
+            ExpressionTree::Member(first, other)
+            | ExpressionTree::And(first, other)
+            | ExpressionTree::Or(first, other)
+            | ExpressionTree::Operation(_, first, other) => {
+                visit_all(&mut [&**first, &**other].into_iter())
+            }
+            ExpressionTree::Range(first, from, to) => {
                 let ends = [from, to].into_iter().flatten();
-                of(&mut std::iter::once(own).chain(ends).map(|own| &**own));
+                visit_all(&mut std::iter::once(first).chain(ends).map(|first| &**first));
             }
             ExpressionTree::If(parts) => {
                 let (then, condition, otherwise) = &**parts;
-                of(&mut [then, condition].into_iter().chain(otherwise));
+                visit_all(&mut [then, condition].into_iter().chain(otherwise));
             }
-            ExpressionTree::Filter(own, call) | ExpressionTree::Test(own, call) => {
+            ExpressionTree::Filter(first, call) | ExpressionTree::Test(first, call) => {
                 let arguments = call.arguments.iter().map(|argument| &argument.value);
-                of(&mut std::iter::once(&**own).chain(arguments));
+                visit_all(&mut std::iter::once(&**first).chain(arguments));
             }
             ExpressionTree::Call(call) => {
-                of(&mut call.arguments.iter().map(|argument| &argument.value))
+                visit_all(&mut call.arguments.iter().map(|argument| &argument.value))
             }
         }
     }

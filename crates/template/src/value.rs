@@ -102,13 +102,13 @@ impl<L> From<String> for Value<L> {
 
 impl<L: Later> Value<L> {
     /// `loop` in one of `rounds` iterations.
-    pub(crate) fn position(place: usize, rounds: usize) -> Value<L> {
+    pub(crate) fn position(index: usize, rounds: usize) -> Value<L> {
         let number = |number: usize| Value::Integer(number as i128);
         let members = [
-            ("index", number(place + 1)),
-            ("index0", number(place)),
-            ("first", Value::Flag(place == 0)),
-            ("last", Value::Flag(place + 1 == rounds)),
+            ("index", number(index + 1)),
+            ("index0", number(index)),
+            ("first", Value::Flag(index == 0)),
+            ("last", Value::Flag(index + 1 == rounds)),
             ("length", number(rounds)),
         ];
         let members = members.map(|(name, value)| (name.to_owned(), value));
@@ -201,16 +201,16 @@ impl<L: Later> fmt::Display for Value<L> {
             }
             Value::List(items) => {
                 f.write_char('[')?;
-                for (place, item) in items.iter().enumerate() {
-                    f.write_str(if place > 0 { ", " } else { "" })?;
+                for (index, item) in items.iter().enumerate() {
+                    f.write_str(if index > 0 { ", " } else { "" })?;
                     item.within(f)?;
                 }
                 f.write_char(']')
             }
             Value::Map(members) => {
                 f.write_char('{')?;
-                for (place, (name, value)) in members.iter().enumerate() {
-                    f.write_str(if place > 0 { ", " } else { "" })?;
+                for (index, (name, value)) in members.iter().enumerate() {
+                    f.write_str(if index > 0 { ", " } else { "" })?;
                     write!(f, "{name:?}: ")?;
                     value.within(f)?;
                 }

@@ -113,7 +113,7 @@ impl FileList {
     ///
     /// # Errors
     /// The first defect, with its page.
-    pub fn of_pages(texts: &[String]) -> Result<FileList, FileListError> {
+    pub fn from_pages(texts: &[String]) -> Result<FileList, FileListError> {
         let mut sizes = Sizes::default();
         let page = |text: &String| {
             let help = |message: String| FileListError {
@@ -388,7 +388,9 @@ fn read_file(text: &str, size: Option<&str>) -> Result<ListedFile, String> {
 
 /// True if a part of a text would be a template in a suite.
 fn is_filled_in(text: &str) -> bool {
-    ["{{", "{%", "{#"].iter().any(|own| text.contains(own))
+    ["{{", "{%", "{#"]
+        .iter()
+        .any(|opening| text.contains(opening))
 }
 
 /// The size in a name like those of 1995: `file3k.html` has 3 KiB, `file5m.html` 5 MiB. A number

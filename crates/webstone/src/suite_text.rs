@@ -49,7 +49,7 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
     writeln!(out, "            steps:")?;
     writeln!(out, "              - page: Page{number}")?;
     writeln!(out, "                steps:")?;
-    for (place, file) in page.files.iter().enumerate() {
+    for (index, file) in page.files.iter().enumerate() {
         let ListedFile {
             path,
             query,
@@ -76,7 +76,7 @@ fn write_page(number: usize, page: &Page, out: &mut String) -> std::fmt::Result 
         writeln!(
             out,
             "                    measure: Page{number}-{}-{name}",
-            place + 1
+            index + 1
         )?;
     }
     Ok(())
@@ -192,7 +192,7 @@ mod tests {
             (&path("file1k.dyn?"), None)
         );
         let pages = ["/a?b=1&c=2,/d=3".to_owned()];
-        let of_pages = FileList::of_pages(&pages).unwrap();
+        let of_pages = FileList::from_pages(&pages).unwrap();
         let [dynamic, file] = &of_pages.pages[0].files[..] else {
             panic!("two files")
         };

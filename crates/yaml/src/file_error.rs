@@ -34,7 +34,7 @@ impl FileError {
 
     /// An error of the JSON parser about a value. If it lists the known keys, the one that was
     /// probably meant is suggested.
-    pub fn of_json(place: impl Into<String>, error: &serde_json::Error) -> Self {
+    pub fn from_json(place: impl Into<String>, error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = &message[..message.rfind(" at line ").unwrap_or(message.len())];
         let hinted = message
@@ -49,7 +49,7 @@ impl FileError {
     }
 
     /// A defect of the document of a file, with line and column.
-    fn of_document(name: &str, error: &YamlError) -> Self {
+    fn from_document(name: &str, error: &YamlError) -> Self {
         let place = match error.place() {
             Some(place) => format!("{name}:{}:{}", place.line, place.column),
             None => name.to_owned(),
@@ -79,5 +79,5 @@ impl FileError {
 /// # Errors
 /// The first defect, with line and column.
 pub fn read_file<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, FileError> {
-    crate::read(text).map_err(|error| FileError::of_document(name, &error))
+    crate::read(text).map_err(|error| FileError::from_document(name, &error))
 }

@@ -94,7 +94,7 @@ pub(crate) fn number(text: &str) -> Option<PlainScalar> {
     // Rust's names of numbers are texts here, and a number too large is not infinity.
     let is_real = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && !(digits.len() > 1
-            && digits.bytes().all(|own| own.is_ascii_digit())
+            && digits.bytes().all(|bytes| bytes.is_ascii_digit())
             && digits.starts_with('0'));
     let real = is_real.then(|| text.parse::<f64>().ok()).flatten()?;
     real.is_finite().then_some(PlainScalar::Real(real))
@@ -121,9 +121,9 @@ fn whole_digits(digits: &str) -> Option<(u32, String)> {
         _ => (10, digits),
     };
     let is_joined = digits.starts_with('_') || digits.ends_with('_') || digits.contains("__");
-    let own = digits.replace('_', "");
-    let is_whole = !own.is_empty() && own.chars().all(|digit| digit.is_digit(radix));
-    (is_whole && !is_joined).then_some((radix, own))
+    let plain = digits.replace('_', "");
+    let is_whole = !plain.is_empty() && plain.chars().all(|digit| digit.is_digit(radix));
+    (is_whole && !is_joined).then_some((radix, plain))
 }
 
 #[cfg(test)]

@@ -155,12 +155,14 @@ impl<'t> Tree<'t> {
                     (0, Child { node, place })
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
-                    let Some(own) = open.pop() else { continue };
-                    let value = match event {
-                        Event::SequenceEnd => NodeValue::Sequence(own.children),
-                        _ => NodeValue::Mapping(tree.pairs(&own.children)?),
+                    let Some(collection) = open.pop() else {
+                        continue;
                     };
-                    (own.anchor, tree.add(value, own.place)?)
+                    let value = match event {
+                        Event::SequenceEnd => NodeValue::Sequence(collection.children),
+                        _ => NodeValue::Mapping(tree.pairs(&collection.children)?),
+                    };
+                    (collection.anchor, tree.add(value, collection.place)?)
                 }
                 _ => continue,
             };
@@ -188,16 +190,16 @@ impl<'t> Tree<'t> {
     }
 
     fn add(&mut self, value: NodeValue<'t>, place: Place) -> Result<Child, YamlError> {
-        let own = match &value {
+        let size = match &value {
             NodeValue::Scalar { text, .. } => 1 + text.len() / TEXT_OF_ONE,
             _ => 1,
         };
-        self.count.add(own, place)?;
-        let (mut weight, mut depth) = (own, 0);
+        self.count.add(size, place)?;
+        let (mut weight, mut depth) = (size, 0);
         let mut count = |child: &Child| {
-            let own = &self.nodes[child.node];
-            weight = weight.saturating_add(own.weight);
-            depth = depth.max(own.depth);
+            let size = &self.nodes[child.node];
+            weight = weight.saturating_add(size.weight);
+            depth = depth.max(size.depth);
         };
         let is_collection = match &value {
             NodeValue::Scalar { .. } => false,

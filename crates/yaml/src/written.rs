@@ -72,7 +72,9 @@ impl PartialEq for WrittenValue {
         match (self, other) {
             (WrittenValue::List(items), WrittenValue::List(others)) => items == others,
             (WrittenValue::Map(members), WrittenValue::Map(others)) => members == others,
-            _ => self.scalar().is_some_and(|own| other.scalar() == Some(own)),
+            _ => self
+                .scalar()
+                .is_some_and(|scalar| other.scalar() == Some(scalar)),
         }
     }
 }
@@ -87,16 +89,16 @@ impl fmt::Display for WrittenValue {
             },
             WrittenValue::List(items) => {
                 f.write_char('[')?;
-                for (place, item) in items.iter().enumerate() {
-                    f.write_str(if place > 0 { "," } else { "" })?;
+                for (index, item) in items.iter().enumerate() {
+                    f.write_str(if index > 0 { "," } else { "" })?;
                     item.fmt(f)?;
                 }
                 f.write_char(']')
             }
             WrittenValue::Map(members) => {
                 f.write_char('{')?;
-                for (place, (name, value)) in members.iter().enumerate() {
-                    f.write_str(if place > 0 { "," } else { "" })?;
+                for (index, (name, value)) in members.iter().enumerate() {
+                    f.write_str(if index > 0 { "," } else { "" })?;
                     write!(f, "{}:{value}", json_text(name))?;
                 }
                 f.write_char('}')

@@ -320,10 +320,10 @@ fn what_is_said_of_a_wrong_document() {
         assert_eq!(said::<Value>(text), expected, "{text}");
     }
     for text in ["a: [1", "a: {b", "a: \"b", "a: *x", "%YAML 9.0\n---\na"] {
-        let said = said::<Value>(text);
+        let message = said::<Value>(text);
         assert!(
-            said.starts_with("line 1, column ") || said.starts_with("line 2, column "),
-            "{text}: {said}"
+            message.starts_with("line 1, column ") || message.starts_with("line 2, column "),
+            "{text}: {message}"
         );
     }
 }

@@ -159,12 +159,12 @@ fn ipv4(program: &mut Assembler, hosts: &[IpAddr]) {
 /// After more than [`MOST_EXTENSIONS`] extension headers, ports are not looked for.
 fn ipv6(program: &mut Assembler, hosts: &[IpAddr]) {
     program.mark(Label::Ipv6);
-    for (way, place) in [8, 24].into_iter().enumerate() {
+    for (end, address) in [8, 24].into_iter().enumerate() {
         for (index, host) in hosts.iter().enumerate() {
             let IpAddr::V6(host) = host else { continue };
-            let next = Label::NextHost(way * hosts.len() + index);
-            for (place, word) in (place..).step_by(4).zip(host.octets().as_chunks::<4>().0) {
-                program.load(BPF_W | BPF_ABS, NET.wrapping_add(place));
+            let next = Label::NextHost(end * hosts.len() + index);
+            for (offset, word) in (address..).step_by(4).zip(host.octets().as_chunks::<4>().0) {
+                program.load(BPF_W | BPF_ABS, NET.wrapping_add(offset));
                 program.goto_unless(u32::from_be_bytes(*word), next);
             }
             program.goto(Label::Host6);
@@ -279,9 +279,9 @@ impl Assembler {
         self.push(BPF_LD | from, k);
     }
 
-    fn store_ports(&mut self, from: u32, place: u32) {
+    fn store_ports(&mut self, from: u32, header: u32) {
         for (offset, memory) in [(0, SOURCE_PORT), (2, DESTINATION_PORT)] {
-            self.load(from, place.wrapping_add(offset));
+            self.load(from, header.wrapping_add(offset));
             self.push(BPF_ST, memory);
         }
     }

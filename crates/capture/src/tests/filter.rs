@@ -25,15 +25,15 @@ struct FilteredPacket<'a> {
 /// keep.
 fn run(program: &[FilterStep], packet: &FilteredPacket<'_>) -> u32 {
     let (mut a, mut x, mut memory, mut next) = (0_u32, 0_u32, [0_u32; 16], 0);
-    let load = |size: u32, place: u32| match place {
+    let load = |size: u32, index: u32| match index {
         PROTOCOL => Some(packet.protocol),
         INTERFACE => Some(packet.interface),
         PACKET_TYPE => Some(packet.kind),
-        place => {
-            let place = place.checked_sub(NET)? as usize;
+        index => {
+            let index = index.checked_sub(NET)? as usize;
             let count = [(BPF_W, 4), (BPF_H, 2), (BPF_B, 1)];
             let count = count.iter().find(|(code, _)| *code == size)?.1;
-            let bytes = packet.network.get(place..place + count)?;
+            let bytes = packet.network.get(index..index + count)?;
             Some(
                 bytes
                     .iter()

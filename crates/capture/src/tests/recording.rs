@@ -361,16 +361,16 @@ fn files_of_tcpdump_are_read() {
         let mut tcpdump = OwnProcess(tcpdump);
         // It prints "listening on" when it is ready.
         let mut stderr = tcpdump.0.stderr.take().unwrap();
-        let mut said = Vec::new();
-        while !String::from_utf8_lossy(&said).contains("listening on") {
+        let mut reports = Vec::new();
+        while !String::from_utf8_lossy(&reports).contains("listening on") {
             let mut byte = [0];
             assert_eq!(
                 stderr.read(&mut byte).unwrap(),
                 1,
                 "{}",
-                String::from_utf8_lossy(&said)
+                String::from_utf8_lossy(&reports)
             );
-            said.push(byte[0]);
+            reports.push(byte[0]);
         }
         talk(&listener, 50);
         // Until it has written the last packet, which ends the connection.
@@ -477,13 +477,13 @@ fn a_tag_that_the_kernel_took_out_is_recorded() {
         assert!(std::env::var_os("CI").is_none(), "there is no unshare");
         return;
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("Operation not permitted") && std::env::var_os("CI").is_none() {
-        eprintln!("skipped: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("Operation not permitted") && std::env::var_os("CI").is_none() {
+        eprintln!("skipped: {errors}");
         return;
     }
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{stdout}");
+    assert!(output.status.success(), "{errors}\n{stdout}");
     assert!(stdout.contains("1 passed"), "{stdout}");
 }
 

@@ -219,14 +219,14 @@ fn shares_of_the_dissertation_are_client_throughput_over_the_planned_rate() {
                     && cell.level("after") == "8s"
             };
             let some: Vec<LevelCombination> = all.iter().filter(is_meant).cloned().collect();
-            let of = |figure: &str| published.of(figure, &some, &all).unwrap();
+            let value = |figure: &str| published.of(figure, &some, &all).unwrap();
             for (share, throughput, planned) in [
                 ("stress.share", "stress.throughput", stress),
                 ("bt.share", "bt.throughput", bt),
             ] {
-                let computed = 100.0 * of(throughput) / planned;
+                let computed = 100.0 * value(throughput) / planned;
                 // Table 2 has one decimal, truncated or rounded.
-                let printed = of(share);
+                let printed = value(share);
                 assert!(
                     (computed - printed).abs() < 0.16,
                     "{scenario} {servers}: {printed}, {computed}"
@@ -287,7 +287,7 @@ fn trials_are_what_the_papers_describe() {
     let trial = setup(&ipv6, &levels).trial;
     assert!(trial.servers["server"].ipv6);
     let traffic = trial.traffic.unwrap();
-    let flows = traffic.file.loads["mix"].flows.iter().map(|own| own.n);
+    let flows = traffic.file.loads["mix"].flows.iter().map(|flow| flow.n);
     assert_eq!(flows.sum::<u32>(), 10);
 
     let versions = built_in("http-versions");

@@ -154,11 +154,16 @@ fn servers_of_the_command_line_replace_those_of_the_file() {
     let nginx = with_servers(&["nginx"]);
     assert!(titles(&nginx).contains(&"Table 8: C1, nginx and nginx".to_owned()));
     let columns = nginx.tables[0].columns.iter();
-    let columns: Vec<&str> = columns.filter_map(|own| own.title.as_deref()).collect();
+    let columns: Vec<&str> = columns
+        .filter_map(|column| column.title.as_deref())
+        .collect();
     assert_eq!(columns, ["ST nginx", "BT nginx"]);
     // The server of `nginx` is nginx.
     let servers = nginx.setup(&nginx.all_cells()[0]).unwrap().trial.servers;
-    let recipes: Vec<&str> = servers.values().map(|own| own.recipe.as_str()).collect();
+    let recipes: Vec<&str> = servers
+        .values()
+        .map(|server| server.recipe.as_str())
+        .collect();
     assert_eq!(recipes, ["nginx", "nginx"]);
     let both = titles(&with_servers(&["apache", "nginx"]));
     assert!(both.contains(&"Table 8, apache: C1, Apache and Apache".to_owned()));
@@ -195,7 +200,11 @@ fn with_suite(spec: &ExperimentSpec) -> Result<ExperimentSpec, FileError> {
 fn a_suite_replaces_what_is_measured_and_nothing_else() {
     let congestion = built_in("congestion");
     let spec = with_suite(&congestion).unwrap();
-    let factors: Vec<&str> = spec.factors.iter().map(|own| own.name.as_str()).collect();
+    let factors: Vec<&str> = spec
+        .factors
+        .iter()
+        .map(|factor| factor.name.as_str())
+        .collect();
     assert_eq!(factors, ["scenario", "after", "servers"]);
     // Apache behind four scenarios; the bare server only serves the background.
     let cells = spec
@@ -245,7 +254,11 @@ fn a_suite_is_not_measured_at_servers_that_store_nothing() {
     let error = with_suite(&built_in("timers")).unwrap_err().to_string();
     assert!(error.contains("name others (--server apache)"), "{error}");
     let both = with_suite(&built_in("competing")).unwrap();
-    let names: Vec<&str> = both.tables.iter().map(|own| own.name.as_str()).collect();
+    let names: Vec<&str> = both
+        .tables
+        .iter()
+        .map(|table| table.name.as_str())
+        .collect();
     assert_eq!(
         names,
         ["Suite prestan, request1", "Suite prestan, request2"]
@@ -319,7 +332,7 @@ fn published_figures_are_found_by_the_cells_that_they_are_about() {
     let spec = right();
     let published = PublishedFigures::read(&spec).unwrap();
     let all = spec.all_cells();
-    let of = |figure: &str, levels: &[(&str, &str)]| {
+    let cells = |figure: &str, levels: &[(&str, &str)]| {
         let matches = |cell: &&LevelCombination| {
             levels
                 .iter()
@@ -330,30 +343,33 @@ fn published_figures_are_found_by_the_cells_that_they_are_about() {
     };
     let delay = "single.delay";
     assert_eq!(
-        of(
+        cells(
             delay,
             &[("mix", "C1"), ("load", "75"), ("server", "apache")]
         ),
         Some(0.5)
     );
     // A line for all loads together.
-    assert_eq!(of(delay, &[("mix", "C1"), ("server", "bare")]), Some(2.0));
+    assert_eq!(
+        cells(delay, &[("mix", "C1"), ("server", "bare")]),
+        Some(2.0)
+    );
     // The mean of the lines of both loads.
     assert_eq!(
-        of(delay, &[("mix", "C1"), ("server", "apache")]),
+        cells(delay, &[("mix", "C1"), ("server", "apache")]),
         Some(0.75)
     );
     // One of them is not published.
-    assert_eq!(of(delay, &[("mix", "C1"), ("server", "nginx")]), None);
+    assert_eq!(cells(delay, &[("mix", "C1"), ("server", "nginx")]), None);
     assert_eq!(
-        of(
+        cells(
             "path.rtt",
             &[("mix", "C1"), ("load", "75"), ("server", "nginx")]
         ),
         Some(3.5)
     );
     assert_eq!(
-        of(
+        cells(
             "path.rtt",
             &[("mix", "C1"), ("load", "75"), ("server", "apache")]
         ),

@@ -171,7 +171,7 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
     let record = campaign(&spec, spec.all_cells(), repetitions);
     let cells = &record.cells;
     let mut random = ChaCha8Rng::seed_from_u64(19);
-    let mut of = Measured::default();
+    let mut measured = Measured::default();
     let share = |is: bool| {
         if is {
             100.0 / f64::from(campaigns)
@@ -190,20 +190,21 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
         let second = summarise(&spec, &record, &equal.trials(cells, &mut random));
         for cell in &first.cells {
             let truth = equal.mean(&cell.cell);
-            if let Some(own) = cell.estimate.interval {
-                of.told += share(true) / cells.len() as f64;
-                of.covered += share((own.low..=own.high).contains(&truth)) / cells.len() as f64;
+            if let Some(interval) = cell.estimate.interval {
+                measured.told += share(true) / cells.len() as f64;
+                measured.covered +=
+                    share((interval.low..=interval.high).contains(&truth)) / cells.len() as f64;
             }
         }
         let both = beside(&first, &second);
         assert!(both.compared * 2 > cells.len());
-        of.predicted += share(true) * both.share.unwrap_or_default();
-        of.heavy += share(warns(&first, EstimateWarning::HeavyTail));
-        of.changing += share(warns(&first, EstimateWarning::Changing));
+        measured.predicted += share(true) * both.share.unwrap_or_default();
+        measured.heavy += share(warns(&first, EstimateWarning::HeavyTail));
+        measured.changing += share(warns(&first, EstimateWarning::Changing));
         let orders = first.tables[0].orders[0];
         assert!(orders.same + orders.reversed + orders.inconclusive > 40);
-        of.ordered += share(orders.same + orders.reversed > 0);
-        of.less += share(first.findings[0].verdict == PairVerdict::Holds);
+        measured.ordered += share(orders.same + orders.reversed > 0);
+        measured.less += share(first.findings[0].verdict == PairVerdict::Holds);
         let edge = Simulation {
             ratio: 1.2,
             ..equal
@@ -213,11 +214,11 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
         let wrong = about
             .filter(|part| part.verdict == PairVerdict::Holds)
             .count();
-        of.about += share(true) * wrong as f64 / ROWS as f64;
-        of.reversed += share(edge.findings[0].verdict == PairVerdict::Holds);
+        measured.about += share(true) * wrong as f64 / ROWS as f64;
+        measured.reversed += share(edge.findings[0].verdict == PairVerdict::Holds);
     }
-    of.covered *= 100.0 / of.told;
-    of
+    measured.covered *= 100.0 / measured.told;
+    measured
 }
 
 const STILL: Course = Course::Still;
@@ -302,7 +303,7 @@ const CASES: &[(Noise, Course, Promise)] = &[
 /// Simulates all kinds of campaigns. `tolerance` is in percent points.
 fn check(campaigns: u32, tolerance: f64) {
     let mut defects = Vec::new();
-    for (place, repetitions) in [3, 5, 10].into_iter().enumerate() {
+    for (index, repetitions) in [3, 5, 10].into_iter().enumerate() {
         for (noise, course, promise) in CASES {
             let found = measure(*noise, *course, repetitions, campaigns);
             let line = format!("{repetitions} x {noise:?} {course:?}: {found:.1?}");
@@ -310,8 +311,8 @@ fn check(campaigns: u32, tolerance: f64) {
             let is_still = !matches!(course, Course::Correlated(by) if *by > 0.9 - 1e-9);
             let is_right = match promise {
                 Promise::Held => (93.0 - tolerance..=97.0 + tolerance).contains(&found.covered),
-                Promise::Heavy(least) => found.heavy >= least[place] - 3.0 * tolerance,
-                Promise::Changing(least) => found.changing >= least[place] - 3.0 * tolerance,
+                Promise::Heavy(least) => found.heavy >= least[index] - 3.0 * tolerance,
+                Promise::Changing(least) => found.changing >= least[index] - 3.0 * tolerance,
             };
             // Cells are compared within repetitions, so common changes make no order wrong.
             let is_right = is_right
@@ -354,7 +355,11 @@ fn a_measure_that_must_fail_does() {
     let record = campaign(&spec, spec.all_cells(), 5);
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let summary = summarise(&spec, &record, &differ.trials(&record.cells, &mut random));
-    let verdicts: Vec<PairVerdict> = summary.findings.iter().map(|own| own.verdict).collect();
+    let verdicts: Vec<PairVerdict> = summary
+        .findings
+        .iter()
+        .map(|finding| finding.verdict)
+        .collect();
     assert_eq!(verdicts, [PairVerdict::Fails, PairVerdict::Fails]);
     // `a` is published below `b` in each row, and above it in the row before.
     let orders = summary.tables[0].orders[0];

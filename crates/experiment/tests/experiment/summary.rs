@@ -24,19 +24,20 @@ fn trials(
 /// Delays that differ between servers, loads and `C2`, with noise that is the same in all cells of
 /// a repetition.
 fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
-    let of = |factor, level, times| {
+    let trials = |factor, level, times| {
         if cell.level(factor) == level {
             times
         } else {
             1.0
         }
     };
-    let own = [0.0, 0.004, 0.001, -0.003][repetition as usize % 4]
+    let noise = [0.0, 0.004, 0.001, -0.003][repetition as usize % 4]
         * f64::from(cell.level("server").len() as u32);
     let block = [1.0, 1.2, 1.1, 0.9][repetition as usize % 4];
-    let delay = of("mix", "C2", 4.0) * of("load", "100", 1.02) * of("server", "bare", 3.0);
+    let delay =
+        trials("mix", "C2", 4.0) * trials("load", "100", 1.02) * trials("server", "bare", 3.0);
     vec![
-        ("single.delay", delay * block * (1.0 + own)),
+        ("single.delay", delay * block * (1.0 + noise)),
         ("server.new", 4e6),
     ]
 }
@@ -52,7 +53,10 @@ fn repetitions_that_are_all_the_same_predict_nothing() {
             .map(|cell| cell.estimate.prediction.is_some())
             .collect();
         assert!(!predictions.is_empty(), "{figure}");
-        assert!(predictions.iter().all(|own| *own == predicts), "{figure}");
+        assert!(
+            predictions.iter().all(|prediction| *prediction == predicts),
+            "{figure}"
+        );
     }
 }
 
@@ -101,7 +105,7 @@ fn a_campaign_is_summarised() {
     let findings: Vec<_> = summary
         .findings
         .iter()
-        .map(|own| (own.verdict, own.parts.len()))
+        .map(|finding| (finding.verdict, finding.parts.len()))
         .collect();
     let expected = [
         (PairVerdict::Holds, 4),
@@ -158,7 +162,7 @@ fn only_what_was_measured_is_in_it() {
     let claims: Vec<&str> = summary
         .findings
         .iter()
-        .map(|own| own.claim.as_str())
+        .map(|finding| finding.claim.as_str())
         .collect();
     assert_eq!(claims, ["The bare server is faster."]);
 }
@@ -207,8 +211,8 @@ fn a_time_of_another_name_is_unfinished_with_what_it_is_of() {
         vec![("single.delay", 60.0), ("single.unfinished", 1.0)]
     });
     let summary = summarise(&spec, &campaign, &done);
-    let late = summary.cells.iter().filter(|own| own.figure == "late");
-    let unfinished: Vec<usize> = late.map(|own| own.estimate.unfinished).collect();
+    let late = summary.cells.iter().filter(|cell| cell.figure == "late");
+    let unfinished: Vec<usize> = late.map(|cell| cell.estimate.unfinished).collect();
     assert_eq!(unfinished, vec![4; campaign.cells.len()]);
 }
 

@@ -13,8 +13,8 @@ pub(crate) fn right() -> ExperimentSpec {
 }
 
 pub(crate) fn built_in(name: &str) -> ExperimentSpec {
-    let own = BuiltinFile::find(EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
-    ExperimentSpec::read(own.name, own.text).unwrap_or_else(|error| panic!("{error}"))
+    let file = BuiltinFile::find(EXPERIMENTS, name).unwrap_or_else(|| panic!("{name}"));
+    ExperimentSpec::read(file.name, file.text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn cell(levels: &[(&str, &str)]) -> LevelCombination {

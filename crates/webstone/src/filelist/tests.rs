@@ -119,13 +119,13 @@ fn errors_name_the_line() {
 #[test]
 fn pages_of_the_command_line() {
     let texts = ["3:/a.html,/b.gif=2KiB", "/c"].map(str::to_owned);
-    let list = FileList::of_pages(&texts).unwrap();
+    let list = FileList::from_pages(&texts).unwrap();
     let a = Page::of(3.0, &[("a.html", None), ("b.gif", Some(2048))]);
     assert_eq!(list.pages, [a, Page::of(1.0, &[("c", None)])]);
-    let error = FileList::of_pages(&["-1:/a".to_owned()]).unwrap_err();
+    let error = FileList::from_pages(&["-1:/a".to_owned()]).unwrap_err();
     assert!(error.to_string().starts_with("page `-1:/a`: "), "{error}");
     let texts = ["/a=1", "/b,/a=2"].map(str::to_owned);
-    let error = FileList::of_pages(&texts).unwrap_err().to_string();
+    let error = FileList::from_pages(&texts).unwrap_err().to_string();
     let expected = "page `/b,/a=2`: /a has 2 bytes here, and 1 elsewhere";
     assert_eq!(error, expected);
 }
