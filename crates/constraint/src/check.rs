@@ -149,16 +149,18 @@ fn resolved<'a>(
     };
     match &node.part {
         Part::Quantity(_) => Ok(None),
-        Part::Characteristic(of) => match &of.measurement {
-            _ if of.statistic.is_compared() != (scope.subject == ConstraintSubject::Comparison) => {
-                fail(other_subject(&of.statistic.to_string(), scope.subject))
+        Part::Characteristic(operand) => match &operand.measurement {
+            _ if operand.statistic.is_compared()
+                != (scope.subject == ConstraintSubject::Comparison) =>
+            {
+                fail(other_subject(&operand.statistic.to_string(), scope.subject))
             }
-            _ if of.statistic.is_compared() && !is_whole(of) => fail(format!(
+            _ if operand.statistic.is_compared() && !is_whole(operand) => fail(format!(
                 "`{}` is about all runs of both servers; write {0}(NAME) without anything behind it",
-                of.statistic
+                operand.statistic
             )),
-            component if of.statistic.is_background() => {
-                match background_problem(of, component.as_deref(), scope) {
+            component if operand.statistic.is_background() => {
+                match background_problem(operand, component.as_deref(), scope) {
                     Some(why) => fail(why),
                     None => Ok(None),
                 }
@@ -208,12 +210,12 @@ fn resolved<'a>(
             let inner = inner.unwrap_or_else(|| constraint.root.clone());
             with(moved(inner, node.offset).part)
         }
-        Part::Negative(of) => match resolved(of, scope, within)? {
-            Some(of) => with(Part::Negative(Box::new(of))),
+        Part::Negative(operand) => match resolved(operand, scope, within)? {
+            Some(operand) => with(Part::Negative(Box::new(operand))),
             None => Ok(None),
         },
-        Part::Not(of) => match resolved(of, scope, within)? {
-            Some(of) => with(Part::Not(Box::new(of))),
+        Part::Not(operand) => match resolved(operand, scope, within)? {
+            Some(operand) => with(Part::Not(Box::new(operand))),
             None => Ok(None),
         },
         Part::Pair(operator, a, b) => {
@@ -230,38 +232,40 @@ fn resolved<'a>(
 
 /// The same tree with one offset for all parts.
 fn moved(node: ExpressionNode, offset: usize) -> ExpressionNode {
-    let of = |node: Box<ExpressionNode>| Box::new(moved(*node, offset));
+    let child = |node: Box<ExpressionNode>| Box::new(moved(*node, offset));
     let part = match node.part {
-        Part::Negative(inner) => Part::Negative(of(inner)),
-        Part::Not(inner) => Part::Not(of(inner)),
-        Part::Pair(operator, a, b) => Part::Pair(operator, of(a), of(b)),
+        Part::Negative(inner) => Part::Negative(child(inner)),
+        Part::Not(inner) => Part::Not(child(inner)),
+        Part::Pair(operator, a, b) => Part::Pair(operator, child(a), child(b)),
         part => part,
     };
     ExpressionNode { offset, part }
 }
 
 /// Of the whole run, without a minimum of samples.
-fn is_whole(of: &Characteristic) -> bool {
-    of.part == PartOfRun::Whole && of.samples.is_none() && of.seconds.is_none()
+fn is_whole(characteristic: &Characteristic) -> bool {
+    characteristic.part == PartOfRun::Whole
+        && characteristic.samples.is_none()
+        && characteristic.seconds.is_none()
 }
 
 /// The defect of a characteristic of background traffic.
 fn background_problem(
-    of: &Characteristic,
+    characteristic: &Characteristic,
     component: Option<&str>,
     scope: &Scope<'_>,
 ) -> Option<String> {
-    if matches!(of.part, PartOfRun::Stage(_)) {
+    if matches!(characteristic.part, PartOfRun::Stage(_)) {
         return Some(format!(
             "`{}` is of the whole run, or of its end: write last 10 s; stages are those of the load",
-            of.statistic
+            characteristic.statistic
         ));
     }
     let known = scope.components.as_ref()?;
     if known.is_empty() {
         return Some(format!(
             "`{}` is about background traffic, and there is none (--background)",
-            of.statistic
+            characteristic.statistic
         ));
     }
     let component = component.filter(|name| !known.contains(name))?;
@@ -302,14 +306,14 @@ fn unknown_name(name: &str, scope: &Scope<'_>) -> String {
         if scope.measurements.contains(&name) {
             return format!("`{name}` is a test; write slower({name}) for example");
         }
-        if let Some(kind) = StorageCall::of_system_call(name) {
+        if let Some(kind) = StorageCall::from_system_call(name) {
             return format!(
                 "there is no `{name}`; it is among those of `{}`",
                 kind.name()
             );
         }
-        let own = Statistic::compared_names().map(|name| -> &str { name });
-        let known = known.chain(own);
+        let compared = Statistic::compared_names().map(|name| -> &str { name });
+        let known = known.chain(compared);
         let all = listed(Statistic::compared_names());
         return match nearest::meant(name, known) {
             Some(similar) => format!("there is no `{name}`; did you mean `{similar}`?"),
@@ -540,7 +544,7 @@ impl FigureSource for Anything {
 }
 
 /// The result of comparing a characteristic with itself.
-fn of_one_thing(part: &Part) -> Option<bool> {
+fn self_comparison(part: &Part) -> Option<bool> {
     let Part::Pair(operator, left, right) = part else {
         return None;
     };
@@ -562,7 +566,7 @@ fn check_constants(node: &ExpressionNode) -> Result<(), ConstraintError> {
     {
         let alone = CheckedConstraint { root: node.clone() };
         let known = alone.holds(&Anything, Quantifier::All);
-        let known = known.or_else(|| of_one_thing(&node.part));
+        let known = known.or_else(|| self_comparison(&node.part));
         if let Some(known) = known {
             let always = if known { "always" } else { "never" };
             let why = format!("this is {always} true, whatever is measured");

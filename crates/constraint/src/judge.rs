@@ -157,12 +157,12 @@ impl ValueSpan {
     }
 
     /// Applies an operation to all pairs of ends.
-    fn corners(self, other: ValueSpan, of: impl Fn(f64, f64) -> f64) -> ValueSpan {
+    fn corners(self, other: ValueSpan, combine: impl Fn(f64, f64) -> f64) -> ValueSpan {
         let all = [
-            of(self.low, other.low),
-            of(self.low, other.high),
-            of(self.high, other.low),
-            of(self.high, other.high),
+            combine(self.low, other.low),
+            combine(self.low, other.high),
+            combine(self.high, other.low),
+            combine(self.high, other.high),
         ];
         if all.iter().any(|corner| corner.is_nan()) {
             return ValueSpan::ALL;
@@ -236,7 +236,7 @@ impl CheckedConstraint {
 
     /// Judges each row separately.
     pub fn judge_rows(&self, figures: &dyn FigureSource) -> Vec<RowTruth> {
-        self.of_rows(figures, false).0
+        self.rows_and_readings(figures, false).0
     }
 
     fn evaluate(
@@ -245,7 +245,7 @@ impl CheckedConstraint {
         over: Quantifier,
         as_measured: bool,
     ) -> JudgedTruth {
-        let (rows, readings) = self.of_rows(figures, as_measured);
+        let (rows, readings) = self.rows_and_readings(figures, as_measured);
         let truths = rows.iter().map(|row| row.truth);
         let truth = match over {
             _ if rows.is_empty() => None,
@@ -255,14 +255,14 @@ impl CheckedConstraint {
         JudgedTruth { truth, readings }
     }
 
-    fn of_rows(
+    fn rows_and_readings(
         &self,
         figures: &dyn FigureSource,
         as_measured: bool,
     ) -> (Vec<RowTruth>, Vec<Reading>) {
-        let is_of_rows = self
-            .characteristics()
-            .any(|of| of.measurement.is_none() && !of.statistic.is_background());
+        let is_of_rows = self.characteristics().any(|characteristic| {
+            characteristic.measurement.is_none() && !characteristic.statistic.is_background()
+        });
         let rows = if is_of_rows {
             figures.rows().into_iter().map(Some).collect()
         } else {
@@ -324,11 +324,11 @@ impl Evaluation<'_> {
         }
     }
 
-    fn is_within(&mut self, of: &ExpressionNode, share: &ExpressionNode) -> Option<bool> {
-        let (Part::Characteristic(of), Part::Quantity(share)) = (&of.part, &share.part) else {
+    fn is_within(&mut self, node: &ExpressionNode, share: &ExpressionNode) -> Option<bool> {
+        let (Part::Characteristic(node), Part::Quantity(share)) = (&node.part, &share.part) else {
             return None;
         };
-        let known = self.read(of)?;
+        let known = self.read(node)?;
         let half = (known.high - known.low) / 2.0;
         // A wide interval is not evidence against the condition: more operations make it narrower.
         (half <= share.value() * known.value).then_some(true)
@@ -359,19 +359,19 @@ impl Evaluation<'_> {
     }
 
     /// The figure of a characteristic, if it has enough samples.
-    fn read(&mut self, of: &Characteristic) -> Option<Known> {
-        let is_of_all = of.statistic.is_background() && of.measurement.is_none();
-        let row = match &of.measurement {
+    fn read(&mut self, wanted: &Characteristic) -> Option<Known> {
+        let is_of_all = wanted.statistic.is_background() && wanted.measurement.is_none();
+        let row = match &wanted.measurement {
             _ if is_of_all => ALL_COMPONENTS,
             Some(measurement) => measurement,
             None => self.row?,
         };
-        let figure = match self.figures.figure(of.statistic, row, of.part) {
+        let figure = match self.figures.figure(wanted.statistic, row, wanted.part) {
             ConstraintFigure::Known(known) => {
-                enough(of, known).unwrap_or(ConstraintFigure::Known(known))
+                enough(wanted, known).unwrap_or(ConstraintFigure::Known(known))
             }
             ConstraintFigure::Vague(known, why) => {
-                enough(of, known).unwrap_or(ConstraintFigure::Vague(known, why))
+                enough(wanted, known).unwrap_or(ConstraintFigure::Vague(known, why))
             }
             unknown => unknown,
         };
@@ -381,7 +381,7 @@ impl Evaluation<'_> {
         };
         let characteristic = Characteristic {
             measurement: (!is_of_all).then(|| row.to_owned()),
-            ..of.clone()
+            ..wanted.clone()
         };
         let reading = Reading {
             characteristic,
@@ -395,9 +395,13 @@ impl Evaluation<'_> {
 }
 
 /// The reason why a figure with less than the required samples or time has no value.
-fn enough(of: &Characteristic, known: Known) -> Option<ConstraintFigure> {
-    let few = of.samples.filter(|least| known.samples < *least);
-    let short = of.seconds.filter(|least| known.seconds < *least);
+fn enough(characteristic: &Characteristic, known: Known) -> Option<ConstraintFigure> {
+    let few = characteristic
+        .samples
+        .filter(|least| known.samples < *least);
+    let short = characteristic
+        .seconds
+        .filter(|least| known.seconds < *least);
     match (few, short) {
         (Some(least), _) => Some(ConstraintFigure::Unknown(WhyUnknown::FewerSamples {
             samples: known.samples,

@@ -203,8 +203,8 @@ impl<'a> TokenReader<'a> {
         if level == NEGATION && self.tokens.first().is_some_and(|token| token.text == "not") {
             let offset = self.offset();
             self.next();
-            let of = self.deeper(|parser| parser.level(NEGATION))?;
-            let part = Part::Not(Box::new(of));
+            let operand = self.deeper(|parser| parser.level(NEGATION))?;
+            let part = Part::Not(Box::new(operand));
             return Ok(ExpressionNode { offset, part });
         }
         if level > TIGHTEST {
@@ -370,8 +370,8 @@ impl<'a> TokenReader<'a> {
     /// `last 10 s`, `stage 2`, `samples >= 100` or `over >= 10 s`.
     fn restriction(&mut self, characteristic: &mut Characteristic) -> Result<(), ConstraintError> {
         let offset = self.offset();
-        let of = self.next().map(|token| token.text);
-        if let Some(what @ ("last" | "stage")) = of {
+        let argument = self.next().map(|token| token.text);
+        if let Some(what @ ("last" | "stage")) = argument {
             return self.part_of_run(what, characteristic);
         }
         self.expects(">=", "behind `samples` or `over`")?;
@@ -381,7 +381,7 @@ impl<'a> TokenReader<'a> {
             _ => return Err(ConstraintError::at(at, "a number is expected")),
         };
         let quantity = self.quantity(number)?;
-        match (of, quantity.kind()) {
+        match (argument, quantity.kind()) {
             (Some("samples"), UnitKind::NUMBER) if number.fract() == 0.0 && number < 1e15 => {
                 characteristic.samples = Some(number as u64);
                 Ok(())

@@ -143,7 +143,7 @@ impl Statistic {
     /// The characteristic of comparisons with this name: `slower`.
     pub(crate) fn compared(name: &str) -> Option<Statistic> {
         let known = COMPARED.iter().find(|(known, _)| *known == name);
-        let known = known.map(|(_, of)| *of);
+        let known = known.map(|(_, statistic)| *statistic);
         let call = || StorageCall::named(name).map(ComparedCharacteristic::Calls);
         known.or_else(call).map(Statistic::Compared)
     }

@@ -167,7 +167,7 @@ impl StorageCall {
     }
 
     /// The kind of a system call; `None` if it has none, such as `close`.
-    pub fn of_system_call(name: &str) -> Option<StorageCall> {
+    pub fn from_system_call(name: &str) -> Option<StorageCall> {
         let known = KINDS.iter().find(|(.., calls)| calls.contains(&name));
         known.map(|(kind, ..)| *kind)
     }
@@ -200,10 +200,10 @@ mod tests {
             assert_eq!(StorageCall::named(kind.name()), Some(kind));
         }
         assert_eq!(
-            StorageCall::of_system_call("fdatasync"),
+            StorageCall::from_system_call("fdatasync"),
             Some(StorageCall::Fsync)
         );
-        assert_eq!(StorageCall::of_system_call("close"), None);
+        assert_eq!(StorageCall::from_system_call("close"), None);
         assert_eq!(StorageCall::named("fdatasync"), None);
     }
 }

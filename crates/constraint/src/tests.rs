@@ -122,7 +122,7 @@ fn a_constraint_on_all_components_is_judged_once_and_not_for_each_row() {
     let read: Vec<String> = judged
         .readings
         .iter()
-        .map(|own| own.characteristic.to_string())
+        .map(|reading| reading.characteristic.to_string())
         .collect();
     assert_eq!(read, ["background_loss"]);
 }
@@ -479,6 +479,6 @@ fn conditions_on_comparisons_have_words_of_their_own() {
         constraints: BTreeMap::from([("broken", &broken)]),
         ..scope()
     };
-    let own = Constraint::parse("not broken and mean(Get) < slower * 1 s").unwrap();
-    assert!(own.check(&with_words).is_ok());
+    let constraint = Constraint::parse("not broken and mean(Get) < slower * 1 s").unwrap();
+    assert!(constraint.check(&with_words).is_ok());
 }

@@ -165,11 +165,11 @@ impl ExpressionNode {
             Part::Pair(operator, a, b) => {
                 // Operations of a level associate to the left, and comparisons do not follow each
                 // other.
-                let own = operator.level();
-                let is_chain = own != ConstraintOperator::Less.level();
-                a.write(f, if is_chain { own } else { own + 1 })?;
+                let level = operator.level();
+                let is_chain = level != ConstraintOperator::Less.level();
+                a.write(f, if is_chain { level } else { level + 1 })?;
                 write!(f, " {} ", operator.text())?;
-                b.write(f, own + 1)
+                b.write(f, level + 1)
             }
         }
     }

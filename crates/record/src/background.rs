@@ -213,7 +213,7 @@ impl BackgroundCounts {
     /// and jitter are kept.
     pub fn add(&mut self, other: &BackgroundCounts) {
         // Counts of a sink are not trusted: the sum must not overflow.
-        let add = |own: &mut u64, more: u64| *own = own.saturating_add(more);
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.sent_bytes, other.sent_bytes);
         add(&mut self.received_bytes, other.received_bytes);
         add(&mut self.received, other.received);
@@ -225,9 +225,9 @@ impl BackgroundCounts {
         self.jitter = self.jitter.max(other.jitter);
         self.delay_variation = self.delay_variation.max(other.delay_variation);
         if let Some(other) = other.stalls {
-            let own = self.stalls.get_or_insert_default();
-            add(&mut own.count, other.count);
-            add(&mut own.total, other.total);
+            let stalls = self.stalls.get_or_insert_default();
+            add(&mut stalls.count, other.count);
+            add(&mut stalls.total, other.total);
         }
         add(&mut self.unsent_blocks, other.unsent_blocks);
         add(&mut self.failed_flows, other.failed_flows);

@@ -17,7 +17,7 @@ pub struct Column {
     /// not. Otherwise the column is empty, so that all runs have the same columns.
     pub is_needed: fn(&PlanRecord) -> bool,
     /// The cell of a sample.
-    pub of: fn(&Sample) -> Cell,
+    pub cell: fn(&Sample) -> Cell,
     /// Puts a cell into a sample, with the columns in their order; `None` if the cell is invalid in
     /// this column.
     pub put: fn(&mut Sample, Cell) -> Option<()>,
@@ -87,7 +87,7 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "visit",
         Holds::Int64,
-        |sample| Cell::of_some(sample.visit),
+        |sample| Cell::or_absent(sample.visit),
         |sample, cell| set(&mut sample.visit, cell.some_count()),
     ),
     required(
@@ -104,7 +104,7 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "status",
         Holds::Int32,
-        |sample| Cell::of_some(sample.status.map(u64::from)),
+        |sample| Cell::or_absent(sample.status.map(u64::from)),
         |sample, cell| set(&mut sample.status, cell.some_small()),
     ),
     required(
@@ -122,25 +122,25 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "sent_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.moments.sent),
+        |sample| Cell::or_absent(sample.moments.sent),
         |sample, cell| set(&mut sample.moments.sent, cell.some_count()),
     ),
     optional(
         "acked_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.moments.acked),
+        |sample| Cell::or_absent(sample.moments.acked),
         |sample, cell| set(&mut sample.moments.acked, cell.some_count()),
     ),
     optional(
         "first_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.moments.first),
+        |sample| Cell::or_absent(sample.moments.first),
         |sample, cell| set(&mut sample.moments.first, cell.some_count()),
     ),
     optional(
         "done_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.moments.done),
+        |sample| Cell::or_absent(sample.moments.done),
         |sample, cell| set(&mut sample.moments.done, cell.some_count()),
     ),
     required(
@@ -173,7 +173,7 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "connect_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.connect.map(|connect| connect.tcp)),
+        |sample| Cell::or_absent(sample.connect.map(|connect| connect.tcp)),
         |sample, cell| {
             let connect = |tcp| Connect {
                 tcp,
@@ -189,7 +189,7 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "tls_ns",
         Holds::Int64,
-        |sample| Cell::of_some(sample.connect.and_then(|connect| connect.tls)),
+        |sample| Cell::or_absent(sample.connect.and_then(|connect| connect.tls)),
         |sample, cell| {
             let tls = cell.some_count()?;
             sample.connect = sample.connect.map(|connect| Connect { tls, ..connect });
@@ -263,7 +263,7 @@ pub const COLUMNS: [Column; 31] = [
     optional(
         "connection",
         Holds::Int64,
-        |sample| Cell::of_some(sample.connection.map(u64::from)),
+        |sample| Cell::or_absent(sample.connection.map(u64::from)),
         |sample, cell| set(&mut sample.connection, cell.some_small()),
     ),
     optional(
@@ -286,7 +286,7 @@ pub const COLUMNS: [Column; 31] = [
         optional(
             "stream",
             Holds::Int64,
-            |sample| Cell::of_some(sample.stream.map(u64::from)),
+            |sample| Cell::or_absent(sample.stream.map(u64::from)),
             |sample, cell| set(&mut sample.stream, cell.some_small()),
         ),
     ),
@@ -313,7 +313,7 @@ pub const COLUMNS: [Column; 31] = [
         optional(
             "segments_sent",
             Holds::Int64,
-            |sample| Cell::of_some(sample.segments.map(|segments| u64::from(segments.sent))),
+            |sample| Cell::or_absent(sample.segments.map(|segments| u64::from(segments.sent))),
             |sample, cell| {
                 let segments = |sent| Segments { sent, received: 0 };
                 set(
@@ -330,11 +330,14 @@ pub const COLUMNS: [Column; 31] = [
             Holds::Int64,
             |sample| {
                 let received = |segments: Segments| u64::from(segments.received);
-                Cell::of_some(sample.segments.map(received))
+                Cell::or_absent(sample.segments.map(received))
             },
             |sample, cell| {
                 let received = cell.some_small()?.unwrap_or_default();
-                sample.segments = sample.segments.map(|own| Segments { received, ..own });
+                sample.segments = sample.segments.map(|segment| Segments {
+                    received,
+                    ..segment
+                });
                 Some(())
             },
         ),
@@ -344,7 +347,7 @@ pub const COLUMNS: [Column; 31] = [
         optional(
             "parts",
             Holds::Int32,
-            |sample| Cell::of_some(sample.parts.map(u64::from)),
+            |sample| Cell::or_absent(sample.parts.map(u64::from)),
             |sample, cell| set(&mut sample.parts, cell.some_small()),
         ),
     ),
@@ -353,7 +356,7 @@ pub const COLUMNS: [Column; 31] = [
 const fn required(
     name: &'static str,
     holds: Holds,
-    of: fn(&Sample) -> Cell,
+    cell: fn(&Sample) -> Cell,
     put: fn(&mut Sample, Cell) -> Option<()>,
 ) -> Column {
     Column {
@@ -361,7 +364,7 @@ const fn required(
         holds,
         is_required: true,
         is_needed: |_| true,
-        of,
+        cell,
         put,
     }
 }
@@ -369,12 +372,12 @@ const fn required(
 const fn optional(
     name: &'static str,
     holds: Holds,
-    of: fn(&Sample) -> Cell,
+    cell: fn(&Sample) -> Cell,
     put: fn(&mut Sample, Cell) -> Option<()>,
 ) -> Column {
     Column {
         is_required: false,
-        ..required(name, holds, of, put)
+        ..required(name, holds, cell, put)
     }
 }
 
@@ -399,7 +402,7 @@ impl Cell {
         Cell::Number(number.cast_signed())
     }
 
-    fn of_some(number: Option<u64>) -> Cell {
+    fn or_absent(number: Option<u64>) -> Cell {
         number.map_or(Cell::Absent, Cell::of)
     }
 
@@ -482,7 +485,7 @@ mod tests {
         for sample in [Sample::blank(), whole] {
             let mut read = Sample::blank();
             for column in &COLUMNS {
-                let cell = (column.of)(&sample);
+                let cell = (column.cell)(&sample);
                 assert!(cell != Cell::Absent || !column.is_required, "{column:?}");
                 assert_eq!((column.put)(&mut read, cell), Some(()), "{column:?}");
             }

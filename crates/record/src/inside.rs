@@ -202,25 +202,25 @@ impl AsyncInterface {
 impl InsideCounts {
     /// Adds later counts.
     pub fn add(&mut self, later: &InsideCounts) {
-        let own = &mut *self;
-        own.processor += later.processor;
-        own.system_ticks += later.system_ticks;
-        own.user_ticks += later.user_ticks;
-        own.queued += later.queued;
-        own.waits += later.waits;
-        own.preemptions += later.preemptions;
-        own.reads += later.reads;
-        own.writes += later.writes;
-        own.read_bytes += later.read_bytes;
-        own.written_bytes += later.written_bytes;
-        own.disk_read_bytes += later.disk_read_bytes;
-        own.disk_written_bytes += later.disk_written_bytes;
-        own.instructions += later.instructions;
-        own.cycles += later.cycles;
-        own.cache_misses += later.cache_misses;
-        own.memory_growth += later.memory_growth;
+        let counts = &mut *self;
+        counts.processor += later.processor;
+        counts.system_ticks += later.system_ticks;
+        counts.user_ticks += later.user_ticks;
+        counts.queued += later.queued;
+        counts.waits += later.waits;
+        counts.preemptions += later.preemptions;
+        counts.reads += later.reads;
+        counts.writes += later.writes;
+        counts.read_bytes += later.read_bytes;
+        counts.written_bytes += later.written_bytes;
+        counts.disk_read_bytes += later.disk_read_bytes;
+        counts.disk_written_bytes += later.disk_written_bytes;
+        counts.instructions += later.instructions;
+        counts.cycles += later.cycles;
+        counts.cache_misses += later.cache_misses;
+        counts.memory_growth += later.memory_growth;
         if later.threads > 0 {
-            own.threads = later.threads;
+            counts.threads = later.threads;
         }
     }
 }

@@ -226,13 +226,17 @@ impl PlanRecord {
     /// Number of users of each test with measured requests: all, except those of roles that measure
     /// none.
     pub fn measured_users(&self) -> BTreeMap<TestId, u32> {
-        let always_done = || self.measures.iter().filter(|own| own.is_always_done());
-        let known: BTreeSet<TestId> = always_done().map(|own| own.test).collect();
-        let measuring: BTreeSet<u16> = always_done().map(|own| own.role).collect();
+        let always_done = || {
+            self.measures
+                .iter()
+                .filter(|measure| measure.is_always_done())
+        };
+        let known: BTreeSet<TestId> = always_done().map(|measure| measure.test).collect();
+        let measuring: BTreeSet<u16> = always_done().map(|measure| measure.role).collect();
         let mut roles: BTreeMap<TestId, Vec<(u16, u32)>> = BTreeMap::new();
         for (number, role) in (1..).zip(&self.roles) {
-            let own = roles.entry(role.test).or_default();
-            own.push((number, role.users));
+            let known_roles = roles.entry(role.test).or_default();
+            known_roles.push((number, role.users));
         }
         let users_of = |test| {
             if !known.contains(&test) {
@@ -242,7 +246,7 @@ impl PlanRecord {
             let roles = roles.get(&test).map_or(&[][..], Vec::as_slice);
             self.users_of_roles(roles, |role| measuring.contains(&role))
         };
-        let tests = self.measures.iter().map(|own| own.test);
+        let tests = self.measures.iter().map(|measure| measure.test);
         tests.map(|test| (test, users_of(test))).collect()
     }
 
@@ -271,11 +275,14 @@ impl PlanRecord {
     /// For each measure, true if its samples show when users are at work: those of requests do,
     /// unless a condition decides about them; and all do if nothing else of their test is measured.
     pub fn shows_work(&self) -> Vec<bool> {
-        let always_done = self.measures.iter().filter(|own| own.is_always_done());
-        let known: BTreeSet<TestId> = always_done.map(|own| own.test).collect();
-        let shows = |own: &MeasureRecord| {
+        let always_done = self
+            .measures
+            .iter()
+            .filter(|measure| measure.is_always_done());
+        let known: BTreeSet<TestId> = always_done.map(|measure| measure.test).collect();
+        let shows = |measure: &MeasureRecord| {
             // A single user is at work from its first sample to its last.
-            self.load.users <= 1 || own.is_always_done() || !known.contains(&own.test)
+            self.load.users <= 1 || measure.is_always_done() || !known.contains(&measure.test)
         };
         self.measures.iter().map(shows).collect()
     }
@@ -298,8 +305,9 @@ impl PlanRecord {
 
     /// Use of connections in a test.
     pub fn http_of(&self, test: TestId) -> &Http {
-        let own = self.tests.get(usize::from(test.0));
-        own.and_then(|own| own.http.as_ref())
+        let found = self.tests.get(usize::from(test.0));
+        found
+            .and_then(|found| found.http.as_ref())
             .unwrap_or(&self.load.http)
     }
 

@@ -109,10 +109,10 @@ impl ServerTimeBatches {
     }
 
     fn halve(&mut self) {
-        for place in 0..MOST_BATCHES / 2 {
-            let mut both = self.batches[2 * place];
-            both.add(&self.batches[2 * place + 1]);
-            self.batches[place] = both;
+        for index in 0..MOST_BATCHES / 2 {
+            let mut both = self.batches[2 * index];
+            both.add(&self.batches[2 * index + 1]);
+            self.batches[index] = both;
         }
         self.batches.truncate(MOST_BATCHES / 2);
         self.size *= 2;
@@ -148,7 +148,7 @@ mod tests {
             (0..operations).for_each(|number| batches.push(number, 2 * number));
             let batches = batches.into_batches();
             let mut all = ServerTimeBatch::default();
-            batches.iter().for_each(|own| all.add(own));
+            batches.iter().for_each(|batch| all.add(batch));
             let sum = operations * operations.saturating_sub(1) / 2;
             assert_eq!(
                 (all.operations, all.server, all.ours),
@@ -161,7 +161,7 @@ mod tests {
                         .windows(2)
                         .all(|two| two[0].operations == two[1].operations)
                 );
-                let size = others.first().map_or(1, |own| own.operations);
+                let size = others.first().map_or(1, |batch| batch.operations);
                 assert!(last.operations <= size && last.operations > 0);
                 assert!(
                     batches.len() > MOST_BATCHES / 2 || size == 1,

@@ -20,7 +20,7 @@ pub fn log(plan: &PlanRecord, windows: &[MeasurementWindow], samples: &[Sample])
     };
     let row = |sample| {
         let cells = COLUMNS.iter();
-        let cells = cells.map(move |column| shown(plan, column, (column.of)(sample)));
+        let cells = cells.map(move |column| shown(plan, column, (column.cell)(sample)));
         cells.chain([counts(sample).to_string()])
     };
     lines(samples.iter().map(row))

@@ -178,10 +178,10 @@ impl ThriftShape {
 /// A number of variable length, and the bytes after it.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
-    for (place, byte) in bytes.iter().enumerate().take(10) {
-        number |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(place).ok()?)?;
+    for (index, byte) in bytes.iter().enumerate().take(10) {
+        number |= u64::from(byte & 0x7f).checked_shl(7 * u32::try_from(index).ok()?)?;
         if byte & 0x80 == 0 {
-            return Some((number, &bytes[place + 1..]));
+            return Some((number, &bytes[index + 1..]));
         }
     }
     None
@@ -238,7 +238,7 @@ impl CheckedFile {
         self.pages
     }
 
-    fn of_pages(&self, start: u64, length: u64) -> Result<Vec<u8>, ParquetError> {
+    fn read_pages(&self, start: u64, length: u64) -> Result<Vec<u8>, ParquetError> {
         let rest = self.pages.checked_sub(start);
         if rest.is_none_or(|rest| rest < length) {
             return Err(incomplete());
@@ -275,7 +275,7 @@ impl ChunkReader for CheckedFile {
                 .get_bytes(start, usize::try_from(rest)?)
                 .map(Cursor::new);
         }
-        let mut bytes = self.of_pages(start, LONGEST_PAGE.min(self.pages - start))?;
+        let mut bytes = self.read_pages(start, LONGEST_PAGE.min(self.pages - start))?;
         let behind = PAGE.skip(STRUCT, &bytes).ok_or_else(|| unknown("a page"))?;
         bytes.truncate(bytes.len() - behind.len());
         Ok(Cursor::new(Bytes::from(bytes)))
@@ -283,7 +283,7 @@ impl ChunkReader for CheckedFile {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let Some(start_in_end) = start.checked_sub(self.pages) else {
-            return self.of_pages(start, length as u64).map(Bytes::from);
+            return self.read_pages(start, length as u64).map(Bytes::from);
         };
         let start = usize::try_from(start_in_end)?;
         let end = start.checked_add(length);

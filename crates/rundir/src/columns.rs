@@ -102,7 +102,7 @@ impl Rows {
     /// The sample belongs to no measure of the plan.
     pub(crate) fn push(&mut self, sample: &Sample) -> Result<(), ParquetError> {
         for cells in self.columns.iter_mut().filter(|cells| cells.is_needed) {
-            cells.push((cells.column.of)(sample))?;
+            cells.push((cells.column.cell)(sample))?;
         }
         self.count += 1;
         Ok(())

@@ -195,8 +195,8 @@ fn all_runs_have_the_same_columns() {
     assert_eq!(schema.get_fields().len(), record::COLUMNS.len());
     let blank = |name: &str| {
         (
-            null.iter().any(|own| own == name),
-            plain_null.iter().any(|own| own == name),
+            null.iter().any(|column| column == name),
+            plain_null.iter().any(|column| column == name),
         )
     };
     assert_eq!(blank("target"), (false, true));

@@ -19,7 +19,7 @@ fn table(run: &Run) -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
     let mut table = names.join(",") + "\n";
     for sample in &run.samples {
-        let cells = COLUMNS.iter().map(|column| match (column.of)(sample) {
+        let cells = COLUMNS.iter().map(|column| match (column.cell)(sample) {
             Cell::Absent => String::new(),
             Cell::Number(number) => number.to_string(),
             Cell::Flag(flag) => flag.to_string(),
@@ -56,10 +56,10 @@ fn another_format_is_refused_whatever_else_it_has() {
         let other = plan.replace(&own, &format!("format: {format}\nsuits: unknown here\n"));
         fs::write(directory.path().join("plan.yaml"), other).unwrap();
         let refused = rundir::load(directory.path()).unwrap_err().to_string();
-        let told = format!(
+        let message = format!(
             "plan.yaml: the run has format {format}, and this version of Prestan reads format {RUN_FORMAT} only; \
              read it with the version that recorded it, or measure again"
         );
-        assert!(refused.ends_with(&told), "{refused}");
+        assert!(refused.ends_with(&message), "{refused}");
     }
 }

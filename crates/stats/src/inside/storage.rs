@@ -17,7 +17,7 @@ pub(crate) fn storage_kind(call: &TracedCall) -> Option<StorageCall> {
         CallTarget::Nothing => NAMES_NO_FILE.contains(&&*call.call),
         _ => false,
     };
-    StorageCall::of_system_call(&call.call).filter(|_| is_storage)
+    StorageCall::from_system_call(&call.call).filter(|_| is_storage)
 }
 
 /// What a call is on the storage: a synchronous write is a flush, too.
