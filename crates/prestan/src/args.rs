@@ -40,7 +40,7 @@ pub(crate) use output::{
     RunsOptions,
 };
 pub(crate) use request::RequestOptions;
-pub(crate) use server::{ServerOptions, ServersOptions, StartOptions, of_command};
+pub(crate) use server::{ServerOptions, ServersOptions, StartOptions, command_server};
 pub(crate) use side::{SideOptions, VerdictOptions};
 
 /// User and password as in 2004.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
-use terminal::output::{print_described, tell, tell_formatted};
+use terminal::output::{print_described, print_formatted, print_message};
 use terminal::screen::{ColorChoice, Screen};
 
 /// Exit status, as `--help` documents it.
@@ -72,11 +72,11 @@ impl From<ExitStatus> for ExitCode {
 }
 
 /// Prints the error of a command line, or the text of `--help`, and returns the exit status.
-pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
+pub(crate) fn print_usage(error: &clap::Error) -> i32 {
     let text = error.render();
     let (plain, colored) = (text.to_string(), text.ansi().to_string());
     if error.use_stderr() {
-        tell_formatted(&plain, &colored);
+        print_formatted(&plain, &colored);
         return error.exit_code();
     }
     let text = if Screen::Output.has_colors(ColorChoice::Auto) {
@@ -87,7 +87,7 @@ pub(crate) fn tell_usage(error: &clap::Error) -> i32 {
     match print_described(&text) {
         Ok(()) => error.exit_code(),
         Err(failed) => {
-            tell(&format!("prestan: {failed}"));
+            print_message(&format!("prestan: {failed}"));
             i32::from(ExitStatus::of(&failed).number())
         }
     }
@@ -103,7 +103,7 @@ pub(crate) fn code_of_all<'s>(
         .any(|summary| summary.conclusion() == Conclusion::Fail);
     if env::var("GITHUB_ACTIONS").is_ok_and(|is_there| is_there == "true") {
         let annotations = summaries.clone().flat_map(report::github_annotations);
-        annotations.for_each(|line| tell(&line));
+        annotations.for_each(|line| print_message(&line));
     }
     for summary in summaries.clone() {
         let failed = [
@@ -111,7 +111,7 @@ pub(crate) fn code_of_all<'s>(
             report::failed_constraints(summary),
         ];
         for failed in failed.into_iter().flatten() {
-            tell(&format!("prestan: failed: {failed}"));
+            print_message(&format!("prestan: failed: {failed}"));
         }
     }
     let mut inconclusive = summaries
@@ -120,7 +120,7 @@ pub(crate) fn code_of_all<'s>(
     match (has_failed, inconclusive.next()) {
         (true, why) => {
             for why in why.into_iter().chain(inconclusive) {
-                tell(&format!("prestan: {why}"));
+                print_message(&format!("prestan: {why}"));
             }
             Ok(ExitStatus::TestFailed)
         }

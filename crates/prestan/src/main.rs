@@ -27,16 +27,16 @@ fn main() -> ExitCode {
     let (inconclusive, ended) = match command::refuse_mistyped_command(env::args_os().nth(1)) {
         Ok(()) => {
             let cli = Cli::try_parse().unwrap_or_else(|error| {
-                process::exit(exit::tell_usage(&error));
+                process::exit(exit::print_usage(&error));
             });
             (cli.inconclusive(), cli.perform())
         }
         Err(failed) => (None, Err(failed)),
     };
     let code = ended.unwrap_or_else(|failed| {
-        output::tell(&format!("prestan: {failed}"));
+        output::print_message(&format!("prestan: {failed}"));
         if let Some(older) = document_file::untouched() {
-            output::tell(&format!("prestan: {older}"));
+            output::print_message(&format!("prestan: {older}"));
         }
         ExitStatus::of(&failed)
     });

@@ -14,8 +14,8 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::ExitStatus;
-use terminal::last_words::{STILL_THERE, say_when_aborted};
-use terminal::output::tell;
+use terminal::abort_report::{STILL_THERE, report_when_aborted};
+use terminal::output::print_message;
 
 /// Number of the last signal; 0 before.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -54,9 +54,9 @@ pub(crate) fn on_interrupt(cancel: Cancel, made: MadeOnServers) -> Result<Guard,
     let mut signals = Signals::listen()?;
     let guard = Interruptible(Arc::default());
     let over = Arc::clone(&guard.0);
-    say_when_aborted(&made, &over);
+    report_when_aborted(&made, &over);
     let stop = move |left: &str| {
-        tell(&format!("\nprestan: stopped at once{left}"));
+        print_message(&format!("\nprestan: stopped at once{left}"));
         end_by_signal();
     };
     let wait = move || {
@@ -65,7 +65,7 @@ pub(crate) fn on_interrupt(cancel: Cancel, made: MadeOnServers) -> Result<Guard,
             stop("");
         }
         cancel.cancel();
-        tell("\nprestan: interrupted; cleaning up (again to leave at once)");
+        print_message("\nprestan: interrupted; cleaning up (again to leave at once)");
         signals.wait();
         let left = made.get().filter(|_| !over.load(Ordering::SeqCst));
         let left = left.map_or(String::new(), |made| format!("{STILL_THERE}{made}"));

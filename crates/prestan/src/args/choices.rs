@@ -22,7 +22,7 @@ pub(crate) fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
         help => PossibleValue::new(word).help(help),
     });
     PossibleValuesParser::new(shown).try_map(move |word| {
-        let chosen = choices.iter().find(|(own, ..)| *own == word);
+        let chosen = choices.iter().find(|(known, ..)| *known == word);
         chosen.map(|(_, meaning, _)| *meaning).ok_or("no such word")
     })
 }

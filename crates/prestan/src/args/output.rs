@@ -8,7 +8,7 @@ use constraint::Constraint;
 
 use report::TextLayout;
 use runner::local::RunStorage;
-use terminal::output::{AnswerRequest, ReportRequest};
+use terminal::output::{ReportRequest, ResultRequest};
 use terminal::screen::ColorChoice;
 use terminal::watch::{ConsoleRequest, Talk};
 
@@ -46,8 +46,8 @@ pub(crate) struct AnswerOptions {
 }
 
 impl AnswerOptions {
-    pub(crate) fn request(&self) -> AnswerRequest {
-        AnswerRequest {
+    pub(crate) fn request(&self) -> ResultRequest {
+        ResultRequest {
             output: self.output.clone(),
             json: self.json.clone(),
             markdown: self.markdown.clone(),

@@ -59,7 +59,8 @@ impl StartOptions {
         connect: &ConnectOptions,
     ) -> Result<Option<TestedServer>, RunnerError> {
         let start = self.start.as_ref();
-        let tested = |command: &String| of_command("--start", "server", (command, None), connect);
+        let tested =
+            |command: &String| command_server("--start", "server", (command, None), connect);
         start.map(tested).transpose()
     }
 }
@@ -79,7 +80,7 @@ impl ServerOptions {
         connect: &ConnectOptions,
     ) -> Result<Option<TestedServer>, RunnerError> {
         match &self.server {
-            Some(name) => Ok(Some(TestedServer::of_recipe(recipe(name)?))),
+            Some(name) => Ok(Some(TestedServer::from_recipe(recipe(name)?))),
             None => self.start.tested(connect),
         }
     }
@@ -131,7 +132,7 @@ impl ServerOptions {
 
 /// A server started by the command of that option, under this name; with its URL, unless it is at a
 /// free port.
-pub(crate) fn of_command(
+pub(crate) fn command_server(
     option: &str,
     name: &str,
     (command, url): (&str, Option<&str>),
@@ -147,5 +148,5 @@ pub(crate) fn of_command(
     let checked = recipe.check();
     checked.map_err(|why| RunnerError::Usage(format!("{option}: {why}")))?;
     recipe.is_http2 = connect.http == HttpVersion::Http2;
-    Ok(TestedServer::of_recipe(recipe))
+    Ok(TestedServer::from_recipe(recipe))
 }

@@ -129,9 +129,9 @@ fn nothing_is_said_of_the_way_to_a_server_that_a_recipe_starts() {
         &["--tls-resumption", "off"],
         &["--user", "ann"],
     ];
-    for own in options {
+    for option in options {
         let line = ["prestan", "run", "listing", "--server", "nginx"];
-        let refused = Cli::try_parse_from(line.iter().chain(own)).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{own:?}");
+        let refused = Cli::try_parse_from(line.iter().chain(option)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{option:?}");
     }
 }

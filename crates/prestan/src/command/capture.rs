@@ -17,7 +17,7 @@ use lab::{Namespace, user_namespace};
 use runner::capture::{check_absent, described, failed, warn_of_lost};
 use runner::{RunnerError, start_thread};
 use rustix::process::{Pid, Signal, kill_process};
-use terminal::output::{print_list, tell};
+use terminal::output::{print_list, print_message};
 use tokio::signal::unix::SignalKind;
 
 use crate::args::{positive_duration, size, whole};
@@ -112,7 +112,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
     let summary = if ended.is_some() {
         recording.stop()
     } else {
-        tell(&format!(
+        print_message(&format!(
             "prestan: capturing to {}; Ctrl-C ends it",
             args.file.display()
         ));
@@ -129,7 +129,7 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
         }
         Some(status) if !status.success() => {
             let program = args.command[0].display();
-            tell(&format!("prestan: {program} ended with {status}"));
+            print_message(&format!("prestan: {program} ended with {status}"));
             Ok(ExitStatus::TestFailed)
         }
         _ => Ok(ExitStatus::Done),
@@ -184,7 +184,7 @@ fn started(
         let entered = namespace.enter_before_exec(&mut command);
         entered.map_err(|error| RunnerError::Local(error.to_string()))?;
     } else {
-        tell(&format!("prestan: capturing to {}", args.file.display()));
+        print_message(&format!("prestan: capturing to {}", args.file.display()));
     }
     let child = command.spawn().map_err(|error| {
         let program = program.display();

@@ -7,7 +7,7 @@ use engine::{Observer, RunPlace, Silent};
 use runner::RunnerError;
 use runner::access::read_target;
 use runner::state;
-use terminal::output::{print_list, tell};
+use terminal::output::{print_list, print_message};
 use terminal::watch::HeadsOnly;
 
 use crate::args::{ConnectOptions, Login};
@@ -48,7 +48,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<ExitStatus, RunnerError> {
         place.endpoint = endpoint;
         match (&ended, clean_one(args, &place)) {
             (Err(RunnerError::Interrupted(_)), _) => break,
-            (Err(_), Err(why)) => tell(&format!("prestan: {why}")),
+            (Err(_), Err(why)) => print_message(&format!("prestan: {why}")),
             (Ok(_), Err(why)) => ended = Err(why),
             (Ok(_), Ok(ExitStatus::TestFailed)) => ended = Ok(ExitStatus::TestFailed),
             (_, Ok(_)) => {}

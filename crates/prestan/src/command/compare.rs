@@ -11,8 +11,8 @@ use report::page::ReportPage;
 use report::{Comparisons, Versus};
 use stats::{ComparedBy, Side};
 
-use crate::args::{SideOptions, defaults, is_given, of_command};
-use crate::command::gates;
+use crate::args::{SideOptions, command_server, defaults, is_given};
+use crate::command::fail_if;
 use crate::command::report::diagnosed;
 use crate::exit::ExitStatus;
 pub(crate) use args::CompareArgs;
@@ -20,14 +20,14 @@ use runner::kept::{KeptRun, RecordReading};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;
 use runner::{RunnerError, gate};
-use terminal::output::{self, AnswerRequest};
+use terminal::output::{self, ResultRequest};
 
 use side_by_side::{Extent, MeasuredSeries, SideBySide, SideSuite};
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
-    output::check_answer(&answer, &[&args.cases.junit])?;
+    output::check_result(&answer, &[&args.cases.junit])?;
     let asked = asked(args)?;
     let labels = &args.how.labels.label;
     let is_measured = matches!(asked, ComparedRuns::Now);
@@ -61,9 +61,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
         let junit = args.cases.junit.as_deref();
         print(&comparisons, &servers, gate.as_ref(), (&answer, junit))
     });
-    gates::printed(printed.unwrap_or(Ok(())), ended, args.fail_if.is_some())?;
+    fail_if::printed(printed.unwrap_or(Ok(())), ended, args.fail_if.is_some())?;
     if is_measured && args.runs.save.is_none() && !args.runs.quiet {
-        tell_name(&servers);
+        print_report_command(&servers);
     }
     let fails = gate::judge(&comparisons, gate.as_ref())?;
     Ok(if fails {
@@ -74,11 +74,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
 }
 
 /// Prints the command that shows this comparison again.
-fn tell_name(servers: &[MeasuredServer]) {
+fn print_report_command(servers: &[MeasuredServer]) {
     let first = servers.first().and_then(|server| server.runs.first());
     if let Some(run) = first {
         let series = state::series_of(&run.run.plan.run_id);
-        output::tell(&format!(
+        output::print_message(&format!(
             "prestan: recorded; `prestan compare {series}` prints this again"
         ));
     }
@@ -129,7 +129,7 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let start = |((name, command), url): ((&str, &String), Option<&String>)| {
         let option = format!("--start-{}", name.to_lowercase());
         let url = url.map(String::as_str);
-        of_command(&option, name, (command, url), &args.how.connect)
+        command_server(&option, name, (command, url), &args.how.connect)
     };
     [("A", a), ("B", b)]
         .into_iter()
@@ -267,7 +267,7 @@ pub(crate) fn compared(
     let seeds = |server: &MeasuredServer| server.runs.iter().map(seed).collect();
     let notes =
         |server: &MeasuredServer| report::notes_of(server.runs.iter().map(|run| &run.run.plan));
-    let names = told_apart(servers);
+    let names = distinct_names(servers);
     let (a, others) = (&servers[0], &servers[1..]);
     let versus = others.iter().zip(&names[1..]).map(|(b, name)| {
         let comparison = stats::compare_by(&a.sides(), &b.sides(), by);
@@ -294,7 +294,7 @@ pub(crate) fn compared(
 }
 
 /// Names of servers, with numbers for one that is given more than once.
-fn told_apart(servers: &[MeasuredServer]) -> Vec<String> {
+fn distinct_names(servers: &[MeasuredServer]) -> Vec<String> {
     let name = |(place, server): (usize, &MeasuredServer)| {
         let same = |other: &&MeasuredServer| other.name == server.name;
         match servers.iter().filter(same).count() {
@@ -312,12 +312,12 @@ fn print(
     comparisons: &Comparisons,
     servers: &[MeasuredServer],
     gate: Option<&gate::CheckedGate<'_>>,
-    (answer, junit): (&AnswerRequest, Option<&Path>),
+    (answer, junit): (&ResultRequest, Option<&Path>),
 ) -> Result<(), RunnerError> {
     let is_drawn = answer.figures.any();
     // A full disk may have kept no run; the comparison is shown nevertheless.
     let undrawn = |why: RunnerError| {
-        output::tell(&format!("prestan: warning: runs are not drawn: {why}"));
+        output::print_message(&format!("prestan: warning: runs are not drawn: {why}"));
         Vec::new()
     };
     let kept = if is_drawn {
@@ -325,7 +325,7 @@ fn print(
     } else {
         Vec::new()
     };
-    let named = kept.iter().zip(told_apart(servers));
+    let named = kept.iter().zip(distinct_names(servers));
     let diagnosed = diagnosed(&kept);
     let page = &ReportPage {
         diagnosed: is_drawn.then_some(&diagnosed),
@@ -344,5 +344,5 @@ fn print(
     let more = markdown.into_iter().chain(junit);
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_answer(page, answer, json, more, text)
+    output::print_result(page, answer, json, more, text)
 }

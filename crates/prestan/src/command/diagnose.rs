@@ -1,6 +1,6 @@
 //! `prestan diagnose`: most important findings, from recorded runs or from a server measured now.
 
-mod now;
+mod measure;
 
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -10,15 +10,15 @@ use record::PlanRecord;
 use report::page::ReportPage;
 use report::{Diagnosed, DiagnosedRun, Incomplete};
 use runner::RunnerError;
-use runner::intake;
 use runner::kept::{KeptRun, open};
+use runner::sample_sink;
 use runner::state;
 use runner::words::number_of;
 use stats::{Material, Pooled, Resolution};
-use terminal::output::{self, AnswerRequest};
+use terminal::output::{self, ResultRequest};
 
 use super::compare::side_by_side::EarlyEnd;
-use super::gates::printed;
+use super::fail_if::printed;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{
     AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
@@ -89,7 +89,7 @@ pub(crate) struct Measuring {
 /// Measures, or reads, and prints findings.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
-    output::check_answer(&answer, &[])?;
+    output::check_result(&answer, &[])?;
     let Runs {
         paths: runs,
         early_end,
@@ -160,7 +160,7 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let is_run = |subject: &&String| state::is_run_or_no_url(subject);
     let found = subjects.iter().filter(is_run).count();
     if args.server.is_given() || (subjects.len() == 1 && found == 0) {
-        return now::measure(args);
+        return measure::measure(args);
     }
     let is_said = is_given(&args.measuring)
         || is_given(&args.how)
@@ -222,7 +222,7 @@ fn read(path: &Path, drawn: Option<usize>) -> Result<(Material, KeptRun), Runner
     let resolution = drawn.map(|runs| Resolution::for_rows(runs * measures));
     let Pooled {
         material, details, ..
-    } = intake::pooled(slice::from_ref(&recorded), resolution).map_err(RunnerError::Usage)?;
+    } = sample_sink::pooled(slice::from_ref(&recorded), resolution).map_err(RunnerError::Usage)?;
     let (summary, path) = (material.summary.clone(), path.display().to_string());
     let kept = KeptRun {
         details: drawn.map(|_| details),
@@ -275,7 +275,7 @@ fn diagnosed(Patient { materials, kept }: &Patient, incomplete: Option<&Incomple
 fn print(
     patients: &[Patient],
     diagnosed: &[Diagnosed],
-    answer: &AnswerRequest,
+    answer: &ResultRequest,
 ) -> Result<(), RunnerError> {
     let page = ReportPage {
         runs: patients
@@ -289,5 +289,5 @@ fn print(
     };
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);
-    output::print_answer(&page, answer, json, None, text)
+    output::print_result(&page, answer, json, None, text)
 }

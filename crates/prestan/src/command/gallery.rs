@@ -12,7 +12,7 @@ use runner::kept::KeptRun;
 use runner::servers::tested_servers;
 use stats::ComparedTimes;
 use terminal::document_file;
-use terminal::output::{self, tell};
+use terminal::output::{self, print_message};
 use testbed::real::{Recipe, UrlScheme, recipes};
 
 use super::compare::side_by_side::{self, EarlyEnd, Extent, MeasuredSeries, SideBySide, SideSuite};
@@ -96,7 +96,7 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
     };
     if whole > 0 && !is_new {
         let place = args.directory.display();
-        tell(&format!(
+        print_message(&format!(
             "prestan: the gallery that was in {place} stays as it was"
         ));
     } else if whole > 0 {
@@ -105,12 +105,12 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
             .iter_mut()
             .for_each(|server| server.runs.truncate(whole));
         match write_site(args, &recipes, &servers) {
-            Ok(()) => tell(&format!(
+            Ok(()) => print_message(&format!(
                 "prestan: the gallery in {} is incomplete: it shows {whole} of {} runs of each server",
                 args.directory.display(),
                 args.repeat
             )),
-            Err(unwritten) => tell(&format!("prestan: warning: {unwritten}")),
+            Err(unwritten) => print_message(&format!("prestan: warning: {unwritten}")),
         }
     }
     Err(why)
@@ -136,7 +136,7 @@ fn write_site(
     let files = report::gallery::gallery(&gallery);
     write(&args.directory, &files)?;
     if !args.runs.quiet {
-        tell(&format!(
+        print_message(&format!(
             "prestan: {} files are in {}; open index.html",
             files.len(),
             args.directory.display()

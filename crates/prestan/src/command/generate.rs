@@ -41,9 +41,9 @@ pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
 /// A command and all its sub-commands, each with the title of its page.
 fn pages(command: &Command) -> Vec<(String, Command)> {
     let title = command.get_display_name().unwrap_or(command.get_name());
-    let own = (title.to_owned(), command.clone());
+    let page = (title.to_owned(), command.clone());
     let below = command.get_subcommands().flat_map(pages);
-    std::iter::once(own).chain(below).collect()
+    std::iter::once(page).chain(below).collect()
 }
 
 fn page(command: Command, title: &str) -> Result<String, RunnerError> {

@@ -21,7 +21,7 @@ pub(crate) use args::{
     LabShellArgs, WhichLab,
 };
 use terminal::document_file;
-use terminal::output::{check_place, print_described, print_named, print_text, tell};
+use terminal::output::{check_place, print_described, print_message, print_named, print_text};
 
 /// Runs this command inside of its lab, without the options about the lab.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {
@@ -36,7 +36,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<ExitStatus, RunnerError> {
         LabAction::Shell(args) => return program::shell(args),
         LabAction::Exec(args) => return program::exec(args),
         LabAction::Link(args) => {
-            let network = LabNetwork::new(&of_link(args)).map_err(usage)?;
+            let network = LabNetwork::new(&link_lab(args)).map_err(usage)?;
             return program::run(&network, "client", args.server_ipv6, &args.command);
         }
         LabAction::Experiments { schema: true } => print_text(::experiment::SCHEMA)?,
@@ -72,7 +72,7 @@ fn find(name: &str) -> Result<LabNetwork, RunnerError> {
 }
 
 /// Two hosts and a link between them.
-fn of_link(args: &LabLinkArgs) -> LabSpec {
+fn link_lab(args: &LabLinkArgs) -> LabSpec {
     let host = || LabHostSpec {
         congestion: Some(args.congestion.clone()),
         ..LabHostSpec::default()
@@ -119,7 +119,7 @@ fn warn_of_lateness(lab: &BuiltLab) {
     } else {
         "stop other programs, or run it as root, which gives the forwarder real-time priority"
     };
-    tell(&format!(
+    print_message(&format!(
         "prestan: warning: 1 % of the packets on shaped links were passed on more than {} ms late, because \
          other programs used the processors; {remedy}",
         late.as_millis()

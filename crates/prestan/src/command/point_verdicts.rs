@@ -4,9 +4,9 @@
 use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
-use super::gates::GATE;
+use super::fail_if::GATE;
 use crate::exit::ExitStatus;
-use terminal::output::tell;
+use terminal::output::print_message;
 
 /// A run of a series, and the name of its point.
 pub(crate) struct RunAtPoint<'r> {
@@ -20,7 +20,7 @@ pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Runn
     let failed = ended_so(runs, Conclusion::Fail);
     if !failed.is_empty() {
         for (name, points) in failed {
-            tell(&format!("prestan: failed: {name} at {points}"));
+            print_message(&format!("prestan: failed: {name} at {points}"));
         }
         return Ok(ExitStatus::TestFailed);
     }
@@ -39,9 +39,9 @@ pub(crate) fn by_constraints(runs: &[RunAtPoint<'_>]) -> Result<ExitStatus, Runn
 /// the runs.
 fn ended_so(runs: &[RunAtPoint<'_>], wanted: Conclusion) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
-    for own in runs.iter().flat_map(|run| &run.summary.constraints) {
-        if own.verdict == wanted && !names.contains(&&*own.name) {
-            names.push(&own.name);
+    for constraint in runs.iter().flat_map(|run| &run.summary.constraints) {
+        if constraint.verdict == wanted && !names.contains(&&*constraint.name) {
+            names.push(&constraint.name);
         }
     }
     let named = |name: &str| {
@@ -58,8 +58,8 @@ fn ended_so(runs: &[RunAtPoint<'_>], wanted: Conclusion) -> Vec<(String, String)
 /// The points at which a constraint has this verdict: `k=8 of nginx (1 of 2 runs)`.
 fn points(runs: &[RunAtPoint<'_>], name: &str, wanted: Conclusion) -> String {
     let is_so = |run: &RunAtPoint<'_>| {
-        let mut own = run.summary.constraints.iter();
-        own.any(|own| own.name == name && own.verdict == wanted)
+        let mut constraints = run.summary.constraints.iter();
+        constraints.any(|constraint| constraint.name == name && constraint.verdict == wanted)
     };
     let mut points: Vec<(&str, usize, usize)> = Vec::new();
     for run in runs {

@@ -15,7 +15,7 @@ use runner::text_file;
 use terminal::output::{self, ReportRequest};
 use terminal::sample_log;
 
-use super::gates::GATE;
+use super::fail_if::GATE;
 use crate::args::{
     AnswerOptions, FormatOptions, GateOptions, LabelOptions, VerdictOptions, defaults,
 };
@@ -90,7 +90,7 @@ fn one(args: &ReportArgs, request: &ReportRequest) -> Result<ExitStatus, RunnerE
     printed.and(logged)?;
     let PlanRecord { side, series, .. } = &kept.run.plan;
     if let ([], Some(series), Some(_)) = (&args.runs[..], series, side) {
-        output::tell(&format!(
+        output::print_message(&format!(
             "prestan: this is one of the runs of a comparison; `prestan compare {series}` prints all of it"
         ));
     }
@@ -119,7 +119,7 @@ fn constraints(
         None => plan.constraints.clone(),
     };
     if let Some(condition) = &args.gate.fail_if {
-        constraints.retain(|own| own.name != GATE);
+        constraints.retain(|constraint| constraint.name != GATE);
         let gate = suite::constraint_for_recorded(GATE, condition, ConstraintSense::FailsIf, &plan);
         constraints.push(gate.map_err(RunnerError::Usage)?);
     }
@@ -233,7 +233,7 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
     let versus = versus
         .inspect_err(|why| {
             let why = report::difference(why);
-            output::tell(&format!("prestan: the runs are not compared: {why}"));
+            output::print_message(&format!("prestan: the runs are not compared: {why}"));
         })
         .ok()?;
     Some(Comparisons {

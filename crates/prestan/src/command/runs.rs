@@ -182,7 +182,7 @@ fn remove(
             rundir::remove(Path::new(&run.path))
         };
         if let Err(why) = &done {
-            output::tell(&format!("prestan: removing {} failed: {why}", run.name));
+            output::print_message(&format!("prestan: removing {} failed: {why}", run.name));
             code = ExitStatus::TestFailed;
         }
         done.is_ok()

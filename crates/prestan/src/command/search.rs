@@ -18,10 +18,10 @@ use runner::series::{self, SeriesEnd};
 use runner::servers::{one_labelled, with_pids};
 use stats::{OfferedLoad, Search, SearchOutcome, Trial};
 use terminal::output;
-use terminal::output::AnswerRequest;
+use terminal::output::ResultRequest;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
-use super::gates::printed;
+use super::fail_if::printed;
 use crate::args::choices::{FIND, choice};
 use crate::args::{
     AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
@@ -113,7 +113,7 @@ const REQUESTS_AT_LEAST: f64 = 10.0;
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
-    output::check_answer(&answer, &[])?;
+    output::check_result(&answer, &[])?;
     let words = args.server.words(args.request.clone())?;
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if let (Permission::IfAbsent, may_write) = sending.permission {
@@ -125,7 +125,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
             ));
         }
         if !args.server.is_given() {
-            output::tell(&format!(
+            output::print_message(&format!(
                 "prestan: the search does not remove what {} makes at {}",
                 sending.what,
                 sending.target.url()
@@ -153,7 +153,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
 fn made(
     args: &SearchArgs,
     (sending, search): (LoadWorkload, Search),
-    answer: &AnswerRequest,
+    answer: &ResultRequest,
 ) -> Result<ExitStatus, RunnerError> {
     let task = RunTask::new(
         sending.plan,
@@ -200,7 +200,7 @@ fn made(
     // A gate of CI: the smallest load is too much.
     if found.answer.holds.is_none() {
         let answer = report::answer_in_words(&found);
-        output::tell(&format!("prestan: failed: {answer}"));
+        output::print_message(&format!("prestan: failed: {answer}"));
         return Ok(ExitStatus::TestFailed);
     }
     Ok(ExitStatus::Done)
@@ -310,7 +310,7 @@ fn counted(ran: &[&KeptRun]) -> CountedUnit {
 pub(super) fn print(
     found: &SearchResult,
     common: Common,
-    request: &AnswerRequest,
+    request: &ResultRequest,
 ) -> Result<(), RunnerError> {
     let page = ReportPage {
         search: Some(found),
@@ -318,7 +318,7 @@ pub(super) fn print(
         ..ReportPage::default()
     };
     let text = |color, width| report::search_text(found, color, width);
-    output::print_answer(&page, request, || report::search_json(found), None, text)
+    output::print_result(&page, request, || report::search_json(found), None, text)
 }
 
 #[cfg(test)]

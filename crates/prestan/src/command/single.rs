@@ -10,13 +10,13 @@ use report::page::PageRun;
 use rundir::Recorded;
 use runner::RunnerError;
 use runner::console::{Guard, MadeOnServers, RunDisplay, SeriesConsole, ShownRun};
-use runner::intake::{Drawn, drawn};
 use runner::kept::KeptRun;
 use runner::local::{LocalRunner, LocalSeries, RunStep, RunStorage, RunTask, StepRun};
 use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured, with_unsaved};
+use runner::sample_sink::{Drawn, drawn};
 use runner::servers::{RunWays, TestedServer};
 
-use super::gates::{add_gate, without_result};
+use super::fail_if::{add_gate, without_result};
 use crate::args::{MeasuringOptions, OutputOptions};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::signals::on_interrupt;
@@ -69,7 +69,7 @@ pub(crate) fn single(
         ..how.series(ways, storage, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
-    let step = RunStep::of_one(
+    let step = RunStep::single(
         0,
         1,
         StepRun {
@@ -90,7 +90,7 @@ pub(crate) fn single(
         return reported.map_err(without);
     };
     if let Err(why) = reported {
-        output::tell(&format!("prestan: warning: {why}"));
+        output::print_message(&format!("prestan: warning: {why}"));
     }
     Err(without_result(is_judged, gone))
 }
@@ -121,14 +121,14 @@ impl SeriesConsole for SingleConsole<'_> {
     fn begin_step(&self, _: Option<&str>) {}
 
     fn remark(&self, line: &str) {
-        output::tell(line);
+        output::print_message(line);
     }
 
     fn has_left_behind(&self, _: &str) -> bool {
         false
     }
 
-    fn tell_left_behind(&self, _: &[String]) {}
+    fn report_left_behind(&self, _: &[String]) {}
 
     fn on_interrupt(&self, cancel: &Cancel, made: &MadeOnServers) -> Result<Guard, RunnerError> {
         on_interrupt(cancel.clone(), Arc::clone(made))
@@ -151,7 +151,7 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
         saved,
         beside,
     } = completed;
-    let warn = |why: &RunnerError| output::tell(&format!("prestan: warning: {why}"));
+    let warn = |why: &RunnerError| output::print_message(&format!("prestan: warning: {why}"));
     let (beside, mut broken_off) = measured_beside(beside);
     let Finished {
         plan,
@@ -211,8 +211,8 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
     let loads: Vec<BesideResult<'_>> = beside.iter().map(KeptRun::beside).collect();
     output::print(shown, diagnosed, &loads, request, path)?;
     // The last failure is the result; the others are printed as well.
-    let own = [logged.err(), saved.err(), cut];
-    let mut failures: Vec<RunnerError> = own.into_iter().flatten().collect();
+    let failed = [logged.err(), saved.err(), cut];
+    let mut failures: Vec<RunnerError> = failed.into_iter().flatten().collect();
     // The result of the run itself has priority over that of a load.
     failures.splice(0..0, broken_off.drain(..));
     let Some(last) = failures.pop() else {
@@ -259,7 +259,7 @@ fn draw(recorded: &Recorded) -> Option<Drawn> {
     let rows = recorded.plan.measures.len();
     drawn(std::slice::from_ref(recorded), rows)
         .inspect_err(|why| {
-            output::tell(&format!(
+            output::print_message(&format!(
                 "prestan: warning: distributions are not drawn: {why}"
             ));
         })

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use builtin::{BuiltinFile, SUITES};
 use clap::{Args, Subcommand};
 use runner::RunnerError;
-use runner::background::{AskedBackground, BackgroundRequest};
+use runner::background::{BackgroundRequest, RequestedBackground};
 use runner::fitting::check_background;
 use runner::suite_text::SuiteText;
 use runner::text_file;
 use runner::words::number_of;
 use suite::{OperationKind, Plan};
 use terminal::document_file;
-use terminal::output::{print_list, print_named, print_text, tell};
+use terminal::output::{print_list, print_message, print_named, print_text};
 
 use crate::exit::ExitStatus;
 
@@ -77,7 +77,7 @@ fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
         return Ok(ExitStatus::Done);
     }
     if check {
-        tell(&format!(
+        print_message(&format!(
             "prestan: {name} is not formatted; `prestan suites fmt {name}` does it"
         ));
         return Ok(ExitStatus::TestFailed);
@@ -101,7 +101,7 @@ fn check(file: &str) -> Result<String, RunnerError> {
         ..suite::Overrides::default()
     };
     let plan = SuiteText::find(file)?.resolved(&overrides)?;
-    let background = AskedBackground::of(&BackgroundRequest::default(), &plan)?;
+    let background = RequestedBackground::of(&BackgroundRequest::default(), &plan)?;
     if let Some(background) = background {
         check_background(&plan, Some(&background.planned()?))?;
     }

@@ -11,7 +11,7 @@ use report::{Incomplete, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
-use super::gates::{add_gate, printed, without_result};
+use super::fail_if::{add_gate, printed, without_result};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
@@ -25,7 +25,7 @@ use runner::policy::{self, AtPoint, Levels, Listed, SweepOrder, SweepSlot};
 use runner::series::{self, CompletedSeries};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::suite_text::SuiteText;
-use terminal::output::{self, AnswerRequest, tell};
+use terminal::output::{self, ResultRequest, print_message};
 use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// Parameters of sweeps that are not the suite's: number of users, and requests per second.
@@ -38,7 +38,7 @@ const MOST_RATE: f64 = 1e7;
 /// Measures at all points, and prints the growth of times.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let answer = args.answer.request();
-    output::check_answer(&answer, &[])?;
+    output::check_result(&answer, &[])?;
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite.suite)?;
     let values = args.plan.vary.iter().map(|varied| varied.values.len());
@@ -49,7 +49,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let seed = ways.run.seed;
     let order = SweepOrder::new(points.len(), servers.len(), args.plan.repeat, seed);
     let slots = &order.slots[..];
-    tell_budget(args, &plans, slots);
+    print_budget(args, &plans, slots);
 
     let servers = labelled(servers, &args.how.labels.label)?;
     let servers = with_pids(servers, &args.how.inside.pid)?;
@@ -88,8 +88,8 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         ..result(args, name, &points, &servers, &done, seed)
     };
     let common = servers.iter().enumerate().map(|(place, server)| {
-        let own = done.iter().filter(|(at, _)| at.server == place);
-        Common::of(server, own.map(|(_, ran)| ran.side()))
+        let runs = done.iter().filter(|(at, _)| at.server == place);
+        Common::of(server, runs.map(|(_, ran)| ran.side()))
     });
     let is_judged = args.gate.fail_if.is_some();
     printed(print(&result, common.collect(), &answer), ended, is_judged)?;
@@ -135,7 +135,7 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
             .first()
             .and_then(|(_, ran)| report::failed_rows(&ran.summary));
         let first = first.map_or(String::new(), |rows| format!("; in the first run {rows}"));
-        tell(&format!(
+        print_message(&format!(
             "prestan: failed: no row was measured at any point{first}"
         ));
         return Ok(ExitStatus::TestFailed);
@@ -257,7 +257,7 @@ fn plans(
     points.iter().map(at).collect()
 }
 
-fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
+fn print_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     if args.runs.quiet {
         return;
     }
@@ -285,7 +285,7 @@ fn tell_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
             order.iter().map(requests).sum::<u64>()
         ),
     };
-    tell(&format!(
+    print_message(&format!(
         "prestan: {} points, {} runs: {what}, and set-up and warm-up for them; Ctrl-C ends it, and shows \
          the results once two repeats are complete",
         plans.len(),
@@ -387,19 +387,19 @@ fn caveats(done: &Done<'_>, names: &[String]) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
     for (place, server) in names.iter().enumerate() {
-        let own = done.iter().filter(|(at, _)| at.server == place);
-        let own = origins(own.map(|(_, ran)| *ran));
-        caveats.extend(own.into_iter().map(|caveat| format!("{server}: {caveat}")));
+        let runs = done.iter().filter(|(at, _)| at.server == place);
+        let runs = origins(runs.map(|(_, ran)| *ran));
+        caveats.extend(runs.into_iter().map(|caveat| format!("{server}: {caveat}")));
     }
     caveats
 }
 
-fn print(sweep: &Sweep, common: Vec<Common>, answer: &AnswerRequest) -> Result<(), RunnerError> {
+fn print(sweep: &Sweep, common: Vec<Common>, answer: &ResultRequest) -> Result<(), RunnerError> {
     let page = ReportPage {
         sweep: Some(sweep),
         common,
         ..ReportPage::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);
-    output::print_answer(&page, answer, || report::sweep_json(sweep), None, text)
+    output::print_result(&page, answer, || report::sweep_json(sweep), None, text)
 }

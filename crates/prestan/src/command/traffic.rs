@@ -64,7 +64,7 @@ fn absent_congestion(flows: &[PlannedFlow]) -> String {
     let mut absent: Vec<&str> = flows
         .iter()
         .filter_map(|flow| flow.congestion.as_deref())
-        .filter(|name| known.split_whitespace().all(|own| own != *name))
+        .filter(|name| known.split_whitespace().all(|available| available != *name))
         .collect();
     absent.sort_unstable();
     absent.dedup();
@@ -80,7 +80,10 @@ fn absent_congestion(flows: &[PlannedFlow]) -> String {
 
 /// The planned rate of all components together.
 fn total(components: &[BackgroundComponent]) -> String {
-    let rates: Option<Vec<f64>> = components.iter().map(|own| own.planned_bps).collect();
+    let rates: Option<Vec<f64>> = components
+        .iter()
+        .map(|component| component.planned_bps)
+        .collect();
     rates.map_or("as fast as it goes".to_owned(), |rates| {
         report::bits(rates.iter().sum())
     })

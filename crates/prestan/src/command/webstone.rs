@@ -77,7 +77,7 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         load: load(&args.load),
     };
     let mut ways = args.how.ways(&args.load.running)?;
-    let arguments = env::args_os().map(|own| own.to_string_lossy().into_owned());
+    let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     ways.run = RunRequest {
         command: Some(redacted_command(arguments)),
         files,
@@ -154,7 +154,7 @@ impl PageWorkload {
         let PagesOptions { pages, .. } = pages;
         if !pages.is_empty() {
             return Ok(PageWorkload {
-                list: FileList::of_pages(pages)
+                list: FileList::from_pages(pages)
                     .map_err(|error| RunnerError::Usage(error.to_string()))?,
                 title: "pages of the command line".to_owned(),
                 urls: things.clone(),

@@ -83,21 +83,21 @@ fn basic_is_sent_from_the_first_request_on() {
 
 /// An address of this machine that is not loopback: nothing is sent to find it out.
 fn own_address() -> Option<SocketAddr> {
-    let own = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
+    let address = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
         socket.connect("192.0.2.1:9")?;
         Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
     });
-    if own.is_err() {
+    if address.is_err() {
         eprintln!("skipped: this machine has no address but loopback");
     }
-    own.ok()
+    address.ok()
 }
 
 #[test]
 fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
-    let Some(own) = own_address() else { return };
+    let Some(address) = own_address() else { return };
     for (scheme, asked) in [("auto", true), ("bearer", false)] {
-        let faulty = Faulty::new(|builder| builder.listen(own).auth(bearer()));
+        let faulty = Faulty::new(|builder| builder.listen(address).auth(bearer()));
         let outcome =
             prestan!(anonymous_run(&faulty.server.url(), "Put1K", 3) => "--auth {scheme}")
                 .env("PRESTAN_TOKEN", TOKEN)
@@ -113,7 +113,7 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
         assert_eq!(told, asked, "{outcome}");
     }
     // A server with another challenge does not get them.
-    let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
+    let faulty = Faulty::new(|builder| builder.listen(address).auth(basic()));
     let outcome = anonymous_run(&faulty.server.url(), "Put1K", 3)
         .env("PRESTAN_TOKEN", TOKEN)
         .ends(4);
@@ -123,9 +123,9 @@ fn a_token_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
 
 #[test]
 fn basic_is_sent_unasked_where_others_listen_only_if_the_user_says_so() {
-    let Some(own) = own_address() else { return };
+    let Some(address) = own_address() else { return };
     for (scheme, asked) in [("auto", true), ("basic", false)] {
-        let faulty = Faulty::new(|builder| builder.listen(own).auth(basic()));
+        let faulty = Faulty::new(|builder| builder.listen(address).auth(basic()));
         went_well(
             &prestan!(faulty.prestan("Put1K") => "--auth {scheme}").run(),
             &faulty,

@@ -113,7 +113,7 @@ impl Drop for SinkProcess {
 
 pub(crate) fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
     let all = document["components"].as_array().unwrap();
-    all.iter().find(|own| own["name"] == name).unwrap()
+    all.iter().find(|line| line["name"] == name).unwrap()
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     prestan.file("versions.yaml", VERSIONS);
     let sink4 = SinkProcess::start(prestan.home(), &[]);
     let sink6 = SinkProcess::start(prestan.home(), &["--listen", "[::1]:0"]);
-    let [older, newer] = [&sink4.address, &sink6.address].map(|own| format!("there={own}"));
+    let [older, newer] = [&sink4.address, &sink6.address].map(|address| format!("there={address}"));
     let outcome = prestan!(prestan => "traffic run versions.yaml --for 2s --token-file token --json - --sink {older} \
         --sink {newer}").ends(0);
     outcome.stderr_has("ended too soon to check that they are stable (that takes 4 s)");
@@ -398,7 +398,9 @@ fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
     assert!(document["background"]["failure"].is_string(), "{document}");
     let warnings = document["warnings"].as_array().unwrap();
     assert!(
-        warnings.iter().any(|own| own["kind"] == "background_ended"),
+        warnings
+            .iter()
+            .any(|warning| warning["kind"] == "background_ended"),
         "{document}"
     );
 }

@@ -144,8 +144,8 @@ fn beside_relayed(load: &str, duration: &str, ends: Duration) -> (Value, String)
 fn warnings(document: &Value) -> Vec<&str> {
     let warnings = document["warnings"].as_array().unwrap().iter();
     warnings
-        .filter_map(|own| own["kind"].as_str())
-        .filter(|own| own.starts_with("background"))
+        .filter_map(|warning| warning["kind"].as_str())
+        .filter(|warning| warning.starts_with("background"))
         .collect()
 }
 
@@ -434,14 +434,14 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
         .iter();
     let place = place
         .clone()
-        .position(|own| own["name"] == "voice")
+        .position(|component| component["name"] == "voice")
         .unwrap();
     let rate = |second: &Value| second["components"][place]["received_bits_per_second"].as_f64();
     let said: Vec<f64> = seconds.iter().filter_map(rate).collect();
     assert!(!drawn.is_empty(), "{document}");
     for rate in drawn {
         assert!(
-            said.iter().any(|own| (own - rate).abs() <= own * 0.02),
+            said.iter().any(|said| (said - rate).abs() <= said * 0.02),
             "{rate} {said:?}"
         );
     }

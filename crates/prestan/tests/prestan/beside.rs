@@ -95,8 +95,11 @@ fn loads_are_at_work_while_a_run_measures_and_are_reported_apart() {
     // Before, during and after the measurement, others sent requests.
     let exchanges = server.server.exchanges();
     let of = |part: &str| {
-        let own = |exchange: &&_| is_of(exchange, part);
-        let places = exchanges.iter().enumerate().filter(|(_, one)| own(one));
+        let is_matching = |exchange: &&_| is_of(exchange, part);
+        let places = exchanges
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| is_matching(one));
         places.map(|(place, _)| place).collect::<Vec<usize>>()
     };
     let (own, look, write) = (of("(Get1K)"), of("(Look)"), of("(Write)"));
@@ -176,8 +179,8 @@ fn a_rate_that_the_server_does_not_take_ends_soon_after_the_run_and_fails() {
     assert!(row["outcomes"]["dropped"].as_u64() > Some(0), "{outcome}");
     let exchanges = server.server.exchanges();
     let last = |part: &str| {
-        let own = exchanges.iter().filter(|one| is_of(one, part));
-        own.map(|one| one.request_end).max().unwrap()
+        let matching = exchanges.iter().filter(|one| is_of(one, part));
+        matching.map(|one| one.request_end).max().unwrap()
     };
     let behind = last("(Look)").saturating_duration_since(last("(Get1K)"));
     assert!(behind < Duration::from_secs(8), "{behind:?}");

@@ -43,15 +43,15 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     let run = kept(&outcome);
     assert_eq!(run.samples.len(), 40);
     for sample in &run.samples {
-        let own = captured
+        let request = captured
             .iter()
-            .find(|own| own.number == Some(sample.number));
-        let own = own.unwrap_or_else(|| panic!("{} is not in the capture", sample.number));
+            .find(|request| request.number == Some(sample.number));
+        let request = request.unwrap_or_else(|| panic!("{} is not in the capture", sample.number));
         // The packets and the kernel's stamps are the same moments; a busy machine has others in
         // between.
         let reported = sample.moments.response().unwrap_or_default();
-        let difference = own.response_time_ns().unwrap() - i64::try_from(reported).unwrap();
-        assert!(difference.abs() < 50_000_000, "{sample:?}: {own:?}");
+        let difference = request.response_time_ns().unwrap() - i64::try_from(reported).unwrap();
+        assert!(difference.abs() < 50_000_000, "{sample:?}: {request:?}");
     }
 
     // An existing file is not replaced.

@@ -42,22 +42,22 @@ fn a_collection_in_the_place_of_the_runs_own_stays() {
     let server = plain();
     let running = at_work(Prestan::new(), &server, "moved");
     let root = server.demo.root();
-    let own = root.join("PrestanTest-moved");
-    fs::rename(&own, root.join("elsewhere")).unwrap();
-    fs::create_dir(&own).unwrap();
-    fs::write(own.join("thesis.txt"), "years of work").unwrap();
+    let moved = root.join("PrestanTest-moved");
+    fs::rename(&moved, root.join("elsewhere")).unwrap();
+    fs::create_dir(&moved).unwrap();
+    fs::write(moved.join("thesis.txt"), "years of work").unwrap();
 
     let (outcome, _) = interrupted(running);
 
-    assert!(own.join("thesis.txt").exists(), "{outcome}");
+    assert!(moved.join("thesis.txt").exists(), "{outcome}");
     outcome.stderr_has("the collection there has no marker");
     // One of another run is not that of this one, either.
     let running = at_work(Prestan::new(), &server, "other");
-    let own = root.join("PrestanTest-other");
-    fs::remove_dir_all(&own).unwrap();
-    fs::rename(root.join("elsewhere"), &own).unwrap();
+    let moved = root.join("PrestanTest-other");
+    fs::remove_dir_all(&moved).unwrap();
+    fs::rename(root.join("elsewhere"), &moved).unwrap();
     let (outcome, _) = interrupted(running);
-    assert!(own.exists(), "{outcome}");
+    assert!(moved.exists(), "{outcome}");
     outcome.stderr_has("the marker of the run moved");
 }
 
@@ -286,16 +286,16 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
     let elsewhere = prestan!("clean --force {server}").run();
     elsewhere.stdout_has("no marker; not removed");
 
-    let own = server.demo.root().join("PrestanTest-bare");
-    fs::write(own.join("thesis.txt"), "years of work").unwrap();
+    let bare = server.demo.root().join("PrestanTest-bare");
+    fs::write(bare.join("thesis.txt"), "years of work").unwrap();
     let left_alone = clean(&outcome, &server);
     assert!(
         left_alone.contains("wrote no marker into it"),
         "{left_alone}"
     );
-    assert!(own.join("thesis.txt").exists());
+    assert!(bare.join("thesis.txt").exists());
 
-    fs::remove_file(own.join("thesis.txt")).unwrap();
+    fs::remove_file(bare.join("thesis.txt")).unwrap();
     assert_eq!(notes(outcome.home()), 1);
     assert!(clean(&outcome, &server).starts_with("removed: "));
     assert_eq!(server.left(), NONE);

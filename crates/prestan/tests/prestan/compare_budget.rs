@@ -164,10 +164,10 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
 #[test]
 fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
     let servers = [plain(), plain()];
-    let [a, b] = servers.each_ref().map(|own| own.server.url());
-    let own = std::process::id().to_string();
+    let [a, b] = servers.each_ref().map(|side| side.server.url());
+    let pid = std::process::id().to_string();
     let arguments = format!("compare {a} {b} --run-id week --repeat 1 -r 1");
-    let refused = prestan!(Prestan::new().words(&arguments) => "--only Get1K,Put1K --warmup 1 --pid {own} --pid \
+    let refused = prestan!(Prestan::new().words(&arguments) => "--only Get1K,Put1K --warmup 1 --pid {pid} --pid \
         4000000").ends(2);
     let runs = prestan!(refused.again() => "runs").run();
     runs.stdout_lacks("week");

@@ -256,7 +256,7 @@ fn warming_up_is_not_recorded() {
         assert_eq!(row(&json, "Get1K")["response_us"]["n"], 4);
         outcome.stdout_has(said);
         let exchanges = server.server.exchanges();
-        let gets = exchanges.iter().filter(|own| own.method == "GET");
+        let gets = exchanges.iter().filter(|exchange| exchange.method == "GET");
         // The run looks at its marker twice.
         assert_eq!(gets.count(), 4 + 2 + rounds.parse::<usize>().unwrap());
     }

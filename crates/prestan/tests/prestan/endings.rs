@@ -110,7 +110,11 @@ fn ended_in_the_last_run(signal: Option<Signal>) {
         let running = Prestan::new().words(&words).spawn();
         until("the last run", || {
             let exchanges = server.server.exchanges();
-            exchanges.iter().filter(|own| own.method == "GET").count() > before + 20
+            exchanges
+                .iter()
+                .filter(|exchange| exchange.method == "GET")
+                .count()
+                > before + 20
         });
         let outcome = match signal {
             Some(signal) => {
@@ -144,7 +148,7 @@ fn a_server_that_dies_in_a_clean_up_is_noticed_as_well() {
     let running = prestan!("run prestan {server} --only Get1K --warmup 0 -r 5").spawn();
     until("the run cleans up", || {
         let exchanges = server.server.exchanges();
-        exchanges.iter().any(|own| own.method == "DELETE")
+        exchanges.iter().any(|exchange| exchange.method == "DELETE")
     });
     drop(server);
     let outcome = running.ends(4);

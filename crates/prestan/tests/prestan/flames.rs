@@ -10,8 +10,8 @@ use crate::support::real::{is_installed, started};
 /// Stacks of a row with a function whose name contains this, and their samples.
 fn samples_with(row: &Value, function: &str) -> u64 {
     let stacks = row["stacks"].as_array().unwrap().iter();
-    let stacks = stacks.filter(|own| own["stack"].as_str().unwrap().contains(function));
-    stacks.map(|own| own["samples"].as_u64().unwrap()).sum()
+    let stacks = stacks.filter(|stack| stack["stack"].as_str().unwrap().contains(function));
+    stacks.map(|stack| stack["samples"].as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn each_row_has_a_flame_graph_of_the_server() {
         return;
     }
     let flames = document["inside"]["flames"].as_array().unwrap();
-    let names: Vec<&Value> = flames.iter().map(|own| &own["measure"]).collect();
+    let names: Vec<&Value> = flames.iter().map(|flame| &flame["measure"]).collect();
     assert_eq!(names, ["Put1K", "Get1K"]);
     for row in flames {
         let samples = row["samples"].as_u64().unwrap();

@@ -184,7 +184,7 @@ fn a_generator_that_ignores_sigterm_ends_with_the_run_and_with_its_process() {
         send(&running, signal);
         let sent = Instant::now();
         until("the generator ends", || {
-            numbers.iter().all(|own| is_gone(own))
+            numbers.iter().all(|number| is_gone(number))
         });
         assert!(
             sent.elapsed() < Duration::from_secs(2),
@@ -215,7 +215,7 @@ fn a_run_has_the_figures_of_its_generators_beside_those_of_its_sinks() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|own| &own["name"])
+        .map(|generator| &generator["name"])
         .collect();
     assert_eq!(names, ["iperf3", "iperf3#2"]);
     for generator in background["generators"].as_array().unwrap() {

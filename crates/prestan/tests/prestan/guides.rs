@@ -100,7 +100,7 @@ fn missing<'o>(shown: &'o [String], printed: &str) -> Option<&'o str> {
         .filter(|line| !shape(line).is_empty() && line.trim() != "...");
     shown
         .map(String::as_str)
-        .find(|line| !printed.any(|own| own == shape(line)))
+        .find(|line| !printed.any(|printed| printed == shape(line)))
 }
 
 /// The lines that are shown, with the figures that were printed.
@@ -213,9 +213,10 @@ impl Desk {
         if let Some(proxies) = &proxies {
             let url = proxies.url();
             let port = url.rsplit(':').next().unwrap().trim_end_matches('/');
-            let own =
-                |(written, own): (&str, &str)| (written.to_owned(), own.replace("PORT", port));
-            addresses.extend(PROXIES.map(own));
+            let replacement = |(written, replacement): (&str, &str)| {
+                (written.to_owned(), replacement.replace("PORT", port))
+            };
+            addresses.extend(PROXIES.map(replacement));
         }
         Desk {
             directory,
@@ -229,7 +230,9 @@ impl Desk {
     /// outside of CI.
     fn runs(&self, command: &ShownCommand) -> bool {
         let is_of_others = command.line.contains("--server");
-        let is_of_proxies = PROXIES.iter().any(|(own, _)| command.line.contains(own));
+        let is_of_proxies = PROXIES
+            .iter()
+            .any(|(proxy, _)| command.line.contains(proxy));
         let has_servers = std::env::var_os("CI").is_some() || !is_of_others;
         let has_proxies = self.proxies.is_some() || !is_of_proxies;
         !command.line.starts_with("prestan serve ") && has_servers && has_proxies

@@ -74,7 +74,9 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
     assert_eq!(get["cached"], cached, "{get:#}");
     assert_eq!(get["conclusion"], "pass", "{get:#}");
     let mut warnings = warnings(&outcome).into_iter();
-    let warning = warnings.find(|own| own["kind"] == "cached").unwrap();
+    let warning = warnings
+        .find(|warning| warning["kind"] == "cached")
+        .unwrap();
     let text = "responses came from a cache (header X-Cache-Status): GET 200 of 200; their times are those of the cache";
     assert!(
         warning["text"].as_str().unwrap().starts_with(text),
@@ -229,12 +231,12 @@ impl TwoAddresses {
     fn connections(outcome: &Outcome) -> Vec<(Ipv4Addr, u64)> {
         let result = outcome.json();
         let all = result["server"]["addresses"].as_array().unwrap().iter();
-        let one = |own: &Value| {
-            let address: SocketAddr = own["address"].as_str().unwrap().parse().unwrap();
+        let one = |value: &Value| {
+            let address: SocketAddr = value["address"].as_str().unwrap().parse().unwrap();
             let SocketAddr::V4(address) = address else {
-                panic!("{own:#}")
+                panic!("{value:#}")
             };
-            (*address.ip(), own["connections"].as_u64().unwrap())
+            (*address.ip(), value["connections"].as_u64().unwrap())
         };
         all.map(one).collect()
     }
@@ -299,10 +301,12 @@ fn the_second_address_takes_over_when_the_first_dies() {
     let responses = row(&result, "GET")["addresses"].as_array().unwrap().clone();
     let counts = responses
         .iter()
-        .map(|own| own["responses"].as_u64().unwrap());
+        .map(|row| row["responses"].as_u64().unwrap());
     assert_eq!(counts.sum::<u64>(), 100, "{responses:?}");
     let all = warnings(&outcome);
-    let is_told = all.iter().any(|own| own["kind"] == "several_addresses");
+    let is_told = all
+        .iter()
+        .any(|warning| warning["kind"] == "several_addresses");
     assert!(is_told, "{outcome}");
     assert_eq!(kept(&outcome).env.server.unwrap().addresses.len(), 2);
     assert_eq!(run.samples.len(), 100);

@@ -18,9 +18,9 @@ fn calls(row: &Value, call: &str, target: &str) -> f64 {
     let calls = row["traced"]["calls"].as_array().unwrap();
     let of_both = calls
         .iter()
-        .filter(|own| own["call"] == call && own["target"] == target);
+        .filter(|counted| counted["call"] == call && counted["target"] == target);
     of_both
-        .map(|own| own["per_operation"].as_f64().unwrap())
+        .map(|row| row["per_operation"].as_f64().unwrap())
         .sum()
 }
 
@@ -79,7 +79,9 @@ fn costs_of_requests_are_counted_by_row() {
     }
     let watched = document["inside"]["processes"].as_array().unwrap();
     assert!(watched.len() >= 2, "{watched:?}");
-    let threads = watched.iter().map(|own| own["threads"].as_u64().unwrap());
+    let threads = watched
+        .iter()
+        .map(|watched| watched["threads"].as_u64().unwrap());
     assert!(threads.sum::<u64>() > 25, "{watched:?}");
 }
 
@@ -178,7 +180,9 @@ fn processes_of_a_control_group_belong_to_a_server() {
         let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let processes = document["inside"]["processes"].as_array().unwrap();
-        let pids = processes.iter().map(|own| own["pid"].as_u64().unwrap());
+        let pids = processes
+            .iter()
+            .map(|process| process["pid"].as_u64().unwrap());
         pids.collect::<Vec<_>>()
     };
     // A worker process has started nothing.
@@ -203,15 +207,15 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
     let url = server.url();
     let outcome = prestan!("load GET {url}file -c 4 -d 2s --pid {pid} --json -").ends(0);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let own = &document["inside"]["rows"][0];
-    let operations = own["operations"].as_f64().unwrap();
+    let first_row = &document["inside"]["rows"][0];
+    let operations = first_row["operations"].as_f64().unwrap();
     // All operations of a load are counted, also those at its edges, and no processor does more
     // than a second a second.
     let counted = document["tests"][0]["n"].as_f64().unwrap_or(operations);
-    assert!(operations >= counted * 0.9, "{own}");
-    let busy = mean(own, "processor_us") * operations / 1e6;
-    assert!(busy > 0.0 && busy < 2.0 * 8.0, "{own}");
-    assert_eq!(own["traced"], Value::Null, "a load is not repeated");
+    assert!(operations >= counted * 0.9, "{first_row}");
+    let busy = mean(first_row, "processor_us") * operations / 1e6;
+    assert!(busy > 0.0 && busy < 2.0 * 8.0, "{first_row}");
+    assert_eq!(first_row["traced"], Value::Null, "a load is not repeated");
 }
 
 #[test]

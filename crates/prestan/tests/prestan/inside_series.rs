@@ -18,7 +18,7 @@ fn prestan() -> Prestan {
 
 /// The entry of a list that has this name under `key`.
 fn named<'v>(list: &'v Value, key: &str, name: &str) -> Option<&'v Value> {
-    list.as_array()?.iter().find(|own| own[key] == name)
+    list.as_array()?.iter().find(|entry| entry[key] == name)
 }
 
 #[test]

@@ -139,14 +139,14 @@ fn a_page_names_its_own_parts() {
         PARTS.map(|path| &path[1..]).join(", ")
     );
     assert_eq!(
-        notes.iter().filter(|own| **own == wanted).count(),
+        notes.iter().filter(|note| **note == wanted).count(),
         3,
         "{notes:?}"
     );
     assert_eq!(
         notes
             .iter()
-            .filter(|own| **own == "it names no part")
+            .filter(|note| **note == "it names no part")
             .count(),
         1,
         "{notes:?}"

@@ -329,19 +329,19 @@ fn disagreements(log: &str, run: &Run) -> Vec<String> {
     let mut found = Vec::new();
     for sample in &run.samples {
         let measure = &run.plan.measures[usize::from(sample.measure.0)];
-        let own = lines.remove(&sample.number).unwrap_or_default();
+        let logged = lines.remove(&sample.number).unwrap_or_default();
         let told = |line: &Line| {
             line.method == measure.method
                 && line.what == measure.name
                 && Some(line.status) == sample.status
         };
-        let agrees = match own.as_slice() {
+        let agrees = match logged.as_slice() {
             [line] => told(line),
             [.., last] => sample.resent && told(last),
             [] => false,
         };
         if !agrees {
-            found.push(format!("{sample:?}\nis in the log as {own:?}"));
+            found.push(format!("{sample:?}\nis in the log as {logged:?}"));
         }
     }
     // The rest was not measured, and is marked so.

@@ -89,7 +89,7 @@ fn verdicts(outcome: &Outcome) -> Vec<(String, String)> {
     let document = outcome.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let all = document["constraints"].as_array().unwrap().iter();
-    all.map(|own| (text(&own["name"]), text(&own["verdict"])))
+    all.map(|line| (text(&line["name"]), text(&line["verdict"])))
         .collect()
 }
 
@@ -108,7 +108,7 @@ fn all_verdicts(outcome: &Outcome) -> Vec<String> {
 
 pub(crate) fn verdict(outcome: &Outcome, name: &str) -> String {
     let mut all = verdicts(outcome).into_iter();
-    all.find(|(own, _)| own == name).unwrap().1
+    all.find(|(known, _)| known == name).unwrap().1
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn roles_are_at_work_together_and_stop_watches_are_rows() {
             .plan
             .measures
             .iter()
-            .position(|own| own.name == name)
+            .position(|measure| measure.name == name)
             .unwrap();
         let samples = run.samples.iter();
         samples
@@ -302,12 +302,17 @@ pub(crate) fn load_of(server: &Faulty, steps: &str, duration: &str) -> Outcome {
 /// Nanoseconds of the samples of a row.
 fn times(outcome: &Outcome, name: &str) -> Vec<u64> {
     let run = kept(outcome);
-    let place = run.plan.measures.iter().position(|own| own.name == name);
-    let own = run
+    let place = run
+        .plan
+        .measures
+        .iter()
+        .position(|measure| measure.name == name);
+    let samples = run
         .samples
         .iter()
         .filter(|sample| Some(usize::from(sample.measure.0)) == place);
-    own.map(|sample| sample.moments.response().unwrap())
+    samples
+        .map(|sample| sample.moments.response().unwrap())
         .collect()
 }
 

@@ -69,10 +69,13 @@ fn what_responses_say_is_set_against_response_times() {
     assert!(low <= share && share <= high, "{get}");
     // These have no time.
     for metric in ["cache", "x", "y"] {
-        let own = row(&document, "Get1K", Some(metric)).unwrap();
-        assert_eq!((&own["operations"], &own["timed"]), (&10.into(), &0.into()));
+        let found = row(&document, "Get1K", Some(metric)).unwrap();
         assert_eq!(
-            (&own["server_us"], &own["ours_us"]),
+            (&found["operations"], &found["timed"]),
+            (&10.into(), &0.into())
+        );
+        assert_eq!(
+            (&found["server_us"], &found["ours_us"]),
             (&Value::Null, &Value::Null)
         );
     }
@@ -166,19 +169,22 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
     // DELETE, warm-up and requests before and after.
     assert!(number(&log["other_lines"]) > 40.0, "{server}: {log}");
     for name in ["Put1K", "Get1K"] {
-        let own = row(&document, name, None).unwrap();
-        assert_eq!(own["timed"], 40, "{own}");
-        assert_eq!(number(&own["resolution_us"]), resolution, "{own}");
-        let (theirs, ours) = (number(&own["server_us"]["mean"]), number(&own["ours_us"]));
+        let found = row(&document, name, None).unwrap();
+        assert_eq!(found["timed"], 40, "{found}");
+        assert_eq!(number(&found["resolution_us"]), resolution, "{found}");
+        let (theirs, ours) = (
+            number(&found["server_us"]["mean"]),
+            number(&found["ours_us"]),
+        );
         if resolution < 1000.0 {
             assert!(
-                theirs >= resolution && own["share_percent"]["ci95"].is_array(),
-                "{own}"
+                theirs >= resolution && found["share_percent"]["ci95"].is_array(),
+                "{found}"
             );
         }
         // A server that counts milliseconds may round up, and may lose its processor between a
         // response and its log.
-        assert!(theirs < ours + resolution + LOST_US, "{own}");
+        assert!(theirs < ours + resolution + LOST_US, "{found}");
     }
     let again = prestan!(outcome.again() => "report --json -").ends(0);
     assert_eq!(document["server_view"], again.json()["server_view"]);
@@ -219,10 +225,10 @@ fn what_is_not_in_a_log_is_said() {
     if !is_installed("nginx") {
         return;
     }
-    let own = "access_log {{ dir }}/log/access.log prestan;";
+    let directive = "access_log {{ dir }}/log/access.log prestan;";
     let text = |to: &str| -> Outcome {
         let prestan = Prestan::new();
-        let parameter = nginx_configured(&prestan, own, to);
+        let parameter = nginx_configured(&prestan, directive, to);
         let server = format!("nginx,{parameter}");
         prestan!(prestan => "run prestan --server {server} --inside --only Get1K -r 5").run()
     };

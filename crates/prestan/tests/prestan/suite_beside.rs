@@ -123,7 +123,11 @@ fn received(run: &Run) -> u64 {
     });
     let ended = ended.unwrap_or_else(|| panic!("{}: it has not ended", run.plan.run_id));
     assert_eq!(ended.failure, None);
-    ended.components.iter().map(|own| own.counts.received).sum()
+    ended
+        .components
+        .iter()
+        .map(|component| component.counts.received)
+        .sum()
 }
 
 #[test]

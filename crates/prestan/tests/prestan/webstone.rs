@@ -260,7 +260,7 @@ fn children_are_spread_over_several_servers() {
     let (_, run) = counted(&outcome);
     assert_eq!(run.plan.others.len(), 1);
     for (server, users) in [(&one, [0, 2]), (&other, [1, 3])] {
-        let own = run
+        let samples = run
             .samples
             .iter()
             .filter(|sample| users.contains(&sample.user));
@@ -269,7 +269,7 @@ fn children_are_spread_over_several_servers() {
             let label = one.header("x-prestan").unwrap_or_default();
             label.contains("(Page") && !label.contains(": 0000000000 ")
         });
-        assert_eq!(own.count(), measured.count());
+        assert_eq!(samples.count(), measured.count());
     }
 }
 

@@ -61,7 +61,11 @@ pub(super) fn read_series(
 ) -> Result<Vec<MeasuredServer>, RunnerError> {
     let mut blocks: BTreeMap<u32, BTreeMap<char, KeptRun>> = BTreeMap::new();
     let place = |path: &PathBuf| place_of(&state::name_of(path));
-    let letters: BTreeSet<char> = paths.iter().filter_map(place).map(|(own, _)| own).collect();
+    let letters: BTreeSet<char> = paths
+        .iter()
+        .filter_map(place)
+        .map(|(letter, _)| letter)
+        .collect();
     let labels = letters.iter().zip(labels_of(labels, letters.len())?);
     let labels: BTreeMap<char, Option<String>> =
         labels.map(|(letter, label)| (*letter, label)).collect();

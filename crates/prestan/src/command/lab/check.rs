@@ -11,7 +11,7 @@ use topology::{JudgedWire, LabNetwork, measured_json, measured_table};
 
 use super::{become_root, warn_of_lateness};
 use crate::exit::ExitStatus;
-use terminal::output::{check_documents, print_documents, tell};
+use terminal::output::{check_documents, print_documents, print_message};
 
 /// Measuring time of a wire from which it is announced.
 const SOON: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(super) fn check(
     match refusal(network, &wires) {
         None => Ok(ExitStatus::Done),
         Some(why) => {
-            tell(&format!("prestan: failed: {why}"));
+            print_message(&format!("prestan: failed: {why}"));
             Ok(ExitStatus::TestFailed)
         }
     }
@@ -62,7 +62,7 @@ fn measure(lab: &BuiltLab) -> Result<Vec<JudgedWire>, RunnerError> {
             }
             let time = lab.measuring_time(number, from);
             if time > SOON {
-                tell(&format!(
+                print_message(&format!(
                     "prestan: measuring {}, which takes {} s at most",
                     network.ends(link, from).join(" -> "),
                     time.as_secs_f64().ceil()

@@ -4,7 +4,7 @@ mod progress;
 mod report_of;
 
 use builtin::{BuiltinFile, EXPERIMENTS};
-use campaign::{AskedCampaign, CampaignRequest, SuiteRequest};
+use campaign::{CampaignRequest, ResolvedCampaign, SuiteRequest};
 use engine::Cancel;
 use experiment::{ExperimentSpec, FileError};
 use runner::RunnerError;
@@ -24,9 +24,9 @@ pub(super) use report_of::report;
 
 /// Lists the built-in experiments.
 pub(super) fn list() -> Result<(), RunnerError> {
-    let item = |own: &BuiltinFile| {
-        let spec = ExperimentSpec::read(own.name, own.text).map_err(|error| usage(&error))?;
-        Ok((own.name, spec.title))
+    let item = |file: &BuiltinFile| {
+        let spec = ExperimentSpec::read(file.name, file.text).map_err(|error| usage(&error))?;
+        Ok((file.name, spec.title))
     };
     let items: Result<Vec<_>, RunnerError> = EXPERIMENTS.iter().map(item).collect();
     print_named(&items?)
@@ -36,7 +36,7 @@ pub(super) fn list() -> Result<(), RunnerError> {
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
     check_documents(&documents.places(), documents.html.as_ref())?;
-    let asked = AskedCampaign::of(request(args))?;
+    let asked = ResolvedCampaign::of(request(args))?;
     if args.dry_run {
         return print_trials(&asked);
     }
@@ -70,7 +70,7 @@ fn request(args: &LabRunArgs) -> CampaignRequest {
 }
 
 /// Lists the cells, and how long all trials will take.
-fn print_trials(asked: &AskedCampaign) -> Result<ExitStatus, RunnerError> {
+fn print_trials(asked: &ResolvedCampaign) -> Result<ExitStatus, RunnerError> {
     let mut text = format!("{}\n\n", asked.title());
     for cell in asked.cells() {
         text += &format!("{cell}\n");

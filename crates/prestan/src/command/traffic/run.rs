@@ -16,7 +16,7 @@ use runner::words::number_of;
 use crate::command::traffic::TrafficRunArgs;
 use crate::exit::ExitStatus;
 use crate::signals::on_interrupt;
-use terminal::output::{print_documents, print_text, tell};
+use terminal::output::{print_documents, print_message, print_text};
 
 /// Most seconds in the document: those of a day.
 const MOST_SECONDS: usize = 86_400;
@@ -75,9 +75,9 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
 }
 
 fn nothing_arrived(end: &BackgroundEnd) -> bool {
-    let mut counts = end.components.iter().map(|own| &own.counts);
-    let sent = counts.clone().any(|own| own.sent_bytes > 0);
-    sent && counts.all(|own| own.received_bytes == 0)
+    let mut counts = end.components.iter().map(|component| &component.counts);
+    let sent = counts.clone().any(|count| count.sent_bytes > 0);
+    sent && counts.all(|count| count.received_bytes == 0)
 }
 
 /// Prints readings until the flows end or the user interrupts; true if they did not become stable
@@ -99,16 +99,16 @@ fn follow(
         Err(UnstableBackground::Ended { is_judged }) => {
             let is_unstable = running.record().checked_stable && is_judged;
             if is_unstable {
-                tell("prestan: warning: the flows ended before three seconds were stable");
+                print_message("prestan: warning: the flows ended before three seconds were stable");
             } else if running.record().checked_stable {
-                tell(
+                print_message(
                     "prestan: the flows ended too soon to check that they are stable (that takes 4 s)",
                 );
             }
             is_unstable
         }
         Err(UnstableBackground::Unstable(why)) => {
-            tell(&format!("prestan: warning: {why}"));
+            print_message(&format!("prestan: warning: {why}"));
             true
         }
     };
@@ -131,7 +131,11 @@ fn heading(record: &BackgroundRecord) -> String {
     } else {
         ""
     };
-    let flows: u32 = record.components.iter().map(|own| own.flows).sum();
+    let flows: u32 = record
+        .components
+        .iter()
+        .map(|component| component.flows)
+        .sum();
     format!(
         "load {} of {}: {}{}, seed {}{ends}; each time is the end of a second\n",
         record.load,

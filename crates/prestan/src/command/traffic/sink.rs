@@ -62,7 +62,7 @@ fn peers(allowed: &[AllowedNetwork]) -> PermittedPeers {
     if allowed.is_empty() {
         return PermittedPeers::Loopback;
     }
-    let network = |own: &AllowedNetwork| match own {
+    let network = |allowed: &AllowedNetwork| match allowed {
         AllowedNetwork::Any => None,
         AllowedNetwork::Network(address, bits) => Some((*address, *bits)),
     };

@@ -8,7 +8,7 @@ use stats::Conclusion;
 
 use super::Loads;
 use crate::args::{MeasuringOptions, OutputOptions};
-use crate::command::gates::{add_gate, printed};
+use crate::command::fail_if::{add_gate, printed};
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
@@ -20,7 +20,7 @@ use runner::policy::{Listed, curve_steps, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
 use terminal::output;
-use terminal::output::AnswerRequest;
+use terminal::output::ResultRequest;
 use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// A run for each number of children.
@@ -44,16 +44,17 @@ pub(super) fn curve(
         how,
         options,
     } = curve;
-    let answer = answer_request(options)?;
-    output::check_answer(&answer, &[])?;
+    let answer = result_request(options)?;
+    output::check_result(&answer, &[])?;
     add_gate(&options.gate, &mut task.plan)?;
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.runs.quiet, on_interrupt);
     let seed = ways.run.seed;
     let with = how.series(ways, options.runs.storage(), &shown);
     let mut runner = LocalRunner::new(vec![server.looked_into(&how.inside.pid)], [&*task], with)?;
-    let remark =
-        |past: &PastStep<RunStep, StepRuns>| told(&past.outcome.runs[0], past.step.runs[0].users);
+    let remark = |past: &PastStep<RunStep, StepRuns>| {
+        progress_line(&past.outcome.runs[0], past.step.runs[0].users)
+    };
     let steps = curve_steps(
         &task,
         loads.children,
@@ -89,7 +90,7 @@ pub(super) fn curve(
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
     for RunAtPoint { point, summary } in &points {
         if let Some(rows) = report::failed_rows(summary) {
-            output::tell(&format!("prestan: failed: {rows} with {point}"));
+            output::print_message(&format!("prestan: failed: {rows} with {point}"));
         }
     }
     let by_constraints = by_constraints(&points);
@@ -110,7 +111,7 @@ fn at_point<'r>((children, ran): (&u32, &&'r KeptRun)) -> RunAtPoint<'r> {
     }
 }
 
-fn told(ran: &KeptRun, children: u32) -> String {
+fn progress_line(ran: &KeptRun, children: u32) -> String {
     let number = ran.summary.pages.as_ref();
     let number = number.map_or(0.0, |pages| pages.per_minute);
     let why = report::inconclusive(&ran.summary);
@@ -134,7 +135,7 @@ fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
 }
 
 /// Destinations of the curve. Options about a single run are refused.
-fn answer_request(options: &OutputOptions) -> Result<AnswerRequest, RunnerError> {
+fn result_request(options: &OutputOptions) -> Result<ResultRequest, RunnerError> {
     let formats = &options.formats;
     let of_one_run = [
         ("--csv", formats.csv.is_some()),

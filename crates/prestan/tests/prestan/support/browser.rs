@@ -108,10 +108,10 @@ impl Browser {
     }
 
     #[track_caller]
-    fn visit(&mut self, url: &str, own: String) {
+    fn visit(&mut self, url: &str, prefix: String) {
         assert_eq!(self.problems(), [""; 0], "before {url}");
         self.events.clear();
-        self.own = vec![own, "data:".to_owned(), "about:blank".to_owned()];
+        self.own = vec![prefix, "data:".to_owned(), "about:blank".to_owned()];
         self.call("Page.navigate", json!({ "url": url }));
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
@@ -177,7 +177,7 @@ impl Browser {
                 "Network.requestWillBeSent" => {
                     let url = parameters["request"]["url"].as_str()?;
                     let whole = format!("{url}\n");
-                    let is_own = self.own.iter().any(|own| whole.starts_with(own));
+                    let is_own = self.own.iter().any(|prefix| whole.starts_with(prefix));
                     (!is_own).then(|| format!("a request to {url}"))
                 }
                 _ => None,

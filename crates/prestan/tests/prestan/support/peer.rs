@@ -141,9 +141,9 @@ impl Peer {
     /// end.
     fn is_read(&self) {
         let port = |address: SocketAddr| format!(":{}", address.port());
-        let own = port(self.socket.local_addr().unwrap());
+        let local = port(self.socket.local_addr().unwrap());
         let client = port(self.socket.peer_addr().unwrap());
-        let of_it = format!("( sport = {own} or dport = {own} )");
+        let of_it = format!("( sport = {local} or dport = {local} )");
         until("the client has read a response", || {
             // Other tests leave ten thousand connections behind, and to read all of them takes
             // longer than a pause.
@@ -154,7 +154,8 @@ impl Peer {
                 let fields: Vec<&str> = line.split_whitespace().collect();
                 let is =
                     |from: &str, to: &str| fields[2].ends_with(from) && fields[3].ends_with(to);
-                !(is(&own, &client) && fields[1] != "0" || is(&client, &own) && fields[0] != "0")
+                !(is(&local, &client) && fields[1] != "0"
+                    || is(&client, &local) && fields[0] != "0")
             })
         });
     }

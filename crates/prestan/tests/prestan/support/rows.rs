@@ -11,7 +11,10 @@ pub(crate) fn of_prestan() -> Vec<String> {
     let text = BuiltinFile::find(SUITES, "prestan").unwrap().text;
     let spec = suite::parse("prestan", text).unwrap();
     let plan = suite::resolve("prestan", text, &spec, &Overrides::default()).unwrap();
-    plan.measures.into_iter().map(|own| own.name).collect()
+    plan.measures
+        .into_iter()
+        .map(|measure| measure.name)
+        .collect()
 }
 
 /// The rows of a result, in order.
@@ -100,7 +103,8 @@ pub(crate) fn assert_adds_up(document: &Value) {
 /// a busy machine left too little of it.
 pub(crate) fn lacks_estimates(document: &Value) -> bool {
     let constraints = document["constraints"].as_array().unwrap().iter();
-    let mut readings = constraints.flat_map(|own| own["readings"].as_array().unwrap());
+    let mut readings =
+        constraints.flat_map(|constraint| constraint["readings"].as_array().unwrap());
     readings.any(|reading| {
         let mut ends = reading["interval"].as_array().into_iter().flatten();
         reading["unknown"].is_string() || ends.any(Value::is_null)

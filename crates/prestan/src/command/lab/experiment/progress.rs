@@ -7,7 +7,7 @@ use campaign::{CampaignForecast, CampaignObserver};
 
 use runner::words::roughly;
 use terminal::bar::{BarOf, TerminalBar};
-use terminal::output::tell;
+use terminal::output::print_message;
 use terminal::watch::{FRAME, Following};
 
 /// Displays a campaign on standard error.
@@ -90,9 +90,9 @@ impl CampaignProgress {
             )
         };
         match &self.bar {
-            Some(bar) if is_failed => bar.suspend(|| tell(&line)),
+            Some(bar) if is_failed => bar.suspend(|| print_message(&line)),
             Some(_) => {}
-            None => tell(&line),
+            None => print_message(&line),
         }
     }
 }

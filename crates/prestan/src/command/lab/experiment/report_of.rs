@@ -15,7 +15,7 @@ use super::usage;
 use crate::command::lab::{CampaignDocuments, LabReportArgs};
 use crate::exit::ExitStatus;
 use terminal::document_file;
-use terminal::output::{check_documents, print_all, tell};
+use terminal::output::{check_documents, print_all, print_message};
 
 /// Prints the report of a campaign again.
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, RunnerError> {
@@ -61,7 +61,7 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
     let place = kept.page();
     document_file::write(&place, campaign_page(&report).whole().as_bytes())?;
     write(&report, documents)?;
-    tell(&format!("prestan: the page is {}", place.display()));
+    print_message(&format!("prestan: the page is {}", place.display()));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use record::ConstraintSense;
 use runner::RunnerError;
 use runner::fitting::constraint_for;
 use suite::Plan;
-use terminal::output::tell;
+use terminal::output::print_message;
 
 use crate::args::GateOptions;
 
@@ -17,7 +17,7 @@ pub(crate) fn printed(
 ) -> Result<(), RunnerError> {
     let Some(why) = ended else { return printed };
     if let Err(unprinted) = printed {
-        tell(&format!("prestan: warning: {unprinted}"));
+        print_message(&format!("prestan: warning: {unprinted}"));
     }
     Err(without_result(is_judged, why))
 }
@@ -25,7 +25,7 @@ pub(crate) fn printed(
 /// The reason of an early end; reports that a condition has no result.
 pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
     if is_judged {
-        tell("prestan: --fail-if has no result, because the measurement ended early");
+        print_message("prestan: --fail-if has no result, because the measurement ended early");
     }
     why
 }

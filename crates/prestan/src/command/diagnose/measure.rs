@@ -10,7 +10,7 @@ use suite::Plan;
 use super::{EarlyEnd, Runs};
 use crate::args::{GateOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
 use crate::command::diagnose::DiagnoseArgs;
-use crate::command::gates::add_gate;
+use crate::command::fail_if::add_gate;
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
@@ -58,7 +58,7 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let tasks: Vec<_> = firsts.iter().map(|first| Arc::clone(&first.task)).collect();
     let mut runner = LocalRunner::new(servers, tasks.iter().map(|task| &**task), with)?;
     let part = |place: usize, only: Vec<String>| {
-        let suite: &AskedSuite = &suites[place];
+        let suite: &RequestedSuite = &suites[place];
         let load = load_of(&load_options(args), &suite.name);
         suite.part(LoadOptions { only, ..load }, &args.measuring.rounds.skip)
     };
@@ -105,14 +105,14 @@ fn without_report(why: RunnerError) -> RunnerError {
 }
 
 /// A requested suite.
-struct AskedSuite<'a> {
+struct RequestedSuite<'a> {
     name: String,
     text: SuiteText,
     load: LoadOptions,
     args: &'a DiagnoseArgs,
 }
 
-impl AskedSuite<'_> {
+impl RequestedSuite<'_> {
     fn resolved(&self, load: &LoadOptions) -> Result<Plan, RunnerError> {
         let overrides = overrides(load, self.args.measuring.writes);
         self.text.resolved(&overrides)
@@ -187,7 +187,7 @@ const SHARED: [(&str, &[&str], &[&str]); 2] = [
 ];
 
 /// The runs with several users, of measured suites.
-fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite<'_>]) -> Vec<PlannedSuite> {
+fn with_several_users(args: &DiagnoseArgs, suites: &[RequestedSuite<'_>]) -> Vec<PlannedSuite> {
     let measuring = &args.measuring;
     let users = measuring.load_users.unwrap_or(LOAD_USERS);
     if users <= measuring.rounds.users() {
@@ -214,10 +214,10 @@ fn with_several_users(args: &DiagnoseArgs, suites: &[AskedSuite<'_>]) -> Vec<Pla
 }
 
 /// The requested suites, each with the patterns of `--skip` that match in it.
-fn suites(args: &DiagnoseArgs) -> Result<Vec<AskedSuite<'_>>, RunnerError> {
+fn suites(args: &DiagnoseArgs) -> Result<Vec<RequestedSuite<'_>>, RunnerError> {
     let mut suites = Vec::new();
     for name in &args.measuring.suite {
-        suites.push(AskedSuite {
+        suites.push(RequestedSuite {
             name: name.clone(),
             text: SuiteText::find(name)?,
             load: load_of(&load_options(args), name),
