@@ -327,11 +327,11 @@ fn beside(
     let (finished, requests) = observe(nginx.addr()?.port(), || child::run(&mut command))?;
     // Some tools write none.
     let logged = fs::read_to_string(&log).unwrap_or_default();
-    let said = peer.said(&(finished.stdout + &logged), job)?;
+    let reported = peer.said(&(finished.stdout + &logged), job)?;
     let wire = requests.iter().filter_map(TracedRequest::response_time_ns);
     let wire: Vec<i64> = wire.collect();
     let none = || anyhow::anyhow!("{} made no requests, or reports no times", peer.name());
-    let (p50, p99) = said.p50_p99_us.ok_or_else(none)?;
+    let (p50, p99) = reported.p50_p99_us.ok_or_else(none)?;
     let tool = match nginx.http() {
         HttpVersion::Http2 => format!("{}, HTTP/2", peer.name()),
         _ => peer.name().to_owned(),

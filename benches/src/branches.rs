@@ -112,14 +112,15 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<BranchesReport> {
         };
         for number in 1..=with_branch {
             let differences = compare(prestan, &branch.server(), branch.options)?;
-            let (right, wrong): (Vec<_>, Vec<_>) =
-                differences.into_iter().partition(|own| branch.is(own));
-            let is_found = |row: &&str| right.iter().any(|own| own.row == *row);
+            let (right, wrong): (Vec<_>, Vec<_>) = differences
+                .into_iter()
+                .partition(|difference| branch.is(difference));
+            let is_found = |row: &&str| right.iter().any(|found_row| found_row.row == *row);
             found.found += u32::from(branch.rows.iter().all(is_found));
             report.wrong.extend(
                 wrong
                     .iter()
-                    .filter(|own| !branch.rows.contains(&&*own.row))
+                    .filter(|found_row| !branch.rows.contains(&&*found_row.row))
                     .map(Difference::text),
             );
             eprintln!(
@@ -193,8 +194,8 @@ fn compare(prestan: &Prestan, other: &str, options: &[&str]) -> Result<Vec<Diffe
     for row in rows {
         let name = row["measure"].as_str().context("the name of a row")?;
         let inside = &row["inside"];
-        let mut add = |what: &str, by: Option<f64>, of: &Value, is_fact: bool| {
-            if matches!(of["verdict"].as_str(), Some("more" | "less")) {
+        let mut add = |what: &str, by: Option<f64>, value: &Value, is_fact: bool| {
+            if matches!(value["verdict"].as_str(), Some("more" | "less")) {
                 differences.push(Difference {
                     row: name.to_owned(),
                     what: what.to_owned(),

@@ -201,7 +201,7 @@ fn contenders() -> Vec<CostContender> {
 
 /// A rotation with another start in every round, and reversed in every second.
 pub(crate) fn order(round: usize, count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).map(|place| (place + round) % count).collect();
+    let mut order: Vec<usize> = (0..count).map(|index| (index + round) % count).collect();
     if round % 2 == 1 {
         order.reverse();
     }
@@ -273,8 +273,8 @@ impl<'a> CostBench<'a> {
                     version: self.server.http(),
                 };
                 let finished = child::run(&mut peer.command(job, None)?)?;
-                let said = peer.said(&finished.stdout, job)?;
-                (finished, said.requests)
+                let reported = peer.said(&finished.stdout, job)?;
+                (finished, reported.requests)
             }
         };
         Ok(CostTurn {
@@ -471,11 +471,11 @@ pub(crate) fn interval(median: Median) -> String {
 }
 
 fn verdicts(wanted: &[(String, Attainment)]) -> String {
-    let told: Vec<_> = wanted
+    let reported: Vec<_> = wanted
         .iter()
         .map(|(what, verdict)| format!("{what}: {}", verdict.name()))
         .collect();
-    told.join("; ")
+    reported.join("; ")
 }
 
 #[cfg(test)]
@@ -520,7 +520,7 @@ mod tests {
                 per_second: 1.0,
             };
             let base = vec![turn(10.0); 6];
-            let user = of_h2load.map(|of| turn(10.0 * of)).to_vec();
+            let user = of_h2load.map(|cost| turn(10.0 * cost)).to_vec();
             let clients = streams(&[base, user.clone(), user]);
             clients
                 .iter()

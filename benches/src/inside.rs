@@ -137,7 +137,8 @@ fn medians(
 
 fn watched(server: &str, found: &FoundMedians) -> Result<Vec<WatchedTest>> {
     let of_test = |test: &&str| {
-        let of_way = |way: usize| -> Vec<f64> { found[way].iter().map(|own| own[*test]).collect() };
+        let of_way =
+            |way: usize| -> Vec<f64> { found[way].iter().map(|times| times[*test]).collect() };
         let without = of_way(0);
         let of_without = |way| Median::of(&ratios(&of_way(way), &without)).context("no rounds");
         let (of_without, by_thread) = (of_without(1)?, of_without(2)?);
@@ -171,15 +172,20 @@ impl InsideReport {
                 "wanted",
             ],
         );
-        for own in &self.tests {
-            let ratio = |of: Median| format!("{:.3} [{:.3}, {:.3}]", of.value, of.low, of.high);
+        for test in &self.tests {
+            let ratio = |median: Median| {
+                format!(
+                    "{:.3} [{:.3}, {:.3}]",
+                    median.value, median.low, median.high
+                )
+            };
             table.row(vec![
-                own.server.clone(),
-                own.test.clone(),
-                interval(own.without_us),
-                ratio(own.of_without),
-                ratio(own.by_thread),
-                format!("with at most {AT_MOST:.2} times: {}", own.verdict.name()),
+                test.server.clone(),
+                test.test.clone(),
+                interval(test.without_us),
+                ratio(test.of_without),
+                ratio(test.by_thread),
+                format!("with at most {AT_MOST:.2} times: {}", test.verdict.name()),
             ]);
         }
         vec![table]
@@ -193,8 +199,8 @@ mod tests {
     #[test]
     fn what_costs_too_much_is_not_ok() {
         let round = |put: f64| -> BTreeMap<String, f64> {
-            let own = TESTS.iter().map(|test| ((*test).to_owned(), 100.0));
-            own.chain([("Put1K".to_owned(), put)]).collect()
+            let lean = TESTS.iter().map(|test| ((*test).to_owned(), 100.0));
+            lean.chain([("Put1K".to_owned(), put)]).collect()
         };
         let found = [
             vec![round(100.0); 3],

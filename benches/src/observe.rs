@@ -39,7 +39,7 @@ pub fn observe<T>(port: u16, act: impl FnOnce() -> Result<T>) -> Result<(T, Vec<
         ..RecordingOptions::default()
     };
     let recording = Recording::start(&path, &options, Arc::default())?;
-    let said = act()?;
+    let output = act()?;
     let summary = recording.stop()?;
     let counted = summary.counters;
     if counted.dropped > 0 {
@@ -66,5 +66,5 @@ pub fn observe<T>(port: u16, act: impl FnOnce() -> Result<T>) -> Result<(T, Vec<
         bail!("the capture of port {port} cannot be read: {damage}");
     }
     requests.sort_by_key(|request| request.request_first_ns);
-    Ok((said, requests))
+    Ok((output, requests))
 }

@@ -150,7 +150,7 @@ impl<'a> List<'a> {
         let mut dealt = vec![0.0; mix.pages.len()];
         for turn in 1..=100 {
             let behind =
-                |place: &usize| mix.pages[*place].weight * f64::from(turn) / 100.0 - dealt[*place];
+                |index: &usize| mix.pages[*index].weight * f64::from(turn) / 100.0 - dealt[*index];
             let next =
                 (0..mix.pages.len()).max_by(|one, other| behind(one).total_cmp(&behind(other)));
             let next = next.context("a page")?;
@@ -223,7 +223,7 @@ impl PagesBench<'_> {
                 .arg(self.list.directory.join("urls")),
         };
         let finished = child::run(&mut command)?;
-        let said = match peer {
+        let output = match peer {
             Peer::Wrk => finished
                 .stdout
                 .split_once(" requests in ")
@@ -233,9 +233,9 @@ impl PagesBench<'_> {
                 .split_once("requests: ")
                 .map(|(_, after)| after),
         };
-        let words = said.map(|said| match peer {
-            Peer::Wrk => said.split_whitespace().next_back(),
-            _ => said.split_whitespace().next(),
+        let words = output.map(|output| match peer {
+            Peer::Wrk => output.split_whitespace().next_back(),
+            _ => output.split_whitespace().next(),
         });
         let files: Option<f64> = words.flatten().and_then(|word| word.parse().ok());
         let files = files.with_context(|| format!("requests in:\n{}", finished.stdout))?;

@@ -102,8 +102,8 @@ impl Peer {
             .program()
             .map(|program| Command::new(program).arg(argument).output());
         let output = output.and_then(Result::ok);
-        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let words = said.as_deref().unwrap_or_default().split([' ', '/', '\n']);
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let words = text.as_deref().unwrap_or_default().split([' ', '/', '\n']);
         let version = words
             .map(|word| word.split('-').next().unwrap_or_default())
             .map(|word| word.trim_start_matches('v'))
@@ -175,7 +175,7 @@ impl Peer {
     /// # Errors
     /// The output is not in the known format.
     pub fn said(self, stdout: &str, job: PeerJob<'_>) -> Result<PeerFigures> {
-        let said = match self {
+        let text = match self {
             Peer::Wrk => wrk(stdout),
             Peer::H2load => h2load(stdout, job),
             Peer::Oha => oha(stdout, job),
@@ -183,15 +183,15 @@ impl Peer {
             Peer::Ab => ab(stdout),
             Peer::K6 => k6(stdout, job),
         };
-        said.with_context(|| format!("{} says what is not understood:\n{stdout}", self.name()))
+        text.with_context(|| format!("{} says what is not understood:\n{stdout}", self.name()))
     }
 }
 
 fn debian_version(package: &str) -> String {
     let query = ["--show", "--showformat=${Version}", package];
     let output = Command::new("dpkg-query").args(query).output();
-    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let version = said.unwrap_or_default();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = text.unwrap_or_default();
     match version.split('-').next() {
         Some(version) if !version.is_empty() => version.to_owned(),
         _ => "unknown".to_owned(),
@@ -238,8 +238,8 @@ fn h2load(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
 }
 
 fn oha(stdout: &str, job: PeerJob<'_>) -> Option<PeerFigures> {
-    let said: serde_json::Value = serde_json::from_str(stdout).ok()?;
-    let time = |share: &str| Some(said["latencyPercentiles"][share].as_f64()? * 1e6);
+    let document: serde_json::Value = serde_json::from_str(stdout).ok()?;
+    let time = |share: &str| Some(document["latencyPercentiles"][share].as_f64()? * 1e6);
     Some(PeerFigures {
         requests: job.requests,
         p50_p99_us: Some((time("p50")?, time("p99")?)),
@@ -351,9 +351,11 @@ mod tests {
             ),
         ];
         for (peer, stdout, (requests, times)) in cases {
-            let said = peer.said(stdout, JOB).unwrap();
-            assert_eq!(said.requests, requests, "{peer:?}");
-            let rounded = said.p50_p99_us.map(|(p50, p99)| (p50.round(), p99.round()));
+            let reported = peer.said(stdout, JOB).unwrap();
+            assert_eq!(reported.requests, requests, "{peer:?}");
+            let rounded = reported
+                .p50_p99_us
+                .map(|(p50, p99)| (p50.round(), p99.round()));
             assert_eq!(rounded, times, "{peer:?}");
         }
         for peer in [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Ab, Peer::K6] {

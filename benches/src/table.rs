@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn microseconds_have_three_figures() {
-        let told = [0.0, -1.234, 12.34, -123.4].map(micros);
-        assert_eq!(told, ["0.00", "-1.23", "12.3", "-123"]);
+        let texts = [0.0, -1.234, 12.34, -123.4].map(micros);
+        assert_eq!(texts, ["0.00", "-1.23", "12.3", "-123"]);
     }
 }

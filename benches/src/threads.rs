@@ -127,12 +127,15 @@ impl ThreadsRun {
 
 impl ThreadsTrial {
     fn of(server: &str, one: &[ThreadsRun], several: &[ThreadsRun]) -> Option<ThreadsTrial> {
-        let ratio = |of: fn(&ThreadsRun) -> f64| {
+        let ratio = |figure: fn(&ThreadsRun) -> f64| {
             let pairs = one.iter().zip(several);
-            let ratios: Vec<f64> = pairs.map(|(one, several)| of(several) / of(one)).collect();
+            let ratios: Vec<f64> = pairs
+                .map(|(one, several)| figure(several) / figure(one))
+                .collect();
             Median::of(&ratios)
         };
-        let inconclusive = |of: &[ThreadsRun]| of.iter().filter(|run| run.is_inconclusive).count();
+        let inconclusive =
+            |measured: &[ThreadsRun]| measured.iter().filter(|run| run.is_inconclusive).count();
         Some(ThreadsTrial {
             server: server.to_owned(),
             throughput: ratio(|run| run.per_second)?,

@@ -136,13 +136,13 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
                 serde_json::from_str::<Value>(&finished.stdout).context("read the comparison")
             };
             not_turned = turned_wrong(&document, &recorded([&runs[1], &runs[0]])?)?;
-            let own = recorded([&runs[0], &runs[0]])?;
+            let same_run = recorded([&runs[0], &runs[0]])?;
             // Tests that neither supports, or whose times the load generator may have changed, have
             // no verdict on times.
             let has_times = |row: &&Value| {
                 row["times"].is_string() && row["disqualified_pairs"].as_u64() == Some(0)
             };
-            let compared = rows(&own)?.filter(has_times);
+            let compared = rows(&same_run)?.filter(has_times);
             not_same = compared.filter(|row| row["verdict"] != "same").count();
         }
         clear(save.path())?;

@@ -80,9 +80,9 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
     for (page, sizes) in PAGES {
         let suite = suites.path().join("page.yaml");
         fs::write(&suite, suite_of(sizes)).context("write a suite")?;
-        for (place, size) in sizes.iter().enumerate() {
+        for (index, size) in sizes.iter().enumerate() {
             let content = suite::filled(suite::Fill::Text, *size as usize);
-            let path = nginx.storage().join(name(sizes.len(), place));
+            let path = nginx.storage().join(name(sizes.len(), index));
             fs::write(path, content).context("write a file of a page")?;
         }
         let rate = |verify: &str| {
@@ -117,14 +117,14 @@ pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
 }
 
 /// Name of a file of a page with `files` files: nginx keeps files open, so no two pages share any.
-fn name(files: usize, place: usize) -> String {
-    format!("page-{files}-{place}.bin")
+fn name(files: usize, index: usize) -> String {
+    format!("page-{files}-{index}.bin")
 }
 
 /// A suite of one page with files of these sizes, which only reads.
 fn suite_of(sizes: &[u32]) -> String {
-    let file = |(place, size): (usize, &u32)| {
-        let name = name(sizes.len(), place);
+    let file = |(index, size): (usize, &u32)| {
+        let name = name(sizes.len(), index);
         format!("          - {{GET: {name}, expect: {{body: {{size: {size}}}}}}}\n")
     };
     let files: String = sizes.iter().enumerate().map(file).collect();

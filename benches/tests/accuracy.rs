@@ -63,13 +63,13 @@ fn judged(observed: &Observed) -> (Attainment, Attainment, String) {
         })
         .collect();
     let wrong = judge(&pair(&shifted, &observed.requests), WANTED);
-    let told = format!(
+    let message = format!(
         "{} compared, {} unmatched, 99 % within {:?} us",
         pairs.difference.len(),
         pairs.unmatched,
         pairs.within()
     );
-    (judge(&pairs, WANTED), wrong, told)
+    (judge(&pairs, WANTED), wrong, message)
 }
 
 fn holds(prestan: &Prestan, load: Closed<'_>) {

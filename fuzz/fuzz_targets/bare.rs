@@ -86,11 +86,11 @@ fn sum(bytes: &[u8]) -> u32 {
 }
 
 /// Writes the checksum of a range (RFC 1071) to its offset.
-fn fill(frame: &mut [u8], place: usize, range: std::ops::Range<usize>, start: u32) {
-    frame[place..place + 2].fill(0);
+fn fill(frame: &mut [u8], index: usize, range: std::ops::Range<usize>, start: u32) {
+    frame[index..index + 2].fill(0);
     let mut total = start + sum(&frame[range]);
     while total > 0xffff {
         total = (total & 0xffff) + (total >> 16);
     }
-    frame[place..place + 2].copy_from_slice(&(!(total as u16)).to_be_bytes());
+    frame[index..index + 2].copy_from_slice(&(!(total as u16)).to_be_bytes());
 }

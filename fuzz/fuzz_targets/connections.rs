@@ -1,5 +1,5 @@
-//! A capture file, its packets dissected and its connections analysed: no panic, figures that add up, and reports
-//! without control characters.
+//! A capture file, its packets dissected and its connections analysed: no panic, figures that add
+//! up, and reports without control characters.
 
 #![no_main]
 

@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
     let (yaml, jsonl) = text.split_once(BETWEEN).unwrap_or((text, ""));
     let recorded = RecordedTrials::read(jsonl.as_bytes()).unwrap_or_default();
     assert!(recorded.whole_bytes <= jsonl.len());
-    let built_in = builtin::EXPERIMENTS.first().map_or("", |own| own.text);
+    let built_in = builtin::EXPERIMENTS.first().map_or("", |file| file.text);
     let spec = match ExperimentSpec::read("fuzz", yaml) {
         Ok(spec) => spec,
         // Then the trials are those of a valid one.
@@ -56,7 +56,7 @@ fuzz_target!(|text: &str| {
             ranges
                 .into_iter()
                 .flatten()
-                .all(|own| is_right(own.low, own.high))
+                .all(|range| is_right(range.low, range.high))
         );
     }
     let _ = beside(&summary, &summary);

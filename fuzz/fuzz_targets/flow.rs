@@ -50,10 +50,10 @@ impl Numbers<'_> {
             duration_ms: self.number(),
             block_bytes: self.number() as u32,
             has_stamps: self.byte().is_multiple_of(2),
-            port: self.some(|own| own.number() as u16),
+            port: self.some(|input| input.number() as u16),
             may_move: self.byte().is_multiple_of(2),
-            window_bytes: self.some(|own| own.number() as u32),
-            congestion_control: self.some(|own| format!("reno{}", char::from(own.byte()))),
+            window_bytes: self.some(|input| input.number() as u32),
+            congestion_control: self.some(|input| format!("reno{}", char::from(input.byte()))),
         }
     }
 

@@ -103,7 +103,7 @@ impl DistOptions {
                     .with_context(|| format!("{word} needs a value"))
             };
             match word.as_str() {
-                "--target" => options.targets.push(ReleaseTarget::of_triple(value()?)?),
+                "--target" => options.targets.push(ReleaseTarget::from_triple(value()?)?),
                 "--program" => options.programs.push(value()?.into()),
                 "--into" => options.into = Some(value()?.into()),
                 other => bail!(
@@ -129,7 +129,7 @@ impl DistOptions {
         }
         let mut programs = Vec::new();
         for program in &self.programs {
-            programs.push((ReleaseTarget::of_program(program)?, program.clone()));
+            programs.push((ReleaseTarget::from_program(program)?, program.clone()));
         }
         let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
         target::install_tools(&targets)?;

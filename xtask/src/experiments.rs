@@ -19,8 +19,11 @@ const REFUSED: i32 = 2;
 /// `target/experiments` is resumed, and only reported if it is finished.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let root = root()?;
-    let is_full = arguments.iter().any(|own| own == "--full");
-    let names: Vec<&String> = arguments.iter().filter(|own| *own != "--full").collect();
+    let is_full = arguments.iter().any(|argument| argument == "--full");
+    let names: Vec<&String> = arguments
+        .iter()
+        .filter(|argument| *argument != "--full")
+        .collect();
     let known = built_in(root)?;
     if let Some(name) = names.iter().find(|name| !known.contains(**name)) {
         bail!("experiments knows no {name}; known: {}", known.join(", "));

@@ -37,7 +37,7 @@ macro_rules! tell {
 
 /// Runs cargo in the top directory.
 pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, OsString)]) -> Result<()> {
-    say_and_run(arguments, environment, Stdio::inherit()).map(drop)
+    print_and_run(arguments, environment, Stdio::inherit()).map(drop)
 }
 
 /// Output of cargo in the top directory.
@@ -48,12 +48,12 @@ pub(crate) fn cargo_output(arguments: &[&str]) -> Result<String> {
 
 /// Standard output of cargo in the top directory; errors and progress are printed.
 pub(crate) fn cargo_messages(arguments: &[&str]) -> Result<String> {
-    let said = say_and_run(arguments, &[], Stdio::piped())?;
-    String::from_utf8(said).context("what cargo says is not UTF-8")
+    let output = print_and_run(arguments, &[], Stdio::piped())?;
+    String::from_utf8(output).context("what cargo says is not UTF-8")
 }
 
 /// Standard output of cargo, if it is a pipe.
-fn say_and_run(
+fn print_and_run(
     arguments: &[&str],
     environment: &[(&str, OsString)],
     stdout: Stdio,
@@ -132,9 +132,9 @@ pub(crate) fn output_of(command: &mut Command) -> Result<String> {
         .with_context(|| format!("starting {command:?}"))?;
     if !output.status.success() {
         // Some, such as apt, print the reason on standard output.
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.trim().lines().collect();
+        let printed = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&printed);
+        let lines: Vec<&str> = text.trim().lines().collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         bail!(
             "{command:?} failed ({}): {}",

@@ -181,7 +181,7 @@ fn debian_packages(missing: &[&str]) -> Result<()> {
         );
     }
     let _nothing_starts = PolicyRcD::put()?;
-    say(&format!("Debian packages: {list}"));
+    print_step(&format!("Debian packages: {list}"));
     apt_get(&["update", "--quiet=2"])?;
     let mut arguments = vec!["install", "--quiet=2", "--yes", "--no-install-recommends"];
     arguments.extend(missing);
@@ -259,7 +259,7 @@ fn wsgidav(cache: &Path) -> Result<()> {
     if wsgidav_is_there(cache) {
         return Ok(());
     }
-    say("wsgidav, into an environment of its own");
+    print_step("wsgidav, into an environment of its own");
     let venv = cache.join("venv");
     let mut create = Command::new("python3");
     finish(create.args(["-m", "venv", "--clear"]).arg(&venv))?;
@@ -289,7 +289,7 @@ fn cargo_install(cache: &Path, (name, version): PublishedTool) -> Result<()> {
     if is_there {
         return Ok(());
     }
-    say(&format!(
+    print_step(&format!(
         "{name} {version}, which takes some minutes to build"
     ));
     let build = cache.join("build");
@@ -309,8 +309,8 @@ fn cargo_install(cache: &Path, (name, version): PublishedTool) -> Result<()> {
 /// Output of `go version`: `go version go1.19.8 linux/amd64`. `None` without Go.
 fn go_version() -> Option<String> {
     let output = Command::new("go").arg("version").output().ok()?;
-    let said = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| said.trim().to_owned())
+    let version = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| version.trim().to_owned())
 }
 
 /// The source of the server of servers/xnet.yaml, all its versions pinned.
@@ -338,7 +338,7 @@ fn xnet(cache: &Path) -> Result<()> {
     if xnet_is_there(cache) {
         return Ok(());
     }
-    say("prestan-xnet, the server of golang.org/x/net/webdav");
+    print_step("prestan-xnet, the server of golang.org/x/net/webdav");
     let mut build = Command::new("go");
     build
         // The version of this project is irrelevant to it, and Git may refuse to show it to another
@@ -355,8 +355,8 @@ fn xnet(cache: &Path) -> Result<()> {
 fn k6(cache: &Path) -> Result<()> {
     let said = Command::new(cache.join("bin/k6")).arg("version").output();
     let is_there = said.is_ok_and(|output| {
-        let said = String::from_utf8_lossy(&output.stdout);
-        said.starts_with(&format!("k6 v{K6_VERSION} "))
+        let version = String::from_utf8_lossy(&output.stdout);
+        version.starts_with(&format!("k6 v{K6_VERSION} "))
     });
     if is_there {
         return Ok(());
@@ -370,7 +370,7 @@ fn k6(cache: &Path) -> Result<()> {
         );
         return Ok(());
     }
-    say(&format!(
+    print_step(&format!(
         "k6 {K6_VERSION}, which takes some minutes to build"
     ));
     let mut install = Command::new("go");
@@ -383,17 +383,17 @@ fn k6(cache: &Path) -> Result<()> {
 }
 
 /// True if the output of `go version` has this version or a later one.
-fn is_recent(said: &str, needed: &str) -> bool {
+fn is_recent(version: &str, needed: &str) -> bool {
     let numbers = |text: &str| -> Option<(u32, u32)> {
         let mut numbers = text.split('.');
         Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
     };
-    let words = said.split(' ');
+    let words = version.split(' ');
     let found = words.filter_map(|word| numbers(word.strip_prefix("go")?));
     found.max() >= numbers(needed)
 }
 
-fn say(what: &str) {
+fn print_step(what: &str) {
     tell!("setup: installing {what}");
 }
 

@@ -192,7 +192,7 @@ fn all<'a>(
     let queue = TestQueue::new(tests, |test| QueueGroup::of(&test.name));
     let queue = SharedQueue::new(queue);
     let slot = || {
-        let mut own = Vec::new();
+        let mut arguments = Vec::new();
         while let Some((test, _slot)) = queue.begin() {
             let outcome = process::run(&test, request, interruption);
             match outcome.verdict {
@@ -206,9 +206,9 @@ fn all<'a>(
                     tell!("\n{label}: {words}\n{}", outcome.output);
                 }
             }
-            own.push((test, outcome));
+            arguments.push((test, outcome));
         }
-        own
+        arguments
     };
     thread::scope(|scope| {
         let slots: Vec<_> = (0..processors * SLOTS_OF_A_PROCESSOR)
@@ -216,7 +216,7 @@ fn all<'a>(
             .collect();
         let ended = slots.into_iter().map(|slot| slot.join());
         ended
-            .flat_map(|own| own.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|thread| thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
 }
@@ -304,15 +304,15 @@ mod tests {
 
     #[test]
     fn words_choose_tests_and_unknown_options_are_refused() {
-        let of = |words: &[&str]| {
+        let output = |words: &[&str]| {
             TestRequest::parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
-        let request = of(&["links", "--times", "stats"]).unwrap();
+        let request = output(&["links", "--times", "stats"]).unwrap();
         assert!(request.times && request.choice == TestChoice::Usual);
         assert!(request.wants("lab/lab laboratory::links::a") && request.wants("stats tests::b"));
         assert!(!request.wants("wire tests::c"));
-        assert!(of(&[]).unwrap().wants("anything"));
-        assert!(of(&["--no-such"]).is_err());
+        assert!(output(&[]).unwrap().wants("anything"));
+        assert!(output(&["--no-such"]).is_err());
     }
 
     #[test]

@@ -157,8 +157,8 @@ fn the_action_takes_the_archive_of_its_version() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(runner.read("cargo.log"), "");
     let program = Path::new(runner.read("path").trim()).join("prestan");
-    let said = Command::new(program).output().unwrap().stdout;
-    assert_eq!(said, b"prestan of the release\n");
+    let output = Command::new(program).output().unwrap().stdout;
+    assert_eq!(output, b"prestan of the release\n");
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn the_action_refuses_an_archive_with_another_checksum() {
     let archive = archive.clone();
     content.push(0);
     let output = runner.install(&serve(releases.clone()), "o/prestan");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said.contains("::error::"), "{output:?}");
+    assert!(text.contains("::error::"), "{output:?}");
     // Nor one that the list does not name.
     let sums = releases
         .iter_mut()

@@ -1,4 +1,5 @@
-//! `docs/STABILITY.md` against the schemas in `docs`: each document with a version stands there, with the number of today.
+//! `docs/STABILITY.md` against the schemas in `docs`: each document with a version stands there,
+//! with the number of today.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

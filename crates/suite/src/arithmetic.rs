@@ -179,7 +179,7 @@ impl fmt::Display for Arithmetic {
                 // The parser does not take a text for a number.
                 PostfixToken::Variable(Variable::Saved(slot)) => write!(f, "s{slot}")?,
                 PostfixToken::Apply(operator) => {
-                    let written = OPERATORS.iter().find(|(own, _)| own == operator);
+                    let written = OPERATORS.iter().find(|(known, _)| known == operator);
                     f.write_str(written.map_or("", |(_, written)| written))?;
                 }
             }

@@ -18,7 +18,7 @@ pub fn formatted(name: &str, text: &str) -> Result<String, SuiteError> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let mut expressions = expressions(&spec);
     // From the end, so that earlier positions stay valid.
-    expressions.sort_by_key(|own| (own.place.line, own.place.column));
+    expressions.sort_by_key(|expression| (expression.place.line, expression.place.column));
     for expression in expressions.into_iter().rev() {
         let Place { line, column } = expression.place;
         let parsed = Constraint::parse(&expression.value).map_err(|why| {
@@ -56,27 +56,35 @@ fn replace(line: &mut String, column: u32, written: &str, usual: &str) {
 
 /// All expressions of a suite.
 fn expressions(spec: &SuiteSpec) -> Vec<&Placed<String>> {
-    let constraints = spec.constraints.values().map(|own| &own.expression);
+    let constraints = spec
+        .constraints
+        .values()
+        .map(|constraint| &constraint.expression);
     let adapt = spec
         .adapt
         .iter()
         .flat_map(|adapt| [&adapt.value.raise, &adapt.value.lower]);
     let mut found: Vec<&Placed<String>> = constraints.chain(adapt.flatten()).collect();
     for test in &spec.tests {
-        let looped = test.value.loops().into_iter().flat_map(|own| own.steps);
+        let looped = test
+            .value
+            .loops()
+            .into_iter()
+            .flat_map(|test_loop| test_loop.steps);
         let outside = test.value.setup.iter().chain(&test.value.cleanup);
         outside
             .chain(looped)
-            .for_each(|step| of_step(step, &mut found));
+            .for_each(|step| collect_conditions(step, &mut found));
     }
     found
 }
 
-fn of_step<'a>(step: &'a StepSpec, found: &mut Vec<&'a Placed<String>>) {
+fn collect_conditions<'a>(step: &'a StepSpec, found: &mut Vec<&'a Placed<String>>) {
     if let ActionSpec::When(condition) = &step.action {
         found.push(condition);
     }
-    step.inside().for_each(|step| of_step(step, found));
+    step.inside()
+        .for_each(|step| collect_conditions(step, found));
 }
 
 #[cfg(test)]

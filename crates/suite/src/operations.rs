@@ -57,7 +57,7 @@ impl Plan {
     /// The requests in the loops of all tests.
     pub fn looped_requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
         let loops = self.tests.iter().flat_map(|test| &test.loops);
-        loops.flat_map(|own| requests(&own.steps))
+        loops.flat_map(|test_loop| requests(&test_loop.steps))
     }
 
     /// All requests: in set-ups, loops and clean-ups.
@@ -89,8 +89,8 @@ impl Plan {
             let Some(measure) = request.measure else {
                 continue;
             };
-            let own = &mut least[usize::from(measure.0)];
-            *own = (*own).max(request.verify);
+            let least_verify = &mut least[usize::from(measure.0)];
+            *least_verify = (*least_verify).max(request.verify);
             targets[usize::from(measure.0)] = request.target;
         }
         for (measure, (verify, target)) in
@@ -118,7 +118,7 @@ impl Plan {
     /// Changes all requests.
     pub fn change_requests(&mut self, mut change: impl FnMut(&mut RequestPlan)) {
         for test in &mut self.tests {
-            let looped = test.loops.iter_mut().map(|own| &mut own.steps);
+            let looped = test.loops.iter_mut().map(|test_loop| &mut test_loop.steps);
             for steps in looped.chain([&mut test.setup, &mut test.cleanup]) {
                 change_requests(steps, &mut change);
             }

@@ -185,7 +185,7 @@ impl TestPlan {
     /// Targets of its requests, as indices into [`Plan::targets`]; the first one if it sends none.
     pub fn targets(&self) -> BTreeSet<u16> {
         let mut found = BTreeSet::new();
-        let loops = self.loops.iter().map(|own| &own.steps);
+        let loops = self.loops.iter().map(|test_loop| &test_loop.steps);
         for steps in [&self.setup, &self.cleanup].into_iter().chain(loops) {
             add_targets(steps, &mut found);
         }
@@ -199,8 +199,8 @@ impl TestPlan {
     /// belong to this row. `None` for a test with pages.
     pub fn only_measure(&self) -> Option<MeasureId> {
         let mut found = BTreeSet::new();
-        for own in &self.loops {
-            add_measures(&own.steps, &mut found);
+        for test_loop in &self.loops {
+            add_measures(&test_loop.steps, &mut found);
         }
         let only = found.first().copied().filter(|_| found.len() == 1);
         only.flatten()
@@ -208,7 +208,7 @@ impl TestPlan {
 
     /// Users of all its roles together; 1 without roles.
     pub fn users_of_roles(&self) -> u32 {
-        let users = self.loops.iter().map(|own| own.users);
+        let users = self.loops.iter().map(|test_loop| test_loop.users);
         users.fold(0, u32::saturating_add)
     }
 

@@ -482,7 +482,9 @@ impl<'de> Visitor<'de> for StepVisitor {
                     actions.push((key.clone(), ActionSpec::Request { method: key, path }));
                 }
                 other => {
-                    let method = METHODS.iter().find(|own| own.eq_ignore_ascii_case(other));
+                    let method = METHODS
+                        .iter()
+                        .find(|known| known.eq_ignore_ascii_case(other));
                     return Err(match method {
                         Some(method) => de::Error::custom(format!(
                             "methods are written in capitals: `{method}`, not `{other}`"

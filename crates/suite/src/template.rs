@@ -191,7 +191,7 @@ impl<'a> Templates<'a> {
         bounds: &'a TemplateBounds,
     ) -> Self {
         let slots = saved.iter().enumerate();
-        let slots = slots.map(|(slot, own)| (own.name.as_str(), slot));
+        let slots = slots.map(|(slot, saved_name)| (saved_name.name.as_str(), slot));
         Templates {
             params,
             saved,
@@ -219,10 +219,10 @@ impl<'a> Templates<'a> {
     /// # Errors
     /// The name is used otherwise.
     pub(crate) fn inside(&self, repetition: &str) -> Result<(Self, usize), String> {
-        let own = ["n", "user"].contains(&repetition) || self.params.contains_key(repetition);
-        let saved = self.saved.iter().map(|own| &own.name);
+        let is_taken = ["n", "user"].contains(&repetition) || self.params.contains_key(repetition);
+        let saved = self.saved.iter().map(|saved| &saved.name);
         let mut names = saved.chain(&self.repetitions);
-        if own || !is_name(repetition) || names.any(|name| name == repetition) {
+        if is_taken || !is_name(repetition) || names.any(|name| name == repetition) {
             return Err(format!(
                 "`{repetition}` cannot be the name of a repetition: it is no name, or it is taken \
                  already"
@@ -296,7 +296,7 @@ impl<'a> Templates<'a> {
             "user" => return number(Variable::User),
             _ => {}
         }
-        if let Some(repetition) = self.repetitions.iter().position(|own| own == name) {
+        if let Some(repetition) = self.repetitions.iter().position(|known| known == name) {
             return number(Variable::Repetition(repetition));
         }
         let filled = |slot: &usize| self.filled.borrow().contains(*slot);
@@ -315,7 +315,7 @@ impl<'a> Templates<'a> {
                 None => {
                     let names = ["n", "user"].into_iter();
                     let names = names.chain(self.params.keys().map(String::as_str));
-                    let names = names.chain(self.saved.iter().map(|own| own.name.as_str()));
+                    let names = names.chain(self.saved.iter().map(|saved| saved.name.as_str()));
                     let names = names.chain(self.repetitions.iter().map(String::as_str));
                     format!(
                         "`{name}` is not known; {}",

@@ -20,13 +20,16 @@ impl TestPlan {
     /// Work of each of its users with `warmup` rounds of warm-up, role by role; and the number of
     /// users of each role, of all that the roles have together.
     pub fn work_of_roles(&self, warmup: u32) -> impl Iterator<Item = (u32, UserWork)> {
-        self.loops
-            .iter()
-            .map(move |own| (own.users, self.work(of_steps(&own.steps), warmup)))
+        self.loops.iter().map(move |test_loop| {
+            (
+                test_loop.users,
+                self.work(steps_work(&test_loop.steps), warmup),
+            )
+        })
     }
 
     fn work(&self, round: UserWork, warmup: u32) -> UserWork {
-        let outside = of_steps(&self.setup) + of_steps(&self.cleanup);
+        let outside = steps_work(&self.setup) + steps_work(&self.cleanup);
         outside
             + round.times(f64::from(warmup))
             + match self.limit {
@@ -61,12 +64,12 @@ impl std::ops::Add for UserWork {
     }
 }
 
-fn of_steps(steps: &[Step]) -> UserWork {
-    let all = steps.iter().map(of_step);
+fn steps_work(steps: &[Step]) -> UserWork {
+    let all = steps.iter().map(step_work);
     all.fold(UserWork::default(), |sum, one| sum + one)
 }
 
-fn of_step(step: &Step) -> UserWork {
+fn step_work(step: &Step) -> UserWork {
     let requests = |requests| UserWork {
         requests,
         time: Duration::ZERO,
@@ -74,11 +77,12 @@ fn of_step(step: &Step) -> UserWork {
     match step {
         Step::Request(_) => requests(1.0),
         Step::Page(page) => requests(page.files.len() as f64),
-        Step::Repeat { times, steps, .. } => of_steps(steps).times(f64::from(*times)),
+        Step::Repeat { times, steps, .. } => steps_work(steps).times(f64::from(*times)),
         Step::Choose(alternatives) => {
             let total: f64 = alternatives.iter().map(|one| one.weight).sum();
-            let mean =
-                |Alternative { weight, steps }: &Alternative| of_steps(steps).times(weight / total);
+            let mean = |Alternative { weight, steps }: &Alternative| {
+                steps_work(steps).times(weight / total)
+            };
             let all = alternatives.iter().map(mean);
             all.fold(UserWork::default(), |sum, one| sum + one)
         }
@@ -93,7 +97,7 @@ fn of_step(step: &Step) -> UserWork {
         // One of them.
         Step::When {
             steps, otherwise, ..
-        } => (of_steps(steps) + of_steps(otherwise)).times(0.5),
+        } => (steps_work(steps) + steps_work(otherwise)).times(0.5),
         Step::Start(_) | Step::Stop(_) | Step::EndTest | Step::EndRun | Step::Users(_) => {
             UserWork::default()
         }

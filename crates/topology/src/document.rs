@@ -96,8 +96,11 @@ pub fn measured_json(name: &str, network: &LabNetwork, wires: &[JudgedWire]) -> 
     let document = CheckedLabDocument {
         schema_version: SCHEMA_VERSION,
         lab: name.to_owned(),
-        is_as_described: wires.iter().all(|own| own.verdict.is_as_described()),
-        wires: wires.iter().map(|own| checked_wire(network, own)).collect(),
+        is_as_described: wires.iter().all(|wire| wire.verdict.is_as_described()),
+        wires: wires
+            .iter()
+            .map(|wire| checked_wire(network, wire))
+            .collect(),
     };
     with_newline(serde_json::to_string_pretty(&document))
 }

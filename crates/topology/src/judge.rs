@@ -214,49 +214,49 @@ mod tests {
         type Change = fn(&mut WireMeasurement);
         let table: [(Change, WireVerdict); 7] = [
             (
-                |own| own.rate = Some(10_400_000.0),
+                |measured| measured.rate = Some(10_400_000.0),
                 WireVerdict {
                     rate: Some(false),
                     ..verdict
                 },
             ),
             (
-                |own| own.rate = Some(9_600_000.0),
+                |measured| measured.rate = Some(9_600_000.0),
                 WireVerdict {
                     rate: Some(false),
                     ..verdict
                 },
             ),
             (
-                |own| own.least_delay = Some(50_180_000.0),
+                |measured| measured.least_delay = Some(50_180_000.0),
                 WireVerdict {
                     delay: Some(false),
                     ..verdict
                 },
             ),
             (
-                |own| own.least_delay = Some(49_950_000.0),
+                |measured| measured.least_delay = Some(49_950_000.0),
                 WireVerdict {
                     delay: Some(false),
                     ..verdict
                 },
             ),
             (
-                |own| own.received = 9_960,
+                |measured| measured.received = 9_960,
                 WireVerdict {
                     loss: false,
                     ..verdict
                 },
             ),
             (
-                |own| own.received = 9_840,
+                |measured| measured.received = 9_840,
                 WireVerdict {
                     loss: false,
                     ..verdict
                 },
             ),
             (
-                |own| (own.received, own.least_delay) = (0, None),
+                |measured| (measured.received, measured.least_delay) = (0, None),
                 WireVerdict {
                     delay: Some(false),
                     loss: false,

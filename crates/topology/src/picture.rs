@@ -45,8 +45,8 @@ fn picture(name: &str, network: &LabNetwork, along: Along) -> Figure {
     let height = (rows - 1) as f64 * ROW + 2.0 * HALF + 10.0 + words;
     let centre = |(distance, place): &(usize, usize)| {
         // Fewer nodes at a distance are centred.
-        let own = places.iter().filter(|(other, _)| other == distance);
-        let place = *place as f64 + (most - own.count()) as f64 / 2.0;
+        let column = places.iter().filter(|(other, _)| other == distance);
+        let place = *place as f64 + (most - column.count()) as f64 / 2.0;
         let (x, y) = match along {
             Along::X => (*distance as f64, place),
             Along::Y => (place, *distance as f64),

@@ -453,7 +453,7 @@ fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, FileError> {
         nodes.push(node(name, kind, Vec::new(), PathOptions::default()));
     }
     for (name, hub) in &spec.hubs {
-        let medium = PlannedWire::of_hub(&format!("hubs.{name}"), hub)?;
+        let medium = PlannedWire::from_hub(&format!("hubs.{name}"), hub)?;
         let kind = LabNodeKind::Hub(medium);
         nodes.push(node(name, kind, Vec::new(), PathOptions::default()));
     }

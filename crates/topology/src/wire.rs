@@ -58,11 +58,11 @@ impl PlannedWire {
         place: &str,
         direction: &str,
         both: &WireSpec,
-        own: Option<&WireSpec>,
+        direction_spec: Option<&WireSpec>,
     ) -> Result<PlannedWire, FileError> {
         let none = WireSpec::default();
-        let own = own.unwrap_or(&none);
-        let rate = own.rate.or(both.rate);
+        let direction_spec = direction_spec.unwrap_or(&none);
+        let rate = direction_spec.rate.or(both.rate);
         let at = |key: &str, is_own: bool| {
             if is_own {
                 format!("{place}.{direction}.{key}")
@@ -71,47 +71,62 @@ impl PlannedWire {
             }
         };
         for (key, is_given) in [
-            ("queue", own.queue.is_some()),
-            ("overhead", own.overhead.is_some()),
+            ("queue", direction_spec.queue.is_some()),
+            ("overhead", direction_spec.overhead.is_some()),
         ] {
             if is_given && rate.is_none() {
                 return Err(FileError::new(at(key, true), NO_RATE));
             }
         }
-        let share = |own: Option<traffic::Percentage>, both: Option<traffic::Percentage>| {
-            own.or(both).map_or(0.0, |share| share.percent() / 100.0)
+        let share = |one_way: Option<traffic::Percentage>, both: Option<traffic::Percentage>| {
+            one_way
+                .or(both)
+                .map_or(0.0, |share| share.percent() / 100.0)
         };
         let wire = PlannedWire {
             rate: rate.map(traffic::BitRate::bits_per_second),
-            overhead: own.overhead.or(both.overhead).unwrap_or(ETHERNET_OVERHEAD),
-            queue: WireQueue::new(&at("queue", own.queue.is_some()), own.queue.or(both.queue))?,
-            delay: own.delay.or(both.delay).map_or(0, traffic::TimeSpan::nanos),
-            jitter: own
+            overhead: direction_spec
+                .overhead
+                .or(both.overhead)
+                .unwrap_or(ETHERNET_OVERHEAD),
+            queue: WireQueue::new(
+                &at("queue", direction_spec.queue.is_some()),
+                direction_spec.queue.or(both.queue),
+            )?,
+            delay: direction_spec
+                .delay
+                .or(both.delay)
+                .map_or(0, traffic::TimeSpan::nanos),
+            jitter: direction_spec
                 .jitter
                 .or(both.jitter)
                 .map_or(0, traffic::TimeSpan::nanos),
-            may_reorder: own.reorder.or(both.reorder).unwrap_or(false),
-            loss: share(own.loss, both.loss),
-            duplication: share(own.duplicates, both.duplicates),
+            may_reorder: direction_spec.reorder.or(both.reorder).unwrap_or(false),
+            loss: share(direction_spec.loss, both.loss),
+            duplication: share(direction_spec.duplicates, both.duplicates),
         };
         let fail =
             |key: &str, is_own: bool, message: &str| Err(FileError::new(at(key, is_own), message));
         if wire.delay > LONGEST_DELAY {
-            return fail("delay", own.delay.is_some(), "is longer than an hour");
+            return fail(
+                "delay",
+                direction_spec.delay.is_some(),
+                "is longer than an hour",
+            );
         }
         if wire.jitter > wire.delay {
             let message = "is longer than the delay, which would then be negative at times";
-            return fail("jitter", own.jitter.is_some(), message);
+            return fail("jitter", direction_spec.jitter.is_some(), message);
         }
         if wire.overhead > 1000 {
             let message = "is more than 1000 bytes for each frame";
-            return fail("overhead", own.overhead.is_some(), message);
+            return fail("overhead", direction_spec.overhead.is_some(), message);
         }
         Ok(wire)
     }
 
     /// The medium of a hub.
-    pub(crate) fn of_hub(place: &str, hub: &LabHubSpec) -> Result<PlannedWire, FileError> {
+    pub(crate) fn from_hub(place: &str, hub: &LabHubSpec) -> Result<PlannedWire, FileError> {
         let spec = WireSpec {
             rate: hub.rate,
             queue: hub.queue,

@@ -268,20 +268,22 @@ fn add(rows: &mut Vec<CostRow>, (command, _): ReadmeCommand, commit: &str, cost:
 /// Medians with the least and the greatest; with `against`, also the ratio of processor times to
 /// those of that commit.
 fn table_of(rows: &[CostRow], against: Option<&String>) -> String {
-    let of = against.map_or(String::new(), |commit| format!(" of {commit} |"));
+    let commit_column = against.map_or(String::new(), |commit| format!(" of {commit} |"));
     let mut text = format!(
-        "| command | commit | processor time, s |{of} wall time, s | packages | program, MB |\n\
+        "| command | commit | processor time, s |{commit_column} wall time, s | packages | program, MB |\n\
          |---|---|---:|---:|---:|---:|{}\n",
         if against.is_some() { "---:|" } else { "" },
     );
     let mut sorted: Vec<&CostRow> = rows.iter().collect();
-    sorted.sort_by_key(|row| rows.iter().position(|own| own.command == row.command));
+    sorted.sort_by_key(|row| rows.iter().position(|known| known.command == row.command));
     for row in sorted {
-        let of_all = |of: fn(&BuildCost) -> f64| spread(row.costs.iter().map(of), 0);
-        let is_other = |own: &&CostRow| own.command == row.command && Some(&own.commit) == against;
+        let of_all = |figure: fn(&BuildCost) -> f64| spread(row.costs.iter().map(figure), 0);
+        let is_other = |baseline: &&CostRow| {
+            baseline.command == row.command && Some(&baseline.commit) == against
+        };
         let ratio = rows.iter().find(is_other).map_or(String::new(), |other| {
             let pairs = row.costs.iter().zip(&other.costs);
-            let ratios = pairs.map(|(own, other)| own.processor / other.processor);
+            let ratios = pairs.map(|(current, other)| current.processor / other.processor);
             format!(" {} |", spread(ratios, 2))
         });
         let processor = of_all(|cost| cost.processor);
@@ -323,11 +325,13 @@ fn machine(times: usize) -> Result<String> {
     });
     let threads = thread::available_parallelism()?;
     let (system, rustc) = (output("uname", &["-sr"])?, output("rustc", &["--version"])?);
-    let of = match times {
+    let count = match times {
         1 => "once".to_owned(),
         _ => format!("median of {times} fresh clones, with the least and the greatest"),
     };
-    Ok(format!("{model}, {threads} cores, {system}, {rustc}; {of}"))
+    Ok(format!(
+        "{model}, {threads} cores, {system}, {rustc}; {count}"
+    ))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub(super) const ALL: [ReleaseTarget; 2] = [
 ];
 
 impl ReleaseTarget {
-    pub(super) fn of_triple(triple: &str) -> Result<ReleaseTarget> {
+    pub(super) fn from_triple(triple: &str) -> Result<ReleaseTarget> {
         let found = ALL.into_iter().find(|target| target.triple == triple);
         found.with_context(|| {
             let triples = ALL.map(|target| target.triple).join(" and ");
@@ -75,7 +75,7 @@ impl ReleaseTarget {
     }
 
     /// The target of a program that is already built, from its ELF header.
-    pub(super) fn of_program(program: &Path) -> Result<ReleaseTarget> {
+    pub(super) fn from_program(program: &Path) -> Result<ReleaseTarget> {
         let bytes = fs::read(program).with_context(|| format!("read {}", program.display()))?;
         let found = ALL
             .into_iter()
@@ -226,27 +226,27 @@ mod tests {
         assert_eq!(elf_machine(&head), Some(0xb7));
         head[4] = 1; // 32 bits
         assert_eq!(elf_machine(&head), None);
-        let own = env::current_exe().unwrap();
+        let program = env::current_exe().unwrap();
         assert!(
-            ReleaseTarget::of_program(&own)
+            ReleaseTarget::from_program(&program)
                 .unwrap()
                 .is_host()
                 .unwrap_or_default()
         );
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        assert!(ReleaseTarget::of_program(&text).is_err());
+        assert!(ReleaseTarget::from_program(&text).is_err());
     }
 
     #[test]
     fn a_compiler_without_a_library_is_not_taken() {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let host = ReleaseTarget::of_triple(&host().unwrap()).unwrap();
+        let host = ReleaseTarget::from_triple(&host().unwrap()).unwrap();
         assert!(without_library(&rustc, &[host]).is_empty());
         let elsewhere = ReleaseTarget {
             triple: "z80-unknown-linux-gnu",
             ..host
         };
         assert_eq!(without_library(&rustc, &[host, elsewhere]), [elsewhere]);
-        assert!(ReleaseTarget::of_triple("z80-unknown-linux-gnu").is_err());
+        assert!(ReleaseTarget::from_triple("z80-unknown-linux-gnu").is_err());
     }
 }

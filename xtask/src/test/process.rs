@@ -62,11 +62,11 @@ impl TestOutcome {
     /// The reason why it tested nothing, printed by `testbed::need`.
     pub(crate) fn skipped(&self) -> Option<&str> {
         // `test NAME ... ` has no line end before the first output of a test.
-        let said = |line| match str::strip_prefix(line, "test ")?.split_once(" ... ") {
-            Some((_, said)) => said.strip_prefix("skipped: "),
+        let outcome = |line| match str::strip_prefix(line, "test ")?.split_once(" ... ") {
+            Some((_, outcome)) => outcome.strip_prefix("skipped: "),
             None => None,
         };
-        let why = |line| str::strip_prefix(line, "skipped: ").or_else(|| said(line));
+        let why = |line| str::strip_prefix(line, "skipped: ").or_else(|| outcome(line));
         self.output.lines().find_map(why)
     }
 }

@@ -82,8 +82,8 @@ pub(crate) fn build(choice: TestChoice) -> Result<Vec<TestProgram>> {
     for line in messages.lines() {
         programs.extend(built(line).with_context(|| format!("read what cargo says: {line}"))?);
     }
-    let place = |program: &TestProgram| LONG.iter().position(|long| program.label == *long);
-    programs.sort_by_key(|program| place(program).unwrap_or(LONG.len()));
+    let index = |program: &TestProgram| LONG.iter().position(|long| program.label == *long);
+    programs.sort_by_key(|program| index(program).unwrap_or(LONG.len()));
     Ok(programs)
 }
 

@@ -24,9 +24,12 @@ pub(super) fn add(
     plan: &mut Plan,
 ) -> Result<(), SuiteError> {
     let traffic = spec.background.as_ref();
-    let traffic = traffic.map(|own| background(file, own, params));
+    let traffic = traffic.map(|traffic| background(file, traffic, params));
     plan.background = traffic.transpose()?;
-    let packets = spec.capture.as_ref().map(|own| capture(file, own, params));
+    let packets = spec
+        .capture
+        .as_ref()
+        .map(|capture_spec| capture(file, capture_spec, params));
     plan.capture = packets.transpose()?.flatten();
     Ok(())
 }

@@ -64,7 +64,8 @@ impl StepResolver<'_> {
                 "`at_once` has no effect with one request at a time; set `connections` or `pipeline`",
             );
         }
-        if (is_together || *keep == KeepSpec::Page) && !loops.iter().any(|own| has_page(&own.steps))
+        if (is_together || *keep == KeepSpec::Page)
+            && !loops.iter().any(|test_loop| has_page(&test_loop.steps))
         {
             return refuse(
                 "`connections`, `pipeline` and `keep: page` are about the files of a page, and the loop has no `page`",

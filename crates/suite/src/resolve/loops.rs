@@ -39,7 +39,7 @@ impl MeasuredName<'_> {
 pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
     let loops = test.loops().into_iter().enumerate();
     let of_loop = |(in_loop, own): (usize, LoopSpec<'a>)| -> Vec<MeasuredName<'a>> {
-        let found = of_steps(own.steps).into_iter();
+        let found = steps_measures(own.steps).into_iter();
         found.map(|name| MeasuredName { in_loop, ..name }).collect()
     };
     let mut found: Vec<MeasuredName<'_>> = Vec::new();
@@ -54,10 +54,10 @@ pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
     found
 }
 
-fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
+fn steps_measures(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
     let mut found: Vec<MeasuredName<'_>> = Vec::new();
     for step in steps {
-        let own = match &step.action {
+        let names = match &step.action {
             ActionSpec::Stop(watch) => Some(measured(watch, STOP_WATCH)),
             ActionSpec::Request { method, .. } => step
                 .with
@@ -80,13 +80,13 @@ fn of_steps(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
         };
         let is_choice = matches!(step.action, ActionSpec::Choose(_) | ActionSpec::When(_));
         let is_condition = matches!(step.action, ActionSpec::When(_));
-        let inner = nested(step).flat_map(|step| of_steps(std::slice::from_ref(step)));
+        let inner = nested(step).flat_map(|step| steps_measures(std::slice::from_ref(step)));
         let inner = inner.map(|inner| MeasuredName {
             by_chance: inner.by_chance || is_choice,
             conditional: inner.conditional || is_condition,
             ..inner
         });
-        for measure in own.into_iter().chain(inner) {
+        for measure in names.into_iter().chain(inner) {
             match found.iter_mut().find(|known| known.name == measure.name) {
                 Some(known) => {
                     known.by_chance &= measure.by_chance;
@@ -121,7 +121,7 @@ pub(super) fn stop_watches(
     let mut found: Vec<StopWatchPlan> = Vec::new();
     loops
         .iter()
-        .flat_map(|own| own.steps)
+        .flat_map(|test_loop| test_loop.steps)
         .for_each(|step| named(step, &mut names));
     for (name, _) in names {
         if found.iter().all(|known| known.name != name.value) {
@@ -189,10 +189,10 @@ pub(super) fn check(
     let loops = test.loops();
     loops
         .iter()
-        .flat_map(|own| own.steps)
+        .flat_map(|test_loop| test_loop.steps)
         .for_each(|step| named(step, &mut names));
     let mut requests = Vec::new();
-    let looped = loops.iter().flat_map(|own| own.steps);
+    let looped = loops.iter().flat_map(|test_loop| test_loop.steps);
     looped.for_each(|step| measured_requests(step, &mut requests));
     for (name, starts) in &names {
         check_name(file, name)?;
@@ -238,8 +238,10 @@ fn has_parted(test: &TestSpec, watch: &str) -> bool {
             .any(|(name, starts)| name.value == watch && *starts == wanted)
     };
     let loops = test.loops();
-    let both = loops.iter().any(|own| does(own, true) && does(own, false));
-    let any = |wanted| loops.iter().any(|own| does(own, wanted));
+    let both = loops
+        .iter()
+        .any(|test_loop| does(test_loop, true) && does(test_loop, false));
+    let any = |wanted| loops.iter().any(|test_loop| does(test_loop, wanted));
     !both && any(true) && any(false)
 }
 
@@ -258,7 +260,7 @@ pub(super) fn check_declared(file: &SuiteSource<'_>, spec: &SuiteSpec) -> Result
     let mut names = Vec::new();
     for test in &spec.tests {
         let loops = test.value.loops();
-        for step in loops.into_iter().flat_map(|own| own.steps) {
+        for step in loops.into_iter().flat_map(|test_loop| test_loop.steps) {
             named(step, &mut names);
         }
     }

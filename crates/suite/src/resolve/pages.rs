@@ -103,7 +103,11 @@ impl StepResolver<'_> {
 pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
     for Variant { test, .. } in variants {
-        for step in test.loops().into_iter().flat_map(|own| own.steps) {
+        for step in test
+            .loops()
+            .into_iter()
+            .flat_map(|test_loop| test_loop.steps)
+        {
             named.add(step, None);
         }
     }
@@ -141,8 +145,8 @@ impl<'a> Named<'a> {
     fn add(&mut self, step: &'a StepSpec, page: Option<usize>) {
         match (&step.with.measure, page) {
             (Some(name), Some(before)) => {
-                let mut own = self.files[before..].iter();
-                if !own.any(|known| known.value == name.value) {
+                let mut page_files = self.files[before..].iter();
+                if !page_files.any(|known| known.value == name.value) {
                     self.files.push(name);
                 }
             }
@@ -164,7 +168,7 @@ impl<'a> Named<'a> {
 pub(super) fn pages_of(test: &TestSpec) -> Vec<&str> {
     let mut named = Named::default();
     let loops = test.loops().into_iter();
-    for step in loops.flat_map(|own| own.steps) {
+    for step in loops.flat_map(|test_loop| test_loop.steps) {
         named.add(step, None);
     }
     named.pages.iter().map(|name| name.value.as_str()).collect()
@@ -175,7 +179,7 @@ pub(super) fn records(tests: &[TestPlan]) -> Vec<PageRecord> {
     let mut pages = Vec::new();
     for test in tests {
         let loops = test.loops.iter();
-        loops.for_each(|own| collect(&own.steps, 1.0, &mut pages));
+        loops.for_each(|test_loop| collect(&test_loop.steps, 1.0, &mut pages));
     }
     pages
 }

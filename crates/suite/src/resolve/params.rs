@@ -68,7 +68,8 @@ pub(super) fn recorded(params: &Params) -> BTreeMap<String, Value> {
         }
     }
     let all = params.iter();
-    all.map(|(name, own)| (name.clone(), value(own))).collect()
+    all.map(|(name, param)| (name.clone(), value(param)))
+        .collect()
 }
 
 /// Parameters whose notation differs from their recorded value: `1.10`.
@@ -76,16 +77,17 @@ pub(super) fn written(
     params: &Params,
     recorded: &BTreeMap<String, Value>,
 ) -> BTreeMap<String, String> {
-    let text = |own: &WrittenValue| {
-        own.scalar()
-            .map_or_else(|| own.to_string(), |(_, text)| text.to_owned())
+    let text = |value: &WrittenValue| {
+        value
+            .scalar()
+            .map_or_else(|| value.to_string(), |(_, text)| text.to_owned())
     };
     let shown = |recorded: &Value| match recorded {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let differs = |(name, text): &(&String, String)| shown(&recorded[*name]) != *text;
-    let all = params.iter().map(|(name, own)| (name, text(own)));
+    let all = params.iter().map(|(name, param)| (name, text(param)));
     all.filter(differs)
         .map(|(name, text)| (name.clone(), text))
         .collect()

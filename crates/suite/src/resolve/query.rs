@@ -39,14 +39,14 @@ impl StepResolver<'_> {
                 "a query cannot contain what a server said: saved names are for headers and bodies",
             );
         }
-        let own = pieces(text);
-        let literals: String = own.iter().map(placeholder).collect();
+        let query_pieces = pieces(text);
+        let literals: String = query_pieces.iter().map(placeholder).collect();
         if let Err(why) = check_query(&literals) {
             return help(why);
         }
         let mut all = pieces(path);
         all.push(Piece::Literal("?".to_owned()));
-        all.extend(own);
+        all.extend(query_pieces);
         let fixed: Option<String> = all
             .iter()
             .map(|piece| match piece {

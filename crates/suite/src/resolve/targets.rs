@@ -49,7 +49,10 @@ pub(super) fn check(
         *first = true;
     }
     for Variant { test, .. } in variants {
-        let loops = test.loops().into_iter().flat_map(|own| own.steps);
+        let loops = test
+            .loops()
+            .into_iter()
+            .flat_map(|test_loop| test_loop.steps);
         let steps = test.setup.iter().chain(loops).chain(&test.cleanup);
         steps.into_iter().try_for_each(|step| walk.step(step))?;
     }
@@ -74,12 +77,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn step(&mut self, step: &'a StepSpec) -> Result<(), SuiteError> {
-        let own = self.target(step)?;
+        let step_target = self.target(step)?;
         if let (
             Some(measure),
             ActionSpec::Request { .. } | ActionSpec::Parts(_) | ActionSpec::Tree(_),
         ) = (&step.with.measure, &step.action)
-            && *self.measures.entry(&measure.value).or_insert(own) != own
+            && *self.measures.entry(&measure.value).or_insert(step_target) != step_target
         {
             let message = format!(
                 "`{}` is measured at another target already, and a row is about one",

@@ -42,8 +42,9 @@ impl TestSpec {
                 steps: &role.value.body,
             });
         }
-        loops.sort_by_key(|own| {
-            own.role
+        loops.sort_by_key(|test_loop| {
+            test_loop
+                .role
                 .map(|(_, role)| (role.place.line, role.place.column))
         });
         loops

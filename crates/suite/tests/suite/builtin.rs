@@ -96,11 +96,11 @@ fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
         .tests
         .iter()
         .flat_map(|test| &test.loops)
-        .flat_map(|own| &own.steps);
+        .flat_map(|test| &test.steps);
     let found = requests.filter_map(|step| match step {
         Step::Request(request) => request
             .measure
-            .is_some_and(|own| Some(usize::from(own.0)) == id)
+            .is_some_and(|measure| Some(usize::from(measure.0)) == id)
             .then_some(&request.body),
         _ => None,
     });
@@ -244,8 +244,8 @@ tests:
     ];
     assert_eq!(found, expected);
     // Unmeasured requests are verified, because others may depend on them.
-    let own = plan(None);
-    let unmeasured = own
+    let unchanged = plan(None);
+    let unmeasured = unchanged
         .looped_requests()
         .find(|request| request.measure.is_none());
     assert_eq!(unmeasured.unwrap().verify, record::Verify::First);

@@ -58,8 +58,8 @@ fn a_text_is_what_is_written() {
             "{{PUT: {written}, headers: {{X-A: {written}}}, body: {{text: {written}}}, measure: M}}"
         ));
         assert_eq!(fixed(&request.path), written);
-        let header = request.headers.iter().find(|own| own.name == "X-A");
-        assert_eq!(header.map(|own| fixed(&own.value)), Some(written));
+        let header = request.headers.iter().find(|header| header.name == "X-A");
+        assert_eq!(header.map(|header| fixed(&header.value)), Some(written));
         let Body::Fixed(bytes) = &request.body else {
             panic!("{:?}", request.body);
         };
@@ -282,9 +282,12 @@ fn timeouts_of_locks_are_those_of_the_header() {
         ),
     ] {
         let request = request(&format!("{{LOCK: a, timeout: {written}, measure: M}}"));
-        let timeout = request.headers.iter().find(|own| own.name == "Timeout");
+        let timeout = request
+            .headers
+            .iter()
+            .find(|header| header.name == "Timeout");
         assert_eq!(
-            timeout.map(|own| fixed(&own.value)),
+            timeout.map(|timeout| fixed(&timeout.value)),
             Some(sent),
             "{written}"
         );

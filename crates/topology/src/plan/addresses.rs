@@ -157,7 +157,10 @@ fn take_given(
                 let message = format!("a {} has no addresses", node.kind.word());
                 return Err(FileError::new(place, message));
             }
-            let interface = node.interfaces.iter_mut().find(|own| own.link == number);
+            let interface = node
+                .interfaces
+                .iter_mut()
+                .find(|interface| interface.link == number);
             let Some(interface) = interface else { continue };
             for text in given {
                 let address = read(&place, text)?;
@@ -165,7 +168,7 @@ fn take_given(
                     let message = format!("{} is an address of `{other}` already", address.ip);
                     return Err(FileError::new(place, message));
                 }
-                let is_same = |own: &InterfaceAddress| own.ip.is_ipv4() == address.ip.is_ipv4();
+                let is_same = |known: &InterfaceAddress| known.ip.is_ipv4() == address.ip.is_ipv4();
                 if interface.addresses.iter().any(is_same) {
                     let message = "has two addresses of the same version of IP";
                     return Err(FileError::new(place, message));
@@ -182,9 +185,9 @@ fn fill(network: &mut LabNetwork, segment: usize, bits: u8) -> Result<NumberedAd
     let is_of_version = |address: &&InterfaceAddress| NumberedAddress::of(**address).bits == bits;
     let of_segment = network.nodes.iter().flat_map(|node| &node.interfaces);
     let of_segment = of_segment.filter(|interface| interface.segment == segment);
-    let given = of_segment.filter_map(|own| {
-        let address = own.addresses.iter().find(is_of_version)?;
-        Some((own.link, NumberedAddress::of(*address)))
+    let given = of_segment.filter_map(|interface| {
+        let address = interface.addresses.iter().find(is_of_version)?;
+        Some((interface.link, NumberedAddress::of(*address)))
     });
     let given: Vec<(usize, NumberedAddress)> = given.collect();
     let usual = NumberedAddress {
@@ -215,16 +218,22 @@ fn fill(network: &mut LabNetwork, segment: usize, bits: u8) -> Result<NumberedAd
     let most = 1_u128
         .checked_shl(subnet.host_bits())
         .map_or(u128::MAX, |all| all - 1);
-    let mut free = (1..most)
-        .map(|host| subnet.number | host)
-        .filter(|number| given.iter().all(|(_, own)| own.number != *number));
+    let mut free = (1..most).map(|host| subnet.number | host).filter(|number| {
+        given
+            .iter()
+            .all(|(_, given_address)| given_address.number != *number)
+    });
     for node in &mut network.nodes {
         if !node.kind.has_addresses() {
             continue;
         }
-        let own = node.interfaces.iter_mut();
-        for interface in own.filter(|interface| interface.segment == segment) {
-            if interface.addresses.iter().any(|own| is_of_version(&own)) {
+        let interfaces = node.interfaces.iter_mut();
+        for interface in interfaces.filter(|interface| interface.segment == segment) {
+            if interface
+                .addresses
+                .iter()
+                .any(|address| is_of_version(&address))
+            {
                 continue;
             }
             let Some(number) = free.next() else {

@@ -53,7 +53,7 @@ impl<'a> NodeNames<'a> {
 
     /// Index of the node of a name at a key.
     pub(super) fn find(&self, place: &str, name: &str) -> Result<usize, FileError> {
-        let found = self.0.iter().position(|own| *own == name);
+        let found = self.0.iter().position(|known| *known == name);
         found.ok_or_else(|| {
             let hint = nearest::hint(name, self.0.iter().copied(), "there are");
             FileError::new(place, format!("no node is called `{name}`; {hint}"))
@@ -94,7 +94,7 @@ fn is_number(name: &str) -> bool {
 pub(super) fn sysctls(
     place: &str,
     always: &[(&str, &str)],
-    own: &BTreeMap<String, SysctlValue>,
+    given: &BTreeMap<String, SysctlValue>,
 ) -> Result<Vec<PlannedSysctl>, FileError> {
     let always = always.iter().map(|(key, value)| PlannedSysctl {
         key: (*key).to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn sysctls(
         place: None,
     });
     let mut all: Vec<PlannedSysctl> = always.collect();
-    for (key, value) in own {
+    for (key, value) in given {
         let place = format!("{place}.sysctl.{key}");
         let is_ours = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
         let has_parts = key.split('.').all(|part| !part.is_empty());

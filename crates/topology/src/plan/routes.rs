@@ -39,7 +39,7 @@ fn segments_of(network: &LabNetwork) -> usize {
 /// Interfaces with addresses of a network.
 fn members(network: &LabNetwork, segment: usize) -> impl Iterator<Item = &LabInterface> {
     let all = network.nodes.iter().flat_map(|node| &node.interfaces);
-    all.filter(move |own| own.segment == segment && !own.addresses.is_empty())
+    all.filter(move |interface| interface.segment == segment && !interface.addresses.is_empty())
 }
 
 /// Exit of a network towards another.
@@ -62,7 +62,10 @@ fn ways_to(network: &LabNetwork, to: usize, segments: usize) -> Vec<Option<Netwo
     let mut reached = VecDeque::from([(to, 0)]);
     while let Some((segment, distance)) = reached.pop_front() {
         let routers = network.nodes.iter().filter(|node| {
-            let is_there = node.interfaces.iter().any(|own| own.segment == segment);
+            let is_there = node
+                .interfaces
+                .iter()
+                .any(|interface| interface.segment == segment);
             node.kind == LabNodeKind::Router && is_there
         });
         for router in routers {
@@ -71,7 +74,11 @@ fn ways_to(network: &LabNetwork, to: usize, segments: usize) -> Vec<Option<Netwo
                 if way.is_none() {
                     *way = Some(NetworkWay {
                         distance: distance + 1,
-                        router: interface.addresses.iter().map(|own| own.ip).collect(),
+                        router: interface
+                            .addresses
+                            .iter()
+                            .map(|address| address.ip)
+                            .collect(),
                     });
                     reached.push_back((interface.segment, distance + 1));
                 }
@@ -86,7 +93,7 @@ fn routes_to(node: &LabNode, member: &LabInterface, ways: &[Option<NetworkWay>])
     let nearest = node
         .interfaces
         .iter()
-        .filter_map(|own| Some((own, ways[own.segment].as_ref()?)))
+        .filter_map(|interface| Some((interface, ways[interface.segment].as_ref()?)))
         .min_by_key(|(_, way)| way.distance);
     let Some((interface, way)) = nearest else {
         return Vec::new();
@@ -120,7 +127,9 @@ fn add_exceptions(
             }
             let options = network.nodes[from].options.with(&place, different)?;
             let interfaces = network.nodes[to].interfaces.iter();
-            let addresses: Vec<_> = interfaces.flat_map(|own| own.addresses.clone()).collect();
+            let addresses: Vec<_> = interfaces
+                .flat_map(|interface| interface.addresses.clone())
+                .collect();
             for address in addresses {
                 let node = &mut network.nodes[from];
                 let network = address.network();
@@ -164,7 +173,7 @@ impl LabNetwork {
                     found.push((interface.ethernet, port.device.as_str()));
                 } else if !node.kind.has_addresses() {
                     let beyond = self.links.iter().enumerate().filter(|(number, other)| {
-                        let is_there = other.ends.iter().any(|own| own.node == end.node);
+                        let is_there = other.ends.iter().any(|link_end| link_end.node == end.node);
                         *number != link && is_there
                     });
                     open.extend(beyond.map(|(number, _)| (number, end.node)));

@@ -122,8 +122,11 @@ fn node<'a>(network: &'a LabNetwork, name: &str) -> &'a LabNode {
 }
 
 fn addresses(node: &LabNode) -> Vec<String> {
-    let own = node.interfaces.iter().flat_map(|own| &own.addresses);
-    own.map(ToString::to_string).collect()
+    let addresses = node
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.addresses);
+    addresses.map(ToString::to_string).collect()
 }
 
 #[test]
@@ -146,7 +149,9 @@ fn a_lab_is_planned_with_addresses_routes_and_options() {
     assert!(
         r1.sysctls
             .iter()
-            .any(|own| own.key == "net.ipv4.ip_forward" && own.value == "1" && own.place.is_none())
+            .any(|sysctl| sysctl.key == "net.ipv4.ip_forward"
+                && sysctl.value == "1"
+                && sysctl.place.is_none())
     );
     let routes: Vec<String> = client
         .routes
@@ -178,7 +183,9 @@ fn a_lab_is_planned_with_addresses_routes_and_options() {
         server
             .sysctls
             .iter()
-            .any(|own| own.key == "net.ipv4.tcp_sack" && own.value == "0" && own.place.is_some())
+            .any(|sysctl| sysctl.key == "net.ipv4.tcp_sack"
+                && sysctl.value == "0"
+                && sysctl.place.is_some())
     );
     let [forth, back] = network.links[0].wires;
     assert_eq!((forth.delay, back.delay), (5_000_000, 0));
@@ -297,11 +304,11 @@ fn follow(network: &LabNetwork, from: usize, to: IpAddr) -> Option<usize> {
     let mut at = from;
     for hops in 0..=network.nodes.len() {
         let node = &network.nodes[at];
-        let is_own = |own: &InterfaceAddress| own.ip == to;
+        let is_own = |address: &InterfaceAddress| address.ip == to;
         if node
             .interfaces
             .iter()
-            .flat_map(|own| &own.addresses)
+            .flat_map(|interface| &interface.addresses)
             .any(is_own)
         {
             return Some(hops.saturating_sub(1));
@@ -316,14 +323,17 @@ fn follow(network: &LabNetwork, from: usize, to: IpAddr) -> Option<usize> {
         });
         let route = matching.max_by_key(|route| route.to.prefix)?;
         let next = route.via.unwrap_or(to);
-        let neighbour = node.neighbours.iter().find(|own| own.ip == next)?;
+        let neighbour = node
+            .neighbours
+            .iter()
+            .find(|neighbour| neighbour.ip == next)?;
         assert_eq!(
             neighbour.device, route.device,
             "a neighbour is at the device of the route"
         );
         at = network.nodes.iter().position(|other| {
-            let mut own = other.interfaces.iter();
-            own.any(|own| own.ethernet == neighbour.ethernet)
+            let mut interfaces = other.interfaces.iter();
+            interfaces.any(|interface| interface.ethernet == neighbour.ethernet)
         })?;
         assert!(
             route.via.is_none() || network.nodes[at].kind == LabNodeKind::Router,
@@ -348,7 +358,10 @@ fn check_paths(network: &LabNetwork) {
             for address in &interface.addresses {
                 assert!(seen.insert(address.ip), "{address} twice");
             }
-            let versions = interface.addresses.iter().map(|own| own.ip.is_ipv4());
+            let versions = interface
+                .addresses
+                .iter()
+                .map(|address| address.ip.is_ipv4());
             let expected: &[bool] = if node.kind.has_addresses() {
                 &[true, false]
             } else {
@@ -392,8 +405,9 @@ fn distances(network: &LabNetwork, from: usize) -> Vec<Option<usize>> {
     }
     while let Some((segment, distance)) = open.pop_front() {
         let routers = network.nodes.iter().filter(|node| {
-            let mut own = node.interfaces.iter();
-            node.kind == LabNodeKind::Router && own.any(|own| own.segment == segment)
+            let mut interfaces = node.interfaces.iter();
+            node.kind == LabNodeKind::Router
+                && interfaces.any(|interface| interface.segment == segment)
         });
         for router in routers {
             for interface in &router.interfaces {
@@ -417,9 +431,9 @@ fn files() -> impl Strategy<Value = String> {
             .flat_map(|(one, other)| [NAMES[*one], NAMES[*other]])
             .collect();
         let section = |title: &str, first: char| {
-            let own = used.iter().filter(|name| name.starts_with(first));
-            let own: Vec<String> = own.map(|name| format!("{name}: {{}}")).collect();
-            format!("{title}: {{{}}}\n", own.join(", "))
+            let names = used.iter().filter(|name| name.starts_with(first));
+            let names: Vec<String> = names.map(|name| format!("{name}: {{}}")).collect();
+            format!("{title}: {{{}}}\n", names.join(", "))
         };
         let mut text = section("hosts", 'h') + &section("routers", 'r') + &section("switches", 's');
         text += "links:\n";
