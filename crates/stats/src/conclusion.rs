@@ -11,7 +11,7 @@ use crate::{Outcomes, Status, StatusReason, Summary, TestSummary, Warning, Warni
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// It succeeded, and its estimates describe the server.
+    /// Success: the estimates describe the server.
     Pass,
     /// A warning disqualifies the row, or the load generator may have caused its failures.
     Inconclusive,

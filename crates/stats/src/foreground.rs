@@ -1,4 +1,4 @@
-//! What was measured beside background traffic, in the [parts](crate::BackgroundPart) of its course.
+//! Rows beside background traffic, in the [parts](crate::BackgroundPart) of its course.
 //!
 //! As in the [course of a load](crate::LoadCourse), a response is counted where it was complete,
 //! and its latency and a failure stand where the operation began.

@@ -4,8 +4,8 @@ use record::{Exhausted, Generator, Lateness, Nanos, TestId};
 
 use crate::Share;
 
-/// Nanoseconds of measuring below which the share of processor time says nothing: the ticks and
-/// hiccups of any system weigh too much in it.
+/// Nanoseconds of measuring below which the share of processor time is not meaningful: the ticks
+/// and hiccups of any system weigh too much in it.
 pub const LEAST_WALL: Nanos = 200_000_000;
 
 /// Of all time of the workers, the share from which on they had none to spare (percent): what
@@ -16,8 +16,8 @@ pub const SATURATED: u64 = 95;
 /// At 80 % a queue with random arrivals is four operations long on average (M/M/1: 0.8 / 0.2).
 pub const BUSY: u64 = 80;
 
-/// The share of time in which workers could have run and had no processor, from which on somebody
-/// else, perhaps the server, takes what they need (percent).
+/// The share of time in which workers could have run and had no processor, from which on another
+/// program, perhaps the server, takes the time that they need (percent).
 pub const QUEUED: u64 = 10;
 
 /// A single stall that is worth a warning: 50 ms. No estimate need be in danger, a maximum is.
@@ -26,7 +26,7 @@ pub const LONG_STALL: Nanos = 50_000_000;
 /// The greatest p99 of lateness with which a schedule was kept: 1 ms, a tick of the timer.
 pub const LATE: Nanos = 1_000_000;
 
-/// What the load generator recorded of itself, by the names of tests.
+/// Records of the load generator about itself, by the names of tests.
 #[derive(Debug, Default)]
 pub(crate) struct Strain {
     /// As it was recorded.

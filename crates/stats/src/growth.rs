@@ -42,13 +42,13 @@ pub struct Observation {
 /// How a time depends on what was varied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
-    /// One for each parameter; `None` where there are too few runs to tell.
+    /// One for each parameter; `None` where there are too few runs for one.
     pub effects: Vec<Option<Effect>>,
     /// The law of those that matter; `None` where none does.
     pub law: Option<Law>,
 }
 
-/// What one parameter does.
+/// Effect of one parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// Its smallest value, and the largest that was measured.
@@ -61,13 +61,13 @@ pub struct Effect {
     pub p: f64,
     /// The same, corrected for the number of effects that were looked for (Holm).
     pub p_holm: f64,
-    /// The answer.
+    /// The verdict.
     pub verdict: Growing,
     /// Time at each other value over time at the smallest.
     levels: Vec<f64>,
 }
 
-/// What a parameter does to a time.
+/// Verdict on the effect of a parameter on a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growing {
     /// The time grows with it.
@@ -76,7 +76,7 @@ pub enum Growing {
     Falls,
     /// Nothing that would matter.
     Not,
-    /// It may do something, or nothing.
+    /// An effect is neither found nor excluded.
     Inconclusive,
 }
 

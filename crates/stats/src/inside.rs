@@ -1,4 +1,4 @@
-//! What an operation costs inside of the server: counts of its processes over operations.
+//! Cost of an operation inside of the server: counts of its processes over operations.
 //!
 //! The mean of a count over operations is the ratio of two sums over batches, and its interval is
 //! that of a ratio estimator ([`crate::interval`]), over at most [`MOST`] groups of batches that
@@ -19,15 +19,16 @@ use crate::{Summary, TestSummary};
 
 pub use shares::TracedShares;
 
-/// Ticks of processor time from which the share of the kernel is told: of 50, it has an error of 7 % at most.
+/// Ticks of processor time from which the share of the kernel is reported: of 50, it has an error
+/// of 7 % at most.
 const ENOUGH_TICKS: u64 = 50;
 
-/// What went on inside of the server during a run.
+/// Activity inside of the server during a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InsideSummary {
     /// The processes that were watched, as far as they are known.
     pub processes: Vec<ServerProcessRecord>,
-    /// What could not be watched, each in a sentence.
+    /// Items that could not be watched, each in a sentence.
     pub missing: Vec<String>,
     /// The rows for which something was counted or traced, in the order of the plan.
     pub rows: Vec<InsideRow>,
@@ -38,7 +39,7 @@ pub struct InsideSummary {
     pub unseen: Option<AsyncInterface>,
 }
 
-/// What an operation of a row costs inside of the server.
+/// Cost of an operation of a row inside of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InsideRow {
     /// The row.
@@ -49,7 +50,8 @@ pub struct InsideRow {
     pub counted: InsideCounts,
     /// Means per operation, by figure; empty where nothing was counted.
     pub means: Vec<(InsideFigure, InsideMean)>,
-    /// Part of the processor time in the kernel, from 0 to 1; `None` where it was too short to tell.
+    /// Part of the processor time in the kernel, from 0 to 1; `None` where it was too short for a
+    /// share.
     pub kernel_share: Option<f64>,
     /// Its system calls, in a pass in which it was traced.
     pub traced: Option<TracedRow>,
@@ -115,7 +117,7 @@ impl InsideFigure {
         InsideFigure::CacheMisses,
     ];
 
-    /// Whether it is counted of each thread.
+    /// True if it is counted of each thread.
     fn is_of_threads(self) -> bool {
         matches!(
             self,
@@ -123,12 +125,12 @@ impl InsideFigure {
         )
     }
 
-    /// Whether it comes from what the kernel lets only the user of a process and root read.
+    /// True for counts that the kernel shows only to the user of a process and to root.
     fn is_io(self) -> bool {
         self != InsideFigure::Processor && !self.is_of_threads() && !self.is_of_processor()
     }
 
-    /// Whether it counts system calls and what they move.
+    /// True for counts of system calls and of their bytes.
     fn is_of_calls(self) -> bool {
         matches!(
             self,
@@ -139,7 +141,7 @@ impl InsideFigure {
         )
     }
 
-    /// Whether only some processors count it, and not those of most virtual machines.
+    /// True for counts that only some processors provide, and not those of most virtual machines.
     fn is_of_processor(self) -> bool {
         matches!(
             self,
@@ -186,7 +188,8 @@ impl InsideSummary {
     }
 }
 
-/// Slow-down by tracing, as a factor, from which shares of the time are not told: they would be those of the tracing.
+/// Slow-down by tracing, as a factor, from which shares of the time are not reported: they would be
+/// those of the tracing.
 const MOST_SLOWED: f64 = 1.2;
 
 /// By how much tracing slowed operations down, from their beginning to the end of their response:
@@ -207,14 +210,14 @@ pub fn slowed(traced: &TracedRow, users: u32, test: &TestSummary) -> Option<f64>
     })
 }
 
-/// Whether shares of the time of a row that was slowed down by this factor are told. Where the timed operations were slower
-/// than the traced ones, something else was at work.
+/// True if shares of the time of a row that was slowed down by this factor are reported. Where the
+/// timed operations were slower than the traced ones, there was another cause.
 pub fn tells_shares(slowed: Option<f64>) -> bool {
     slowed.is_some_and(|factor| (1.0 / MOST_SLOWED..=MOST_SLOWED).contains(&factor))
 }
 
 impl Summary {
-    /// What was counted inside of the server for the row of this name.
+    /// The counts inside of the server for the row of this name.
     pub(crate) fn inside_of(&self, row: &str) -> Option<&InsideRow> {
         let place = self.tests.iter().position(|test| test.name == row)?;
         let mut rows = self.inside.as_ref()?.rows.iter();

@@ -23,8 +23,8 @@
 //!        (k - 1) n            divided by n)
 //! ```
 //!
-//! which for independent normal values is exact for every `n`: `k - 1` degrees of freedom.
-//! What it covers in truth, for known processes, is in `tests::coverage`.
+//! which for independent normal values is exact for every `n`: `k - 1` degrees of freedom. Its
+//! coverage in truth, for known processes, is in `tests::coverage`.
 //!
 //! Where there are too many operations to keep, batches are pieces of *time* with about as many
 //! operations each. Their sizes then depend on what they hold (while a server is slow, fewer
@@ -120,7 +120,7 @@ pub(crate) fn ratio_error(parts: impl ExactSizeIterator<Item = (f64, f64)>, rati
     (k / (k - 1.0) * squares).sqrt() / whole
 }
 
-/// The standard error of a mean of so many operations, from the half of its 95 % interval.
+/// The standard error of a mean of this number of operations, from the half of its 95 % interval.
 pub(crate) fn error_of(half: f64, operations: u64) -> f64 {
     let batches = batches(operations as usize).max(2);
     half / t_quantile((batches - 1) as f64)
@@ -171,8 +171,9 @@ pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
     }
 }
 
-/// The chance of an estimate at least so many standard errors above zero where the truth is zero, by Student's t: the
-/// one-sided p-value. It is 1/2 for no estimate at all. `None` without degrees of freedom, and for what is no number.
+/// The chance of an estimate at least this number of standard errors above zero where the truth is
+/// zero, by Student's t: the one-sided p-value. It is 1/2 for no estimate at all. `None` without
+/// degrees of freedom, and for values that are no numbers.
 pub fn upper_tail(estimate: f64, error: f64, degrees: f64) -> Option<f64> {
     let t = students(degrees)?;
     let errors = if estimate == 0.0 {

@@ -312,7 +312,7 @@ mod tests {
         assert_near(&found, &expected, 1e-4);
         let lost = by_normal_equations(&columns, &goal);
         assert!((lost[7] - expected[7]).abs() > 0.01, "{lost:?}");
-        // With less precision that cannot be told apart.
+        // With less precision that cannot be distinguished.
         assert!(decomposed.rank(1e-6) < 11);
         assert_eq!(decomposed.solve(&goal, 1e-6), None);
     }

@@ -35,7 +35,7 @@ pub struct LiveJudge {
     ended: Nanos,
     /// Looks so far at what may end the run.
     looks: u32,
-    /// What the sinks of background traffic have counted.
+    /// Counts of the sinks of background traffic.
     background: Vec<Event>,
     /// Users of each test of a suite who do what is measured, and those who were seen at work:
     /// before all were, nothing counts.
@@ -102,7 +102,8 @@ impl LiveJudge {
         self.background.extend(events);
     }
 
-    /// Whether all users were seen at work in the test of an operation, where that is what its window waits for.
+    /// True if all users were seen at work in the test of an operation, where its window waits for
+    /// that.
     fn are_all_at_work(&mut self, sample: &Sample) -> bool {
         let plan = self.operations.plan();
         let place = usize::from(sample.measure.0);
@@ -118,7 +119,8 @@ impl LiveJudge {
         seen.len() >= users
     }
 
-    /// Whether each of the conditions is true of what was measured until now, in a window that began then.
+    /// Truth of each of the conditions on the measurements until now, in a window that began at
+    /// `begun`.
     pub fn conditions(&self, begun: Option<Nanos>) -> Vec<bool> {
         if self.conditions == 0 {
             return Vec::new();
@@ -154,7 +156,7 @@ impl LiveJudge {
         broken.map(|(record, _)| record.name.clone())
     }
 
-    /// What all constraints come to, and then all conditions.
+    /// Verdicts on all constraints, and then on all conditions.
     fn judged(&self, begun: Option<Nanos>, miss: f64) -> Vec<JudgedConstraint> {
         let tests = self.operations.plan().tests.len();
         let tests = (0..tests).map(|test| TestId(u16::try_from(test).unwrap_or(u16::MAX)));

@@ -1,10 +1,11 @@
 //! How a load went, part by part of the time: what was planned, what was sent, how long responses
 //! took, and what they were.
 //!
-//! An operation is counted where each thing happened: planned at its place in the schedule, sent when it
-//! began, done when its response was complete. Its latency and its outcome stand where it began, as in
-//! [the rows](crate::row). A part is long enough that there are at most so many of them, whatever the
-//! length of the load, so memory is bounded; what is worked out does not depend on the order of samples.
+//! An operation is counted where each thing happened: planned at its place in the schedule, sent
+//! when it began, done when its response was complete. Its latency and its outcome are counted
+//! where it began, as in [the rows](crate::row). A part is long enough that the number of parts is
+//! bounded, whatever the length of the load, so memory is bounded; the result does not depend on
+//! the order of samples.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ pub(crate) const DIGITS: u8 = 2;
 /// No part is shorter than 2^20 ns, a millisecond: shorter ones hold too little.
 const SHORTEST: u32 = 20;
 
-/// Operations of a part: enough for its 99th percentile, as long as there are so many parts.
+/// Operations of a part: enough for its 99th percentile, as long as the number of parts permits.
 const ENOUGH: u64 = 200;
 const FEWEST: usize = 20;
 
@@ -39,7 +40,7 @@ pub struct LoadCourse {
     pub parts: Vec<LoadPart>,
 }
 
-/// What happened in a part of the time.
+/// Counts and times of a part of the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadPart {
     /// When it begins, in nanoseconds since the run began.
@@ -64,7 +65,7 @@ pub struct LoadPart {
 pub struct OutcomeWithStatus {
     /// Status of its response, if there was one.
     pub status: Option<u16>,
-    /// What became of it.
+    /// Outcome of the operation.
     pub outcome: Outcome,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct LoadCourseBuilder {
 }
 
 impl LoadCourseBuilder {
-    /// Of at most so many parts.
+    /// A course of at most `parts`.
     pub(crate) fn new(parts: usize, open: bool) -> LoadCourseBuilder {
         LoadCourseBuilder {
             open,
@@ -168,12 +169,12 @@ pub(crate) fn latency(sample: &Sample, open: bool) -> Option<Nanos> {
 /// A percentile of the latencies of a part; `None` where no operation lies beyond it.
 pub(crate) fn percentile(times: Option<&Histogram<u32>>, per_cent: u64) -> Option<Nanos> {
     let times = times?;
-    // One operation in a hundred cannot be told of fewer than a hundred.
+    // Of fewer than a hundred operations, one in a hundred cannot be determined.
     let beyond = times.len() * (100 - per_cent) / 100;
     (beyond > 0).then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
 }
 
-/// What is counted in a part of the time.
+/// Counts of a part of the time.
 #[derive(Debug, Clone, Default)]
 struct PartTally {
     planned: u64,

@@ -1,4 +1,4 @@
-//! What a load that changes came to with each number of users.
+//! Results of a load that changes, for each number of users.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ impl LoadSteps {
         }
     }
 
-    /// The steps that events tell of, in their order.
+    /// The steps in the events, in their order.
     pub(crate) fn described(&self, told: &RunEvents) -> Vec<LoadStep> {
         let none = StepTally::default();
         let described = |(phase, users, from): &(u16, u32, Nanos)| {

@@ -9,7 +9,7 @@ use crate::told::push_new;
 pub struct ResponseOrigins {
     /// Responses that a cache had, by their own headers: their times are those of the cache.
     pub cached: u64,
-    /// What caches are called.
+    /// Names of the caches.
     pub caches: Vec<String>,
     /// Responses from each address of a server with several.
     pub addresses: Vec<AddressResponses>,
@@ -49,8 +49,9 @@ impl ResponseOrigins {
         }
     }
 
-    /// Responses of the servers that answered from several addresses, and those of them that did not come from the
-    /// most used address of their server; `None` where each server answered from one.
+    /// Responses of the servers that responded from several addresses, and those of them that did
+    /// not come from the most used address of their server; `None` where each server responded from
+    /// one.
     pub(crate) fn other_addresses(&self) -> Option<(u64, u64)> {
         let (mut others, mut all) = (0, 0);
         let mut targets: Vec<u16> = self.addresses.iter().map(|own| own.target).collect();

@@ -1,9 +1,9 @@
 //! Pages: what the files of a visit came to together (Trent and Sake 1995, sections 4.4 and 7).
 //!
-//! A visit is complete when every file of its page came as expected; anything else, one that was
-//! broken off included, is an error, and its bytes are counted apart. What was done in the window is
-//! counted by the end of visits: their number, files, connections and bytes. Times are those of the
-//! visits that begin in it, because long ones would be too few otherwise.
+//! A visit is complete when every file of its page came as expected; any other visit, an aborted
+//! one included, is an error, and its bytes are counted apart. The work of the window is counted by
+//! the end of visits: their number, files, connections and bytes. Times are those of the visits
+//! that begin in it, because long ones would be too few otherwise.
 //!
 //! ```text
 //! files --> visit (open until the last of them) --> page, inside the window or outside --> Pages
@@ -29,7 +29,7 @@ pub(crate) use pooled::pooled;
 /// Seconds of a minute.
 const MINUTE: f64 = 60.0;
 
-/// What a run says of its pages.
+/// Results of the pages of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PagesSummary {
     /// One for each page of the plan, in its order.
@@ -80,7 +80,7 @@ pub struct ServerSummary {
     pub visits: Visits,
 }
 
-/// What visits came to. Times are nanoseconds.
+/// Totals and times of visits. Times are nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Visits {
     /// Those whose files all came as expected.
@@ -99,7 +99,7 @@ pub struct Visits {
     pub connect: Option<Distribution>,
     /// From the beginning of a complete visit to the last byte of its last file.
     pub load: Option<Distribution>,
-    /// From its beginning to the first byte of its first answer.
+    /// From its beginning to the first byte of its first response.
     pub first_byte: Option<Distribution>,
     /// From the beginning of a request for a file to the last byte, where it came as expected.
     pub file: Option<Distribution>,
@@ -108,18 +108,18 @@ pub struct Visits {
     pub segments: Option<SegmentCount>,
     /// Bytes of all requests.
     pub bytes_sent: u64,
-    /// Bytes of the answers of complete visits, heads included.
+    /// Bytes of the responses of complete visits, heads included.
     pub bytes_received: u64,
     /// Bytes of their bodies.
     pub body_received: u64,
-    /// Bytes of the answers of incomplete visits.
+    /// Bytes of the responses of incomplete visits.
     pub bytes_apart: u64,
     /// Files that came as expected, those of incomplete visits among them.
     pub came: FilesCame,
 }
 
 impl Visits {
-    /// Bytes of the heads and framing of the answers of complete visits.
+    /// Bytes of the heads and framing of the responses of complete visits.
     pub fn head_received(&self) -> u64 {
         self.bytes_received.saturating_sub(self.body_received)
     }
@@ -184,7 +184,7 @@ impl PageTally {
     /// `None` for a plan without pages.
     pub(crate) fn new(plan: &PlanRecord) -> Option<PageTally> {
         let pages = plan.pages.iter().enumerate();
-        // Users are spread over servers, unless the suite says what goes to which.
+        // Users are spread over servers, unless the suite names the servers of its requests.
         let spread = if plan.targets.is_empty() {
             usize::MAX
         } else {
@@ -246,8 +246,8 @@ impl PageTally {
         }
     }
 
-    /// Takes in what another one of the same plan has added up. Of a visit that is open in both,
-    /// each knows a part.
+    /// Adds the tally of another part of the same plan. Of a visit that is open in both, each has a
+    /// part.
     pub(crate) fn merge(&mut self, other: &PageTally) {
         for (own, others) in self.counted.iter_mut().zip(&other.counted) {
             own.merge(others);
@@ -267,7 +267,7 @@ impl PageTally {
         }
     }
 
-    /// What constraints read of the page at that place of the plan.
+    /// The row that constraints read of the page at that place of the plan.
     pub(crate) fn row(&self, place: usize) -> Option<&PageRow> {
         self.rows.get(place)
     }
@@ -279,8 +279,8 @@ impl PageTally {
         self.under_way + open.sum::<u128>()
     }
 
-    /// What the visits came to in these windows, in which that many nanoseconds of requests were in
-    /// progress. No visit is open any more.
+    /// The results of the visits in these windows, in which that many nanoseconds of requests were
+    /// in progress. No visit is open any more.
     pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> PagesSummary {
         let all = VisitTally::of_all(&self.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
@@ -305,7 +305,7 @@ impl PageTally {
         }
     }
 
-    /// The same with no visit open any more: those that still miss a file were broken off.
+    /// The same with no visit open any more: those that still miss a file were aborted.
     pub(crate) fn closed(&self, windows: &[Span]) -> PageTally {
         let mut whole = self.clone();
         for (_, visit) in std::mem::take(&mut whole.open) {
@@ -445,7 +445,7 @@ impl Visit {
         }
     }
 
-    /// The visit of which another one knows the other part.
+    /// The visit together with the part of it in another tally.
     fn with(mut self, other: &Visit) -> Visit {
         self.parts = self.parts.or(other.parts);
         self.files += other.files;

@@ -18,7 +18,7 @@ use crate::window::{MeasurementWindow, NoWindow, Span, end};
 /// Operations of a test that are held for sliding windows: 50 MB.
 const HELD: usize = 250_000;
 
-/// What is added up of the parts that the constraints of a plan name.
+/// Sums over the parts that the constraints of a plan name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartsOfRun {
     stages: BTreeMap<u16, Summariser>,

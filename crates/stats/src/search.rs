@@ -11,7 +11,7 @@
 //! of loads, and trials near it differ. So a load is judged by a sequential test of the probability
 //! 0.5 against 0.9 ([`TEST`]), with [`TESTED`] trials at most: it passes when it held in the first
 //! six, or in nine of ten, and fails with the second failure. The largest of several loads that
-//! passed passed by chance more often than each of them, which is why the answer is confirmed; and
+//! passed passed by chance more often than each of them, which is why the result is confirmed; and
 //! a load that failed by chance (a backup, a neighbour of the machine) would exclude all larger
 //! ones, which is why there is a last look.
 //!
@@ -28,17 +28,17 @@ use crate::sequential::{Decision, ProbabilityTest, Tally};
 /// A number of users, or a rate in requests a second.
 pub type OfferedLoad = f64;
 
-/// Whether a condition holds half of the time, or nine times out of ten.
+/// Test of a condition: does it hold half of the time, or nine times out of ten?
 const TEST: ProbabilityTest = ProbabilityTest {
     low: 0.5,
     high: 0.9,
     alpha: 0.05,
 };
-/// One of so many trials may fail.
+/// One of this number of trials may fail.
 const ONE_IN: u32 = 10;
 /// Most trials by which a load is tested.
 const TESTED: u32 = 10;
-/// Trials of the answer.
+/// Trials of the result.
 const CONFIRMED: u32 = 20;
 /// Bisection ends when the load that failed exceeds the one that passed by this share.
 const NEAR: f64 = 0.05;
@@ -104,7 +104,7 @@ pub struct TrialsLeft {
     pub is_least: bool,
 }
 
-/// What is known of a load that was tried.
+/// State of a load that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LoadState {
     Passed,
@@ -128,7 +128,7 @@ fn is_confirmed(trials: Tally) -> bool {
     trials.trials() >= CONFIRMED && state(trials) == LoadState::Passed
 }
 
-/// It could not pass a confirmation any more.
+/// True if the load cannot pass a confirmation any more.
 fn has_failed_for_good(trials: Tally) -> bool {
     trials.failed * ONE_IN > CONFIRMED
 }
@@ -166,7 +166,7 @@ impl Search {
         }
     }
 
-    /// The load to try next; `None` when there is an [answer](Search::answer).
+    /// The load to try next; `None` when there is an [outcome](Search::answer).
     pub fn next_load(&self) -> Option<OfferedLoad> {
         if self.made >= MOST {
             return None;
@@ -188,7 +188,7 @@ impl Search {
         }
     }
 
-    /// What is known now.
+    /// The outcome so far.
     pub fn answer(&self) -> SearchOutcome {
         let fails = self.fails();
         let below = fails.map_or(f64::INFINITY, |fails| fails.load);
@@ -279,12 +279,12 @@ impl Search {
 fn last_look(fails: Tested) -> Option<OfferedLoad> {
     (!has_failed_for_good(fails.trials)).then_some(fails.load)
 }
-/// What a server did under a load.
+/// Figures of a server under a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// The load.
     pub load: OfferedLoad,
-    /// Expected answers a second.
+    /// Expected responses a second.
     pub per_second: f64,
     /// Mean time that was waited, in nanoseconds.
     pub mean: f64,

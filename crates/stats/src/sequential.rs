@@ -28,7 +28,7 @@ impl Tally {
     }
 }
 
-/// What a [`ProbabilityTest`] has decided.
+/// Decision of a [`ProbabilityTest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The probability is not the low one, or below.
@@ -55,7 +55,7 @@ pub struct ProbabilityTest {
 const HALVINGS: u32 = 40;
 
 impl ProbabilityTest {
-    /// What these trials say.
+    /// The decision from these trials.
     pub fn decision(self, tally: Tally) -> Decision {
         let evidence = log_ratio(tally, self.high, self.low);
         match self.bound() {

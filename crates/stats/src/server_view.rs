@@ -15,7 +15,7 @@ use record::{
 
 use crate::interval::{MOST, ratio_interval};
 
-/// What a server said of its times during a run.
+/// Times that a server reported of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerView {
     /// In the order of the plan, and for each row the metrics by name, and then the access log.
@@ -31,7 +31,7 @@ pub struct ServerViewRow {
     pub measure: MeasureId,
     /// Where it gives it.
     pub source: ServerTimeSource,
-    /// Operations of which it says something, also without a time.
+    /// Operations with a report of the server, also without a time.
     pub operations: u64,
     /// Smallest step of its times.
     pub resolution: Nanos,
@@ -42,7 +42,7 @@ pub struct ServerViewRow {
 /// Means over operations of which both times are known, in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerViewTimes {
-    /// So many operations.
+    /// Number of operations.
     pub operations: u64,
     /// The server's time.
     pub server: ServerViewFigure,
@@ -63,7 +63,8 @@ pub struct ServerViewFigure {
 }
 
 impl ServerView {
-    /// Of the events of a run; `None` where the server said nothing, and its log was not read.
+    /// Reads the events of a run; `None` where the server reported nothing, and its log was not
+    /// read.
     pub(crate) fn of(events: &[Event]) -> Option<ServerView> {
         let mut rows: BTreeMap<(MeasureId, &ServerTimeSource), Vec<&ServerTimes>> = BTreeMap::new();
         let mut access_log = None;

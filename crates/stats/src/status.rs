@@ -1,4 +1,4 @@
-//! What became of a test as a whole.
+//! Status of a test as a whole.
 
 use record::{EndedBy, Environment, Event, EventKind, Outcome};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::Outcomes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It was measured, and no operation failed.
+    /// Measured, and no operation failed.
     Ok,
     /// Something failed, or nothing was measured.
     Failed,
@@ -35,7 +35,7 @@ impl Status {
         }
     }
 
-    /// What several runs come to is the worst of them.
+    /// Rank of the status: the status over several runs is the worst of them.
     pub(crate) fn badness(self) -> u8 {
         match self {
             Status::Ok => 0,
@@ -46,7 +46,8 @@ impl Status {
         }
     }
 
-    /// It was not measured, because the server does not have what it needs. That is no failure.
+    /// Not measured, because the server does not have a method or feature that it needs. That is no
+    /// failure.
     pub fn is_beyond_the_server(self) -> bool {
         matches!(self, Status::NotSupported | Status::Skipped)
     }
@@ -55,7 +56,7 @@ impl Status {
 /// Why a row is not ok, or what failed in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusReason {
-    /// What was attempted, and what came back, as the engine described it.
+    /// The attempt and its result, as the engine described them.
     Evidence(String),
     /// A failed operation.
     Operation {
@@ -63,16 +64,16 @@ pub enum StatusReason {
         number: u64,
         /// Its user, where there are several.
         user: Option<u32>,
-        /// What became of it.
+        /// Outcome of the operation.
         outcome: Outcome,
-        /// What was attempted, and what came back.
+        /// The attempt and its result.
         evidence: String,
     },
     /// The test needs a method that the server does not support.
     Needs {
         /// The method.
         method: String,
-        /// What was attempted with it, and what came back.
+        /// The attempt with it and its result.
         evidence: String,
     },
     /// Every operation met a server without the method.
@@ -96,7 +97,7 @@ pub enum StatusReason {
     NeverReached(Outcomes),
     /// The record has nothing of it.
     NotRecorded,
-    /// It was measured, and the record is damaged or has no end: its samples are not there.
+    /// Measured, but the record is damaged or has no end: its samples are not there.
     NotSaved,
     /// The run ended before.
     RunEnded {
@@ -107,15 +108,15 @@ pub enum StatusReason {
     },
 }
 
-/// Whether a run went through to its end.
+/// Completeness of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completeness {
     /// All of it was done.
     Complete,
     /// The user ended it; what was measured until then counts.
     Interrupted,
-    /// It could not go on, for this reason, or its record has no end: it was killed, or still goes on.
-    /// What was measured until then counts.
+    /// Ended early for this reason, or its record has no end: it was killed, or still goes on.
+    /// Measurements until then count.
     Aborted(Option<String>),
 }
 
@@ -135,12 +136,12 @@ impl Completeness {
     }
 }
 
-/// What the server does not have.
+/// A method or feature that the server does not have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MissingMethod<'a> {
     /// The method, where it is a step before that of the row: `COPY` before a DELETE.
     pub(crate) of_another_row: Option<&'a str>,
-    /// What was attempted, and what came back.
+    /// The attempt and its result.
     pub(crate) evidence: &'a str,
 }
 
@@ -154,26 +155,26 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) never_drawn: bool,
     /// A schedule decides when operations begin, and nothing at all was recorded.
     pub(crate) nothing_due: bool,
-    /// What ended its test before its time.
+    /// The condition that ended its test early.
     pub(crate) ended: Option<&'a EndedBy>,
     /// The record has the end of the measured part of its test.
     pub(crate) measured: bool,
-    /// What the engine told about missing support.
+    /// Missing support that the engine reported.
     pub(crate) not_supported: Option<MissingMethod<'a>>,
-    /// What the engine told about a failed test.
+    /// Failure of the test that the engine reported.
     pub(crate) test_failed: Option<&'a StatusReason>,
     /// The first failed operation.
     pub(crate) failure: Option<&'a StatusReason>,
     /// The kernel's clock was asked for, and gave no operation a response time.
     pub(crate) stamps_missed: bool,
-    /// Whether the run went through.
+    /// Completeness of the run.
     pub(crate) complete: &'a Completeness,
 }
 
 impl StatusFacts<'_> {
     /// The status, and the reason for one that is not [`Status::Ok`].
     ///
-    /// A test without a single expected answer is never ok: *ok* promises that something was
+    /// A test without a single expected response is never ok: *ok* promises that something was
     /// measured. Operations that an interruption cut off are no failures beside expected ones.
     pub(crate) fn judge(&self) -> (Status, Option<StatusReason>) {
         match self.shortcoming() {
@@ -183,8 +184,8 @@ impl StatusFacts<'_> {
     }
 
     fn shortcoming(&self) -> Option<(Status, StatusReason)> {
-        // What has worked is supported: declining it later is a failure, and of another measure of
-        // the test it says nothing.
+        // A method that has worked is supported: declining it later is a failure, and does not
+        // concern another measure of the test.
         if let Some(missing) = self.not_supported
             && self.outcomes.ok() == 0
         {
@@ -260,7 +261,7 @@ fn all_unsupported(outcomes: &Outcomes) -> bool {
 mod tests {
     use super::*;
 
-    /// Facts of a complete run with these outcomes and nothing told.
+    /// Facts of a complete run with these outcomes and no events.
     fn facts(outcomes: &[Outcome]) -> StatusFacts<'static> {
         let outcomes: Outcomes = outcomes.iter().copied().collect();
         StatusFacts {

@@ -22,9 +22,10 @@ pub fn summarise(run: &Run) -> Summary {
     }
 }
 
-/// Summarises a run whose samples are read in pieces, and says which operations of each measure count, in the order of the
-/// plan. Neither their order nor how they are cut matters. `pieces` is called once for a load run and twice for a suite, whose windows are known
-/// only when all samples have been seen.
+/// Summarises a run whose samples are read in pieces, and returns which operations of each measure
+/// count, in the order of the plan. Neither their order nor how they are cut matters. `pieces` is
+/// called once for a load run and twice for a suite, whose windows are known only when all samples
+/// have been seen.
 ///
 /// # Errors
 /// The first one of reading a piece.
@@ -107,7 +108,7 @@ where
 pub(crate) enum Windows {
     /// Of a suite: of each test, the time in which all users were at work.
     Rounds(BTreeMap<TestId, Result<Span, NoWindow>>),
-    /// Of a closed loop, as the events tell.
+    /// Times of a closed loop, from the events.
     Closed(MeasuringTimes),
     /// In an open loop, all of it counts.
     Open,
@@ -159,7 +160,7 @@ impl Windows {
         }
     }
 
-    /// What the operations say that were added for these windows.
+    /// The summary of the operations that were added for these windows.
     pub(crate) fn conclude(
         &self,
         all: &Summariser,

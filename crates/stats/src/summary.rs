@@ -1,4 +1,4 @@
-//! What a run says in numbers.
+//! Figures of a run.
 
 use record::{Clock, EndedBy, Generator, Goal, LeftBehind};
 
@@ -13,37 +13,37 @@ use crate::server_view::ServerView;
 use crate::status::Completeness;
 use crate::warning::Warning;
 
-/// What a run says: one row for each measure of the plan, in its order, and the warnings.
+/// Results of a run: one row for each measure of the plan, in its order, and the warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// One row for each measure of the plan, in the order of the plan.
     pub tests: Vec<TestSummary>,
-    /// What its pages came to, where the plan has some.
+    /// Results of its pages, where the plan has some.
     pub pages: Option<PagesSummary>,
     /// The warnings of all rows, each once and with the names of the rows or tests that it is
     /// about, and those about the run as a whole.
     pub warnings: Vec<Warning>,
-    /// Whether the run went through to its end.
+    /// Completeness of the run.
     pub complete: Completeness,
     /// Collections of ours that are still on the server.
     pub left_behind: Vec<LeftBehind>,
-    /// Which clock gave the times, and what the other one would have said.
+    /// The clock that gave the times, and the times that the other one would have given.
     pub clock: ClockSummary,
-    /// How the generator fared, test by test, as far as the record tells.
+    /// State of the generator, test by test, as far as the record shows it.
     pub generator: Vec<Generator>,
     /// How near a load run came to what it was to go on for.
     pub goal: Option<Goal>,
-    /// What a load came to with each number of users, where that changed.
+    /// Results of a load with each number of users, where that changed.
     pub load_steps: Vec<LoadStep>,
     /// Background traffic beside the run, where there was some.
     pub background: Option<BackgroundSummary>,
-    /// What went on inside of the server, where that was watched.
+    /// Activity inside of the server, where that was watched.
     pub inside: Option<InsideSummary>,
     /// Times that the server gives, where it gives some.
     pub server_view: Option<ServerView>,
-    /// What ended measurements before their time.
+    /// Conditions that ended measurements early.
     pub ended_early: Vec<EndedBy>,
-    /// What the constraints of its plan came to.
+    /// Verdicts on the constraints of its plan.
     pub constraints: Vec<JudgedConstraint>,
     /// Runs that are put together in it: one, but on pages that show several runs of a server.
     pub runs: usize,
@@ -54,7 +54,7 @@ pub struct Summary {
 pub struct ClockSummary {
     /// The clock.
     pub clock: Clock,
-    /// What user space would have added to the response times; only with the kernel's clock.
+    /// Time that user space would have added to the response times; only with the kernel's clock.
     pub bias: Option<Bias>,
     /// Expected operations without a response time, because the kernel's stamps never came.
     pub missed: u64,

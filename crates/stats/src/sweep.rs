@@ -24,24 +24,24 @@ pub struct Swept<'a> {
     pub levels: &'a [usize],
     /// Which repeat.
     pub repeat: usize,
-    /// What it says.
+    /// The results of the run.
     pub summary: &'a Summary,
 }
 
-/// What a sweep says of one row of the suite.
+/// Results of a sweep for one row of the suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweptRow {
     /// Name of the row.
     pub name: String,
     /// HTTP method.
     pub method: String,
-    /// What its times are counted from.
+    /// The moment from which its times are counted.
     pub since: Since,
     /// One for each server.
     pub servers: Vec<SweptServer>,
 }
 
-/// What a sweep says of a row of one server.
+/// Results of a sweep for a row of one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweptServer {
     /// One for each point that was measured, in the order of the levels.
@@ -52,7 +52,7 @@ pub struct SweptServer {
     pub inside: Option<SweptInside>,
 }
 
-/// What the runs at one point say.
+/// Results of the runs at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
     /// For each parameter, which of its values: an index.
@@ -87,8 +87,9 @@ pub struct PointRatio {
     pub ci95: Option<(f64, f64)>,
 }
 
-/// What the runs of a sweep say, row by row. `values` are those of each parameter, ascending.
-/// Effects up to the share `same_within` do not matter. Times are [those that are waited](TestSummary::waited).
+/// The results of a sweep, row by row. `values` are those of each parameter, ascending. Effects up
+/// to the share `same_within` do not matter. Times are [those that are
+/// waited](TestSummary::waited).
 pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<SweptRow> {
     let servers = runs.iter().map(|run| run.server + 1).max().unwrap_or(0);
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -238,8 +239,8 @@ fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Opt
     }
 }
 
-/// What growth is fitted to: points where a run failed are left out, and so are runs in which the
-/// row is disqualified.
+/// The observations for a fit of growth: points where a run failed are left out, and so are runs in
+/// which the row is disqualified.
 fn observations(
     name: &str,
     server: usize,
@@ -285,8 +286,8 @@ mod tests {
         summarise(&builder.build())
     }
 
-    /// What a sweep of one point over two servers says of the second, where `times` are those of both
-    /// in each repeat, in microseconds; no time is a failure.
+    /// The ratio of the second server in a sweep of one point over two servers, where `times` are
+    /// those of both in each repeat, in microseconds; no time is a failure.
     fn ratio_of(times: &[(Option<u64>, Option<u64>)]) -> Option<PointRatio> {
         let summary = |us: Option<u64>| {
             let builder = RunBuilder::new(1).test("Get1K", &[("Get1K", "GET")]);

@@ -1,7 +1,7 @@
 //! Runs made by hand, for the tests of `stats` and of `report` (feature `testing`).
 //!
 //! [`RunBuilder`] starts from a small, complete and fully successful plan with stable values; a
-//! test then says what is different. Nothing here is random.
+//! test then states the differences. Nothing here is random.
 
 use std::collections::BTreeMap;
 

@@ -1,27 +1,27 @@
 //! Throughput: what ended in the window, over its length, and how sure that is.
 //!
 //! The capacity of a server wanders: garbage collections, caches, neighbours on the machine.
-//! Intervals from batches of time are too narrow where it wanders more slowly than a batch is
-//! long (in simulations they cover 43 % to 93 % in place of 95 %, see `tests::throughput`). What the
-//! mean over a window is uncertain by are its *slowest* waves, those that a longer window would
-//! average out, and these can be measured: with completions `n` in bins of time at the places
-//! `m` of a window of length 1,
+//! Intervals from batch means are too narrow where it wanders more slowly than a batch is long (in
+//! simulations they cover 43 % to 93 % in place of 95 %, see `tests::throughput`). The uncertainty
+//! of the mean over a window comes from its *slowest* waves, those that a longer window would
+//! average out, and these can be measured: with completions `n` in time bins at the places `m` of a
+//! window of length 1,
 //!
 //! ```text
 //!    W(j) = sqrt(2) sum n cos(pi j m)        j = 1, 2, 3
 //! ```
 //!
-//! are the sums of three waves of half a period, one, and one and a half. The mean rate adds nothing to them, because
-//! the mean of each wave over the window is zero. They have the variance of
-//! the number of completions itself, whatever its autocorrelation, if that is short beside the
-//! window, and are nearly independent of it and of each other. So the number of completions is
-//! known by Student's t with three degrees of freedom (equal-weighted cosines: Müller 2007 and
-//! 2014; Lazarus, Lewis, Stock and Watson, *HAR inference: recommendations for practice*, Journal of
-//! Business & Economic Statistics 36(4), 2018). More waves make a narrower interval where nothing
-//! wanders (a quarter narrower with eight), and one that is too narrow where something does. The
-//! length of the autocorrelation need not be known, which a short window cannot tell; where the
-//! three slowest waves are far larger than the next ones it is too long for the window, and the
-//! interval, which may then be too narrow, is marked.
+//! are the sums of three waves of half a period, one, and one and a half. The mean rate adds
+//! nothing to them, because the mean of each wave over the window is zero. They have the variance
+//! of the number of completions itself, whatever its autocorrelation, if that is short beside the
+//! window, and are nearly independent of it and of each other. So the number of completions has an
+//! interval by Student's t with three degrees of freedom (equal-weighted cosines: Müller 2007 and
+//! 2014; Lazarus, Lewis, Stock and Watson, *HAR inference: recommendations for practice*, Journal
+//! of Business & Economic Statistics 36(4), 2018). More waves make a narrower interval where
+//! nothing wanders (a quarter narrower with eight), and one that is too narrow where something
+//! does. The length of the autocorrelation need not be known, which cannot be estimated from a
+//! short window; where the three slowest waves are far larger than the next ones it is too long for
+//! the window, and the interval, which may then be too narrow, is marked.
 
 use record::{Load, Nanos, Pace};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -30,12 +30,13 @@ use crate::bins::{Bin, Bins};
 use crate::interval::t_quantile;
 use crate::window::Span;
 
-/// Bins of time that completions are counted in, and the shortest of them: 2^16 ns, 66 us.
+/// Time bins in which completions are counted, and the shortest of them: 2^16 ns, 66 us.
 const BINS: usize = 512;
 const SHORTEST: u32 = 16;
 /// Bins below which the waves are not seen.
 const BINS_NEEDED: u64 = 32;
-/// Completions below which there is no interval: they come in lumps, and t knows of none.
+/// Completions below which there is no interval: they come in lumps, for which Student's t does not
+/// account.
 const COMPLETIONS_NEEDED: u64 = 20;
 /// The slowest waves, which give the interval, and the waves that they are compared with.
 pub(crate) const SLOW: usize = 3;
@@ -65,7 +66,7 @@ pub(crate) struct Rate {
     pub(crate) wanders: bool,
 }
 
-/// What a rate counts.
+/// Unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateOf {
     /// Completions.
@@ -215,9 +216,9 @@ impl Throughput {
     }
 }
 
-/// Whether a load leaves the rate to the server, or asks for a single one. A schedule whose stages
-/// differ moves the rate on purpose: that is no wandering, and its mean over all stages estimates
-/// nothing.
+/// True if a load leaves the rate to the server, or prescribes a single one. A schedule whose
+/// stages differ moves the rate on purpose: that is no wandering, and its mean over all stages
+/// estimates nothing.
 pub(crate) fn is_steady(load: &Load) -> bool {
     match &load.pace {
         Pace::Rounds | Pace::Closed => load.adapt.is_none(),
@@ -235,7 +236,7 @@ fn deviation(waves: &[f64; WAVES]) -> f64 {
     (waves[..SLOW].iter().sum::<f64>() / SLOW as f64).sqrt()
 }
 
-/// Whether the slowest waves are larger than the next ones by more than chance.
+/// True if the slowest waves are larger than the next ones by more than chance.
 fn are_steep(waves: &[f64; WAVES]) -> bool {
     let (slow, others) = waves.split_at(SLOW);
     let mean = |waves: &[f64]| waves.iter().sum::<f64>() / waves.len() as f64;

@@ -1,12 +1,12 @@
 //! A set of times that may be very large, in bounded memory.
 //!
-//! Up to [`EXACT`] values are kept as they are, and everything said of them is exact. Beyond, they
-//! go into a histogram of buckets whose width is at most a thousandth of their value (HDR, three
+//! Up to [`EXACT`] values are kept as they are, and all their figures are exact. Beyond, they go
+//! into a histogram of buckets whose width is at most a thousandth of their value (HDR, three
 //! significant digits: percentiles, given as the middle of a bucket, are within 0.05 %), while
 //! number, minimum, maximum, mean and standard deviation stay exact, and the interval of the mean
-//! comes from [`Bins`] of time, as do those of the percentiles. Which of both forms a set has depends on its size alone, and
-//! neither depends on the order of the values, so sets of several threads or machines merge into
-//! what one would have recorded.
+//! comes from time bins ([`Bins`]), as do those of the percentiles. Which of both forms a set has
+//! depends on its size alone, and neither depends on the order of the values, so sets of several
+//! threads or machines merge into the set that one would have recorded.
 
 use hdrhistogram::Histogram;
 use record::Nanos;
@@ -123,7 +123,7 @@ impl Times {
         }
     }
 
-    /// What the values look like; `None` without any.
+    /// The distribution of the values; `None` without any.
     pub(crate) fn describe(&self) -> Option<Distribution> {
         match &self.0 {
             Form::Exact(values) => {
@@ -167,8 +167,9 @@ impl Times {
         intervals
     }
 
-    /// What the values of several runs look like together; `None` without any. Runs are the batches
-    /// that intervals come from: values of one run depend on each other, and runs of one server differ.
+    /// The distribution of the values of several runs together; `None` without any. Runs are the
+    /// batches that intervals come from: values of one run depend on each other, and runs of one
+    /// server differ.
     pub(crate) fn describe_runs(runs: &[&Times]) -> Option<Distribution> {
         let runs: Vec<&Times> = runs.iter().copied().filter(|run| run.count() > 0).collect();
         if let [one] = runs[..] {
@@ -231,7 +232,7 @@ impl Times {
         }
     }
 
-    /// The values in bins of time, also where they are few.
+    /// The values in time bins, also where they are few.
     pub(crate) fn timed(&self) -> Bins<TimedBatch> {
         self.clone().binned().timed.clone()
     }

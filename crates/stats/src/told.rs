@@ -1,4 +1,4 @@
-//! What the events of a run tell about its tests, sorted by what they are about.
+//! Facts about the tests of a run from its events, sorted by their subject.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(crate) struct RunEvents {
     pub(crate) failures: BTreeMap<MeasureId, Vec<(FailureKind, StatusReason)>>,
     /// Remarks that are no failures.
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
-    /// Doubts that the engine had.
+    /// Warnings of the engine.
     pub(crate) warnings: Vec<String>,
     /// Collections of ours that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
@@ -43,7 +43,8 @@ pub(crate) struct RunEvents {
 }
 
 impl RunEvents {
-    /// Nanoseconds for which the run waited for its turn between two batches of a test.
+    /// Nanoseconds for which the run waited between two batches of a test, because other runs were
+    /// measured.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
         self.generators_of(test).iter().map(|own| own.waited).sum()
     }
@@ -53,14 +54,14 @@ impl RunEvents {
         self.generators.get(&test).map_or(&[], Vec::as_slice)
     }
 
-    /// What ended the measurement of a test before its time.
+    /// The condition that ended the measurement of a test early.
     pub(crate) fn ended(&self, test: TestId) -> Option<&EndedBy> {
         let mut all = self.ended.iter();
         let found = all.find(|(ended, _)| ended.is_none_or(|ended| ended == test));
         found.map(|(_, by)| by)
     }
 
-    /// Sorts the events of a run of so many users.
+    /// Sorts the events of a run with this number of users.
     pub(crate) fn by(events: &[Event], users: u32) -> RunEvents {
         let mut told = RunEvents::default();
         for event in events {

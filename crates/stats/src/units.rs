@@ -37,7 +37,7 @@ pub fn human_range_in(unit: Option<TimeUnit>, (low, high): (f64, f64)) -> String
     format!("{low:.digits$} .. {high:.digits$} {unit}")
 }
 
-/// How many times as much: `16`, `3.4`, `1.52`. Two digits tell 1.04 from 1.
+/// A multiple: `16`, `3.4`, `1.52`. Two digits distinguish 1.04 from 1.
 pub fn factor(ratio: f64) -> String {
     let digits = usize::from(ratio < 9.95) + usize::from(ratio < 1.995);
     format!("{ratio:.digits$}")

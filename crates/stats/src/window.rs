@@ -1,11 +1,12 @@
 //! The measurement window: which operations count.
 //!
-//! An operation counts when it *begins* inside the window, and it is waited for until it ends, up
-//! to its time limit. Counting those that lie wholly inside would leave out long operations more
-//! often than short ones: one of three seconds fits into a window of ten in seven places of ten.
-//! Beginnings have no such bias, because whether an operation begins inside does not depend on how
-//! long it will take (the number of operations that a user begins is a stopping time: Wald 1944).
-//! The engine keeps all users at work, uncounted, until the last operation that counts has ended.
+//! An operation counts when it *begins* inside the window, and the engine waits for it until it
+//! ends, up to its time limit. Counting those that lie wholly inside would leave out long
+//! operations more often than short ones: one of three seconds fits into a window of ten in seven
+//! places of ten. Beginnings have no such bias, because whether an operation begins inside does not
+//! depend on how long it will take (the number of operations that a user begins is a stopping time:
+//! Wald 1944). The engine keeps all users at work, uncounted, until the last operation that counts
+//! has ended.
 //!
 //! Throughput has a rule of its own: operations that *end* inside the window, over its length. In
 //! the steady state as many end inside as were in progress when it began.
@@ -76,7 +77,7 @@ impl MeasurementWindow {
         })
     }
 
-    /// What begins at that moment counts.
+    /// True if operations that begin at that moment count.
     pub(crate) fn counts_from(self, moment: Nanos) -> bool {
         match self {
             MeasurementWindow::Everything | MeasurementWindow::Asked { .. } => true,
@@ -85,7 +86,7 @@ impl MeasurementWindow {
         }
     }
 
-    /// What ends at that moment is part of the throughput.
+    /// True if operations that end at that moment are part of the throughput.
     pub(crate) fn contains_moment(self, moment: Nanos) -> bool {
         match self {
             MeasurementWindow::Everything => true,
@@ -142,7 +143,7 @@ pub(crate) struct Span {
 pub(crate) enum NoWindow {
     /// There is no operation.
     Nothing,
-    /// So many users never did one.
+    /// Number of users that never did one.
     Idle(u64),
     /// A user had ended before another one began.
     NoOverlap,

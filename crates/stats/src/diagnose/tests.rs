@@ -1,4 +1,4 @@
-//! What the rules say of servers of which the truth is known.
+//! Results of the rules for servers of which the truth is known.
 
 mod cases;
 mod detectors;

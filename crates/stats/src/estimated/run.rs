@@ -22,7 +22,7 @@ pub struct RunEstimates<'a> {
 }
 
 impl Summariser {
-    /// The estimates and the facts of the operations added so far, for the windows that the events tell of.
+    /// The estimates and the facts of the operations added so far, for the windows in the events.
     /// More operations may follow.
     pub fn estimates(&self, events: &[Event]) -> RunEstimates<'_> {
         RunEstimates::of(Cow::Borrowed(self), events, self.windows(events))

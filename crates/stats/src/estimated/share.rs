@@ -24,8 +24,8 @@ const HALVINGS: u32 = 60;
 /// Fewest degrees of freedom of a design effect.
 const DEGREES: f64 = 3.0;
 
-/// As many independent operations would tell as much of the share. Cells stand in the order of time, and
-/// `tau` is a dependence that is known of them otherwise.
+/// Number of independent operations with as much information about the share. Cells are in the
+/// order of time, and `tau` is a dependence that is known of them otherwise.
 pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
     let (hits, n) = cells
         .iter()
@@ -38,11 +38,11 @@ pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
     if expected <= 0.0 {
         return n / tau;
     }
-    // What varies more slowly than in four parts of the run cannot be told from these cells.
+    // Variation that is slower than in four parts of the run cannot be estimated from these cells.
     let slowest = (cells.len() as f64 / (DEGREES + 1.0)).max(1.0);
     let tau = dependence(&deviations).max(tau).min(slowest);
     let effect = (squares / expected * tau).max(1.0);
-    // The design effect is known as well as a variance from so many independent values.
+    // The design effect has the precision of a variance from this number of independent values.
     let degrees = (cells.len() as f64 / tau - 1.0).max(DEGREES);
     let normal = Normal::standard().inverse_cdf(1.0 - a);
     n / (effect * (t_at(1.0 - a, degrees) / normal).powi(2))

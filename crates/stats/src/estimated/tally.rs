@@ -1,4 +1,4 @@
-//! What estimates and facts of a row are made of, and how.
+//! Input of the estimates and facts of a row.
 
 use record::{Nanos, Sample};
 
@@ -23,7 +23,7 @@ const COMPLETIONS_NEEDED: u64 = 100;
 /// three degrees of freedom falls with the third power.
 const WIDER: f64 = 4.0 / 3.0;
 
-/// What a row keeps for verdicts alone.
+/// Data of a row that only verdicts need.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgedTally {
     /// The first time and the last, by the moment at which the operation began; of several at one
@@ -124,7 +124,7 @@ pub(crate) struct MeasuredTime {
     pub(crate) window: Option<Span>,
     /// The load was the same throughout, and the run waited for no other one.
     pub(crate) is_steady: bool,
-    /// Seconds of the window that it did not wait for others.
+    /// Seconds of the window without waiting for other runs.
     pub(crate) seconds: f64,
 }
 

@@ -17,8 +17,8 @@ const SLOWER: f64 = 50.0;
 /// ... or how many times the slowest operation.
 const SLOWER_THAN_SLOWEST: f64 = 2.0;
 
-/// Independent times below which nothing is known of a percentile: what depends on its neighbours cannot
-/// be told from what is a state of the whole run.
+/// Independent times below which there is no percentile: a dependence on neighbours cannot be
+/// distinguished from a state of the whole run.
 const INDEPENDENT: f64 = 10.0;
 
 /// With so great a share of all squared deviations from the mean, one time decides about the
@@ -65,7 +65,7 @@ pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     Ok((sd, (root(low).min(sd), high)))
 }
 
-/// The percentile of so many parts per million, in nanoseconds.
+/// The percentile of `ppm` parts per million, in nanoseconds.
 pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let n = times.count();
     let value = percentile_of(times, ppm)?;
@@ -122,7 +122,7 @@ fn enough(times: &Times) -> Result<u64, NoEstimate> {
     }
 }
 
-/// So many samples are that part of those that are needed.
+/// The error for `samples` that are `part` of those that are needed.
 fn too_few(samples: u64, part: f64) -> NoEstimate {
     let needed = (samples as f64 / part.clamp(1e-6, 1.0)).ceil() as u64;
     NoEstimate::TooFew {

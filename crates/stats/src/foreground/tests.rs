@@ -20,7 +20,7 @@ fn builder(open: bool) -> ForegroundBuilder {
     ForegroundBuilder::new(Arc::new(course), open)
 }
 
-/// An operation that was planned 10 ms before it began, with a response of so many milliseconds.
+/// An operation that was planned 10 ms before it began, with a response of `took_ms` milliseconds.
 fn sample(started_ms: u64, took_ms: u64, outcome: Outcome) -> Sample {
     let started = started_ms * MS;
     let first = started + took_ms * MS;

@@ -18,18 +18,18 @@ use crate::least_squares::{LeastSquares, MatrixColumns};
 /// How a time grows: `base + sum of per_unit * x^exponent`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Law {
-    /// What is there in any case, in nanoseconds.
+    /// The part that does not depend on any parameter, in nanoseconds.
     pub base: Fitted,
-    /// What grows, for each parameter that matters.
+    /// The parts that grow, for each parameter that matters.
     pub terms: Vec<Term>,
     /// Typical distance of points from the law, as a share.
     pub misfit: f64,
-    /// The points surely do not follow the law: they miss it by more than repeats differ, and by
-    /// more than a tenth.
+    /// The points significantly miss the law: by more than repeats differ, and by more than a
+    /// tenth.
     pub missed: bool,
 }
 
-/// What a parameter adds.
+/// Part of a law that a parameter adds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
     /// Which parameter: an index.
@@ -38,9 +38,9 @@ pub struct Term {
     pub per_unit: Fitted,
     /// The exponent that is used.
     pub exponent: f64,
-    /// The exponent as it was found; `None` where there are too few points to tell.
+    /// The exponent as it was found; `None` where there are too few points to find one.
     pub found: Option<Fitted>,
-    /// What that means.
+    /// Meaning of the exponent.
     pub shape: Shape,
 }
 
@@ -64,7 +64,7 @@ pub enum Shape {
     Less,
     /// More and more.
     More,
-    /// It becomes less.
+    /// Decreases.
     Falling,
 }
 
@@ -85,11 +85,12 @@ pub const EXPONENTS: (f64, f64) = (-3.0, 4.0);
 const STEP: f64 = 0.25;
 /// An exponent nearer to zero is a constant, of which there is one already.
 const CONSTANT: f64 = 0.02;
-/// An exponent that is this near to 1 is called linear: nobody would do anything else about it.
+/// An exponent that is this near to 1 is called linear: the difference has no practical
+/// consequence.
 const NEARLY_LINEAR: f64 = 0.1;
 /// Provided that its interval ends this near to 1, too.
 const SURELY_NEARLY: f64 = 0.25;
-/// Distance of points from a law, as a share, up to which it is good enough to be told.
+/// Distance of points from a law, as a share, up to which the law is reported.
 const MISSES: f64 = 0.1;
 /// Precision of an exponent.
 const PRECISE: f64 = 1e-4;
@@ -100,7 +101,7 @@ const STEPS: usize = 12;
 /// Columns that differ less than that, as a share of their lengths, are the same.
 const DISTINCT: f64 = 1e-9;
 
-/// The exponent of what falls, where its own cannot be told: shared by so many.
+/// The exponent of a falling term where its own cannot be found: that of work that is shared.
 const SHARED: f64 = -1.0;
 
 /// The law of these parameters, each with what it does; `None` where there are none, too few
@@ -209,7 +210,7 @@ struct Points {
     logs: Vec<f64>,
     /// Runs.
     weights: Vec<f64>,
-    /// What is left between repeats, and its degrees of freedom.
+    /// Variance between repeats, and its degrees of freedom.
     noise: (f64, usize),
     /// Variance of the logarithm of the level of all, and its degrees of freedom.
     level: (f64, usize),
@@ -243,8 +244,8 @@ impl Points {
         })
     }
 
-    /// Whose exponents can be found: two values say nothing of a shape, and there must be points
-    /// for everything that is fitted.
+    /// Parameters whose exponents can be found: two values do not show a shape, and there must be
+    /// points for everything that is fitted.
     fn with_shape(&self) -> Vec<usize> {
         let has_three = |of: &usize| {
             let mut values: Vec<f64> = self.x.iter().map(|x| x[*of]).collect();
@@ -266,8 +267,8 @@ impl Points {
         (squares.sum / self.weights.iter().sum::<f64>()).sqrt()
     }
 
-    /// Whether points miss a fit of so many coefficients by more than repeats differ (the F test of
-    /// the lack of fit).
+    /// True if points miss a fit of this number of coefficients by more than repeats differ (the F
+    /// test of the lack of fit).
     fn is_missed(&self, squares: &Squares, coefficients: usize) -> bool {
         let free = self.x.len().saturating_sub(coefficients) as f64;
         let within = self.noise.0 / self.noise.1 as f64;
@@ -277,7 +278,7 @@ impl Points {
         self.misfit(squares) > MISSES && squares.sum / free > within * f.inverse_cdf(0.99)
     }
 
-    /// Degrees of freedom of everything that is left, with so many coefficients fitted.
+    /// Degrees of freedom of the residuals, with this number of coefficients fitted.
     fn degrees(&self, coefficients: usize) -> f64 {
         let lack_of_fit = self.x.len().saturating_sub(coefficients);
         (lack_of_fit + self.noise.1) as f64
@@ -390,8 +391,8 @@ impl Points {
         }
     }
 
-    /// The other coefficients with their intervals, which know that exponents that are free could
-    /// be others.
+    /// The other coefficients with their intervals, which account for the uncertainty of free
+    /// exponents.
     fn intervals(&self, exponents: &[f64], free: &[bool], squares: &Squares) -> Vec<Fitted> {
         let columns = self.columns(exponents);
         let found = &squares.coefficients;
@@ -417,8 +418,8 @@ impl Points {
             let Some(variances) = &variances else {
                 return f64::INFINITY;
             };
-            // The machine makes everything slower or faster alike, and nobody knows how fast it is
-            // as a rule: Welch and Satterthwaite's degrees of freedom of both.
+            // The machine makes everything slower or faster alike, by an amount with its own
+            // variance: Welch and Satterthwaite's degrees of freedom of both.
             let own = variance * variances[place];
             let common = self.level.0 * value.powi(2);
             let together = (own + common).powi(2)

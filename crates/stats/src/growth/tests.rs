@@ -1,4 +1,4 @@
-//! What is said of growth where the law is known. Seeded: the figures are the same on every machine.
+//! Growth where the law is known. Seeded: the figures are the same on every machine.
 //!
 //! Share of intervals that contain the truth (nominal 95 %), of 1000 sweeps over four widths and
 //! two depths, five repeats, 3 % noise and a machine that drifts by 10 %:
@@ -21,9 +21,9 @@ use super::*;
 #[derive(Debug, Clone, Copy)]
 struct Truth {
     base: f64,
-    /// What each member of the width costs, and its exponent.
+    /// Cost of each member of the width, and its exponent.
     width: (f64, f64),
-    /// What each level of the depth costs, and its exponent.
+    /// Cost of each level of the depth, and its exponent.
     depth: (f64, f64),
     /// Standard deviation of the logarithm.
     noise: f64,
@@ -185,7 +185,7 @@ fn what_falls_between_two_values_falls_in_the_law() {
         "{law:?}"
     );
 
-    // Alone; and where it begins at zero, no power tells it.
+    // Alone; and where it begins at zero, no power describes it.
     let two = |first: f64| vec![vec![first, 10.0], vec![2.0]];
     let falls = |values: &[Vec<f64>]| {
         let falling = |run: Observation| Observation {

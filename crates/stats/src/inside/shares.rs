@@ -1,4 +1,4 @@
-//! What the time of an operation went into, as far as system calls and the scheduler know.
+//! Shares of the time of an operation, as far as system calls and the scheduler show them.
 
 use record::{CallTarget, TracedCall, TracedRow};
 
@@ -17,8 +17,8 @@ pub struct TracedShares {
     pub files: f64,
     /// Waiting for locks of threads and of files.
     pub locks: f64,
-    /// Calls on connections with others than the client, such as a database. Who waits for several connections at once
-    /// (epoll and its like) does not wait in one of these.
+    /// Calls on connections with others than the client, such as a database. A thread that waits
+    /// for several connections at once (epoll and its like) does not wait in one of these.
     pub others: f64,
     /// Waiting for a processor (the run queue), of all threads together, counted while nothing was
     /// traced; `None` where it was not counted.
@@ -26,8 +26,8 @@ pub struct TracedShares {
 }
 
 impl InsideRow {
-    /// What the time of an operation of this row went into; `None` where calls were not counted, or tracing changed the time
-    /// too much ([`tells_shares`]).
+    /// The shares of the time of an operation of this row; `None` where calls were not counted, or
+    /// tracing changed the time too much ([`tells_shares`]).
     pub fn shares(&self, users: u32, test: &TestSummary) -> Option<TracedShares> {
         let traced = self.traced_calls()?;
         if !tells_shares(slowed(traced, users, test)) {
@@ -125,7 +125,8 @@ mod tests {
         }
     }
 
-    /// The shares of a row whose operations take so many microseconds when they are not traced.
+    /// The shares of a row whose operations take `untraced_us` microseconds when they are not
+    /// traced.
     fn shares(row: &InsideRow, users: u32, untraced_us: u64) -> Option<TracedShares> {
         let run = RunBuilder::new(users)
             .test("Put1K", &[("Put1K", "PUT")])
@@ -158,7 +159,7 @@ mod tests {
             for_lock(call("fcntl", file(), 40_000)),
             for_lock(call("futex", CallTarget::Nothing, 360_000)),
             call("recvfrom", database(), 800_000),
-            // A thread that waits for another one, and calls that wait for nobody.
+            // A thread that waits for another one, and calls that do not wait.
             call("futex", CallTarget::Nothing, 3_900_000),
             call("write", CallTarget::Client, 900_000),
             call("fcntl", CallTarget::Client, 900_000),

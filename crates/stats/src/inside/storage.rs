@@ -20,13 +20,13 @@ pub(crate) fn storage_kind(call: &TracedCall) -> Option<StorageCall> {
     StorageCall::from_system_call(&call.call).filter(|_| is_storage)
 }
 
-/// What a call is on the storage: a synchronous write is a flush, too.
+/// The kinds of a call on the storage: a synchronous write is a flush, too.
 pub(crate) fn storage_kinds(call: &TracedCall) -> impl Iterator<Item = StorageCall> + use<> {
     let flush = call.synchronous.then_some(StorageCall::Fsync);
     storage_kind(call).into_iter().chain(flush)
 }
 
-/// Whether a call waits until something is on the disk.
+/// True if a call waits until data is on the disk.
 pub(crate) fn is_flush(call: &TracedCall) -> bool {
     storage_kinds(call).any(|kind| kind == StorageCall::Fsync)
 }
@@ -52,7 +52,7 @@ pub(crate) struct CallsInRun {
 }
 
 impl CallsInRun {
-    /// What was counted for a row; `None` where nothing was, or no operation was ok.
+    /// The counts of a row; `None` where nothing was counted, or no operation was ok.
     pub(crate) fn of(row: &InsideRow) -> Option<CallsInRun> {
         let traced = row.traced_calls()?;
         let mut counts = BTreeMap::new();

@@ -5,7 +5,7 @@ use record::{Nanos, Sample};
 /// Files that came, and their sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FilesCame {
-    /// Bytes of the answers, heads included.
+    /// Bytes of the responses, heads included.
     pub size: BodySizes,
     /// Bytes of the bodies.
     pub body: BodySizes,

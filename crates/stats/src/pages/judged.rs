@@ -58,7 +58,7 @@ impl PageRow {
         self.connections += other.connections;
     }
 
-    /// What its estimates and facts are made of.
+    /// The input of its estimates and facts.
     pub(crate) fn estimated(&self) -> EstimatedRow<'_> {
         EstimatedRow {
             times: &self.load,

@@ -303,7 +303,7 @@ fn there_is_no_interval_without_time_for_one() {
     run.events[1].at = S + 10 * MS;
     run.samples = vec![file(1, 2, S, S + MS)];
     assert_eq!(summarise(&run).pages.unwrap().per_minute_ci95, None);
-    // Nor without pages: nobody knows how much three of them vary.
+    // Nor without pages: the variation of three of them is unknown.
     let few: Vec<Sample> = (0..3).map(|visit| file(visit, 2, 2 * S, 3 * S)).collect();
     assert_eq!(pages_of(&few).per_minute_ci95, None);
     assert_eq!(pages_of(&[]).per_minute_ci95, None);

@@ -1,4 +1,4 @@
-//! What a search finds where the truth is known.
+//! Results of a search where the truth is known.
 
 mod simulated;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Searches with a server that holds up to `truth`; returns the answer and the loads tried.
+/// Searches with a server that holds up to `truth`; returns the outcome and the loads tried.
 fn search(
     mut search: Search,
     mut holds: impl FnMut(OfferedLoad) -> bool,

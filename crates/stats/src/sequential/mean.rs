@@ -8,12 +8,12 @@
 //! E = (1 + n g)^(-1/2) * ((1 + t² / v) / (1 + t² / (v (1 + n g))))^((v + 1) / 2)      v = n - 1
 //! ```
 //!
-//! It is a martingale where there is no effect, whatever the standard deviation (Lai, *On confidence
-//! sequences*, Annals of Statistics 4, 1976; Pérez-Ortiz, Lardy, de Heide and Grünwald,
+//! The ratio is a martingale where there is no effect, whatever the standard deviation (Lai, *On
+//! confidence sequences*, Annals of Statistics 4, 1976; Pérez-Ortiz, Lardy, de Heide and Grünwald,
 //! *E-statistics, group invariance and anytime-valid testing*, Annals of Statistics 52, 2024), so
-//! that it ever exceeds `1 / alpha` with a probability of at most `alpha`. An average of several such
-//! ratios is one, too: small `g` find small effects soon, large ones find large effects after few
-//! observations.
+//! that it ever exceeds `1 / alpha` with a probability of at most `alpha`. An average of several
+//! such ratios is one, too: small `g` find small effects soon, large ones find large effects after
+//! few observations.
 
 /// Variances of the effect that are averaged over, in units of the variance of an observation.
 const EFFECTS: [f64; 2] = [1.0, 100.0];

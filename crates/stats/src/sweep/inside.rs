@@ -47,9 +47,9 @@ pub struct CallLaw {
 pub enum CallGrowth {
     /// The same number at each point.
     Constant(f64),
-    /// A number, and so many more for each unit of each parameter.
+    /// A number, and an increment for each unit of each parameter.
     Linear {
-        /// What is there in any case.
+        /// The part that does not depend on a parameter.
         base: f64,
         /// For each parameter.
         per_unit: Vec<f64>,
@@ -62,7 +62,7 @@ pub enum CallGrowth {
     Varying,
 }
 
-/// What growth of processor time is fitted to.
+/// The observations for a fit of the growth of processor time.
 pub(super) fn processors(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Observation> {
     let own = rows(name, server, runs);
     own.filter_map(|(run, _)| {
@@ -152,7 +152,7 @@ impl CallGrowth {
         });
         let numbers: Vec<f64> = points.iter().map(|(_, own)| *own).collect();
         let greatest = largest(&numbers);
-        // Parameters that only varied together cannot be told apart.
+        // Parameters that only varied together cannot be separated.
         let found = LeastSquares::of(&columns).solve(&numbers, PRECISE);
         let fitting = found.filter(|found| {
             let fitted = columns.times(found);

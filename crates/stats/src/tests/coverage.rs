@@ -1,4 +1,4 @@
-//! What the interval of the mean covers in truth, found by simulating processes whose mean is
+//! Coverage of the interval of the mean in truth, found by simulating processes whose mean is
 //! known. Seeded: the figures are the same on every machine, and the bounds leave three standard
 //! errors of the simulation.
 //!

@@ -136,7 +136,7 @@ fn a_test_too_short_to_be_judged_is_judged_with_the_other_short_ones() {
     assert_eq!(all, [("A", 100.0), ("B", 100.0), ("C", 100.0)]);
 }
 
-/// An open loop whose operations take `us` microseconds, of which so many were late.
+/// An open loop whose operations take `us` microseconds, of which `n` were late, with this p99.
 fn late(n: u64, p99: u64, us: u64) -> Summary {
     let run = RunBuilder::new(1)
         .with(|run| run.plan.load.pace = testing::open_loop())
@@ -206,7 +206,7 @@ fn half_idle_and_partly_idle() {
     assert_warnings(&of(closed(5 * MS)), &["partly_idle"], false);
     assert_warnings(&of(closed(8 * MS)), &["partly_idle"], false);
     assert_warnings(&of(closed(9 * MS)), &[], false);
-    // Who rests because the server did not answer does not wait in the generator.
+    // A user who rests because the server did not respond does not wait in the generator.
     let resting = Generator {
         rested: 12 * S / 10,
         ..testing::generator(record::TestId(0))
@@ -227,7 +227,7 @@ fn half_idle_and_partly_idle() {
     assert_warnings(&of(short), &["few_for_percentiles"], false);
 }
 
-/// A run with the kernel's clock in which so many of a hundred operations missed a stamp, and the
+/// A run with the kernel's clock in which `missed` of a hundred operations missed a stamp, and the
 /// others have this bias.
 fn kernel(missed: u64, bias: i64) -> Summary {
     let builder = RunBuilder::new(1)
@@ -273,7 +273,7 @@ fn bias() {
     assert_eq!(summary.warnings[0].shares[0].count, 120 * US);
     let bias = summary.clock.bias.unwrap();
     assert_eq!((bias.n, bias.p50, bias.p99), (200, 120 * us, 120 * us));
-    // Where answers take 1 ms, 120 us more are no matter.
+    // Where responses take 1 ms, 120 us more are no matter.
     let slow = RunBuilder::new(1)
         .with(|run| run.plan.clock = Clock::Kernel)
         .test("Upload", &[("Put1K", "PUT")])

@@ -14,8 +14,8 @@
 //! sigma 0.5, correlation 0.9  54.9   78.8   93.2
 //! ```
 //!
-//! Where it falls short are few operations whose neighbours depend on each other, or with a heavy tail. The report says
-//! so of rows with fewer than 200 operations.
+//! The coverage falls short with few operations whose neighbours depend on each other, or with a
+//! heavy tail. The report states this for rows with fewer than 200 operations.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +46,7 @@ impl KnownCost {
         KnownCost::MEDIAN * (self.sigma * self.sigma / 2.0).exp()
     }
 
-    /// Batches of so many operations.
+    /// Batches of `operations`.
     fn batches(self, operations: usize, rng: &mut ChaCha8Rng) -> Vec<Event> {
         let mut normal = || -> f64 { StandardNormal.sample(rng) };
         let mut state = normal();

@@ -1,4 +1,4 @@
-//! What the intervals that are printed cover in truth, for good servers and for bad ones: the mean
+//! Coverage of the intervals that are printed in truth, for good servers and for bad ones: the mean
 //! and the percentiles of one row. Seeded: the figures are the same on every machine.
 //!
 //! The table in `docs/SIMULATIONS.md`, "Intervals of one run", is printed by
@@ -98,7 +98,7 @@ struct IntervalCoverage {
     mean: f64,
     /// Of p50, p90, p95, p99 and p99.9: of the runs that have an interval, and whether half have.
     percentiles: [Option<f64>; PER_MILLE.len()],
-    /// The row says that the slowest operation dominates the mean.
+    /// Share of rows with the warning that the slowest operation dominates the mean.
     dominated: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What constraints come to at the end of a run: they pass, they fail, or nobody can tell.
+//! Verdicts on constraints at the end of a run: pass, fail, or inconclusive.
 
 use record::{ConstraintRecord, ConstraintSense, EventKind};
 
@@ -6,7 +6,7 @@ use crate::Conclusion::{self, Fail, Inconclusive, Pass};
 use crate::testing::{self, RunBuilder};
 use crate::{ReadFigure, summarise};
 
-/// What these constraints come to, each with its first reading.
+/// Verdicts on these constraints, each with its first reading.
 fn judged(builder: &RunBuilder, expressions: &[&str]) -> Vec<(Conclusion, ReadFigure)> {
     let record = |text: &&str| ConstraintRecord {
         name: "own".to_owned(),
@@ -31,7 +31,7 @@ fn assert_judged(builder: &RunBuilder, expected: &[(&str, Conclusion)]) {
     assert_eq!(judged, expected, "{expressions:?}");
 }
 
-/// So many files that are read in 3 ms each.
+/// A run of `n` files that are read in 3 ms each.
 fn read(n: u64) -> RunBuilder {
     let builder = RunBuilder::new(1).test("Files", &[("Get", "GET")]);
     builder.ok("Get", n, |place| 3_000 + place % 50)

@@ -16,7 +16,7 @@ fn constraint(expression: &str, abort: bool) -> ConstraintRecord {
     }
 }
 
-/// A closed loop of one user whose i-th operation has a response time of so many microseconds.
+/// A closed loop of one user whose i-th operation has a response time of `us(i)` microseconds.
 fn closed(n: u64, us: impl Fn(u64) -> u64, constraints: &[(&str, bool)]) -> Run {
     let all = constraints
         .iter()

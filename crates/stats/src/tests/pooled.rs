@@ -168,7 +168,8 @@ fn halves_of_a_row_have_nothing_in_common() {
     assert_eq!((rows[1].min, rows[1].max), (12_000, 14_000));
 }
 
-/// What is slow once in each run, at its beginning, comes at the distance of runs and not at intervals.
+/// Operations that are slow once in each run, at its beginning, come at the distance of runs and
+/// not at intervals.
 #[test]
 fn what_begins_each_run_has_no_period() {
     let begins_slowly = |seed: u64| {

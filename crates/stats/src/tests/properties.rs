@@ -1,4 +1,4 @@
-//! What holds for every run whatever, shown on random ones.
+//! Properties that hold for every run, shown on random ones.
 
 use proptest::prelude::*;
 use record::{Connect, MeasureId, Moments, Outcome, Run, Sample};
@@ -14,7 +14,7 @@ fn any_moments() -> impl Strategy<Value = Moments> {
     (0_u64..5_000, 0_u64..50, 0_u64..500, 0_u64..50, 0_u8..8).prop_map(
         |(started, send, respond, transfer, known)| {
             let sent = started + send;
-            // Early answers too: those come before the request is sent.
+            // Early responses too: those come before the request is sent.
             let first = (sent + respond).saturating_sub(20).max(started);
             let mut moments = testing::moments(started, sent, first, first + transfer);
             if known == 0 {

@@ -1,6 +1,6 @@
-//! What stalls of the load generator do to rows: nothing to most of them. A seeded simulation has the
-//! truth, because the server's times are known there: no row passes whose mean is off by more than
-//! [`TOLERATED`] percent.
+//! Effects of stalls of the load generator on rows: none on most of them. A seeded simulation has
+//! the truth, because the server's times are known there: no row passes whose mean is off by more
+//! than [`TOLERATED`] percent.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,8 +37,8 @@ fn disqualified(summary: &Summary) -> Vec<&str> {
     rows.map(|(row, _)| row.name.as_str()).collect()
 }
 
-/// A suite of 23 tests of 100 operations of a millisecond. In one of them an operation takes as long
-/// as said, and the load generator stalled for 15 ms, which is more than 1 % of the time.
+/// A suite of 23 tests of 100 operations of a millisecond. In one of them an operation takes
+/// `slowest_us`, and the load generator stalled for 15 ms, which is more than 1 % of the time.
 fn suite(slowest_us: u64) -> Summary {
     let names: Vec<String> = (0..23).map(|number| format!("Test{number}")).collect();
     let builder = names.iter().fold(RunBuilder::new(1), |builder, name| {

@@ -1,4 +1,4 @@
-//! What the interval of a statistic covers in truth when a run goes on until it is narrow enough.
+//! Coverage of the interval of a statistic in truth when a run goes on until it is narrow enough.
 //! Seeded, as in `coverage`.
 //!
 //! Share of 100 simulated runs whose interval contains the true value when they stop, and how many

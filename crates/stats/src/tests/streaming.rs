@@ -11,7 +11,7 @@ use crate::testing::{self, RunBuilder};
 use crate::times::{Times, rank};
 use crate::{EXACT, MeasurementWindow, Summariser, summarise, summarise_from};
 
-/// Pieces of up to so many samples.
+/// Pieces of up to `size` samples.
 fn pieces(run: &Run, size: usize) -> impl Iterator<Item = Result<&[Sample], Infallible>> {
     run.samples.chunks(size).map(Ok)
 }
@@ -69,7 +69,7 @@ proptest! {
     }
 }
 
-/// So many times, spread over four decades, the same every time.
+/// `n` times, spread over four decades, the same in every call.
 fn values(n: u64) -> Vec<(u64, u64)> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = || {

@@ -1,8 +1,8 @@
-//! What the interval of a throughput covers in truth, found by simulating servers whose capacity
-//! is known. Seeded: the figures are the same on every machine.
+//! Coverage of the interval of a throughput in truth, found by simulating servers whose capacity is
+//! known. Seeded: the figures are the same on every machine.
 //!
 //! The figures of the long test (share of 5000 intervals that contain the true rate, nominal 95 %;
-//! the width beside that of an interval that knows the variance; the share that is marked) stand in
+//! the width beside that of an interval with the known variance; the share that is marked) are in
 //! `docs/SIMULATIONS.md`, "Interval of throughput".
 
 use rand::{RngExt, SeedableRng};
@@ -19,16 +19,16 @@ const STEPS: usize = 512;
 /// A server that completes operations.
 #[derive(Debug, Clone, Copy)]
 enum RateServer {
-    /// So many a second, at random.
+    /// Operations at `rate` a second, at random.
     Poisson { rate: f64 },
     /// The same, and the rate wanders: an Ornstein-Uhlenbeck process whose autocorrelation falls to
-    /// 1/e in so many seconds, with this standard deviation as a share of the rate.
+    /// 1/e in `tau` seconds, with this standard deviation as a share of the rate.
     Wandering { rate: f64, tau: f64, spread: f64 },
     /// At work and at rest for random times of these means, seconds.
     OnOff { rate: f64, on: f64, off: f64 },
     /// At rest for so long at the beginning of each period.
     Collecting { rate: f64, period: f64, rest: f64 },
-    /// So many users whose operations all take the same time, in step.
+    /// Users whose operations all take the same time, in step.
     InStep { users: u64, takes: f64 },
 }
 
@@ -42,7 +42,7 @@ impl RateServer {
         }
     }
 
-    /// Moments of completions in a window of so many seconds.
+    /// Moments of completions in a window of `seconds`.
     fn completions(self, seconds: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
         if let RateServer::InStep { users, takes } = self {
             let phase = takes * rng.random::<f64>();
@@ -118,7 +118,7 @@ impl RateServer {
     }
 }
 
-/// What became of many runs against one server, in percent but for the width.
+/// Results of many runs against one server, in percent except for the width.
 #[derive(Debug)]
 struct RateCoverage {
     /// Of the intervals.
@@ -126,7 +126,7 @@ struct RateCoverage {
     /// Of the runs.
     given: f64,
     marked: f64,
-    /// Beside that of an interval that knows the variance.
+    /// Width beside that of an interval with the known variance.
     width: f64,
 }
 

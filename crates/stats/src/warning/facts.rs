@@ -8,7 +8,7 @@ use crate::background::BackgroundFaults;
 use crate::generator::Strain;
 use crate::window::NoWindow;
 
-/// What is known of one test of the plan as a whole.
+/// Facts of one test of the plan as a whole.
 pub(crate) struct TestFacts {
     /// Name of the test.
     pub(crate) name: String,
@@ -25,8 +25,9 @@ pub(crate) struct TestFacts {
     pub(crate) under_way: u128,
     /// Operations that a user of a closed loop has under way at all times.
     pub(crate) of_each_user: u64,
-    /// Nanoseconds that users let pass because they had not been answered, or because the suite has a pause
-    /// or a request that is not measured, all together; `None` where the run ended before that was recorded.
+    /// Nanoseconds that users let pass because they had no response yet, or because the suite has a
+    /// pause or a request that is not measured, all together; `None` where the run ended before
+    /// that was recorded.
     pub(crate) rested: Option<Nanos>,
     /// Length of the window, nanoseconds.
     pub(crate) window: Nanos,
@@ -51,26 +52,26 @@ impl TestFacts {
     }
 }
 
-/// What is known of the operations of the last seconds of a load run under way.
+/// Facts of the operations of the last seconds of a load run under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lately {
     /// Operations that ended.
     pub operations: u64,
     /// Nanoseconds that they took, all together.
     pub under_way: u128,
-    /// Expected answers, and those of them without stamps of the kernel.
+    /// Expected responses, and those of them without stamps of the kernel.
     pub answers: (u64, u64),
-    /// What user space would have added to response times: how many there are, and p99 in
+    /// Time that user space would have added to response times: number of times, and p99 in
     /// nanoseconds.
     pub bias: (u64, i64),
     /// Median response time, nanoseconds.
     pub response: Nanos,
 }
 
-/// What warnings are made of.
+/// Input of the warnings.
 pub(crate) struct WarningInputs<'a> {
     pub(crate) load: &'a Load,
-    /// Whether the run ended before what limits it.
+    /// The run ended before it reached its limit.
     pub(crate) ended_early: bool,
     pub(crate) rows: &'a [TestSummary],
     /// One for each row.

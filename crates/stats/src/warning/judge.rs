@@ -27,8 +27,8 @@ pub const IN_PROGRESS_HALF: u64 = 50;
 /// too much in the number under way.
 const IN_PROGRESS_NEEDS: u64 = 20;
 
-/// Percent of operations without the kernel's stamps above which those that are missing could be
-/// the slow ones, and p99 would not know.
+/// Percent of operations without the kernel's stamps above which the missing ones could be the slow
+/// ones, which p99 would not show.
 pub const MISSED: u64 = 1;
 
 /// Nanoseconds of bias (p99) below which waking up was as quick as can be asked for: 100 us.
@@ -251,8 +251,8 @@ impl From<(&String, (u64, u64))> for Share {
 }
 
 /// The occupancy: users of a closed loop without a pause have operations under way at all times, or
-/// rest because the server did not answer. What is missing they spent in the generator. `None`
-/// where there is no such promise, or too little to hold it against.
+/// rest because the server did not respond. The missing time was spent in the generator. `None`
+/// where there is no such promise, or too little to compare with it.
 fn under_way(test: &TestFacts, load: &Load) -> Option<Share> {
     let at_a_time = u64::from(load.users) * test.of_each_user;
     let enough = test.window >= LEAST_WALL && test.recorded >= IN_PROGRESS_NEEDS * at_a_time;
@@ -333,7 +333,7 @@ fn few_for_percentiles(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     (n < P99_NEEDS).then_some((n, P99_NEEDS))
 }
 
-/// What a warning warns of. What `count` and `of` of a [`Share`] are stands with each.
+/// Kind of a warning. Each kind documents what `count` and `of` of its [`Share`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningKind {
     /// Something of this machine ran out: how often, of as many refusals in all.
@@ -342,10 +342,10 @@ pub enum WarningKind {
     BackgroundEnded,
     /// Connections of background traffic failed: nanoseconds after the first one, of all.
     BackgroundFlowsFailed,
-    /// Sources of background traffic did not send so many blocks of their schedules, of all: more than
-    /// [`UNSENT_BLOCKS`](crate::UNSENT_BLOCKS) percent.
+    /// Sources of background traffic did not send blocks of their schedules: blocks, of all; more
+    /// than [`UNSENT_BLOCKS`](crate::UNSENT_BLOCKS) percent.
     BackgroundUnsent,
-    /// Sources of background traffic sent blocks so many nanoseconds (p99) after their moments, of
+    /// Sources of background traffic sent blocks late: nanoseconds after their moments (p99), of
     /// [`LATE_BLOCKS`](crate::LATE_BLOCKS), the limit.
     BackgroundLate,
     /// The worker threads had no idle time: nanoseconds that went into computing and into waiting
@@ -355,11 +355,12 @@ pub enum WarningKind {
     Busy,
     /// The worker threads waited for a processor: nanoseconds, of all.
     Queued,
-    /// Stalls of the load generator may be so many nanoseconds of an estimate: more than [`TOLERATED`]
-    /// percent of the mean, of p99, or of the time in which users were at work.
+    /// Stalls of the load generator may be a part of an estimate: nanoseconds, of the estimate;
+    /// more than [`TOLERATED`] percent of the mean, of p99, or of the time in which users were at
+    /// work.
     Stalled,
-    /// Such stalls may be so many nanoseconds of the mean total time, which is always read by the user
-    /// clock; the response times do not contain them.
+    /// Such stalls may be a part of the mean total time, which is always read by the user clock:
+    /// nanoseconds, of the mean; the response times do not contain them.
     TotalStalled,
     /// The load generator stalled once, for long (nanoseconds, of all), and no estimate can have
     /// changed much by it.
@@ -372,38 +373,39 @@ pub enum WarningKind {
     HalfIdle,
     /// Less than nine tenths were.
     PartlyIdle,
-    /// So many of the expected operations have no response time, because the kernel's time stamps never
-    /// came.
+    /// Operations without a response time, because the kernel's time stamps never came: operations,
+    /// of the expected ones.
     MissedStamps,
     /// The clock of the kernel's stamps was set while the run went on: [`Detail::Count`] times.
     ClockStepped,
-    /// A tool that reads the clock in user space would have overstated response times by so many
-    /// nanoseconds (p99), of a median.
+    /// A tool that reads the clock in user space would have overstated response times: nanoseconds
+    /// (p99), of a median.
     Bias,
-    /// So many of the users never did an operation, so nothing of the test counts.
+    /// Users that never did an operation, so nothing of the test counts: users, of all.
     UsersIdle,
     /// The users were never all at work together, so nothing (0 of the operations) counts.
     NoOverlap,
     /// Less than half of the operations lie in the window and count.
     WindowSmall,
-    /// The server answered, so many of the expected responses, before it had the whole request: there is
-    /// no response time then.
+    /// The server responded before it had the whole request, so that there is no response time:
+    /// responses, of the expected ones.
     EarlyResponses,
-    /// So many responses have the moment of *first* in common with the one before them on their connection.
+    /// Responses have the moment of *first* in common with the one before them on their connection:
+    /// responses, of all operations.
     SharedStamps,
-    /// So many requests were sent once more, because a kept connection had died or a Digest nonce had
-    /// run out.
+    /// Requests were sent once more, because a kept connection had died or a Digest nonce had run
+    /// out: requests, of all operations.
     Resent,
-    /// So many operations, most of them, opened a connection: keep-alive is off.
+    /// Most operations opened a connection, so keep-alive is off: operations, of all.
     Reconnects,
-    /// So many of the expected responses came from a cache in front of the server ([`Detail::Text`]: its name): the
-    /// times are those of the cache.
+    /// Responses came from a cache in front of the server ([`Detail::Text`]: its name), so the
+    /// times are those of the cache: responses, of the expected ones.
     Cached,
-    /// So many of the responses of a server with several addresses did not come from its most used one;
-    /// [`Detail::Text`] has all counts.
+    /// Responses of a server with several addresses did not come from its most used one: responses,
+    /// of those of all such servers; [`Detail::Text`] has all counts.
     SeveralAddresses,
-    /// So many planned operations were never sent: something they need was missing, or, in an open loop,
-    /// too many were waiting.
+    /// Planned operations were never sent, because something they need was missing, or, in an open
+    /// loop, too many were waiting: operations, of the planned ones.
     Dropped,
     /// p99 stands for fewer than [`P99_NEEDS`](crate::P99_NEEDS) operations, and is the maximum.
     FewForPercentiles,
@@ -413,7 +415,7 @@ pub enum WarningKind {
     Recorded,
 }
 
-/// What the names in the shares of a warning are.
+/// Subject of the names in the shares of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarningSubject {
     /// Rows.
@@ -435,7 +437,7 @@ pub(super) enum Together {
     Smallest,
 }
 
-/// What there is to know of a kind.
+/// Properties of a kind.
 pub(super) struct About {
     kind: WarningKind,
     name: &'static str,
@@ -517,7 +519,7 @@ impl WarningKind {
         self.about().name
     }
 
-    /// What the names in its shares are.
+    /// The subject of the names in its shares.
     pub fn subject(self) -> WarningSubject {
         self.about().subject
     }

@@ -1,4 +1,4 @@
-//! What stalls of the load generator can have done to the estimates of a row, at most.
+//! Greatest possible effect of stalls of the load generator on the estimates of a row.
 //!
 //! The record has how often, how long in all and how long at most the worker threads of a test
 //! stalled, but not when. A stall can prolong the operations that are under way in its worker
@@ -31,7 +31,7 @@ const Z95: f64 = 1.96;
 /// A part of an estimate that may be the load generator's own, and the estimate, in nanoseconds.
 pub(crate) type Part = (u64, u64);
 
-/// What stalls and late beginnings can have done to the estimates of one row.
+/// Possible effect of stalls and late beginnings on the estimates of one row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowFacts {
     /// The largest part of an estimate that stalls can be.
@@ -91,7 +91,8 @@ impl Stalls {
         })
     }
 
-    /// The largest part that an estimate of what clients wait for can have of them.
+    /// The largest part of an estimate of times that clients wait for, or of the load, that stalls
+    /// can account for.
     pub(crate) fn of_estimates(&self, row: &StalledTimes<'_>, load: &Load) -> Option<Part> {
         let is_seen = row.clock == Clock::User || row.bytes > ONE_PACKET;
         let late = row
@@ -142,8 +143,8 @@ impl Stalls {
     }
 }
 
-/// The part that p99 can have where so many operations were prolonged by that much at most. What
-/// chance moves it by (its 95 % interval, by the binomial distribution) is no loss.
+/// The part that p99 can have where `prolonged` operations took at most `longest` more. A change
+/// within the range of chance (its 95 % interval, by the binomial distribution) is no loss.
 fn of_p99(times: &Times, prolonged: u64, longest: Nanos) -> Option<Part> {
     let n = times.count();
     let by_chance = (Z95 * (n as f64 * 0.99 * 0.01).sqrt()).ceil() as u64;
@@ -165,7 +166,7 @@ fn share((part, of): &Part) -> f64 {
     *part as f64 / (*of).max(1) as f64
 }
 
-/// Whether it is too large a part.
+/// True if the part is too large.
 pub(crate) fn is_too_much(part: &Part) -> bool {
     share(part) * 100.0 > TOLERATED as f64
 }

@@ -1,5 +1,5 @@
-//! What the server does for an operation, where it was looked into: it waits for a disk, for locks, for other processes; it does
-//! the same for each member, or again and again.
+//! Work of the server for an operation, where it was traced: waits for a disk, for locks, for other
+//! processes; the same work for each member, or again and again.
 //!
 //! Numbers of calls are exact, of the few operations that were traced. Shares of the time are those
 //! of the traced operations, and are believed only where tracing did not change how long they take
@@ -28,8 +28,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "waits-for-locks",
-        // of the time of an operation of a single user, while traced: a thread that hands an operation to
-        // another one waits for a small part of it.
+        // of the time of an operation of a single user, while traced: a thread that passes an
+        // operation to another one waits for a small part of it.
         at_least: 0.5,
         figures: &["row", "calls", "each", "share"],
         find: Detector::Once(waits_for_locks),
@@ -115,7 +115,7 @@ impl<'a> CountedCalls<'a> {
         (self.each(count), self.each(lasted))
     }
 
-    /// So many calls of a kind on the storage.
+    /// Calls of this kind on the storage.
     fn on_storage(&self, kind: StorageCall) -> f64 {
         self.calls(|own| storage_kinds(own).any(|of| of == kind)).0
     }
@@ -135,7 +135,7 @@ impl<'a> CountedCalls<'a> {
         times.map_or(0.0, |times| times.n as f64 * times.mean * share)
     }
 
-    /// It shows these figures; `saved` are the nanoseconds that would not have been spent.
+    /// Row that shows these figures; `saved` are the nanoseconds that would not have been spent.
     fn shows(&self, degree: f64, saved: f64, figures: Vec<NamedQuantity>) -> ShownByRow {
         ShownByRow {
             degree,
@@ -155,7 +155,7 @@ fn calls(number: f64) -> String {
     format!("{number:.*}", usize::from(!is_whole))
 }
 
-/// What a row shows.
+/// Figures of a row.
 struct ShownByRow {
     /// How bad it is.
     degree: f64,
@@ -230,7 +230,7 @@ fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             .calls(|call| matches!(&call.target, CallTarget::Socket { peer: own } if own == peer));
         let part = own.share_of_time(lasted);
         let mut figures = vec![text("calls", calls(number))];
-        // Of a socket pair, nobody knows with whom.
+        // The peer of a socket pair is unknown.
         figures.extend((!peer.is_empty()).then(|| text("peer", peer)));
         figures.push(bytes("bytes", own.each(transferred)));
         figures.extend(part.map(|part| share("share", part)));

@@ -1,5 +1,5 @@
-//! PROPFIND over collections of several sizes. What counts is the time until the whole answer is
-//! there: a server that streams has sent its first byte long before.
+//! PROPFIND over collections of several sizes. The time that counts is that until the response is
+//! complete: a server that streams has sent its first byte long before.
 
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, Mean, NOTICEABLE, SizeUnit, SoundRow, families};
@@ -17,8 +17,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "bytes-per-member",
-        // bytes of the answer to five named properties for each member; most servers write 300
-        // to 900.
+        // bytes of the response to five named properties for each member; most servers write 300 to
+        // 900.
         at_least: 2000.0,
         figures: &["bytes", "members", "whole"],
         find: Detector::Once(bytes_per_member),
@@ -57,8 +57,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "buffered-listing",
-        // of the time of the whole answer passes before its first byte, of an answer of 1 MiB
-        // and after 1 s at least; most servers make smaller ones whole, and nobody notices.
+        // of the time of the whole response passes before its first byte, of a response of 1 MiB
+        // and after 1 s at least; most servers make smaller ones whole, which does not matter.
         at_least: 0.9,
         figures: &["row", "bytes", "first_byte", "share"],
         find: Detector::Once(buffered),
@@ -71,7 +71,7 @@ const MANY: u32 = 100;
 /// Nanoseconds that a member may cost more than one of another kind.
 const PER_MEMBER: f64 = 50e3;
 
-/// Bytes of an answer that is called large.
+/// Bytes of a response that is called large.
 const LARGE: f64 = 1_048_576.0;
 
 /// Nanoseconds without a byte after which people think that something is wrong.
@@ -80,12 +80,12 @@ const LONG: f64 = 1e9;
 /// Nanoseconds that a small request may lose after a large one, of which caches are full.
 const COLD_AGAIN: f64 = 500e3;
 
-/// What a kind of listing costs.
+/// Cost of a kind of listing.
 struct ListingCost {
     name: &'static str,
     rows: Vec<(u32, Mean)>,
     line: FittedLine,
-    /// Bytes of the answer for each member.
+    /// Bytes of the response for each member.
     bytes: f64,
 }
 
@@ -111,13 +111,14 @@ impl ListingCost {
         self.rows.iter().map(beyond).sum()
     }
 
-    /// It surely costs so much for each member, and noticeably more where there are most of them.
+    /// True if each member significantly costs `each`, and noticeably more where there are most of
+    /// them.
     fn is_dear(&self, each: f64) -> bool {
         let largest = self.rows.last().map_or(0.0, |(size, _)| f64::from(*size));
         self.each().0 >= each && (self.line.slope.0 - each) * largest >= NOTICEABLE
     }
 
-    /// Time for each member, surely and at most.
+    /// Time for each member: its lower bound, and its upper bound.
     fn each(&self) -> (f64, f64) {
         let (slope, half) = self.line.slope;
         (slope - half, slope + half)
@@ -154,7 +155,7 @@ impl ListingCost {
     }
 }
 
-/// Mean bytes of an answer.
+/// Mean bytes of a response.
 pub(super) fn bytes_of(row: &SoundRow<'_>) -> f64 {
     row.course.received as f64 / row.course.operations.max(1) as f64
 }

@@ -41,7 +41,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
 /// Nanoseconds that a further property may cost: what a query of its own takes a database.
 const PER_PROPERTY: f64 = 100e3;
 
-/// Both rows, and what the first would take at the threshold, where it is surely and noticeably slower.
+/// Both rows, and the time of the first at the threshold, where it is significantly and noticeably
+/// slower.
 pub(super) fn slower(
     case: &Case<'_>,
     (slow, quick): (&str, &str),

@@ -11,11 +11,11 @@ pub(super) struct RuleCase {
     pub(super) rule: &'static str,
     pub(super) users: u32,
     pub(super) change: fn(&mut Vec<PlainRow>),
-    /// What its record tells beside times.
+    /// Changes of the record beside times.
     pub(super) tells: fn(&mut Run),
     /// How else it is where eight users are at work, in a run of its own.
     pub(super) load: fn(&mut Vec<PlainRow>),
-    /// What the finding must be about, and its evidence must have.
+    /// Subject that the finding must have, and text that its evidence must contain.
     pub(super) about: &'static str,
     pub(super) says: &'static str,
 }

@@ -26,7 +26,7 @@ fn sorted(mut values: Vec<u64>) -> Vec<(u64, u64)> {
     values.into_iter().map(|value| (value, 1)).collect()
 }
 
-/// Times around 1 ms, of which a share is so many times as long.
+/// Times around 1 ms, of which a share is multiplied by `times`.
 fn mixture(n: u64, (share, times): (f64, f64), rng: &mut ChaCha8Rng) -> Vec<(u64, u64)> {
     let value = |_| {
         let slow = if rng.random::<f64>() < share {
@@ -157,8 +157,8 @@ fn a_line_is_found_again_and_its_interval_covers() {
         (found.slope.0 - 40e3).abs() <= found.slope.1
     });
     assert!(covered >= 92.0, "{covered} %");
-    // Each size was measured in a run that is some percent off, and does not know it: as the line
-    // assumes, and worse.
+    // Each size was measured in a run that is some percent off, which its record does not show: as
+    // the line assumes, and worse.
     for (sizes, off, least) in [
         (3, 0.03, 93.0),
         (4, 0.03, 93.0),

@@ -56,7 +56,7 @@ fn connections_that_cost_next_to_nothing_are_no_finding() {
     assert_eq!(material_of(&run), 0);
 }
 
-/// Whether a delayed acknowledgement is found in a server that is changed like that.
+/// True if a delayed acknowledgement is found in a server with this change.
 fn is_delayed(noise: Noise, change: impl Fn(&mut Vec<PlainRow>)) -> bool {
     let mut rows = plain();
     change(&mut rows);
@@ -164,7 +164,7 @@ fn all_locks_that_are_held_are_counted() {
 
 #[test]
 fn what_a_number_in_a_name_counts_is_known_or_not_asked() {
-    // A suite of somebody's own, over sizes in bytes.
+    // A user's own suite, over sizes in bytes.
     let mut rows = plain();
     for bytes in [100, 1_000, 10_000] {
         let us = 100.0 * f64::from(bytes);
@@ -224,7 +224,7 @@ fn with_modes(rows: &[(&str, u64)], other: u64, limit: u64) -> usize {
 
 #[test]
 fn requests_of_a_round_are_told_by_the_rows_beside_them() {
-    // Twice in each round: there is another row in the test that says so.
+    // Twice in each round: another row in the test shows this.
     assert_eq!(
         with_modes(&[("Twice", 200), ("Once", 100)], 100, 100),
         1,

@@ -1,4 +1,5 @@
-//! Servers that lack something: what their record tells, and what rules must not say of it.
+//! Servers that lack a feature: facts in their record, and findings that rules must not derive from
+//! it.
 
 use record::{
     Cause, Connect, Event, EventKind, MeasureId, MissingStep, Outcome, RowOrigins, Run, TestId,
@@ -88,7 +89,7 @@ pub(super) fn has_no(run: &mut Run, row: &str, cause: Cause) {
     );
 }
 
-/// A server that answers Depth: infinity in this row as Depth: 1.
+/// A server that responds to Depth: infinity in this row as to Depth: 1.
 pub(super) fn cut_short(run: &mut Run, row: &str) {
     fails(run, row, Some(Cause::Depth { depth: 1 }));
 }
@@ -183,7 +184,7 @@ fn a_server_that_is_started_anew_closes_one_connection_for_each_user() {
 fn handshakes_are_full_because_the_server_wants_it() {
     assert_eq!(said(|run| handshakes(run, false)), ["tls-not-resumed"]);
     assert_eq!(said(|run| handshakes(run, true)), [""; 0]);
-    // The client did not want to resume any, or the record is too old to tell.
+    // The client did not want to resume any, or the record is too old to distinguish them.
     let unasked = said(|run| {
         handshakes(run, false);
         run.plan.load.http.full_handshakes = true;

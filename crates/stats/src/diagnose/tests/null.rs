@@ -28,7 +28,7 @@ const KINDS: [(Path, Noise); 9] = [
 
 type Counts = BTreeMap<&'static str, u64>;
 
-/// How often each rule said something after two runs, and after the first.
+/// Findings of each rule after two runs, and after the first.
 fn mistakes((path, noise): (Path, Noise), runs: u64) -> (Counts, Counts) {
     let (mut found, mut seen): (Counts, Counts) = Default::default();
     let once = |seed| material(&run_over(path, &plain(), noise, 1, seed));

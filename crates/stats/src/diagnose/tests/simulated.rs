@@ -10,33 +10,33 @@ use record::{Connect, Event, EventKind, MeasureId, Nanos, Outcome, Run};
 use crate::diagnose::{Material, material_from};
 use crate::testing::{RunBuilder, moments, sample};
 
-/// What goes on in a row beside its noise.
+/// Pattern in a row beside its noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Odd {
     /// Nothing.
     Plain,
     /// Times become that share longer over the run.
     Grows(f64),
-    /// That share of the operations, here and there, takes so many microseconds more.
+    /// This share of the operations, here and there, takes this many microseconds more.
     Slow(f64, f64),
-    /// Every so manieth takes so many microseconds more.
+    /// Every n-th takes this many microseconds more.
     Every(u64, f64),
-    /// That share has a pause of so many microseconds between the first byte and the last.
+    /// This share has a pause of this many microseconds between the first byte and the last.
     Pauses(f64, f64),
     /// Every so manieth opens a connection.
     Opens(u64),
-    /// Every so manieth is answered 401 first.
+    /// Every n-th gets a 401 first.
     Challenged(u64),
-    /// Every so manieth has another status, and takes so many microseconds more.
+    /// Every n-th has another status, and takes this many microseconds more.
     Declined(u64, f64),
     /// Every so manieth fails.
     Fails(u64),
-    /// Five of them take so many microseconds more.
+    /// Five of them take this many microseconds more.
     Few(f64),
-    /// All from the middle of the row on take so many microseconds more.
+    /// All from the middle of the row on take this many microseconds more.
     Switches(f64),
-    /// All of them have a pause of so many microseconds, give or take 2 %, between the first byte and the
-    /// last.
+    /// All of them have a pause of this many microseconds, give or take 2 %, between the first byte
+    /// and the last.
     Paused(f64),
 }
 
@@ -53,12 +53,12 @@ pub(super) enum Noise {
     HeavyTail(f64),
 }
 
-/// What is between the generator and the server.
+/// The path between the generator and the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// Nothing: both are on one machine.
     Loopback,
-    /// Any request takes so many microseconds, give or take 2 %, before anything is done.
+    /// Any request takes this many microseconds, give or take 2 %, before anything is done.
     Floor(f64),
     /// A wireless link: round trips of 3 ms that scatter, bursts in which they scatter more, a lost
     /// frame now and then, and each second 80 ms in which the radio looks for other networks.
@@ -76,7 +76,7 @@ pub(super) struct PlainRow {
     pub(super) transfer_us: f64,
     pub(super) n: u64,
     pub(super) bytes: u64,
-    /// What the first request took, in the warm-up, as a multiple.
+    /// Time of the first request, in the warm-up, as a multiple.
     pub(super) first: f64,
     pub(super) odd: Odd,
 }
@@ -211,7 +211,7 @@ pub(super) fn run_over(path: Path, rows: &[PlainRow], noise: Noise, users: u32, 
     run
 }
 
-/// That run, ready to be diagnosed.
+/// The run, ready to be diagnosed.
 pub(super) fn material(run: &Run) -> Material {
     let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
     let Ok(material) = material_from(&run.plan, &run.events, &run.env, samples);

@@ -1,4 +1,4 @@
-//! Every rule: a server of which it must say something, and nothing else is said of it.
+//! Every rule: a server for which it must have a finding, without any other finding.
 
 use record::{EventKind, Generator};
 
@@ -13,7 +13,7 @@ use crate::{StatusReason, WarningKind};
 
 pub(super) const NOISE: Noise = Noise::LogNormal(0.15);
 
-/// What is between the generator and the server, and the server.
+/// Runs of the server of a case behind this path: two of one seed each, and one under load.
 fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
     let mut rows = plain();
     (case.change)(&mut rows);
@@ -143,8 +143,8 @@ fn what_is_seen_once_is_no_finding_yet() {
     }
 }
 
-/// What a few slow operations decide has to be there in a second run, and what a second run contradicts is
-/// no finding.
+/// Rows with a result that a few slow operations decide need it in a second run, and a result that
+/// a second run contradicts is no finding.
 #[test]
 fn a_second_measurement_is_heard() {
     let once = |change: fn(&mut PlainRow), seed| {
@@ -189,9 +189,11 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
     assert_eq!(cases.len(), rules.len());
 }
 
-/// What a rule saves, and at most where it is just what is sure and noticeable; in nanoseconds.
+/// Nanoseconds that a rule saves, and the most that it saves where its result is just significant
+/// and noticeable.
 fn saves(rule: &DiagnosisRule, case: &Case<'_>) -> Option<(f64, f64)> {
-    /// Rules of which a finding need not be noticeable beyond the threshold, nor surely beyond it.
+    /// Rules of which a finding need not be noticeable beyond the threshold, nor significantly
+    /// beyond it.
     const EXACT: [&str; 11] = [
         "grows-over-the-run",
         "delayed-ack",

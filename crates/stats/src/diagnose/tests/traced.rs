@@ -1,4 +1,4 @@
-//! What servers do for an operation, in the record of a run in which they were traced.
+//! Operations of servers, in the record of a run in which they were traced.
 
 use record::{
     CallTarget, Event, EventKind, InsideRecord, MeasureId, Nanos, Run, Sample, TracedCall,
@@ -95,8 +95,9 @@ pub(super) fn trace(run: &mut Run, row: &str, calls: Vec<OddCall>) {
     });
 }
 
-/// All of it together, none of which is odd: a plain server makes one `stat` for each member and one `fsync`, opens a file twice,
-/// renames what is moved, asks a database twice, and has a thread that waits for another one to do it.
+/// All of it together, none of which is odd: a plain server makes one `stat` for each member and
+/// one `fsync`, opens a file twice, renames a moved file, queries a database twice, and has a
+/// thread that waits for another one to do it.
 pub(super) fn plain(run: &mut Run) {
     use CallTarget::{Collection, Nothing, Socket};
     let peer = || Socket {

@@ -1,4 +1,4 @@
-//! What whole searches find on servers whose probability of holding is known.
+//! Results of whole searches on servers whose probability of holding is known.
 //!
 //! The share of trials in which the condition holds falls with the logarithm of the load as a
 //! normal distribution function does, from 90 % to 10 % over a factor of 1.05 (steep), 1.3 (medium)
@@ -55,17 +55,17 @@ const SERVERS: [LoadedServer; 10] = [
     server("medium, rates", 0.1, 0.0, Sought::Rate),
 ];
 
-/// What so many searches found.
+/// Totals over many searches.
 #[derive(Debug, Default)]
 struct SearchTotals {
-    /// Shares of searches whose answer holds with this probability.
+    /// Shares of searches whose result holds with this probability.
     nine_of_ten: f64,
     three_of_four: f64,
     less_than_half: f64,
-    /// Whose stated bound is above the truth.
+    /// Share of searches whose stated bound is above the truth.
     bound_too_high: f64,
     unconfirmed: f64,
-    /// Answer over the largest load with a probability of 0.9.
+    /// Result over the largest load with a probability of 0.9.
     ratio: [f64; 3],
     trials: f64,
     most_trials: f64,

@@ -7,7 +7,7 @@ use super::families::TimesFamily;
 use super::simulated::{OfTimes, interval};
 use crate::{MISS, miss_at_look};
 
-/// What is looked at: other statistics are estimated in one of these two ways.
+/// The statistics under test: others are estimated in one of these two ways.
 const LOOKED: [OfTimes; 2] = [OfTimes::Mean, OfTimes::Percentile(900_000)];
 
 const LOOKS: u32 = 12;

@@ -1,5 +1,5 @@
-//! What verdicts miss in truth: constraints whose bound is the true value of a known server. Seeded: the
-//! figures are the same on every machine.
+//! Errors of verdicts in truth: constraints whose bound is the true value of a known server.
+//! Seeded: the figures are the same on every machine.
 //!
 //! The tables in `docs/SIMULATIONS.md`, "Verdicts of constraints", are printed by
 //!
@@ -66,13 +66,13 @@ pub(super) fn interval(of: OfTimes, run: &Times, miss: f64) -> Option<(f64, f64)
     found.ok().map(|(_, ends)| ends)
 }
 
-/// What became of many runs, as counts.
+/// Results of many runs, as counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct VerdictRates {
     runs: f64,
     /// The interval lies above the truth.
     pub(super) wrong_fail: f64,
-    /// It lies below.
+    /// The interval lies below the truth.
     pub(super) wrong_pass: f64,
     /// There is none.
     none: f64,

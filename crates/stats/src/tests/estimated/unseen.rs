@@ -1,5 +1,5 @@
-//! Servers that no constant of the methods was chosen with, and seeds that were drawn once: what verdicts miss
-//! where nobody looked before.
+//! Servers that no constant of the methods was chosen with, and seeds that were drawn once: errors
+//! of verdicts on cases that were not used before.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -56,7 +56,7 @@ const TICK: f64 = 40.0;
 const PERIOD: usize = 50;
 const MEMORIES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// What a server remembers from one operation to the next.
+/// State that a server keeps from one operation to the next.
 struct Server {
     family: UnseenFamily,
     rng: ChaCha8Rng,
