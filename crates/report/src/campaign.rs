@@ -1,15 +1,12 @@
-//! What a campaign of trials in a laboratory found, beside what was published, for people and for programs.
+//! Results of a campaign of trials in a laboratory, beside the published ones, for people and for programs.
 
 mod bars;
-mod beside;
+mod caveats;
 mod document;
-mod doubts;
-mod explained;
-mod markdown;
+mod json;
+mod measured;
 mod numbers;
-mod page;
 mod sheet;
-mod text;
 mod wire;
 mod words;
 
@@ -18,14 +15,18 @@ use experiment::{
     FindingSummary, TrialRecord,
 };
 use figures::Figure;
+use maud::html;
 
-pub use document::campaign_json;
+use crate::document::{Block, Words, html_of, markdown_of};
+use crate::markdown::code;
+use crate::page::{PageDocument, with_figures};
+use crate::terminal::TextReport;
+
+pub use bars::campaign_charts;
+pub use json::campaign_json;
 #[cfg(feature = "schema")]
-pub use document::campaign_schema;
-pub use markdown::campaign_markdown;
-pub use page::{campaign_charts, campaign_page};
+pub use json::campaign_schema;
 pub use sheet::{campaign_csv, campaign_trials_csv};
-pub use text::campaign_text;
 
 /// A campaign, as reports show it.
 #[derive(Debug, Clone, Copy)]
@@ -83,4 +84,55 @@ impl<'a> CampaignReport<'a> {
         let mut findings = self.experiment.findings.iter();
         findings.find(|finding| finding.claim == of.claim && finding.source == of.source)
     }
+}
+
+/// The campaign for people at a terminal. Ends with a newline.
+pub fn campaign_text(of: &CampaignReport<'_>, color: bool, width: usize) -> String {
+    let spec = of.experiment;
+    let source = spec.source.iter();
+    let source = source.map(|source| ("Source".to_owned(), source.into()));
+    let head = [
+        Block::Paragraph((&spec.title).into()),
+        Block::Facts(source.collect()),
+    ];
+    let mut report = TextReport::new(color, width);
+    report.blocks(&head);
+    report.blocks(&document::document(of));
+    report.finish()
+}
+
+/// The campaign as a page.
+pub fn campaign_page(of: &CampaignReport<'_>) -> PageDocument {
+    let spec = of.experiment;
+    let body = html! {
+        @if !of.summary.tables.is_empty() { a.skip href="#tables" { "Skip to the tables" } }
+        header {
+            h1 { (spec.title) }
+            @if let Some(source) = &spec.source { p.what { (source) } }
+        }
+        main { (html_of(&document::document(of))) }
+        footer { p { "Made by Prestan." } }
+    };
+    let style = include_str!("../page/campaign.css");
+    with_figures(&spec.title, style, body)
+}
+
+/// The findings as Markdown, for a document or a pull request: a table with their evidence, below a heading of the third
+/// level. Ends with a newline.
+pub fn campaign_markdown(of: &CampaignReport<'_>) -> String {
+    let record = of.record;
+    let words = Words::from(format!(
+        "{}. {} Measured on {}, {} of {} trials",
+        of.experiment.title,
+        words::conclusion(of),
+        record.started.get(..10).unwrap_or(&record.started),
+        of.summary.ended_trials,
+        of.summary.planned_trials
+    ));
+    let words = words.then(": ", Words::default().code(&record.command));
+    let mut blocks = vec![Block::Paragraph(words.plain("."))];
+    if !of.summary.findings.is_empty() {
+        blocks.push(Block::Table(document::findings_in_brief(of)));
+    }
+    format!("### {}\n\n{}\n", code(&record.name), markdown_of(&blocks))
 }

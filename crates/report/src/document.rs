@@ -149,6 +149,8 @@ pub(crate) enum ListLook {
     Boxed(Tone),
     /// Folded on pages until a reader opens it, with bullets.
     Folded,
+    /// The same, and terminals have the first six items only.
+    Brief,
 }
 
 /// An item of a list.
@@ -189,7 +191,8 @@ pub(crate) struct ReportTable {
     /// Its name, above it where `is_titled`, and for readers who cannot see a page.
     pub(crate) name: String,
     pub(crate) is_titled: bool,
-    /// Headings above those of the columns on pages, and how many columns each covers.
+    /// Headings above those of the columns on pages, and how many columns each covers. On terminals, the first column of a
+    /// group has the name of the group, and columns of a group stay together.
     pub(crate) groups: Vec<(String, usize)>,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
@@ -245,6 +248,13 @@ impl TableColumn {
         }
     }
 
+    /// Columns that need no explanation.
+    pub(crate) fn all<const N: usize>(columns: [(&str, ColumnKind); N]) -> Vec<TableColumn> {
+        columns
+            .map(|(name, kind)| TableColumn::new(name, kind))
+            .into()
+    }
+
     pub(crate) fn meaning(self, meaning: &'static str) -> TableColumn {
         TableColumn { meaning, ..self }
     }
@@ -255,6 +265,15 @@ impl TableColumn {
 pub(crate) struct TableRow {
     pub(crate) tone: Tone,
     pub(crate) cells: Vec<TableCell>,
+}
+
+impl TableRow {
+    pub(crate) fn new(cells: impl IntoIterator<Item = TableCell>) -> TableRow {
+        TableRow {
+            tone: Tone::Plain,
+            cells: cells.into_iter().collect(),
+        }
+    }
 }
 
 /// A cell of a table.

@@ -10,15 +10,19 @@ mod axis;
 
 use experiment::{CellEstimate, ChartSummary};
 use figures::{
-    Along, Anchor, Axis, Figure, FigureMark, LineStep, MarkFill, MarkLook, MarkShape, MarkTone,
-    Panel, Series,
+    Along, Anchor, Axis, Figure, FigureMark, FileStyle, LineStep, MarkFill, MarkLook, MarkShape,
+    MarkTone, Panel, Series,
 };
+use maud::html;
 use textwrap::core::display_width;
 
-use super::doubts;
 use super::numbers::{NOT_MEASURED, estimate, mean, published, with_unit};
 use super::words::name_and_title;
+use super::{CampaignReport, caveats};
 use crate::clean;
+use crate::document::Block;
+use crate::file_names::FileNames;
+use crate::page::drawn;
 
 /// Letters of a name that have room before its bar.
 const LETTERS: usize = 19;
@@ -26,9 +30,56 @@ const LETTERS: usize = 19;
 const ROW: f64 = 18.0;
 const HALF: f64 = 0.33;
 
+/// All charts, each as an SVG document with a name for its file.
+pub fn campaign_charts(of: &CampaignReport<'_>) -> Vec<(String, String)> {
+    let title = clean(&of.experiment.title);
+    let charts = figures(of).into_iter().flatten();
+    let documents = charts.map(|chart| {
+        let document = figures::file(&chart, &FileStyle::default(), &title);
+        (chart.id, document)
+    });
+    documents.collect()
+}
+
+/// The part of a page with the charts: for each one with our figures, and one with the published ones, each with a scale
+/// of its own.
+pub(super) fn section(of: &CampaignReport<'_>) -> Block {
+    let charts = figures(of);
+    Block::Page(html! {
+        @if !charts.is_empty() {
+            section #charts {
+                h2 { "Charts" }
+                @if charts.iter().any(|sides| sides.len() > 1) {
+                    p.note { "Scales of the two sides differ: shapes and orders are compared, not absolute values." }
+                }
+                @for sides in &charts {
+                    div.panels { @for side in sides { (drawn::figure(side)) } }
+                }
+            }
+        }
+    })
+}
+
+/// The figures of each chart: ours, and the published ones where there are any.
+fn figures(of: &CampaignReport<'_>) -> Vec<Vec<Figure>> {
+    let mut names = FileNames::default();
+    let charts = of.summary.charts.iter().map(|chart| {
+        let mut cells = chart.values.iter().flatten();
+        let is_published = cells.any(|cell| cell.published.is_some());
+        let mut side = |side: ChartSide| {
+            let id = names.of(&format!("{} {}", chart.name, side.word()));
+            BarChart::of(chart, side, is_published).figure(id)
+        };
+        let measured = side(ChartSide::Measured);
+        let published = is_published.then(|| side(ChartSide::Published));
+        std::iter::once(measured).chain(published).collect()
+    });
+    charts.collect()
+}
+
 /// Whose figures a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ChartSide {
+enum ChartSide {
     /// Ours.
     Measured,
     /// The published ones.
@@ -37,7 +88,7 @@ pub(super) enum ChartSide {
 
 impl ChartSide {
     /// In names of files.
-    pub(super) fn word(self) -> &'static str {
+    fn word(self) -> &'static str {
         match self {
             ChartSide::Measured => "measured",
             ChartSide::Published => "published",
@@ -62,8 +113,8 @@ struct DrawnBar {
     is_bound: bool,
     /// Behind the bar, or in place of it.
     shown: String,
-    /// In the table: what the bar stands for, and what was published beside it.
-    told: Vec<String>,
+    /// Its row of the table: the bar, its value, and the published one beside it.
+    cells: Vec<String>,
 }
 
 /// Bars below the heading of their group; without one, names of bars say what they are.
@@ -74,7 +125,7 @@ struct BarGroup {
 }
 
 /// One side of a chart.
-pub(super) struct BarChart {
+struct BarChart {
     title: String,
     unit: String,
     /// Headings of the table.
@@ -86,7 +137,7 @@ pub(super) struct BarChart {
 
 impl BarChart {
     /// Where one side is logarithmic, so is the other: shapes are compared.
-    pub(super) fn of(chart: &ChartSummary, side: ChartSide, is_published: bool) -> BarChart {
+    fn of(chart: &ChartSummary, side: ChartSide, is_published: bool) -> BarChart {
         let cells = || chart.values.iter().flatten();
         let drawable = |value: &f64| axis::is_drawable(*value);
         let is_wide = axis::is_wide(cells().filter_map(|cell| cell.mean).filter(drawable))
@@ -151,7 +202,7 @@ impl BarChart {
         );
         if side == ChartSide::Measured {
             // Marks stand in the table.
-            notes.extend(doubts::legend(chart.values.iter().flatten()));
+            notes.extend(caveats::legend(chart.values.iter().flatten()));
             if !is_published {
                 notes.push("No figures of this chart were published.".to_owned());
             }
@@ -160,7 +211,7 @@ impl BarChart {
     }
 
     /// The chart as a figure.
-    pub(super) fn figure(self, id: String) -> Figure {
+    fn figure(self, id: String) -> Figure {
         let mut names = Vec::new();
         let mut marks = Vec::new();
         for group in &self.groups {
@@ -221,15 +272,15 @@ impl BarChart {
             };
             FigureMark::new(text, look)
         };
-        let told = bar.told.clone();
+        let cells = bar.cells.clone();
         let Some(value) = bar.value else {
             let look = MarkLook::toned(MarkTone::Muted).filled(MarkFill::Soft);
-            return vec![words(f64::NEG_INFINITY, look).with_row(told)];
+            return vec![words(f64::NEG_INFINITY, look).with_row(cells)];
         };
         let ink = MarkLook::toned(MarkTone::Ink);
         let mut marks = self.mark(bar, value, row);
         if let Some(last) = marks.pop() {
-            marks.push(last.with_row(told));
+            marks.push(last.with_row(cells));
         }
         if let Some(ends) = bar.interval {
             let interval = MarkShape::Interval {
@@ -283,11 +334,11 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
         let nothing = CellEstimate::default();
         let cell = cell.unwrap_or(&nothing);
         let of_source = || cell.published.map(published);
-        let (value, interval, shown, told) = match side {
+        let (value, interval, shown, cells) = match side {
             ChartSide::Measured => {
                 let ends = cell.interval.map(|range| (range.low, range.high));
                 let shown = mean(cell).unwrap_or_else(|| NOT_MEASURED.to_owned());
-                (cell.mean, ends, shown, estimate(cell))
+                (cell.mean, ends, shown, estimate(cell).text())
             }
             ChartSide::Published => {
                 let shown = of_source().unwrap_or_else(|| "not published".to_owned());
@@ -303,7 +354,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
             None => group,
         };
         let row = [group].into_iter().chain(bar.map(String::as_str));
-        let row = row.map(clean).chain([told]).chain(beside);
+        let row = row.map(clean).chain([cells]).chain(beside);
         DrawnBar {
             name: clean(name),
             look: MarkLook::of(place),
@@ -312,7 +363,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
                 .filter(|(low, high)| axis::is_drawable(*low) && axis::is_drawable(*high)),
             is_bound: side == ChartSide::Measured && cell.unfinished > 0,
             shown,
-            told: row.collect(),
+            cells: row.collect(),
         }
     };
     let group = |(place, name): (usize, &String)| {

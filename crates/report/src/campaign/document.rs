@@ -1,277 +1,278 @@
-//! A campaign for programs: the types of `wire` filled from a campaign.
+//! A campaign as a document: in short, findings, figures beside the published ones, and how they were measured.
 
 use experiment::{
-    BesideSummary, CellEstimate, CellFigure, ChartSummary, EstimateWarning, FigureRange,
-    FigureSpec, FindingPart, FindingSummary, OrderingCount, OutsideFigure, PairVerdict, ShownUnit,
-    TableSummary, TrialRecord,
+    BesideSummary, FindingSummary, OutsideFigure, PairVerdict, ShownUnit, TableSummary,
 };
+use maud::{Markup, Render, html};
 
-use super::numbers::in_base;
-use super::wire::{
-    BaseUnit, BesideCampaignJson, CampaignDocument, CampaignFigureJson, CampaignFindingJson,
-    CellJson, ChartJson, ColumnJson, EstimateJson, EstimateWarningJson, FactorJson,
-    FindingPartJson, LevelJson, OfTrials, OrdersJson, OutsideJson, PairVerdictJson, SCHEMA_VERSION,
-    TableJson, TableRowJson, TrialJson,
+use super::numbers::{NOT_MEASURED, estimate, published, range, sign, three, with_unit};
+use super::{CampaignReport, bars, caveats, measured, words};
+use crate::document::{
+    Block, ColumnKind, List, ListItem, ListLook, Narrow, ReportTable, TableCell, TableColumn,
+    TableRow, Tone, Words,
 };
-use super::{CampaignReport, explained, words};
-use crate::json::pretty;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
+use crate::lists::more_rows;
 
-/// The campaign for programs: one JSON document, for which `docs/campaign.schema.json` is published. Ends with a newline.
-pub fn campaign_json(of: &CampaignReport<'_>) -> String {
-    let (record, spec, summary) = (of.record, of.experiment, of.summary);
-    pretty(&CampaignDocument {
-        schema_version: SCHEMA_VERSION,
-        program: record.program.clone(),
-        experiment: record.name.clone(),
-        title: spec.title.clone(),
-        source: spec.source.clone(),
-        command: Some(of.record.command.clone()).filter(|command| !command.is_empty()),
-        started: record.started.clone(),
-        seed: record.seed.into(),
-        repetitions: record.repetitions,
-        facts: record.facts.clone(),
-        planned_trials: summary.planned_trials,
-        ended_trials: summary.ended_trials,
-        failures: of_trials(&summary.failures),
-        warnings: of_trials(&summary.warnings),
-        missing: explained::missing(of),
-        conclusion: words::conclusion(of),
-        factors: factors(of),
-        figures: spec.figures.iter().map(CampaignFigureJson::from).collect(),
-        cells: summary.cells.iter().map(CellJson::from).collect(),
-        tables: summary.tables.iter().map(table).collect(),
-        charts: summary.charts.iter().map(chart).collect(),
-        findings: summary
-            .findings
-            .iter()
-            .map(|one| finding(of, one))
-            .collect(),
-        differences: spec.differences.clone(),
-        beside: of.beside.map(|other| beside(of, other)),
-        trials: of.trials.iter().map(TrialJson::from).collect(),
-    })
+/// Figures outside of their prediction that are listed.
+const MOST_OUTSIDE: usize = 50;
+
+/// All of it.
+pub(super) fn document(of: &CampaignReport<'_>) -> Vec<Block> {
+    let summary = of.summary;
+    let has_findings = !summary.findings.is_empty();
+    let has_tables = !summary.tables.is_empty();
+    let differences = List::new("", ListLook::Bullets, &of.experiment.differences);
+    let sections = [
+        Some(in_short(of)),
+        has_findings.then(|| findings(of)),
+        Some(bars::section(of)),
+        has_tables.then(|| tables(of)),
+        Some(section(
+            "differences",
+            "What differs from the source",
+            vec![differences],
+        )),
+        of.beside.map(|other| beside(of, other)),
+        Some(measured::measured(of)),
+        measured::trials(of),
+    ];
+    sections.into_iter().flatten().collect()
 }
 
-/// The JSON schema of [`campaign_json`]: the content of `docs/campaign.schema.json`.
-#[cfg(feature = "schema")]
-pub fn campaign_schema() -> String {
-    schema_of::<CampaignDocument>()
+fn section(id: &'static str, heading: &str, blocks: Vec<Block>) -> Block {
+    Block::Section(id, heading.to_owned(), blocks)
 }
 
-/// Rounded to twelve digits: what a conversion between decimal units adds behind them is not part of a figure.
-pub(super) fn decimal(value: f64) -> f64 {
-    format!("{value:.11e}").parse().unwrap_or(value)
-}
-
-fn of_trials(texts: &[(String, usize)]) -> Vec<OfTrials> {
-    let texts = texts.iter();
-    texts
-        .map(|(text, trials)| OfTrials {
-            text: text.clone(),
-            trials: *trials,
-        })
-        .collect()
-}
-
-fn factors(of: &CampaignReport<'_>) -> Vec<FactorJson> {
-    let titled = |name: &String, title: &Option<String>| title.as_ref().unwrap_or(name).clone();
-    let factors = of.experiment.factors.iter();
-    factors
-        .map(|factor| FactorJson {
-            name: factor.name.clone(),
-            title: titled(&factor.name, &factor.title),
-            levels: factor
-                .levels
-                .iter()
-                .map(|level| LevelJson {
-                    name: level.name.clone(),
-                    title: titled(&level.name, &level.title),
-                })
-                .collect(),
-        })
-        .collect()
-}
-
-fn estimate(of: &CellEstimate, unit: Option<ShownUnit>) -> EstimateJson {
-    // Without a known unit they stay as people see them.
-    let base = |value: f64| in_base(value, unit.unwrap_or(ShownUnit::Number)).map(decimal);
-    let ends = |range: FigureRange| Some([base(range.low)?, base(range.high)?]);
-    EstimateJson {
-        repetitions: of.count,
-        unfinished: of.unfinished,
-        mean: of.mean.and_then(base),
-        ci95: of.interval.and_then(ends),
-        predicted: of.prediction.and_then(ends),
-        published: of.published.and_then(base),
-        warnings: of
-            .warnings
-            .iter()
-            .map(|warning| (*warning).into())
-            .collect(),
-    }
-}
-
-fn table(of: &TableSummary) -> TableJson {
-    let units: Vec<ShownUnit> = of.columns.iter().map(|(_, unit)| *unit).collect();
-    let columns = of
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(place, (title, unit))| ColumnJson {
-            title: title.clone(),
-            unit: (*unit).into(),
-            orders: of.orders.get(place).copied().unwrap_or_default().into(),
-        });
-    let rows = of
-        .rows
-        .iter()
-        .zip(&of.cells)
-        .map(|(levels, cells)| TableRowJson {
-            levels: levels.clone(),
-            cells: cells
-                .iter()
-                .zip(&units)
-                .map(|(cell, unit)| estimate(cell, Some(*unit)))
-                .collect(),
-        });
-    TableJson {
-        name: of.name.clone(),
-        title: of.title.clone(),
-        row_factors: of.row_factors.clone(),
-        columns: columns.collect(),
-        rows: rows.collect(),
-        note: explained::of_table(of),
-    }
-}
-
-fn chart(of: &ChartSummary) -> ChartJson {
-    let (figure, unit) = &of.figure;
-    let group = |values: &Vec<CellEstimate>| {
-        let values = values.iter();
-        values.map(|value| estimate(value, Some(*unit))).collect()
+fn in_short(of: &CampaignReport<'_>) -> Block {
+    let boxed =
+        |heading, tone, items: Vec<String>| List::new(heading, ListLook::Boxed(tone), items);
+    let progress = words::progress(of);
+    let progress = match words::to_go_on(of) {
+        None => Block::Paragraph(progress.into()),
+        Some(to_go_on) => Block::Alert(Tone::Doubtful, format!("{progress} {to_go_on}").into()),
     };
-    ChartJson {
-        name: of.name.clone(),
-        title: of.title.clone(),
-        figure: figure.clone(),
-        unit: (*unit).into(),
-        groups: of.groups.clone(),
-        bars: of.bars.clone(),
-        values: of.values.iter().map(group).collect(),
+    let failures = of.summary.failures.iter().map(words::of_trials);
+    let blocks = vec![
+        Block::Paragraph(words::measured(of).into()),
+        progress,
+        Block::Page(headline(of)),
+        Block::Paragraph(Words::default().strong(words::conclusion(of))),
+        Block::Page(important(of).render()),
+        boxed("Failed trials", Tone::Bad, failures.collect()),
+        boxed("Warnings", Tone::Doubtful, caveats::warnings(of)),
+        boxed("What is missing", Tone::Plain, caveats::missing(of)),
+    ];
+    section("answer", "In short", blocks)
+}
+
+/// The figures that a reader looks for first.
+fn headline(of: &CampaignReport<'_>) -> Markup {
+    let summary = of.summary;
+    let orders = words::all_orders(summary);
+    let findings = summary.findings.iter();
+    let holds = findings.filter(|finding| finding.verdict == PairVerdict::Holds);
+    let tiles = [
+        ("Trials", summary.ended_trials, summary.planned_trials),
+        ("Findings that hold", holds.count(), summary.findings.len()),
+        ("Pairs as published", orders.same, words::pairs(orders)),
+    ];
+    html! {
+        dl.headline {
+            @for (what, count, all) in tiles.into_iter().filter(|(.., all)| *all > 0) {
+                div { dt { (what) } dd { (count) small { "of " (all) } } }
+            }
+        }
     }
 }
 
-fn finding(of: &CampaignReport<'_>, finding: &FindingSummary) -> CampaignFindingJson {
-    let unit = words::unit_of(of, finding);
-    let part = |part: &FindingPart| FindingPartJson {
-        cell: part.cell.clone(),
-        of: estimate(&part.of, unit),
-        than: estimate(&part.than, unit),
-        verdict: part.verdict.into(),
-    };
-    CampaignFindingJson {
-        claim: finding.claim.clone(),
-        source: finding.source.clone(),
-        verdict: finding.verdict.into(),
-        unit: unit.map(BaseUnit::from),
-        parts: finding.parts.iter().map(part).collect(),
-        note: explained::of_finding(of, finding),
-    }
+fn important(of: &CampaignReport<'_>) -> Block {
+    let findings = words::important(&of.summary.findings).into_iter();
+    let items = findings.map(|finding| {
+        let claim = Words::from(format!("{}: ", finding.claim));
+        let (verdict, tone) = words::verdict(finding.verdict);
+        let evidence = format!(", {}.", words::evidence(of, finding));
+        claim.toned(tone, verdict).plain(evidence)
+    });
+    List::new("Most important findings", ListLook::Bullets, items)
 }
 
-fn beside(of: &CampaignReport<'_>, other: &BesideSummary) -> BesideCampaignJson {
-    let outside = |figure: &OutsideFigure| {
-        let unit = of.figure(&figure.figure).map(|spec| spec.unit);
-        let numbers = CellEstimate {
-            mean: Some(figure.mean),
-            prediction: Some(figure.prediction),
-            ..CellEstimate::default()
+/// All findings, with the evidence of each verdict.
+fn findings(of: &CampaignReport<'_>) -> Block {
+    let items = of.summary.findings.iter().map(|finding| {
+        let (verdict, tone) = words::verdict(finding.verdict);
+        let claim = Words::from(format!("{verdict}: {}", finding.claim));
+        let parts = match finding.parts.len() {
+            0 | 1 => Vec::new(),
+            _ => words::parts(of, finding),
         };
-        let numbers = estimate(&numbers, unit);
-        OutsideJson {
-            cell: figure.cell.0.clone(),
-            figure: figure.figure.clone(),
-            unit: unit.map(BaseUnit::from),
-            predicted: numbers.predicted,
-            mean: numbers.mean,
+        let mut below = vec![
+            Block::Paragraph(words::evidence(of, finding).into()),
+            List::new("Part by part", ListLook::Brief, parts),
+        ];
+        below.extend(caveats::of_finding(of, finding).map(|why| Block::Paragraph(why.into())));
+        ListItem {
+            tone,
+            words: claim.aside(finding.source.as_deref().unwrap_or_default()),
+            below,
         }
+    });
+    let note = "A finding holds if all of its parts do, and does not hold if one does not. One that says that a figure is \
+        less in some parts and more in others holds if there are parts of both kinds. Means have their 95 % intervals behind \
+        them.";
+    let findings = List::new("", ListLook::Numbers, items);
+    section(
+        "findings",
+        "Findings",
+        vec![findings, Block::Note(note.into())],
+    )
+}
+
+/// The findings with the part that decided each.
+pub(super) fn findings_in_brief(of: &CampaignReport<'_>) -> ReportTable {
+    use ColumnKind::{Sentence, Text};
+    let columns = [
+        ("finding", Text),
+        ("where", Text),
+        ("today", Text),
+        ("evidence", Sentence),
+    ];
+    let rows = of.summary.findings.iter().map(|finding| {
+        let (verdict, _) = words::verdict(finding.verdict);
+        let verdict = match finding.verdict {
+            PairVerdict::Inconclusive => verdict.into(),
+            PairVerdict::Holds | PairVerdict::Fails => Words::default().strong(verdict),
+        };
+        let source = finding.source.as_deref().unwrap_or_default();
+        let cells = [
+            (&finding.claim).into(),
+            source.into(),
+            verdict.into(),
+            decided_by(of, finding).into(),
+        ];
+        TableRow::new(cells)
+    });
+    ReportTable {
+        columns: TableColumn::all(columns),
+        rows: rows.collect(),
+        ..ReportTable::default()
+    }
+}
+
+/// The figures of a finding with one part, or how many parts hold and the first that decided; and why it does not hold.
+fn decided_by(of: &CampaignReport<'_>, finding: &FindingSummary) -> String {
+    let mut evidence = words::evidence(of, finding);
+    if finding.parts.len() > 1 {
+        let parts = finding.parts.iter().zip(words::parts(of, finding));
+        let mut deciding = parts.filter(|(part, _)| part.verdict == finding.verdict);
+        evidence += &deciding
+            .next()
+            .map_or(String::new(), |(_, part)| format!("; {part}"));
+    }
+    let why = caveats::of_finding(of, finding);
+    evidence + &why.map_or(String::new(), |why| format!(". {why}"))
+}
+
+fn tables(of: &CampaignReport<'_>) -> Block {
+    let note = match words::pairs(words::all_orders(of.summary)) {
+        0 => "Means of all repetitions with their 95 % intervals.".to_owned(),
+        _ => format!(
+            "Means of all repetitions with their 95 % intervals, and the published figures. {}",
+            words::PAIRS
+        ),
     };
-    BesideCampaignJson {
-        compared: other.compared,
-        within: other.within,
-        outside: other.outside.iter().map(outside).collect(),
-    }
+    let tables = of.summary.tables.iter().flat_map(published_table);
+    let blocks = std::iter::once(Block::Note(note.into())).chain(tables);
+    section("tables", "Tables", blocks.collect())
 }
 
-impl From<EstimateWarning> for EstimateWarningJson {
-    fn from(of: EstimateWarning) -> EstimateWarningJson {
-        match of {
-            EstimateWarning::HeavyTail => EstimateWarningJson::HeavyTail,
-            EstimateWarning::Changing => EstimateWarningJson::Changing,
-            EstimateWarning::Undetermined => EstimateWarningJson::Undetermined,
-        }
+/// A table, what its marks mean, the orders of its rows, and what differs from the published one.
+fn published_table(of: &TableSummary) -> Vec<Block> {
+    let is_published = |column: usize| {
+        let cells = of.cells.iter().filter_map(|row| row.get(column));
+        cells.into_iter().any(|cell| cell.published.is_some())
+    };
+    let is_published: Vec<bool> = (0..of.columns.len()).map(is_published).collect();
+    let mut groups = vec![(String::new(), 1); of.row_factors.len()];
+    let factors = of.row_factors.iter();
+    let mut columns: Vec<TableColumn> = factors
+        .map(|factor| TableColumn::new(factor, ColumnKind::Text))
+        .collect();
+    for ((title, unit), is_published) in of.columns.iter().zip(&is_published) {
+        groups.push((with_unit(title, *unit), 1 + usize::from(*is_published)));
+        columns.push(TableColumn::new("here", ColumnKind::Number));
+        columns.extend(is_published.then(|| TableColumn::new("published", ColumnKind::Number)));
     }
+    let rows = of.rows.iter().enumerate().map(|(place, levels)| {
+        let level = |factor: usize| levels.get(factor).map_or("", String::as_str).into();
+        let mut cells: Vec<TableCell> = (0..of.row_factors.len()).map(level).collect();
+        for (column, is_published) in is_published.iter().enumerate() {
+            let cell = of.cells.get(place).and_then(|cells| cells.get(column));
+            cells.push(cell.map_or(NOT_MEASURED.into(), estimate).into());
+            if *is_published {
+                let value = cell.and_then(|cell| cell.published);
+                cells.push(value.map_or("-".to_owned(), published).into());
+            }
+        }
+        TableRow::new(cells)
+    });
+    let table = ReportTable {
+        name: words::name_and_title(&of.name, &of.title),
+        is_titled: true,
+        groups,
+        columns,
+        rows: rows.collect(),
+        narrow: Narrow::Blocks(of.row_factors.len()),
+        class: "compact",
+    };
+    let orders = of.columns.iter().zip(&of.orders);
+    let orders = orders
+        .filter_map(|((title, _), counts)| Some(format!("{title}: {}.", words::orders(*counts)?)));
+    let marks = caveats::legend(of.cells.iter().flatten()).into_iter();
+    let mut blocks = vec![
+        Block::Table(table),
+        List::new("", ListLook::Bare, marks.chain(orders)),
+    ];
+    blocks.extend(caveats::of_table(of).map(|why| Block::Paragraph(why.into())));
+    blocks
 }
 
-impl From<(&String, &FigureSpec)> for CampaignFigureJson {
-    fn from((name, spec): (&String, &FigureSpec)) -> CampaignFigureJson {
-        CampaignFigureJson {
-            name: name.clone(),
-            title: spec.title.clone(),
-            unit: spec.unit.into(),
-            more_is_better: spec.more_is_better,
-        }
+/// How many figures of another campaign of the same experiment lie where this one predicts them, and the others.
+fn beside(of: &CampaignReport<'_>, other: &BesideSummary) -> Block {
+    use ColumnKind::{Number, Text};
+    let mut blocks = vec![Block::Paragraph(words::repeatable(other).into())];
+    if !other.outside.is_empty() {
+        let columns = [
+            ("Cell", Text),
+            ("Figure", Text),
+            ("Predicted", Number),
+            ("Mean", Number),
+        ];
+        let outside = other.outside.iter().take(MOST_OUTSIDE);
+        blocks.push(Block::Table(ReportTable {
+            name: "Figures outside of their prediction".to_owned(),
+            columns: TableColumn::all(columns),
+            rows: outside.map(|figure| outside_row(of, figure)).collect(),
+            class: "compact",
+            ..ReportTable::default()
+        }));
     }
+    let more = more_rows(other.outside.len().saturating_sub(MOST_OUTSIDE));
+    blocks.extend(more.map(|more| Block::Paragraph(more.into())));
+    section("beside", "Beside another campaign", blocks)
 }
 
-impl From<&CellFigure> for CellJson {
-    fn from(of: &CellFigure) -> CellJson {
-        CellJson {
-            cell: of.cell.0.clone(),
-            figure: of.figure.clone(),
-            unit: of.unit.into(),
-            estimate: estimate(&of.estimate, Some(of.unit)),
-        }
-    }
-}
-
-impl From<OrderingCount> for OrdersJson {
-    fn from(of: OrderingCount) -> OrdersJson {
-        OrdersJson {
-            as_published: of.same,
-            reversed: of.reversed,
-            inconclusive: of.inconclusive,
-        }
-    }
-}
-
-impl From<PairVerdict> for PairVerdictJson {
-    fn from(of: PairVerdict) -> PairVerdictJson {
-        match of {
-            PairVerdict::Holds => PairVerdictJson::Holds,
-            PairVerdict::Fails => PairVerdictJson::Fails,
-            PairVerdict::Inconclusive => PairVerdictJson::Inconclusive,
-        }
-    }
-}
-
-impl From<&TrialRecord> for TrialJson {
-    fn from(of: &TrialRecord) -> TrialJson {
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        let figures = of.figures.iter();
-        TrialJson {
-            cell: of.cell.0.clone(),
-            repetition: of.repetition,
-            started: of.started.clone(),
-            seconds: finite(of.seconds),
-            figures: figures
-                .map(|(name, value)| (name.clone(), finite(*value)))
-                .collect(),
-            facts: of.facts.clone(),
-            warnings: of.warnings.clone(),
-            failed: of.failed.clone(),
-        }
-    }
+fn outside_row(of: &CampaignReport<'_>, outside: &OutsideFigure) -> TableRow {
+    let spec = of.figure(&outside.figure);
+    let sign = sign(spec.map_or(ShownUnit::Number, |spec| spec.unit));
+    let with_sign = |text: String| format!("{text} {sign}").trim_end().to_owned();
+    let levels = outside.cell.0.iter();
+    let levels: Vec<String> = levels
+        .map(|(factor, level)| format!("{factor} {level}"))
+        .collect();
+    TableRow::new([
+        levels.join(", ").into(),
+        spec.map_or(&outside.figure, |spec| &spec.title).into(),
+        with_sign(range(outside.prediction, None)).into(),
+        with_sign(three(outside.mean)).into(),
+    ])
 }

@@ -1,9 +1,9 @@
 //! Figures of campaigns for people, each rounded to what is known.
 
-use experiment::{CellEstimate, FigureRange, ShownUnit};
+use experiment::{CellEstimate, EstimateWarning, FigureRange, ShownUnit};
 
-use super::doubts::marks;
-use crate::figure::{NONE, with_interval};
+use crate::document::Words;
+use crate::figure::NONE;
 
 /// Figures of this size and more are written with an exponent.
 const LARGE: f64 = 1e9;
@@ -16,6 +16,28 @@ const MOST_DECIMALS: f64 = 4.0;
 
 /// Stands for a figure that is missing.
 pub(super) const NOT_MEASURED: &str = "not measured";
+
+/// Reasons why an interval is doubtful: a mark behind it, the name in documents, and the meaning of the mark.
+pub(super) const WARNINGS: [(EstimateWarning, &str, &str, &str); 3] = [
+    (
+        EstimateWarning::HeavyTail,
+        "*",
+        "heavy_tail",
+        "now and then a repetition differs by much; the interval is of the spread of all cells together",
+    ),
+    (
+        EstimateWarning::Changing,
+        "~",
+        "changing",
+        "the machine changed during the campaign",
+    ),
+    (
+        EstimateWarning::Undetermined,
+        "?",
+        "undetermined",
+        "the repetitions differ too much for an interval",
+    ),
+];
 
 /// How a unit is written behind a figure; nothing for a number.
 pub(super) fn sign(unit: ShownUnit) -> &'static str {
@@ -120,11 +142,6 @@ pub(super) fn mean(of: &CellEstimate) -> Option<String> {
     Some(format!("{bound}{text}"))
 }
 
-/// The interval alone: `14.1 .. 18.4`.
-pub(super) fn interval(of: &CellEstimate) -> Option<String> {
-    Some(range(of.interval?, of.mean))
-}
-
 /// A range around a mean, where it has one.
 pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
     let digits = decimals(of).unwrap_or_else(|| three_digits(mean.unwrap_or(of.high)));
@@ -133,25 +150,26 @@ pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
 }
 
 /// The interval with the marks of what makes it doubtful: `14.1 .. 18.4 *`.
-pub(super) fn marked_interval(of: &CellEstimate) -> Option<String> {
-    let marked = [interval(of)?, marks(of)].join(" ");
+fn marked_interval(of: &CellEstimate) -> Option<String> {
+    let marks = WARNINGS
+        .iter()
+        .filter(|(warning, ..)| of.warnings.contains(warning));
+    let marks: String = marks.map(|(_, mark, ..)| *mark).collect();
+    let marked = format!("{} {marks}", range(of.interval?, of.mean));
     Some(marked.trim_end().to_owned())
 }
 
-/// `1 of 3 unfinished`, where some are.
-pub(super) fn unfinished(of: &CellEstimate) -> Option<String> {
-    let count = of.unfinished;
-    (count > 0).then(|| format!("{count} of {} unfinished", of.count.max(count)))
-}
-
-/// Everything about a mean: `16.3 (14.1 .. 18.4)`, `≥ 120 (no interval; 1 of 3 unfinished)`.
-pub(super) fn estimate(of: &CellEstimate) -> String {
+/// All of a mean: `16.3 (14.1 .. 18.4)`, `≥ 120 (no interval; 1 of 3 unfinished)`.
+pub(super) fn estimate(of: &CellEstimate) -> Words {
     let Some(mean) = mean(of) else {
-        return NOT_MEASURED.to_owned();
+        return NOT_MEASURED.into();
     };
-    let inside = marked_interval(of).unwrap_or_else(|| NONE.to_owned());
-    let inside = std::iter::once(inside).chain(unfinished(of));
-    with_interval(&mean, Some(inside.collect::<Vec<_>>().join("; ")))
+    let mut aside = marked_interval(of).unwrap_or_else(|| NONE.to_owned());
+    if of.unfinished > 0 {
+        let all = of.count.max(of.unfinished);
+        aside += &format!("; {} of {all} unfinished", of.unfinished);
+    }
+    Words::from(mean).aside(aside)
 }
 
 /// The same with its unit.
@@ -161,7 +179,7 @@ pub(super) fn with_sign(of: &CellEstimate, unit: Option<ShownUnit>) -> String {
             let range = marked_interval(of).map(|range| format!(" ({range})"));
             format!("{mean} {sign}{}", range.unwrap_or_default())
         }
-        _ => estimate(of),
+        _ => estimate(of).text(),
     }
 }
 
@@ -205,14 +223,17 @@ mod tests {
             (of(f64::NAN, Some((f64::NEG_INFINITY, 1.0))), "- (- .. 1)"),
         ];
         for (estimate_of, expected) in table {
-            assert_eq!(estimate(&estimate_of), expected);
+            assert_eq!(estimate(&estimate_of).text(), expected);
         }
         let bound = CellEstimate {
             unfinished: 1,
             ..of(120.0, None)
         };
-        assert_eq!(estimate(&bound), "≥ 120 (no interval; 1 of 3 unfinished)");
-        assert_eq!(estimate(&CellEstimate::default()), NOT_MEASURED);
+        assert_eq!(
+            estimate(&bound).text(),
+            "≥ 120 (no interval; 1 of 3 unfinished)"
+        );
+        assert_eq!(estimate(&CellEstimate::default()).text(), NOT_MEASURED);
     }
 
     #[test]

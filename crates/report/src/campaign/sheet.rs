@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use experiment::{CellFigure, FigureRange, ShownUnit, TrialRecord};
 
-use super::document::decimal;
-use super::numbers::in_base;
+use super::CampaignReport;
+use super::json::decimal;
+use super::numbers::{WARNINGS, in_base};
 use super::wire::BaseUnit;
-use super::{CampaignReport, doubts};
 use crate::csv::{cell, lines, optional};
 
 /// Columns behind those of the factors.
@@ -56,11 +56,10 @@ fn cell_row(of: &CampaignReport<'_>, factors: &[&str], figure: &CellFigure) -> V
         [range.map(|range| range.low), range.map(|range| range.high)].map(base)
     };
     let levels = factors.iter().map(|factor| level(&figure.cell.0, factor));
-    let warnings: Vec<&str> = estimate
-        .warnings
+    let warnings = WARNINGS
         .iter()
-        .map(|warning| doubts::name(*warning))
-        .collect();
+        .filter(|(warning, ..)| estimate.warnings.contains(warning));
+    let warnings: Vec<&str> = warnings.map(|(_, _, name, _)| *name).collect();
     let title = of.figure(&figure.figure).map_or("", |spec| &spec.title);
     levels
         .chain([

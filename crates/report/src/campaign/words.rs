@@ -4,18 +4,23 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use experiment::{
-    CampaignSummary, FindingPart, FindingSummary, LabChoice, OrderingCount, PairVerdict, Relation,
-    ShownUnit,
+    BesideSummary, CampaignSummary, FindingPart, FindingSummary, LabChoice, OrderingCount,
+    PairVerdict, Relation, ShownUnit,
 };
 
 use super::CampaignReport;
 use super::numbers::{NOT_MEASURED, with_sign};
 use crate::analysis::figures::number_of;
-use crate::clean;
+use crate::document::{Tone, Words};
+use crate::figure::percent;
 use crate::lists::enumerated;
 
 /// Findings that stand first on a page.
 const IMPORTANT: usize = 3;
+
+/// Share of figures within their prediction from which a campaign is called repeatable: of independent figures 95 % lie
+/// there, and those of a cell depend on each other.
+const REPEATABLE: f64 = 0.9;
 
 /// `3 trials`.
 pub(super) fn counted(count: usize, unit: &str) -> String {
@@ -35,25 +40,22 @@ pub(super) fn duration(seconds: f64) -> String {
 }
 
 /// `the laboratory congestion`.
-pub(super) fn lab(of: &CampaignReport<'_>) -> String {
+fn lab(of: &CampaignReport<'_>) -> String {
     let name = match &of.experiment.lab {
         LabChoice::Named(name) => name,
         LabChoice::Described(spec) => &spec.title,
     };
     match name.trim() {
         "" => "a laboratory of its own".to_owned(),
-        name => format!("the laboratory {}", clean(name)),
+        name => format!("the laboratory {name}"),
     }
 }
 
 /// What was measured, and on what.
 pub(super) fn measured(of: &CampaignReport<'_>) -> String {
     let record = of.record;
-    let fact = |name: &str| record.facts.get(name).map(|fact| clean(fact));
-    let machine: Vec<String> = ["processor", "kernel"]
-        .into_iter()
-        .filter_map(fact)
-        .collect();
+    let machine = ["processor", "kernel"].into_iter();
+    let machine: Vec<&String> = machine.filter_map(|name| record.facts.get(name)).collect();
     let machine = if machine.is_empty() {
         String::new()
     } else {
@@ -61,11 +63,11 @@ pub(super) fn measured(of: &CampaignReport<'_>) -> String {
     };
     format!(
         "Experiment {} in {}: {}, {} of each{machine}. Begun {}.",
-        clean(&record.name),
+        record.name,
         lab(of),
         counted(record.cells.len(), "cell"),
         counted(record.repetitions as usize, "repetition"),
-        clean(&record.started)
+        record.started
     )
 }
 
@@ -176,7 +178,7 @@ pub(super) fn conclusion(of: &CampaignReport<'_>) -> String {
 }
 
 /// `Of 12 findings, 7 hold, 2 do not hold, 3 are inconclusive.`; `None` without any.
-pub(super) fn verdicts(findings: &[FindingSummary]) -> Option<String> {
+fn verdicts(findings: &[FindingSummary]) -> Option<String> {
     let count = |verdict| {
         let judged = findings.iter().filter(|finding| finding.verdict == verdict);
         judged.count()
@@ -198,11 +200,12 @@ pub(super) fn verdicts(findings: &[FindingSummary]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Of {all}, {}.", told.join(", ")))
 }
 
-pub(super) fn verdict(of: PairVerdict) -> &'static str {
+/// A verdict as a word, and its tone.
+pub(super) fn verdict(of: PairVerdict) -> (&'static str, Tone) {
     match of {
-        PairVerdict::Holds => "holds",
-        PairVerdict::Fails => "does not hold",
-        PairVerdict::Inconclusive => "inconclusive",
+        PairVerdict::Holds => ("holds", Tone::Good),
+        PairVerdict::Fails => ("does not hold", Tone::Bad),
+        PairVerdict::Inconclusive => ("inconclusive", Tone::Doubtful),
     }
 }
 
@@ -272,7 +275,7 @@ fn verdict_of_part(
         PairVerdict::Holds if is_mixed => "less",
         PairVerdict::Fails if is_mixed => "more",
         PairVerdict::Inconclusive if is_mixed => "not told apart",
-        verdict => self::verdict(verdict),
+        verdict => self::verdict(verdict).0,
     }
 }
 
@@ -287,30 +290,41 @@ pub(super) fn parts(of: &CampaignReport<'_>, finding: &FindingSummary) -> Vec<St
 fn part(part: &FindingPart, unit: Option<ShownUnit>, verdict: &str) -> String {
     let cell = match part.cell.trim() {
         "" => String::new(),
-        cell => format!("{}: ", clean(cell)),
+        cell => format!("{cell}: "),
     };
     format!("{cell}{}, {}", sides(part, unit), verdict)
 }
 
-/// How it was measured: names and values.
-pub(super) fn facts(of: &CampaignReport<'_>) -> Vec<(String, String)> {
-    let record = of.record;
-    let own = [("program", &record.program), ("begun", &record.started)];
-    let own = own.map(|(name, value)| (name.to_owned(), clean(value)));
-    let order = (
-        "order of trials".to_owned(),
-        format!("shuffled in each repetition, seed {}", record.seed),
-    );
-    let facts = record
-        .facts
-        .iter()
-        .map(|(name, value)| (clean(name), clean(value)));
-    let own = own.into_iter().chain([order]).chain(facts);
-    own.chain(facts_of_trials(of)).collect()
+/// How many figures of the other campaign lie where the first predicts them.
+pub(super) fn repeatable(of: &BesideSummary) -> String {
+    let Some(share) = of.share else {
+        return "The other campaign has no figure of which this one has a prediction.".to_owned();
+    };
+    let judged = if share >= REPEATABLE {
+        "the campaign is repeatable"
+    } else {
+        "the two campaigns differ"
+    };
+    format!(
+        "Of {} of cells in the other campaign, {} lie within the 95 % prediction intervals of this one ({}): {judged}.",
+        counted(of.compared, "figure"),
+        of.within,
+        percent(share)
+    )
 }
 
-/// What was in force in the trials: of each fact its values, each once.
-fn facts_of_trials(of: &CampaignReport<'_>) -> Vec<(String, String)> {
+/// How it was measured: names and values.
+pub(super) fn facts(of: &CampaignReport<'_>) -> Vec<(String, Words)> {
+    let record = of.record;
+    let fact = |name: &str, value: &str| -> (String, Words) { (name.to_owned(), value.into()) };
+    let order = format!("shuffled in each repetition, seed {}", record.seed);
+    let mut facts = vec![
+        fact("program", &record.program),
+        fact("begun", &record.started),
+        fact("order of trials", &order),
+    ];
+    facts.extend(record.facts.iter().map(|(name, value)| fact(name, value)));
+    // Those in force in the trials: of each its values, each once.
     let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in of.trials.iter().flat_map(|trial| &trial.facts) {
         let known = values.entry(name).or_default();
@@ -318,24 +332,26 @@ fn facts_of_trials(of: &CampaignReport<'_>) -> Vec<(String, String)> {
             known.push(value);
         }
     }
-    let told = values.into_iter().map(|(name, values)| {
+    facts.extend(values.into_iter().map(|(name, values)| {
         let by_trial = if values.len() > 1 { ", by trial" } else { "" };
-        let name = format!("{} (in force)", clean(name));
-        (name, clean(&values.join(", ")) + by_trial)
-    });
-    told.collect()
+        fact(
+            &format!("{name} (in force)"),
+            &(values.join(", ") + by_trial),
+        )
+    }));
+    facts
 }
 
 /// `Table 8. Performance under C1`.
 pub(super) fn name_and_title(name: &str, title: &str) -> String {
-    let parts = [name, title].map(clean);
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let parts = [name, title].into_iter();
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     parts.join(". ")
 }
 
 /// `3 trials: connection refused`.
 pub(super) fn of_trials((text, count): &(String, usize)) -> String {
-    format!("{}: {}", counted(*count, "trial"), clean(text))
+    format!("{}: {text}", counted(*count, "trial"))
 }
 
 #[cfg(test)]

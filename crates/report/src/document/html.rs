@@ -61,7 +61,8 @@ impl Render for Block {
             Block::List(list) => list.render(),
             Block::Table(table) => table.render(),
             Block::Section(id, heading, blocks) => {
-                html! { section id=(id) { h2 { (heading) } (html_of(blocks)) } }
+                let content = html_of(blocks);
+                html! { @if !content.0.is_empty() { section id=(id) { h2 { (heading) } (content) } } }
             }
             Block::Page(markup) => markup.clone(),
             Block::Terminal(_) => Markup::default(),
@@ -84,10 +85,10 @@ impl Render for List {
                 ul.counts { (items) }
             },
             ListLook::Boxed(tone) => {
-                let class = tone.class().unwrap_or("note");
+                let class = tone.class().unwrap_or("plain");
                 html! { div class={ "box " (class) } { (head) ul.items { (items) } } }
             }
-            ListLook::Folded => html! {
+            ListLook::Folded | ListLook::Brief => html! {
                 details { summary { (self.heading) ": " (self.items.len()) } ul.items { (items) } }
             },
         }
@@ -174,6 +175,7 @@ fn td(
     let classes = [
         cell.heat.map(|heat| format!("heat{heat}")),
         (is_number && !is_sorted).then(|| "number".to_owned()),
+        (column.kind == ColumnKind::Sentence && !is_sorted).then(|| "words".to_owned()),
     ];
     let classes: Vec<String> = classes.into_iter().flatten().collect();
     let class = (!classes.is_empty()).then(|| classes.join(" "));

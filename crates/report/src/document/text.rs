@@ -34,6 +34,9 @@ impl Paint {
     }
 }
 
+/// Items of a brief list.
+const MOST_OF_BRIEF: usize = 6;
+
 impl TextReport {
     /// Appends blocks, with an empty line between them and behind them.
     pub(crate) fn blocks(&mut self, blocks: &[Block]) {
@@ -81,15 +84,23 @@ impl TextReport {
             return String::new();
         }
         let is_loose = list.look == ListLook::Numbers;
-        let items = (1..).zip(&list.items).map(|(number, item)| {
+        let shown = match list.look {
+            ListLook::Brief => list.items.len().min(MOST_OF_BRIEF),
+            _ => list.items.len(),
+        };
+        let items = (1..).zip(&list.items[..shown]).map(|(number, item)| {
             let sign = match list.look {
                 ListLook::Numbers => format!("{number}. "),
                 ListLook::Bare => "  ".to_owned(),
-                ListLook::Bullets | ListLook::Boxed(_) | ListLook::Folded => "- ".to_owned(),
+                ListLook::Bullets | ListLook::Boxed(_) | ListLook::Folded | ListLook::Brief => {
+                    "- ".to_owned()
+                }
             };
             self.list_item(indent, &sign, item)
         });
-        let items = items.collect::<Vec<_>>();
+        let more = list.items.len() - shown;
+        let more = (more > 0).then(|| format!("{indent}and {more} more"));
+        let items = items.chain(more).collect::<Vec<_>>();
         let (before, between) = if is_loose { ("\n", "\n\n") } else { ("", "\n") };
         let drawn = format!("{before}{}", items.join(between));
         let drawn = under(&list.heading, indent, drawn);
@@ -143,7 +154,7 @@ impl TextReport {
     fn aligned(&self, columns: &[usize], width: usize, table: &ReportTable) -> Option<String> {
         let headers: Vec<String> = columns
             .iter()
-            .map(|column| clean(&table.columns[*column].name))
+            .map(|column| table.heading(*column))
             .collect();
         let cells = |row: &TableRow| -> Vec<String> {
             let cells = columns.iter().map(|column| row.cells.get(*column));
@@ -210,12 +221,14 @@ impl TextReport {
         let mut blocks = Vec::new();
         let mut from = first;
         while from < count {
-            let fitting = (from + 1..=count)
+            let ends: Vec<usize> = table.ends().into_iter().filter(|to| *to > from).collect();
+            let fitting = ends
+                .iter()
                 .rev()
-                .find_map(|to| Some((to, self.aligned(&with(from, to), width, table)?)));
+                .find_map(|to| Some((*to, self.aligned(&with(from, *to), width, table)?)));
             // One at least, however narrow the terminal is.
             let (to, drawn) =
-                fitting.unwrap_or_else(|| (from + 1, self.unlimited(&with(from, from + 1), table)));
+                fitting.unwrap_or_else(|| (ends[0], self.unlimited(&with(from, ends[0]), table)));
             blocks.push(drawn);
             from = to;
         }
@@ -235,6 +248,27 @@ impl TextReport {
 impl ReportTable {
     fn all_columns(&self) -> Vec<usize> {
         (0..self.columns.len()).collect()
+    }
+
+    /// The name of a column, or of the group that it begins.
+    fn heading(&self, column: usize) -> String {
+        let begins = std::iter::once(0).chain(self.ends());
+        let mut groups = self.groups.iter().zip(begins);
+        let group = groups.find(|((name, _), begin)| *begin == column && !name.is_empty());
+        clean(group.map_or(&self.columns[column].name, |((name, _), _)| name))
+    }
+
+    /// The places behind the groups of columns, or behind the columns of a table without groups.
+    fn ends(&self) -> Vec<usize> {
+        let widths: Vec<usize> = match &self.groups[..] {
+            [] => vec![1; self.columns.len()],
+            groups => groups.iter().map(|(_, columns)| *columns).collect(),
+        };
+        let ends = widths.iter().scan(0, |end, width| {
+            *end += width;
+            Some(*end)
+        });
+        ends.collect()
     }
 
     /// A row in words: its name, its last column, and the others with their names.

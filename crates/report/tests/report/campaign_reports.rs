@@ -156,9 +156,9 @@ fn for_people() {
     );
     let color = report::campaign_text(&of.report(), true, 100);
     for painted in [
-        "\u{1b}[31m- does not hold: CUBIC",
-        "\u{1b}[32m- holds: ",
-        "\u{1b}[33mFailed, 1 trial",
+        "\u{1b}[31m2. does not hold: CUBIC",
+        "\u{1b}[32m3. holds: ",
+        "\u{1b}[31mFailed trials:\u{1b}[0m\n- 1 trial",
     ] {
         assert!(color.contains(painted), "{painted:?} in {color}");
     }
@@ -397,7 +397,7 @@ fn doubtful_intervals_are_marked() {
         "96 (84 .. 108 *~)",
         "\n  * now and then a repetition differs by much; ",
         "\n  ~ the machine changed",
-        "\nWarning, Delay: now and then a repetition differs by much from the others of its cell",
+        "\n- Delay: now and then a repetition differs by much from the others of its cell",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

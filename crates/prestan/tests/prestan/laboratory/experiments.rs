@@ -220,15 +220,15 @@ fn a_suite_is_measured_beside_the_background_of_an_experiment() {
     check_trial(&trials(outcome.home())[0], &expected);
     for line in [
         "Suite prestan. Mean response time",
-        "  Test ",
-        "  Put1K ",
-        "  MkCol ",
+        "\nTest ",
+        "\nPut1K ",
+        "\nMkCol ",
     ] {
         outcome.stdout_has(line);
     }
     let again = "--suite prestan --requests 2 --only Put1K,MkCol --repeat 1";
     assert!(
-        outcome.stdout.replace("\n   ", "").contains(again),
+        outcome.stdout.replace("\n ", "").contains(again),
         "{outcome}"
     );
 }

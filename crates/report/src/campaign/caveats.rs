@@ -1,13 +1,64 @@
-//! What a campaign did not measure, and what differs from the source: explained, or said to be unexplained.
+//! What a reader must know of a campaign: doubtful intervals, what was not measured, and what differs from the source:
+//! explained, or said to be unexplained.
 
-use experiment::{FindingSummary, PairVerdict, TableSummary};
+use std::collections::BTreeSet;
+
+use experiment::{CellEstimate, EstimateWarning, FindingSummary, PairVerdict, TableSummary};
 
 use super::CampaignReport;
-use super::words::counted;
-use crate::clean;
+use super::numbers::WARNINGS;
+use super::words::{counted, of_trials};
 use crate::lists::{distinct, enumerated};
 
-/// What of the experiment was not measured, in sentences.
+/// Warnings of trials, and the figures whose intervals are doubtful, in sentences.
+pub(super) fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
+    let trials = of.summary.warnings.iter().map(of_trials);
+    let figures = WARNINGS
+        .into_iter()
+        .filter_map(|(warning, ..)| figures(of, warning));
+    trials.chain(figures).collect()
+}
+
+fn figures(of: &CampaignReport<'_>, warning: EstimateWarning) -> Option<String> {
+    let cells = of.summary.cells.iter();
+    let doubtful = cells.filter(|cell| cell.estimate.warnings.contains(&warning));
+    let names: BTreeSet<&str> = doubtful.map(|cell| cell.figure.as_str()).collect();
+    let titles = names
+        .into_iter()
+        .map(|name| of.figure(name).map_or(name, |spec| &spec.title));
+    let titles = enumerated(&titles.collect::<Vec<_>>());
+    let words = match warning {
+        EstimateWarning::HeavyTail => {
+            "now and then a repetition differs by much from the others of its cell, as where a retransmission timeout \
+             happens or not. Few repetitions do not show how often, so that intervals are of the spread of all cells \
+             together."
+        }
+        EstimateWarning::Changing => {
+            "all cells changed together from one repetition to another, so that the machine was not the same \
+             throughout. The intervals are about the time of this campaign only."
+        }
+        EstimateWarning::Undetermined => {
+            "the repetitions of a cell differ so much that its mean may be a thousand times the largest of them. Such \
+             a cell has no interval; more repetitions (--repeat) give it one."
+        }
+    };
+    (!titles.is_empty()).then(|| format!("{titles}: {words}"))
+}
+
+/// The meaning of the marks of some figures, in sentences.
+pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a CellEstimate>) -> Vec<String> {
+    let cells = cells.into_iter().filter(|cell| cell.interval.is_some());
+    let found: Vec<EstimateWarning> = cells
+        .flat_map(|cell| cell.warnings.iter().copied())
+        .collect();
+    let marks = WARNINGS
+        .into_iter()
+        .filter(|(warning, ..)| found.contains(warning));
+    let sentences = marks.map(|(_, mark, _, meaning)| format!("{mark} {meaning}."));
+    sentences.collect()
+}
+
+/// Parts of the experiment that were not measured, in sentences.
 pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let (spec, summary) = (of.experiment, of.summary);
     let shown = summary
@@ -26,7 +77,7 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let charts = charts.filter(|chart| !drawn.contains(chart));
     let names = tables
         .chain(charts)
-        .map(|(name, title)| clean(if name.is_empty() { title } else { name }));
+        .map(|(name, title)| if name.is_empty() { title } else { name });
     let names = distinct(names);
     let mut sentences = Vec::new();
     if !names.is_empty() {
@@ -72,10 +123,10 @@ fn remedy(of: &CampaignReport<'_>) -> &'static str {
     }
 }
 
-/// What differs in a table from the published one, and why; or that nobody knows.
+/// The reason why a table differs from the published one; or that it is unexplained.
 pub(super) fn of_table(of: &TableSummary) -> Option<String> {
     if let Some(note) = &of.note {
-        return Some(clean(note));
+        return Some(note.clone());
     }
     let reversed = of.orders.iter().map(|order| order.reversed);
     match reversed.fold(0_usize, usize::saturating_add) {
@@ -87,11 +138,11 @@ pub(super) fn of_table(of: &TableSummary) -> Option<String> {
     }
 }
 
-/// Why a finding does not hold, or that nobody knows.
+/// The reason why a finding does not hold; or that it is unexplained.
 pub(super) fn of_finding(of: &CampaignReport<'_>, finding: &FindingSummary) -> Option<String> {
     if finding.verdict != PairVerdict::Fails {
         return None;
     }
     let note = of.finding(finding).and_then(|spec| spec.note.as_ref());
-    Some(note.map_or_else(|| "Unexplained.".to_owned(), |note| clean(note)))
+    Some(note.map_or_else(|| "Unexplained.".to_owned(), String::clone))
 }
