@@ -9,6 +9,7 @@ mod cycles;
 mod loops;
 mod pages;
 mod rust_code;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;

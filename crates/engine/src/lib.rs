@@ -35,11 +35,11 @@ pub use drive::turns::{Turn, Turns};
 pub use drive::{Drive, LoadDrive, Pacing, Rounds};
 pub use error::RunError;
 pub use event_loop::cancel::Cancel;
-pub use run::errand::{
+pub use run::machine::machine;
+pub use run::outside::{
     Presence, RefusedTarget, find_leftovers, forget_target, look, note_target, refusal, remove,
     remove_leftover,
 };
-pub use run::machine::machine;
 pub use run::spec::{ClockChoice, RunPlace, RunSpec, choose_clock};
 pub use run::{Finished, Watch, environment, plan_record, processors, run};
 pub use site::publish::Publish;

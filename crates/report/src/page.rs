@@ -65,7 +65,7 @@ pub struct ReportPage<'a> {
     pub search: Option<&'a SearchResult>,
     /// How the runs of a sweep or a search were measured, server by server.
     pub common: Vec<Common>,
-    /// What is conspicuous in the runs: each belongs to the next of them, or to the next few.
+    /// Findings in the runs: each belongs to the next of them, or to the next few.
     /// `None` where nobody looked.
     pub diagnosed: Option<&'a [Diagnosed]>,
     /// The page answers what should be fixed first: its runs are told apart by their suites, not by

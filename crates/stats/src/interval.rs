@@ -163,7 +163,7 @@ fn batch_bounds(n: usize, batches: usize) -> impl Iterator<Item = (usize, usize)
 
 /// How probable an estimate so far from zero is, on either side, where the truth is zero: `t` is
 /// how it is distributed in its standard errors.
-pub(crate) fn surprise(estimate: f64, error: f64, t: &StudentsT) -> f64 {
+pub(crate) fn two_sided_p(estimate: f64, error: f64, t: &StudentsT) -> f64 {
     match (estimate == 0.0, error > 0.0) {
         (true, _) => 1.0,
         (false, true) => 2.0 * t.sf(estimate.abs() / error),

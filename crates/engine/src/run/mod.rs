@@ -1,8 +1,8 @@
 //! A run, from the first request to the last clean-up.
 
 pub(crate) mod clients;
-pub(crate) mod errand;
 pub(crate) mod machine;
+pub(crate) mod outside;
 mod plan_record;
 pub mod processors;
 pub(crate) mod spec;

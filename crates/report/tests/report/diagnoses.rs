@@ -13,7 +13,7 @@ use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
 
 use crate::{page, runs, sweeps};
 
-/// A server that speaks to the terminal, and suites of somebody's own.
+/// A server that speaks to the terminal, and suites that are not built in.
 const HOSTILE: &str = "Evil/1.0 \u{1b}[31m</script>\u{202e}";
 
 fn just(name: &'static str, value: Quantity) -> NamedQuantity {

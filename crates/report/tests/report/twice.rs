@@ -237,7 +237,10 @@ fn of_tests(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str)
         {
             let column = |name: &str| heads.iter().position(|head| head == name);
             let server = column("Server").map(|place| text(&row[place]));
-            let server = server.as_deref().or(of_page).expect("somebody's row");
+            let server = server
+                .as_deref()
+                .or(of_page)
+                .expect("each row has a server");
             let test = text(&row[0]);
             for statistic in ["n", "mean", "p50", "p90", "p99", "max", "failed"] {
                 if let Some(place) = column(statistic) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use statrs::distribution::ContinuousCDF;
 
 use super::Observation;
-use crate::interval::{students, surprise};
+use crate::interval::{students, two_sided_p};
 
 /// The runs of one row.
 #[derive(Debug, Clone)]
@@ -113,7 +113,7 @@ impl CellMeans {
         Some(Contrast {
             estimate,
             interval: (estimate - half, estimate + half),
-            p: surprise(estimate, error, &t),
+            p: two_sided_p(estimate, error, &t),
         })
     }
 }

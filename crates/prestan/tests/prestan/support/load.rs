@@ -60,7 +60,7 @@ pub(crate) fn ended(run: &Run, outcome: Ended) -> usize {
     samples.filter(|sample| sample.outcome == outcome).count()
 }
 
-/// Requests of the run that the server saw, warm-up included, and neither the probe nor errands.
+/// Requests of the run that the server saw, warm-up included, and neither the probe nor requests outside of it.
 pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<ServedExchange> {
     let mut exchanges = server.server.exchanges();
     let tag = format!("({method})");

@@ -137,7 +137,7 @@ const ENDS: [StepEnd; 13] = [
         KEPT,
     ),
     (
-        "a server of somebody else cannot be reached",
+        "a server by URL cannot be reached",
         |sides| {
             let error = RunError::Unreachable("connection refused".to_owned());
             side_by_side(sides, without_record(error), None)

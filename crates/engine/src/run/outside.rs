@@ -27,7 +27,7 @@ use crate::site::workspace::{self, Leftover, LeftoverKind, held};
 use crate::watch::progress::{Observer, Silent};
 
 /// X-Prestan of requests that belong to no run.
-const LABEL: &str = "prestan: 0 (errand)";
+const LABEL: &str = "prestan: 0 (outside of a run)";
 
 /// Existence of the resource that is the target.
 #[derive(Debug, Clone, PartialEq, Eq)]

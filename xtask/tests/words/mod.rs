@@ -1,0 +1,106 @@
+//! The English of comments, texts and documents.
+
+use std::fs;
+
+use super::{assert_none, check, files, root};
+
+/// Words at which a reader of other software must stop, or for which the project has another one.
+const STRANGE: [&str; 12] = [
+    "broken off",
+    "choreography",
+    "conspicuous",
+    "dearest",
+    "errand",
+    "let us in",
+    "lets us in",
+    "lets somebody in",
+    "so manieth",
+    "somebody",
+    "to and fro",
+    "would be seen from",
+];
+
+/// Lines that have a strange word; words that are parts of others are none.
+fn strange(text: &str) -> Vec<String> {
+    let is_there = |line: &str, word: &str| {
+        let line = line.to_lowercase();
+        let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        line.match_indices(word).any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + word.len()..]);
+            !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
+        })
+    };
+    let lines = (1..).zip(text.lines());
+    lines
+        .filter_map(|(number, line)| {
+            let word = STRANGE.iter().find(|word| is_there(line, word))?;
+            Some(format!("line {number}: {word}"))
+        })
+        .collect()
+}
+
+#[test]
+fn words_are_those_of_the_field() {
+    let table = [
+        ("/// Aborts it when somebody interrupts.", 1),
+        (
+            "//! An errand.\n/// Boxed, because it is moved to and fro.",
+            2,
+        ),
+        ("/// Findings, most costly first.\nfn dearest_first() {}", 0),
+    ];
+    for (text, expected) in table {
+        assert_eq!(strange(text).len(), expected, "{text}");
+    }
+    let mut sources = files(&root(), &[".rs", ".md", ".yaml"]);
+    sources.retain(|file| !file.ends_with("xtask/tests/words/mod.rs"));
+    assert_none(&check(sources, strange));
+}
+
+/// Words that begin a sentence without its subject, or a second line of it.
+const OPENINGS: [&str; 5] = ["It", "What", "Whether", "That", "Who"];
+
+/// Share of doc lines that may begin so.
+const TOLERATED: f64 = 0.03;
+
+/// Number of doc lines, and those that begin with one of [`OPENINGS`].
+fn openings(text: &str) -> (usize, Vec<String>) {
+    let lines = text.lines().map(str::trim_start).enumerate();
+    let docs = lines.filter_map(|(place, line)| {
+        let doc = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"))?;
+        Some((place + 1, doc.trim_start()))
+    });
+    let mut all = 0;
+    let mut open = Vec::new();
+    for (number, doc) in docs {
+        all += 1;
+        let first = doc.split(|c: char| !c.is_alphanumeric()).next();
+        if first.is_some_and(|word| OPENINGS.contains(&word)) {
+            open.push(format!("line {number}: {doc}"));
+        }
+    }
+    (all, open)
+}
+
+#[test]
+fn comments_begin_with_their_subject() {
+    let (all, open) =
+        openings("/// What a timer did.\nfn f() {}\n/// Itself.\n// It is.\n//! Who?");
+    assert_eq!((all, open.len()), (3, 2), "{open:?}");
+    let (mut all, mut open) = (0, Vec::new());
+    for file in files(&root(), &[".rs"]) {
+        let (lines, found) = openings(&fs::read_to_string(&file).unwrap());
+        all += lines;
+        let name = file.strip_prefix(root()).unwrap().display().to_string();
+        open.extend(found.into_iter().map(|line| format!("{name}: {line}")));
+    }
+    assert!(all > 0, "the rule looks at nothing");
+    let share = open.len() as f64 / all as f64;
+    assert!(
+        share <= TOLERATED,
+        "{share:.3} of {all}\n{}",
+        open.join("\n")
+    );
+}
