@@ -28,6 +28,7 @@ mod names;
 mod pages;
 pub(crate) mod sections;
 pub(crate) mod site;
+mod subject;
 mod tables;
 
 use std::sync::LazyLock;
@@ -45,7 +46,7 @@ use crate::{
 };
 use charts::Charts;
 use figure_parts::FigurePart;
-use headline::Subject;
+use subject::Subject;
 
 pub use charts::FigureKind;
 pub use document::PageDocument;

@@ -178,6 +178,6 @@ pub fn open(path: &Path) -> Result<Recorded, RunnerError> {
 
 /// Notes about caches and addresses that responded in these runs.
 pub fn origins<'r>(ran: impl IntoIterator<Item = &'r KeptRun>) -> Vec<String> {
-    let warnings = stats::origin_warnings(ran.into_iter().map(|one| &one.summary));
+    let warnings = stats::origin_warnings(ran.into_iter().flat_map(|one| &one.summary.tests));
     warnings.iter().map(report::warning).collect()
 }

@@ -5,8 +5,8 @@ use record::TimeUnit;
 use stats::{Distribution, TestSummary};
 
 use super::charts::Charts;
-use super::headline::Subject;
 use super::markup::{headings, mean, meanings, percentile, wide};
+use super::subject::Subject;
 use super::tables::test_names;
 use super::{ReportPage, figure_parts};
 use crate::load::{handshakes, outcomes, per_second};

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::charts::{Charts, PlacedFigure};
 use super::drawn::{figure, figures, small};
-use super::headline::Subject;
+use super::subject::Subject;
 use crate::lists::distinct;
 
 /// With more runs than this, the figures of each test are small.

@@ -6,8 +6,8 @@ use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
 use super::charts::Charts;
 use super::figure_parts::FigurePart;
-use super::headline::Subject;
 use super::markup::{heading, headings, list, mean, meanings};
+use super::subject::Subject;
 use super::tables::{self, count, nothing, number, ranked, section, timed};
 use super::{PageRun, ReportPage};
 use crate::table::few;

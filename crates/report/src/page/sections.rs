@@ -4,8 +4,8 @@ use maud::{Markup, Render, html};
 use record::{Load, Pace};
 use stats::{Completeness, Finding, Status, Summary};
 
-use super::headline::Subject;
 use super::markup::list;
+use super::subject::Subject;
 use super::{PageRun, ReportPage, answers, diagnosis};
 use crate::diagnose::{self, Diagnosed};
 use crate::document::html_of;

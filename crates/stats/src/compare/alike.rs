@@ -267,7 +267,7 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     let others = others.filter(|(_, sides)| sides.iter().any(are_others_watched));
     caveats.extend(others.map(|(name, _)| Caveat::OtherProcesses(name)));
     for (name, sides) in [('A', a), ('B', b)] {
-        let warnings = origin_warnings(sides.iter().map(|side| side.summary));
+        let warnings = origin_warnings(sides.iter().flat_map(|side| &side.summary.tests));
         caveats.extend(warnings.into_iter().map(|own| Caveat::Origins(name, own)));
     }
     let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));

@@ -1,13 +1,12 @@
 //! Warnings about where the responses of a row came from.
 
 use super::{Detail, Share, Warning, WarningKind};
+use crate::TestSummary;
 use crate::origins::ResponseOrigins;
-use crate::{Summary, TestSummary};
 
-/// The warnings about where responses came from, of several runs together: rows of one name are one
-/// row.
-pub fn origin_warnings<'s>(runs: impl Iterator<Item = &'s Summary>) -> Vec<Warning> {
-    let rows = runs.flat_map(|run| &run.tests);
+/// The warnings about where responses came from, of the rows of several runs together: rows of one
+/// name are one row.
+pub fn origin_warnings<'r>(rows: impl Iterator<Item = &'r TestSummary>) -> Vec<Warning> {
     let mut warnings = Vec::from(warnings(rows));
     warnings.retain(|warning| !warning.shares.is_empty());
     warnings
