@@ -1,4 +1,4 @@
-//! How many users a load has next, by what was measured with those that it has.
+//! The number of users that a load has next, from the measurements with its current users.
 //!
 //! ```text
 //! users

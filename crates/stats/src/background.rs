@@ -117,8 +117,8 @@ impl BackgroundSummary {
         (sum.seconds > 0).then_some(sum)
     }
 
-    /// A figure of the language of constraints. While a run goes on it may still become any other
-    /// one.
+    /// A figure of the language of constraints. While a run goes on, the figure may still take any
+    /// other value.
     pub(crate) fn figure(
         &self,
         plan: &PlanRecord,

@@ -1,4 +1,4 @@
-//! Times of a piece of a run: what the interval of a percentile comes from.
+//! Times of a piece of a run, from which the interval of a percentile is derived.
 //!
 //! Every batch has a share of times that are at most the percentile. How much these shares differ
 //! gives the interval of the share itself, and the times at both ends of it are the interval of the

@@ -1,10 +1,10 @@
-//! A bounded number of bins along the time axis: what the estimates of uncertainty are made of.
+//! A bounded number of bins along the time axis, from which uncertainties are estimated.
 //!
 //! A value belongs to the time at which its operation began, so neither the order of recording nor
 //! the number of threads that recorded leaves a trace, and two runs of bins merge exactly. A bin is
-//! `2^shift` nanoseconds long, at multiples of its length; when the values span more bins than
-//! there may be, neighbours are put together and bins are twice as long. The final length therefore
-//! follows from the first and the last moment alone.
+//! `2^shift` nanoseconds long, at multiples of its length; when the values need more bins than the
+//! limit, neighbours are merged and bins are twice as long. The final length therefore follows from
+//! the first and the last moment alone.
 
 use record::Nanos;
 
@@ -12,7 +12,7 @@ use record::Nanos;
 pub(crate) trait Bin: Default + Clone {
     /// Values in it.
     fn count(&self) -> u64;
-    /// Takes in what another bin holds.
+    /// Adds the content of another bin.
     fn absorb(&mut self, other: &Self);
 }
 
@@ -135,8 +135,8 @@ impl<B: Bin> Bins<B> {
                 continue;
             }
             let begin = (other.first + place as u64) << other.shift;
-            // The length of ours may be less than that of theirs; then it must grow first, lest
-            // what they spread over a bin falls into a part of it.
+            // The length of these bins may be less than that of the others; then it must grow
+            // first, so that values that are spread over a bin do not fall into a part of it.
             while self.shift < other.shift {
                 self.coarsen();
             }
@@ -144,8 +144,8 @@ impl<B: Bin> Bins<B> {
         }
     }
 
-    /// Neighbouring bins put together so that there are about `parts` batches of about the same
-    /// number of values, in the order of time. None is empty.
+    /// Neighbouring bins merged into about `parts` batches of about the same number of values, in
+    /// the order of time. None is empty.
     pub(crate) fn batches(&self, parts: usize) -> Vec<B> {
         let total: u64 = self.bins.iter().map(B::count).sum();
         let mut batches: Vec<B> = Vec::new();
@@ -163,7 +163,7 @@ impl<B: Bin> Bins<B> {
         batches
     }
 
-    /// The same bins with something else in them.
+    /// The same bins with another content.
     pub(crate) fn map<C>(self, of: impl FnMut(B) -> C) -> Bins<C> {
         Bins {
             most: self.most,
@@ -180,7 +180,7 @@ impl<B: Bin> Bins<B> {
         bins.map(move |(place, bin)| (begin(place), bin))
     }
 
-    /// The bins that hold something, each with the moment at which it begins.
+    /// The bins that are not empty, each with the moment at which it begins.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (Nanos, &B)> {
         self.iter().filter(|(_, bin)| bin.count() > 0)
     }

@@ -13,7 +13,7 @@
 //! memory) are in the spread of the pairs. One run of each does not show that spread: its ratios
 //! are shown, and there is no verdict ([`Caveat::OneRun`]).
 //!
-//! A row is *slower* (or *faster*) when the means and the medians of its pairs both say so, after
+//! A row is *slower* (or *faster*) when the means and the medians of its pairs both show it, after
 //! Holm's correction, and by more than what counts as the same. It is the *same* when both
 //! intervals lie within what counts as that. Otherwise it is *inconclusive*, with the smallest
 //! difference that would have been detected ([`ratio`]).
@@ -115,9 +115,9 @@ pub struct Compared {
     /// Times of B over times of A, of operations that were ok; `None` where no pair of runs has
     /// times of both.
     pub ratio: Option<Ratio>,
-    /// How sure it is that one fails more often; `None` where neither failed any operation.
+    /// Significance of a difference in failures; `None` where neither failed any operation.
     pub failing: Option<Failing>,
-    /// Pairs of runs that came to this row.
+    /// Pairs of runs that reached this row.
     pub reached: usize,
     /// Those of them in which a warning disqualifies the row in one of both runs. They are not in
     /// the ratio, but where there are no others.
@@ -296,7 +296,7 @@ pub fn compare(a: &[Side<'_>], b: &[Side<'_>], same_within: f64) -> Result<Compa
     compare_by(a, b, ComparedBy { same_within, times })
 }
 
-/// The same for what is asked.
+/// The same for the given options.
 ///
 /// # Errors
 /// Where both did not do the same.
@@ -350,8 +350,8 @@ fn judge(rows: &mut [Compared], same_within: f64) {
     }
 }
 
-/// Corrects p-values, each given with the place of the corrected one. Returns how many there are,
-/// and the level at which one more of them would have been sure.
+/// Corrects p-values, each given with a reference to the corrected one. Returns their number, and
+/// the level at which one more of them would have been significant.
 fn correct(tests: Vec<(f64, &mut f64)>) -> (usize, f64) {
     let p: Vec<f64> = tests.iter().map(|(p, _)| *p).collect();
     let corrected = holm(&p);

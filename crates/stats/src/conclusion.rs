@@ -1,4 +1,4 @@
-//! Pass, inconclusive or fail: what a row, and a run, come to.
+//! Pass, inconclusive or fail: the conclusion on a row, and on a run.
 
 use record::{ConstraintSense, Nanos, Outcome};
 use schemars::JsonSchema;
@@ -36,8 +36,8 @@ impl TestSummary {
         self.warnings.iter().find(|warning| warning.disqualifies())
     }
 
-    /// The warning for which the times of this row say nothing of the server that is named: they do
-    /// not describe it, or are those of a cache in front of it.
+    /// The warning for which the times of this row do not describe the named server: it
+    /// disqualifies the row, or they are those of a cache in front of it.
     pub(crate) fn not_of_server(&self) -> Option<&Warning> {
         let mut warnings = self.warnings.iter();
         self.disqualified()
@@ -103,7 +103,8 @@ pub(crate) fn may_be_no_failure(
     // connection by then.
     let is_slow =
         any(WarningKind::Saturated) || longest_stall as f64 * STALL_OF_TIMEOUT >= timeout_s * 1e9;
-    // A server that responds is judged by its response. Only what had none may be explained.
+    // A server that responds is judged by its response. Only operations without one may be
+    // explained.
     let is_explained = |outcome| match outcome {
         Outcome::Dropped => warnings.iter().any(Warning::disqualifies),
         Outcome::ConnectFailed => is_exhausted || is_slow,

@@ -7,9 +7,9 @@
 //! - For a percentile, it is that of Woodruff, from the shares of times below it
 //!   ([`batch`](crate::batch)).
 //!
-//! An interval that is looked at again and again will look narrow by chance some time. So nothing
-//! is believed before there are [`BEYOND`] times beyond the percentile for every batch, and a
-//! second of measuring. Simulations in `tests::stopping` hold what is covered at the end.
+//! An interval that is examined again and again will be narrow by chance some time. So there is no
+//! result before there are [`BEYOND`] times beyond the percentile for every batch, and a second of
+//! measuring. Simulations in `tests::stopping` show the coverage at the end.
 
 use record::{Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
@@ -40,8 +40,8 @@ const BEYOND: u64 = 10;
 /// Times that each batch must have, on average.
 const EACH: u64 = 50;
 
-/// Nanoseconds that must have been measured: what happens less often than once a second has not
-/// been seen before.
+/// Nanoseconds that must have been measured: an event less often than once a second has not been
+/// seen before.
 const LEAST_SPAN: Nanos = 1_000_000_000;
 
 /// Follows the interval of one statistic while operations come: of response times, in an open loop

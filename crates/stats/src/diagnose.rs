@@ -67,14 +67,14 @@ pub struct Finding {
 /// Results of the rules on runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// Findings: what fails, then the most costly first.
+    /// Findings: failures, then the most costly first.
     pub findings: Vec<Finding>,
     /// Findings that need a second run to confirm them, the most costly first.
     pub seen_once: Vec<Finding>,
     /// Rows that were not examined.
     pub left_out: Vec<LeftOut>,
-    /// Rows that have too few operations (fewer than [`MANY`]) for the rules that look at how a row
-    /// goes on in the course of the run.
+    /// Rows that have too few operations (fewer than [`MANY`]) for the rules about the course of a
+    /// row during the run.
     pub few: usize,
 }
 
@@ -110,8 +110,8 @@ pub enum WhyLeftOut {
     NoTimes,
 }
 
-/// Diagnoses runs of one server: rules may look at several of them. Of rows of the same name, the
-/// first is looked at; a further run of the same suite confirms what it shows, or does not.
+/// Diagnoses runs of one server, several of them where rules need that. Of rows of the same name,
+/// the first is examined; a further run of the same suite confirms a finding, or does not.
 pub fn diagnose(runs: &[Material]) -> Diagnosis {
     let case = Case::of(runs);
     let mut findings: Vec<Finding> = all_rules().filter_map(|rule| rule.look(&case)).collect();
@@ -129,9 +129,8 @@ pub fn diagnose(runs: &[Material]) -> Diagnosis {
     }
 }
 
-/// Diagnoses several runs of one suite on one server, put together as `all`. What changes with time
-/// is looked for in each of `parts` as well: all runs again, in parts that were measured one after
-/// the other.
+/// Diagnoses several runs of one suite on one server, merged as `all`. Changes with time are sought
+/// in each of `parts` as well: all runs again, in parts that were measured one after the other.
 pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
     let runs: Vec<Material> = std::iter::once(all).chain(parts).collect();
     let mut diagnosis = diagnose(&runs);
@@ -139,8 +138,8 @@ pub fn diagnose_pooled(all: Material, parts: Vec<Material>) -> Diagnosis {
     diagnosis
 }
 
-/// Both run the same suite with the same parameters, but for how often and by how many users: what
-/// one shows, the other can confirm.
+/// True if both run the same suite with the same parameters, except for the number of operations
+/// and of users: one can confirm the findings in the other.
 pub fn does_the_same(one: &PlanRecord, other: &PlanRecord) -> bool {
     let params = |plan: &PlanRecord| {
         let mut params = plan.params_as_written();

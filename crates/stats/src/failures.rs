@@ -33,7 +33,7 @@ pub(crate) type FailureKind = (Outcome, Option<u16>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FailureCounts(BTreeMap<FailureKind, FailureTally>);
 
-/// How many operations failed in one way, and from when to when.
+/// Number of operations that failed in one way, and the first and last moment of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FailureTally {
     count: u64,
@@ -63,7 +63,7 @@ impl FailureCounts {
         }
     }
 
-    /// Takes in what another one has counted.
+    /// Adds the counts of another part.
     pub(crate) fn merge(&mut self, other: &FailureCounts) {
         for (kind, tally) in &other.0 {
             self.add_tally(*kind, tally);
@@ -127,8 +127,7 @@ impl FailureCounts {
     }
 }
 
-/// The groups of runs put together. Moments are those of one window: of several runs, there are
-/// none.
+/// The groups of runs merged. Moments are those of one window: of several runs, there are none.
 pub(crate) fn together<'a>(
     runs: impl ExactSizeIterator<Item = &'a [FailureGroup]>,
 ) -> Vec<FailureGroup> {

@@ -84,7 +84,7 @@ impl ForegroundBuilder {
         Some(self.parts.entry(place).or_default())
     }
 
-    /// The parts in which something happened.
+    /// The parts with operations.
     pub(crate) fn finish(self) -> Vec<ForegroundPart> {
         let part = |(place, tally): (usize, ForegroundTally)| ForegroundPart {
             place,

@@ -8,8 +8,8 @@ use crate::Share;
 /// and hiccups of any system weigh too much in it.
 pub const LEAST_WALL: Nanos = 200_000_000;
 
-/// Of all time of the workers, the share from which on they had none to spare (percent): what
-/// remains is the system calls in which they look whether anything has come.
+/// The share of all time of the workers from which on they had no idle time (percent): the rest is
+/// the system calls that check for new data.
 pub const SATURATED: u64 = 95;
 
 /// The share from which on operations wait for each other in the generator now and then (percent).
@@ -32,12 +32,12 @@ pub(crate) struct Strain {
     /// As it was recorded.
     tests: Vec<(String, Generator)>,
     /// The same, as far as there is enough of it to judge shares of time: tests that are too short
-    /// to be judged alone have the sum of all short ones.
+    /// to be judged by themselves have the sum of all short ones.
     judged: Vec<(String, Generator)>,
 }
 
 impl Strain {
-    /// Sorts what was recorded. Tests too short to be judged alone are judged together.
+    /// Sorts the records. Tests too short to be judged by themselves are judged together.
     pub(crate) fn of(generators: &[Generator], name: impl Fn(TestId) -> String) -> Strain {
         let is_short = |generator: &&Generator| generator.wall < LEAST_WALL;
         let short = generators.iter().filter(is_short).cloned();
@@ -59,7 +59,7 @@ impl Strain {
         }
     }
 
-    /// Tests in which something ran out, and what did in all of them.
+    /// Tests in which a resource ran out, and the resources that did in all of them.
     pub(crate) fn exhausted(&self) -> (Vec<Share>, Exhausted) {
         let mut all = Exhausted::default();
         for (_, generator) in &self.tests {
@@ -127,8 +127,8 @@ impl Strain {
     }
 }
 
-/// Two pieces of measuring as one, each worker's time counted once. What cannot be put together,
-/// lateness and what ran out, is that of the first.
+/// Two pieces of measuring as one, each worker's time counted once. Lateness and exhausted
+/// resources cannot be merged, and are those of the first.
 pub fn together(one: &Generator, other: &Generator) -> Generator {
     Generator {
         workers: one.workers.max(other.workers),

@@ -1,4 +1,4 @@
-//! How a time grows with what was varied: does it matter at all, and by which law?
+//! Growth of a time with varied parameters: does it depend on them at all, and by which law?
 //!
 //! ```text
 //! runs at each point --> cells (means of logarithms) --+--> effect: largest value over smallest
@@ -7,13 +7,13 @@
 //!                                                      '--> law: base + per unit * x^exponent
 //! ```
 //!
-//! Everything is done with logarithms of mean response times: noise of servers grows with the time
-//! itself. Repeats are whole runs over all points, so that what the machine was like during a
-//! repeat is taken out (a randomised complete block design: Box, Hunter and Hunter, *Statistics for
-//! Experimenters*, chapter 4), and what is left between repeats is the noise.
+//! All calculations use logarithms of mean response times: noise of servers grows with the time
+//! itself. Repeats are whole runs over all points, so that the state of the machine during a repeat
+//! is removed (a randomised complete block design: Box, Hunter and Hunter, *Statistics for
+//! Experimenters*, chapter 4), and the rest, between repeats, is the noise.
 //!
-//! **Whether** something matters is asked without any law: the time at its largest value over that
-//! at its smallest, everything else alike, with Student's interval. **How** is a constant plus a
+//! The **effect** of a parameter is tested without any law: the time at its largest value over that
+//! at its smallest, all others alike, with Student's interval. The **law** is a constant plus a
 //! power law for each parameter that matters ([`Law`]); an exponent that may be 1 makes it linear.
 
 mod cells;
@@ -39,7 +39,7 @@ pub struct Observation {
     pub mean: f64,
 }
 
-/// How a time depends on what was varied.
+/// Dependence of a time on the varied parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
     /// One for each parameter; `None` where there are too few runs for one.

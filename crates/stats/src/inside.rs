@@ -30,11 +30,11 @@ pub struct InsideSummary {
     pub processes: Vec<ServerProcessRecord>,
     /// Items that could not be watched, each in a sentence.
     pub missing: Vec<String>,
-    /// The rows for which something was counted or traced, in the order of the plan.
+    /// The rows with counts or traces, in the order of the plan.
     pub rows: Vec<InsideRow>,
     /// The rows whose stacks were sampled, in the order of the plan.
     pub sampled: Vec<StackProfile>,
-    /// By which interface the server makes calls that are no system calls: what it does on its
+    /// The interface by which the server makes calls that are no system calls: its work on the
     /// storage is not known.
     pub unseen: Option<AsyncInterface>,
 }
@@ -269,7 +269,8 @@ impl InsideRow {
                 .filter(|figure| !(record.without_threads && figure.is_of_threads()))
                 .filter(|figure| unseen.is_none() || !figure.is_of_calls())
                 .filter(|figure| !figure.is_of_processor() || counted.instructions > 0)
-                // Nothing responds without a processor: what did was not watched.
+                // Every response takes processor time: here another process, which was not watched,
+                // responded.
                 .filter(|_| counted.processor > 0)
                 .map(mean)
                 .collect(),

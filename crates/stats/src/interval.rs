@@ -7,12 +7,12 @@
 //! nearly independent, and the interval comes from their spread (Law and Kelton, *Simulation
 //! Modeling and Analysis*, chapter on output data analysis, "batch means").
 //!
-//! Few long batches are better than many short ones: Schmeiser (*Batch size effects in the
-//! analysis of simulation output*, Operations Research 30(3), 1982) shows that more than 30 gain
-//! next to nothing, while fewer than 10 make the interval wide and unsteady. So there are
-//! [`MOST`] batches, or fewer so that each has [`LONG`] operations, but at least [`LEAST`]; with
-//! fewer operations than that each is its own batch, which is the textbook interval, and nothing
-//! then protects against correlation.
+//! Few long batches are better than many short ones: Schmeiser (*Batch size effects in the analysis
+//! of simulation output*, Operations Research 30(3), 1982) shows that more than 30 gain next to
+//! nothing, while fewer than 10 make the interval wide and unsteady. So there are [`MOST`] batches,
+//! or fewer so that each has [`LONG`] operations, but at least [`LEAST`]; with fewer operations
+//! than that each is its own batch, which is the textbook interval, without any protection against
+//! correlation.
 //!
 //! Batches differ in size by at most one. With sizes `m`, batch means `y` and grand mean `Y` over
 //! `n` operations in `k` batches the variance of the grand mean is estimated by
@@ -27,7 +27,7 @@
 //! coverage in truth, for known processes, is in `tests::coverage`.
 //!
 //! Where there are too many operations to keep, batches are pieces of *time* with about as many
-//! operations each. Their sizes then depend on what they hold (while a server is slow, fewer
+//! operations each. Their sizes then depend on their content (while a server is slow, fewer
 //! operations begin), and the mean is a ratio of two sums that vary, so the variance is that of a
 //! ratio estimator (Cochran, *Sampling Techniques*, chapter 6). With sums `s`,
 //!
@@ -52,8 +52,8 @@ pub const LEAST: usize = 10;
 /// Operations in a batch that is long enough.
 pub const LONG: usize = 10;
 
-/// The 95 % interval of the mean of `values`, which stand in the order of time, or `None` for
-/// fewer than two.
+/// The 95 % interval of the mean of `values`, which are in the order of time, or `None` for fewer
+/// than two.
 ///
 /// Same unit as the values. The mean lies in the middle, except that the lower end never falls
 /// below zero when no value does: a negative time is no candidate, and cutting it off takes

@@ -12,7 +12,7 @@ pub(crate) struct MatrixColumns(pub(crate) Vec<Vec<f64>>);
 /// The decomposition of a matrix with at least as many rows as columns.
 #[derive(Debug, Clone)]
 pub(crate) struct LeastSquares {
-    /// Below the diagonal, and on it, what each reflection is about; above it R. Columns are in the
+    /// Below the diagonal, and on it, the vector of each reflection; above it R. Columns are in the
     /// order of `order`.
     reflected: Vec<Vec<f64>>,
     /// The diagonal of R: from the largest down, in absolute values.
@@ -162,7 +162,7 @@ fn add(own: &mut [f64], times: f64, other: &[f64]) {
     }
 }
 
-/// The Euclidean length, without an overflow on the way.
+/// The Euclidean length, computed without an overflow.
 fn length(of: &[f64]) -> f64 {
     let most = largest(of);
     if most == 0.0 || !most.is_finite() {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The normal equations by Gauss: what this is not.
+    /// The normal equations by Gauss, for comparison.
     fn by_normal_equations(columns: &MatrixColumns, goal: &[f64]) -> Vec<f64> {
         let product = |one: &[f64], other: &[f64]| -> f64 {
             one.iter().zip(other).map(|(one, other)| one * other).sum()
@@ -354,7 +354,7 @@ mod tests {
             (row + column * column) as f64
         }));
         assert!(wide.rank(EXACT) <= 2 && wide.solve(&[1.0, 2.0], EXACT).is_none());
-        // What is no number has no rank.
+        // Values that are no numbers have no rank.
         let none = of(&[|_| 1.0, |_| f64::NAN]);
         assert!(none.rank(EXACT) < 2);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Constraints while a run goes on: what steps ask for, and what cannot be fulfilled any more.
+//! Constraints while a run goes on: those of steps, and those that cannot be fulfilled any more.
 //!
 //! A condition is not a verdict: it compares estimates as they are, without their intervals. A
 //! constraint with `abort` is judged at doubling times, each time with an interval that is wider
@@ -18,7 +18,7 @@ use crate::summariser::Summariser;
 use crate::window::MeasurementWindow;
 use crate::{Conclusion, JudgedConstraint};
 
-/// Nanoseconds of measuring before the first look at what may end a run.
+/// Nanoseconds of measuring before the first check of the conditions that may end a run.
 const FIRST_LOOK: Nanos = 1_000_000_000;
 
 /// Adds up the operations of a run for its conditions, and for those of its constraints that end
@@ -33,11 +33,11 @@ pub struct LiveJudge {
     /// When the first operation began, and the last one ended.
     begun: Nanos,
     ended: Nanos,
-    /// Looks so far at what may end the run.
+    /// Checks so far of the conditions that may end the run.
     looks: u32,
     /// Counts of the sinks of background traffic.
     background: Vec<Event>,
-    /// Users of each test of a suite who do what is measured, and those who were seen at work:
+    /// Users of each test of a suite who run measured operations, and those who were seen at work:
     /// before all were, nothing counts.
     expected: BTreeMap<TestId, u32>,
     seen: BTreeMap<TestId, BTreeSet<u32>>,
@@ -180,7 +180,7 @@ impl LiveJudge {
     }
 }
 
-/// The environment of a run that goes on: what is known at its end only is not asked for.
+/// The environment of a run that goes on: fields that are known at its end only are not read.
 fn under_way() -> Environment {
     Environment {
         others: Vec::new(),

@@ -1,5 +1,5 @@
-//! How a load went, part by part of the time: what was planned, what was sent, how long responses
-//! took, and what they were.
+//! Course of a load, part by part of the time: planned and sent operations, response times, and
+//! outcomes.
 //!
 //! An operation is counted where each thing happened: planned at its place in the schedule, sent
 //! when it began, done when its response was complete. Its latency and its outcome are counted
@@ -74,7 +74,7 @@ pub struct OutcomeWithStatus {
 pub(crate) struct LoadCourseBuilder {
     open: bool,
     bins: Bins<PartTally>,
-    /// First moment and last moment at which something happened.
+    /// First and last moment of an event.
     ends: Option<(Nanos, Nanos)>,
 }
 

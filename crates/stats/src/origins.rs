@@ -16,7 +16,7 @@ pub struct ResponseOrigins {
 }
 
 impl ResponseOrigins {
-    /// Adds what one thread recorded.
+    /// Adds the origins that one thread recorded.
     pub(crate) fn add(&mut self, own: &RowOrigins) {
         self.merge(&ResponseOrigins {
             cached: own.cached,

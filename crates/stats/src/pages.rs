@@ -1,4 +1,4 @@
-//! Pages: what the files of a visit came to together (Trent and Sake 1995, sections 4.4 and 7).
+//! Pages: totals over the files of a visit (Trent and Sake 1995, sections 4.4 and 7).
 //!
 //! A visit is complete when every file of its page came as expected; any other visit, an aborted
 //! one included, is an error, and its bytes are counted apart. The work of the window is counted by
@@ -68,7 +68,7 @@ pub struct PageSummary {
 pub struct ServerSummary {
     /// The collection there.
     pub url: String,
-    /// Users that asked it.
+    /// Users that requested it.
     pub users: u32,
     /// Complete visits a minute.
     pub per_minute: f64,
@@ -135,10 +135,10 @@ pub(crate) struct PageTally {
     of: BTreeMap<MeasureId, usize>,
     /// Visits of which files are still to come.
     open: HashMap<u64, Visit>,
-    /// Of each page of each server, what counts.
+    /// Tally of each page of each server.
     counted: Vec<VisitTally>,
     left_out: VisitTally,
-    /// Of each page, what constraints read.
+    /// Rows of the pages, which constraints read.
     rows: Vec<PageRow>,
     /// Nanoseconds of visits inside the window, of all users together.
     under_way: u128,
@@ -344,7 +344,7 @@ impl PageTally {
         self.pages.iter().enumerate().map(of_page).collect()
     }
 
-    /// Server by server, over all pages; nothing where there is one.
+    /// Server by server, over all pages; empty where there is one server.
     fn of_servers(&self, windows: &[Span], per_minute: impl Fn(u64) -> f64) -> Vec<ServerSummary> {
         let count = self.servers.len();
         if count < 2 {
@@ -483,7 +483,7 @@ impl VisitTally {
         all
     }
 
-    /// Counts what a visit did.
+    /// Counts the files and bytes of a visit.
     fn count(&mut self, visit: &Visit, is_complete: bool) {
         let amounts = &mut self.amounts;
         amounts.came.merge(&visit.came());

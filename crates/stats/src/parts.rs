@@ -119,7 +119,7 @@ impl PartsOfRun {
         }
     }
 
-    /// Takes in what another one of the same plan has added up.
+    /// Adds the sums of another part of the same plan.
     pub(crate) fn merge(&mut self, other: &PartsOfRun) {
         for (stage, own) in &mut self.stages {
             if let Some(others) = other.stages.get(stage) {
@@ -162,7 +162,7 @@ impl PartsOfRun {
         let Some(own) = self.stages.get(&stage) else {
             return PartEstimates::NoStage;
         };
-        // What was sent before all were at work, and after, is not counted.
+        // Operations before all users were at work, and after, are not counted.
         let inside = |(test, hull): (TestId, Result<Span, NoWindow>)| {
             let whole = windows
                 .get(&test)

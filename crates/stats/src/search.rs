@@ -95,8 +95,8 @@ impl Tested {
 /// Trials that a search may still need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialsLeft {
-    /// If the load that is sought is half-way between those that are known; while no load has
-    /// failed, if the next one does.
+    /// Estimate if the load that is sought is half-way between those that are known; while no load
+    /// has failed, if the next one does.
     pub likely: u32,
     /// In any case.
     pub most: u32,
@@ -194,7 +194,7 @@ impl Search {
         let below = fails.map_or(f64::INFINITY, |fails| fails.load);
         let loads = || self.loads().rev().filter(|tested| tested.load < below);
         let passed = loads().find(|tested| state(tested.trials) == LoadState::Passed);
-        // A search that was ended early has at least seen what held.
+        // A search that was ended early has at least the loads that held.
         let holds =
             passed.or_else(|| loads().find(|tested| tested.trials.held > tested.trials.failed));
         SearchOutcome {

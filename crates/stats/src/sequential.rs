@@ -12,7 +12,7 @@ mod mean;
 
 pub(crate) use mean::Sequence;
 
-/// Trials of one kind, by what became of them.
+/// Trials of one kind, by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Trials in which the condition held.
@@ -40,7 +40,7 @@ pub enum Decision {
 }
 
 /// A sequential test of two probabilities with which independent trials hold. Each wrong decision
-/// has a probability of at most `alpha`, however often the tally is looked at.
+/// has a probability of at most `alpha`, for any number of looks at the tally.
 #[derive(Debug, Clone, Copy)]
 pub struct ProbabilityTest {
     /// Where this probability or a lower one is true, the decision is rarely *high*.
@@ -167,7 +167,7 @@ mod tests {
     /// Trials of the longest sequence.
     const LONGEST: u32 = 60;
 
-    /// The share of sequences of trials in which something is ever the case.
+    /// The share of sequences of trials in which `is_so` is ever true.
     fn ever(p: f64, is_so: impl Fn(Tally) -> bool) -> f64 {
         const SEQUENCES: u32 = 10_000;
         let of = |held| {

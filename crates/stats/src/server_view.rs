@@ -1,10 +1,9 @@
-//! The server's own view: times that it gives, beside those that we measured of the same
-//! operations.
+//! Times that the server reports, beside those that were measured of the same operations.
 //!
 //! Means and shares are ratios of two sums over batches, with the interval of a ratio estimator
 //! ([`crate::interval`]) over at most [`MOST`] groups of batches. Several threads record batches at
-//! the same time: their groups are put together one by one, so that what touches all threads at
-//! once is one group.
+//! the same time: their groups are merged one by one, so that an event that affects all threads at
+//! once is in one group.
 
 use std::collections::BTreeMap;
 
@@ -46,9 +45,10 @@ pub struct ServerViewTimes {
     pub operations: u64,
     /// The server's time.
     pub server: ServerViewFigure,
-    /// Ours.
+    /// The measured time.
     pub ours: f64,
-    /// The server's time as a part of ours; `None` where the server's is below what it can resolve.
+    /// The server's time as a part of the measured one; `None` where the server's is below its
+    /// resolution.
     pub share: Option<ServerViewFigure>,
 }
 
@@ -57,8 +57,8 @@ pub struct ServerViewTimes {
 pub struct ServerViewFigure {
     /// The figure.
     pub value: f64,
-    /// Its interval; `None` with fewer than two batches, and of times below what the server can
-    /// resolve.
+    /// Its interval; `None` with fewer than two batches, and of times below the resolution of the
+    /// server.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// Why a row is not ok, or what failed in it.
+/// Why a row is not ok, or which of its operations failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatusReason {
     /// The attempt and its result, as the engine described them.
@@ -84,7 +84,7 @@ pub enum StatusReason {
     Failed(Outcomes),
     /// No operation was chosen by chance.
     NeverDrawn,
-    /// The schedule of the run came to no operation.
+    /// The schedule of the run contains no operation.
     NothingDue,
     /// The suite ended the run before it.
     EndedEarly(EndedBy),
@@ -92,10 +92,9 @@ pub enum StatusReason {
     StampsMissed,
     /// Every operation was cancelled.
     Cancelled,
-    /// The test did not come to it. These are the other operations of its test, some of which
-    /// failed.
+    /// The test did not reach it. These are the other operations of its test, some of which failed.
     NeverReached(Outcomes),
-    /// The record has nothing of it.
+    /// The record does not contain it.
     NotRecorded,
     /// Measured, but the record is damaged or has no end: its samples are not there.
     NotSaved,
@@ -113,7 +112,7 @@ pub enum StatusReason {
 pub enum Completeness {
     /// All of it was done.
     Complete,
-    /// The user ended it; what was measured until then counts.
+    /// The user ended it; measurements until then count.
     Interrupted,
     /// Ended early for this reason, or its record has no end: it was killed, or still goes on.
     /// Measurements until then count.
@@ -145,13 +144,13 @@ pub(crate) struct MissingMethod<'a> {
     pub(crate) evidence: &'a str,
 }
 
-/// Everything that decides what became of a test.
+/// Facts that decide the status of a test.
 pub(crate) struct StatusFacts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
     pub(crate) outcomes: Outcomes,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
-    /// Chance decides about it, and came to others only.
+    /// Chance decides about it, and selected others only.
     pub(crate) never_drawn: bool,
     /// A schedule decides when operations begin, and nothing at all was recorded.
     pub(crate) nothing_due: bool,
@@ -165,7 +164,7 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) test_failed: Option<&'a StatusReason>,
     /// The first failed operation.
     pub(crate) failure: Option<&'a StatusReason>,
-    /// The kernel's clock was asked for, and gave no operation a response time.
+    /// The kernel's clock was requested, and gave no operation a response time.
     pub(crate) stamps_missed: bool,
     /// Completeness of the run.
     pub(crate) complete: &'a Completeness,
@@ -306,7 +305,7 @@ mod tests {
             evidence: copy.evidence.into(),
         };
         assert_eq!(delete.judge(), (Status::Skipped, Some(why)));
-        // What has worked before was not skipped.
+        // A method that has worked before was not skipped.
         let before = StatusFacts {
             not_supported: Some(copy),
             ..facts(&[Outcome::Ok])

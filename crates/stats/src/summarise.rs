@@ -1,4 +1,4 @@
-//! Reads a run for its windows, and then for what its operations in them say.
+//! Reads a run for its windows, and then for the summary of its operations in them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,8 +44,8 @@ where
     Ok((summary, windows.of_measures(plan)))
 }
 
-/// Summarises a run whose samples are read in pieces, as [`summarise_from`] does,
-/// and keeps what verdicts need.
+/// Summarises a run whose samples are read in pieces, as [`summarise_from`] does, and keeps the
+/// data that verdicts need.
 ///
 /// # Errors
 /// The first one of reading a piece.
@@ -103,7 +103,7 @@ where
     Ok((windows, summariser))
 }
 
-/// The windows of a run, which say what of its operations counts.
+/// The windows of a run, which decide which of its operations count.
 #[derive(Debug)]
 pub(crate) enum Windows {
     /// Of a suite: of each test, the time in which all users were at work.
@@ -200,7 +200,7 @@ where
         let through = measured.ended(test);
         let at_work = measured_users[&test];
         let window = users.window(at_work, through);
-        // Beside others who are not measured, one user keeps the load up, too.
+        // Beside others who are not measured, one user maintains the load, too.
         let is_one_of_several = at_work <= 1 && plan.load.users > 1;
         let window = window.map(|mut window| {
             if let (true, Some(through)) = (is_one_of_several, through) {

@@ -25,13 +25,13 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
     /// Completeness of the run.
     pub complete: Completeness,
-    /// Collections of ours that are still on the server.
+    /// Collections of the run that are still on the server.
     pub left_behind: Vec<LeftBehind>,
     /// The clock that gave the times, and the times that the other one would have given.
     pub clock: ClockSummary,
     /// State of the generator, test by test, as far as the record shows it.
     pub generator: Vec<Generator>,
-    /// How near a load run came to what it was to go on for.
+    /// Progress of a load run towards its goal.
     pub goal: Option<Goal>,
     /// Results of a load with each number of users, where that changed.
     pub load_steps: Vec<LoadStep>,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub ended_early: Vec<EndedBy>,
     /// Verdicts on the constraints of its plan.
     pub constraints: Vec<JudgedConstraint>,
-    /// Runs that are put together in it: one, but on pages that show several runs of a server.
+    /// Number of runs in it: one, except on pages that show several runs of a server.
     pub runs: usize,
 }
 

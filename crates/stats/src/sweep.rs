@@ -46,9 +46,9 @@ pub struct SweptRow {
 pub struct SweptServer {
     /// One for each point that was measured, in the order of the levels.
     pub points: Vec<SweepPoint>,
-    /// How its time grows with what was varied.
+    /// Growth of its time with the varied parameters.
     pub growth: Growth,
-    /// How its costs inside of the server grow; `None` where that was not looked into.
+    /// Growth of its costs inside of the server; `None` where the server was not traced.
     pub inside: Option<SweptInside>,
 }
 
@@ -114,7 +114,7 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
         .iter()
         .map(|(name, server)| inside::processors(names[*name].0, *server, runs))
         .collect();
-    // All of them are judged together. Where no server was looked into, there are no effects to be
+    // All of them are judged together. Where no server was traced, there are no effects to be
     // tested.
     let all: Vec<Vec<Observation>> = observations.into_iter().chain(of_processors).collect();
     let mut growths = growth(values, &all, same_within);
@@ -205,7 +205,7 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
 }
 
 /// Both servers of a repeat were measured under the same conditions as far as possible, so each
-/// repeat is a pair, as in a comparison: what the machine did to both is not in their ratio.
+/// repeat is a pair, as in a comparison: an effect of the machine on both is not in their ratio.
 fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Option<PointRatio> {
     let at = |server| rows(name, server, runs).filter(|(run, _)| run.levels == levels);
     if server == 0 || at(0).any(|(_, row)| row.status != Status::Ok) {
@@ -374,7 +374,7 @@ mod tests {
             (law.terms[0].per_unit.value - 10e3).abs() < 200.0,
             "{law:?}"
         );
-        // What failed has no time, and the law is that of the other points.
+        // A failed row has no time, and the law is that of the other points.
         let get = &rows[1].servers[0];
         let last = &get.points[3];
         assert_eq!(

@@ -178,7 +178,7 @@ impl RunBuilder {
         RunBuilder { run, clock: 0 }
     }
 
-    /// Changes anything of the run.
+    /// Changes the run by a function.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Run)) -> RunBuilder {
         change(&mut self.run);
@@ -210,8 +210,9 @@ impl RunBuilder {
         self
     }
 
-    /// Adds `n` operations of every user to the row of the latest test with this name, all users
-    /// in step. The i-th has the response time `us(i)` microseconds, and they follow one another.
+    /// Adds `n` operations of every user to the row of the latest test with this name, all users in
+    /// step. The i-th has the response time `us(i)` microseconds, and each begins when the one
+    /// before has ended.
     #[must_use]
     pub fn ok(self, row: &str, n: u64, us: impl Fn(u64) -> u64) -> RunBuilder {
         self.ops(row, n, Outcome::Ok, us)

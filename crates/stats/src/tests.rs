@@ -1,4 +1,4 @@
-//! Tests of the whole crate: what a run with known content must say.
+//! Tests of the whole crate: summaries of runs with known content.
 
 mod cases;
 mod coverage;

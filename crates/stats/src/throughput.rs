@@ -1,4 +1,4 @@
-//! Throughput: what ended in the window, over its length, and how sure that is.
+//! Throughput: completions in the window, over its length, with an interval.
 //!
 //! The capacity of a server wanders: garbage collections, caches, neighbours on the machine.
 //! Intervals from batch means are too narrow where it wanders more slowly than a batch is long (in
@@ -52,7 +52,7 @@ pub(crate) struct Throughput {
     bins: Bins<Completions>,
 }
 
-/// A rate and what is known of it.
+/// A rate with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
     /// Completions in the window.
@@ -191,8 +191,8 @@ impl Throughput {
         })
     }
 
-    /// The squares of the waves, from the slowest on. The time that this takes depends on what was
-    /// recorded, however long the window is.
+    /// The squares of the waves, from the slowest on. The time of the calculation depends on the
+    /// recorded bins, however long the window is.
     fn waves(&self, window: Span, of: RateOf) -> Option<[f64; WAVES]> {
         let length = self.bins.length();
         let bins = window.end / length - window.start / length + 1;
@@ -231,7 +231,7 @@ fn half_width(waves: &[f64; WAVES]) -> f64 {
     t_quantile(SLOW as f64) * deviation(waves)
 }
 
-/// The standard deviation of what is counted in the window.
+/// The standard deviation of the count in the window.
 fn deviation(waves: &[f64; WAVES]) -> f64 {
     (waves[..SLOW].iter().sum::<f64>() / SLOW as f64).sqrt()
 }

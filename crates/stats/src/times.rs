@@ -30,8 +30,8 @@ const DIGITS: u8 = 3;
 /// several for each batch.
 const BINS: usize = 128;
 
-/// Bins for the intervals of percentiles, and the batches that they are put together into. They
-/// have histograms, and are fewer for that reason.
+/// Bins for the intervals of percentiles, and the batches into which they are merged. They have
+/// histograms, and are fewer for that reason.
 const TIMED_BINS: usize = 32;
 pub(crate) const TIMED_BATCHES: usize = 16;
 

@@ -10,7 +10,7 @@ use crate::StatusReason;
 use crate::failures::FailureKind;
 use crate::origins::ResponseOrigins;
 
-/// The events of a run by what they are about. Repeated texts are kept once.
+/// The events of a run by their subjects. Repeated texts are kept once.
 #[derive(Debug, Default)]
 pub(crate) struct RunEvents {
     /// The first step that the server does not support, `None` for a need of the whole test, with
@@ -30,11 +30,11 @@ pub(crate) struct RunEvents {
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
     /// Warnings of the engine.
     pub(crate) warnings: Vec<String>,
-    /// Collections of ours that are still on the server.
+    /// Collections of the run that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
-    /// How the generator fared.
+    /// Records of the generator.
     pub(crate) generators: BTreeMap<TestId, Vec<Generator>>,
-    /// How near the run came to what it was to go on for.
+    /// Progress of the run towards its goal.
     pub(crate) goal: Option<Goal>,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
@@ -49,7 +49,7 @@ impl RunEvents {
         self.generators_of(test).iter().map(|own| own.waited).sum()
     }
 
-    /// How the generator fared in a test.
+    /// Records of the generator in a test.
     pub(crate) fn generators_of(&self, test: TestId) -> &[Generator] {
         self.generators.get(&test).map_or(&[], Vec::as_slice)
     }
@@ -145,7 +145,7 @@ impl RunEvents {
     }
 }
 
-/// Appends what is not there yet. The lists are short: events are bounded by the engine.
+/// Appends an item that is not there yet. The lists are short: events are bounded by the engine.
 pub(crate) fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);

@@ -12,7 +12,7 @@ pub fn human(ns: f64) -> String {
     human_in(None, ns)
 }
 
-/// The same in a unit that was asked for, if one was: `0.041 ms`.
+/// The same in the requested unit, if there is one: `0.041 ms`.
 pub fn human_in(unit: Option<TimeUnit>, ns: f64) -> String {
     let (unit, scale) = unit.map_or_else(|| unit_for(ns), TimeUnit::sign_and_nanos);
     let value = ns / scale;
@@ -26,7 +26,7 @@ pub fn human_range(ends: (f64, f64)) -> String {
     human_range_in(None, ends)
 }
 
-/// The same in a unit that was asked for, if one was.
+/// The same in the requested unit, if there is one.
 pub fn human_range_in(unit: Option<TimeUnit>, (low, high): (f64, f64)) -> String {
     let (unit, scale) = unit.map_or_else(|| unit_for(high), TimeUnit::sign_and_nanos);
     let (low, high) = (low / scale, high / scale);

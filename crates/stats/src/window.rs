@@ -22,11 +22,11 @@
 //!                 |<--  window  -->|
 //! ```
 //!
-//! A single user is always at work: everything counts.
+//! A single user is always at work: all operations count.
 //!
 //! In a closed loop ([`Pace::Closed`](record::Pace::Closed)) the events of the engine give the
-//! window. Where a number of operations was asked for, exactly these are begun, and all of them
-//! count. In an open loop everything that was planned counts.
+//! window. Where a number of operations was requested, exactly these are begun, and all of them
+//! count. In an open loop all planned operations count.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ pub enum MeasurementWindow {
         /// Last moment that counts.
         end: Nanos,
     },
-    /// All of them, because a number of them was asked for. Between these moments all users were
-    /// at work, which is what throughput is about.
+    /// All of them, because a number of them was requested. Between these moments all users were at
+    /// work, as throughput requires.
     Asked {
         /// First moment.
         start: Nanos,
@@ -97,7 +97,7 @@ impl MeasurementWindow {
         }
     }
 
-    /// The operation began after the end of the window, so that the load stayed what it is called.
+    /// The operation began after the end of the window, to maintain the load.
     pub(crate) fn is_before(self, sample: &Sample) -> bool {
         matches!(self, MeasurementWindow::Between { end, .. } if sample.moments.started > end)
     }
@@ -162,7 +162,7 @@ impl Users {
     }
 
     /// The time in which all `users` were at work, and not all of them had done their share: from
-    /// the moment `through` on they only kept the load up.
+    /// the moment `through` on they only maintained the load.
     pub(crate) fn window(&self, users: u32, through: Option<Nanos>) -> Result<Span, NoWindow> {
         let spans = || self.0.values().copied();
         let hull = spans().reduce(Span::hull).ok_or(NoWindow::Nothing)?;
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(end(Some(50)), Ok(50));
         assert_eq!(end(Some(95)), Ok(90));
         assert_eq!(end(Some(5)), Err(NoWindow::NoOverlap));
-        // Alone, everything counts.
+        // With a single user, all operations count.
         let mut alone = Users::default();
         alone.add(&op(0, 0, 100));
         assert_eq!(alone.window(1, Some(50)), Ok(Span { start: 0, end: 100 }));

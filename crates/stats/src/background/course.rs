@@ -1,14 +1,13 @@
 //! Background traffic in the order of time: the parts into which a figure of it divides a run.
 //!
-//! A part is a second, as it was read, or several of them in a long run. What was measured beside
-//! it is counted in the same [parts](crate::ForegroundPart), so that both can be read at the same
-//! place.
+//! A part is a second, as it was read, or several of them in a long run. Operations beside it are
+//! counted in the same [parts](crate::ForegroundPart), so that both can be read at the same moment.
 
 use record::{BackgroundCounts, Event, EventKind, Nanos, Pace, PlanRecord};
 
 use super::MeasuredPart;
 
-/// Parts at most: what a figure has room for.
+/// Parts at most: the number that fits into a figure.
 const MOST: u64 = 240;
 
 /// Length of a part without a reading.
@@ -90,7 +89,7 @@ impl BackgroundCourse {
                 end = event.at;
             }
         }
-        // What was measured may go on without the traffic.
+        // The measurement may go on without the traffic.
         let last = tests.iter().map(|test| test.to).max().unwrap_or(0);
         fill(&mut parts, end, last);
         Some(BackgroundCourse {
@@ -126,8 +125,8 @@ fn silence(from: Nanos, length: Nanos) -> BackgroundPart {
     }
 }
 
-/// As many neighbours put together as need be, a second without a reading being one of them. A part
-/// with traffic is not put together with one without.
+/// Merges as many neighbours as need be, a second without a reading being one of them. A part with
+/// traffic is not merged with one without.
 fn joined(parts: &[BackgroundPart]) -> Vec<BackgroundPart> {
     let is_silent = |part: &BackgroundPart| part.components.is_empty();
     let seconds = |part: &BackgroundPart| match part.components.as_slice() {

@@ -1,8 +1,9 @@
-//! When background traffic was not the load of its description, and what was measured then.
+//! Times when background traffic was not the load of its description, and the tests that were
+//! measured then.
 //!
-//! The network may treat a load as it likes: what it drops, delays or has no room for is what an
-//! experiment is about. Faults are those of the ends: traffic that ended, connections that failed,
-//! and sources that did not keep their schedules.
+//! The network may treat a load as it likes: drops, delays and limits are the subject of an
+//! experiment. Faults are those of the ends: traffic that ended, connections that failed, and
+//! sources that did not keep their schedules.
 
 use record::{BackgroundEnd, BackgroundReading, Event, EventKind, Nanos, TestId};
 

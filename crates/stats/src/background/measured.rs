@@ -17,7 +17,7 @@ pub struct MeasuredPart {
 
 impl MeasuredPart {
     pub(super) fn all(events: &[Event], name: impl Fn(TestId) -> String) -> Vec<MeasuredPart> {
-        // What is measured goes on until the last event where its end is not recorded.
+        // The measurement goes on until the last event where its end is not recorded.
         let last = events.iter().map(|event| event.at).max().unwrap_or(0);
         let mut all: Vec<MeasuredPart> = Vec::new();
         for event in events {

@@ -16,7 +16,7 @@ pub enum Difference {
     Pairs(usize, usize),
     /// This run is there more than once, and would count for as many.
     Twice(String),
-    /// Something that times depend on: as it is in A, or in the first run, and in the other.
+    /// A setting on which times depend: as it is in A, or in the first run, and in the other.
     Plan(Setting, Setting),
 }
 
@@ -41,11 +41,11 @@ pub enum Caveat {
     Origins(char, Warning),
     /// Total times of these rows differ by more than their response times.
     TotalTimes(Vec<TotalTimes>),
-    /// Something that should do no harm: as it is in A, or in the first run, and in the other.
+    /// A setting that should do no harm: as it is in A, or in the first run, and in the other.
     Differs(Setting, Setting),
 }
 
-/// How something was in a run.
+/// A setting of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
     /// The name of the suite and its checksum.
@@ -67,7 +67,7 @@ pub enum Setting {
     },
     /// How HTTP is spoken.
     Http(Http),
-    /// The loads that went on beside it: suite, its checksum, users, and who began operations.
+    /// The loads that went on beside it: suite, its checksum, users, and pace.
     Beside(Vec<(String, String, u32, Pace)>),
     /// The components and generators of the background traffic.
     Background(Vec<BackgroundComponent>, Vec<BackgroundGenerator>),
@@ -96,7 +96,7 @@ pub enum Setting {
     Acks(bool),
     /// The time limit in seconds.
     Timeout(f64),
-    /// How much of responses is verified, each way once.
+    /// The ways in which responses are verified, each once.
     Verify(Vec<Verify>),
     /// The server was traced, which makes fast operations slower.
     Inside(bool),
@@ -187,8 +187,7 @@ fn is_same_run(one: &Side<'_>, other: &Side<'_>) -> bool {
     one.plan.run_id == other.plan.run_id && one.env.started_at == other.env.started_at
 }
 
-/// Some of the one was done while the other was under way. Times of day of this format are in the
-/// order of their letters.
+/// True if the two runs overlap. Times of day of this format are in the order of their letters.
 fn is_beside(one: &Side<'_>, other: &Side<'_>) -> bool {
     let ((begin, end), (begins, ends)) = (times(one.env), times(other.env));
     begin == begins || (begin < ends && begins < end)

@@ -97,11 +97,11 @@ fn known(low: f64, high: f64, pairs: usize) -> Known {
     }
 }
 
-/// Between what a characteristic of a row lies; of one that is true or false, 1 or 0.
+/// Range of a characteristic of a row; for one that is true or false, 1 or 0.
 fn span(row: &Compared, of: ComparedCharacteristic, same_within: f64) -> (f64, f64) {
     use ComparedCharacteristic as Of;
     let is = |verdict: Verdict| match row.verdict {
-        // It always failed with both, or no pair of runs came to it.
+        // The row always failed with both, or no pair of runs reached it.
         Verdict::NotCompared => (0.0, 1.0),
         own if own == verdict => (1.0, 1.0),
         _ => (0.0, 0.0),

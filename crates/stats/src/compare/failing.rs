@@ -1,18 +1,18 @@
 //! Comparison of two servers by their failed operations.
 //!
-//! Failures come in bursts: a server that is away for a second fails all that is asked of it
-//! meanwhile. Operations of a run are therefore no independent observations, and the unit is the
-//! run. Of each pair of runs there is the difference of the shares that failed; where the servers
-//! are alike, the sign of each is as probable as the opposite, and how often the sum is at least as
+//! Failures come in bursts: a server that is unavailable for a second fails all requests of that
+//! second. Operations of a run are therefore no independent observations, and the unit is the run.
+//! Of each pair of runs there is the difference of the shares that failed; where the servers are
+//! alike, the sign of each is as probable as the opposite, and how often the sum is at least as
 //! large over all assignments of signs is the p-value (Fisher, *The Design of Experiments*, 1935,
-//! section 21; exact, and whatever the distribution). A run whose test could not be set up has
-//! failed as a whole.
+//! section 21; exact, for any distribution). A run whose test could not be set up has failed as a
+//! whole.
 //!
-//! With few pairs no such p-value is small: five have 1/16 at best. What is plain to see then is a
-//! test that failed in each operation of each of at least [`LEAST_TOTAL`] runs of one server, and
-//! in none of the other ([`Failing::is_total`]): it needs no test. If a share `q` of the runs fails
-//! as a whole by accident, with both servers alike, that happens by chance in `2 (q (1 - q))^n` of
-//! comparisons of `n` pairs.
+//! With few pairs no such p-value is small: five have 1/16 at best. A test that failed in each
+//! operation of each of at least [`LEAST_TOTAL`] runs of one server, and in none of the other
+//! ([`Failing::is_total`]), needs no p-value. If a share `q` of the runs fails as a whole by
+//! accident, with both servers alike, that happens by chance in `2 (q (1 - q))^n` of comparisons of
+//! `n` pairs.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,7 @@ const EXACT: usize = 14;
 /// Assignments that are drawn beyond that.
 const DRAWS: u32 = 10_000;
 
-/// How sure it is that operations fail more often with one of both.
+/// Significance of a difference in failures between two servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failing {
     /// The two-sided p-value of a difference between the servers.
@@ -38,7 +38,7 @@ pub struct Failing {
     pub p_holm: f64,
     /// Each operation of each run failed with one server, and none with the other.
     pub is_total: bool,
-    /// Pairs of runs without which such a difference cannot be sure, where there are fewer.
+    /// Pairs of runs without which such a difference cannot be significant, where there are fewer.
     pub pairs_needed: Option<u32>,
     /// *Broken*, *repaired*, *inconclusive*, or *not compared* where both fail always.
     pub verdict: Verdict,
@@ -110,7 +110,7 @@ fn sign_flips(differences: &[f64]) -> f64 {
         above += u32::from(sum >= observed - slack);
         below += u32::from(sum <= observed + slack);
     };
-    // What was observed is one of the assignments also where they are drawn, so that the p-value is
+    // The observation is one of the assignments also where they are drawn, so that the p-value is
     // never too small (Phipson and Smyth, Statistical Applications in Genetics and Molecular
     // Biology 9, 2010).
     count(observed);

@@ -1,19 +1,19 @@
 //! Inference from observations of pairs of runs: the ratio behind them.
 //!
-//! An observation is the logarithm of B over A in one pair. What differs from run to run, and what
-//! the machine did to both runs of a pair, is in their spread (Kalibera and Jones, *Rigorous
-//! benchmarking in reasonable time*, ISMM 2013: repeat at the highest level that varies), so the
-//! interval is Student's t over pairs. From twenty pairs on, estimate, interval and p-values come
-//! from the signed ranks ([`signed_rank`]), which a few torn pairs move little; Student's interval
-//! stays beside them, because signed ranks do not see what happens in few pairs only.
+//! An observation is the logarithm of B over A in one pair. Differences from run to run, and
+//! effects of the machine on both runs of a pair, are in their spread (Kalibera and Jones,
+//! *Rigorous benchmarking in reasonable time*, ISMM 2013: repeat at the highest level that varies),
+//! so the interval is Student's t over pairs. From twenty pairs on, estimate, interval and p-values
+//! come from the signed ranks ([`signed_rank`]), which a few torn pairs move little; Student's
+//! interval stays beside them, because signed ranks do not show an effect in few pairs only.
 //!
-//! A comparison within a budget of time looks at the result after every pair, and leaves a row that
-//! is decided alone. So the accepted rate of errors is divided: [`EARLY`] of it for what is found
-//! on the way, by a sequential test that may be looked at as often as one likes
-//! ([`crate::sequential`]), and the rest for one look at all pairs, when the budget is spent or
-//! their number was fixed beforehand. A row is decided on the way only where the sequential test
-//! alone suffices, so that the two add up to what is accepted (union bound). What is found follows
-//! from the observations and their order, and is the same when they are read again.
+//! A comparison within a budget of time examines the result after every pair, and stops measuring a
+//! row that is decided. So the accepted rate of errors is divided: [`EARLY`] of it for decisions on
+//! the way, by a sequential test that permits any number of looks ([`crate::sequential`]), and the
+//! rest for one look at all pairs, when the budget is spent or their number was fixed beforehand. A
+//! row is decided on the way only where the sequential test alone suffices, so that the two add up
+//! to what is accepted (union bound). The result follows from the observations and their order, and
+//! is the same when they are read again.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -74,7 +74,7 @@ impl Early {
     };
 }
 
-/// The share of the accepted rate of errors that is for what is found before all pairs are there.
+/// The share of the accepted rate of errors that is for decisions before all pairs are there.
 pub const EARLY: f64 = 0.2;
 
 /// The accepted rate of errors of an interval.
@@ -92,7 +92,7 @@ impl Inference {
     }
 
     /// Looks that exclude each other are about different ratios: the interval reaches over all of
-    /// them, and where no difference is among them, nothing is sure.
+    /// them, and where no difference is among them, nothing is significant.
     fn as_contradicted(self) -> Inference {
         let (low, high) = self.early.interval;
         let over = |(least, most): (f64, f64)| (least.min(low).min(high), most.max(low).max(high));

@@ -1,17 +1,17 @@
 //! Costs of operations inside of two servers: processor time, and system calls on their storage.
 //!
 //! Processor time is compared as times are: an observation is the logarithm of B over A in one pair
-//! of runs ([`super::ratio`]), so that what differs from start to start is in the spread of the
+//! of runs ([`super::ratio`]), so that differences from start to start are in the spread of the
 //! pairs, and its p-value is corrected together with those of all times.
 //!
-//! Numbers of calls mostly do not differ at all: a server makes two `fsync` for a PUT whenever it
-//! is asked. Where a number is the same in each of at least [`LEAST_STARTS`] runs of A, and in each
-//! of B, both numbers are facts, and so is their difference. They are facts about these starts. If
-//! a server decided at each start by chance between two numbers, all `n` runs of A would have the
-//! one and all of B the other with a probability of at most `2 / (2n choose n)`, whatever the
-//! chance: 0.8 % for five. A number that varies is compared as processor time is, and with fewer
-//! than twenty pairs by the ranks of all runs as well ([`super::rank_sum`]): the surer of the two
-//! does not count. Where some run has none, so that there is no logarithm, one is added to all.
+//! Numbers of calls mostly do not differ at all: a server makes two `fsync` for each PUT. Where a
+//! number is the same in each of at least [`LEAST_STARTS`] runs of A, and in each of B, both
+//! numbers are facts, and so is their difference. They are facts about these starts. If a server
+//! decided at each start by chance between two numbers, all `n` runs of A would have the one and
+//! all of B the other with a probability of at most `2 / (2n choose n)`, whatever the chance: 0.8 %
+//! for five. A number that varies is compared as processor time is, and with fewer than twenty
+//! pairs by the ranks of all runs as well ([`super::rank_sum`]): the larger of both p-values
+//! counts. Where some run has none, so that there is no logarithm, one is added to all.
 
 use std::collections::BTreeSet;
 

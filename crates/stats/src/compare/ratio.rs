@@ -1,11 +1,10 @@
 //! How the times of two servers relate: observations of pairs, and the verdict on them.
 //!
 //! Of each pair of runs there are two observations: the log ratio of the means, and that of the
-//! medians, which is what an operation usually takes. The verdict is about the means, whose
-//! p-values are corrected for the number of tests. A few slow operations move the mean and not the
-//! median, so that the medians must point the same way (one-sided, 5 %, uncorrected: another
-//! condition can only make errors rarer), and the quotient of the means over all runs must not
-//! contradict.
+//! medians, the usual time of an operation. The verdict is about the means, whose p-values are
+//! corrected for the number of tests. A few slow operations move the mean and not the median, so
+//! that the medians must point the same way (one-sided, 5 %, uncorrected: another condition can
+//! only make errors rarer), and the quotient of the means over all runs must not contradict.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -84,7 +83,7 @@ pub struct Ratio {
     pooled: f64,
 }
 
-/// How sure a ratio is.
+/// Certainty of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certainty {
     /// Of the means.
@@ -115,7 +114,7 @@ pub enum Direction {
     Faster,
     /// Whatever the difference is, it is within what counts as the same.
     Same,
-    /// None of these is sure.
+    /// None of these is significant.
     Unsure,
 }
 
@@ -187,8 +186,8 @@ impl Ratio {
         let Some(found) = &mut self.evidence else {
             return;
         };
-        // The row may have been left alone for this, and then the other interval would promise too
-        // much.
+        // The row may have been left out of later blocks for this reason, and then the other
+        // interval would be too narrow.
         if found.is_early_same(same_within) {
             for of in [&mut found.means, &mut found.medians] {
                 *of = of.as_known_early();
@@ -279,8 +278,8 @@ impl Certainty {
         of(&self.means, level).max(usual).exp_m1()
     }
 
-    /// The least number of pairs with which 5 % (or what is twice the same, if that is more) would
-    /// be found, if pairs go on to differ as they do.
+    /// The least number of pairs with which 5 % (or twice what counts as the same, if that is more)
+    /// would be found, if further pairs differ as these do.
     fn pairs_needed(&self, same_within: f64, level: f64) -> Option<u64> {
         let wanted = WORTH_DETECTING.max(2.0 * same_within).ln_1p();
         let spread = |inference: &Inference| inference.error * (inference.pairs as f64).sqrt();

@@ -57,7 +57,7 @@ pub(super) struct RowInRun {
     operations: u64,
     /// The test could not be measured, and not because operations failed.
     is_unmeasured: bool,
-    /// The run ended before it came to this row.
+    /// The run ended before it reached this row.
     is_unreached: bool,
     /// A warning disqualifies its times.
     is_disqualified: bool,

@@ -1,4 +1,4 @@
-//! Details against what is known of the runs they are made from.
+//! Details against the known content of the runs they are made from.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! The rows that can be believed, and what they say.
+//! The rows that are reliable, and their figures.
 
 use std::cmp::Reverse;
 
@@ -16,19 +16,19 @@ use crate::{Distribution, Status, TestSummary, WarningKind};
 /// the uncertainty of few.
 pub const MANY: u64 = 50;
 
-/// Operations below which a mean is not looked at.
+/// Operations below which a mean is not examined.
 const FEW: u64 = 3;
 
-/// Nanoseconds that an operation must lose to be worth a word: what a scheduler does to a process
-/// on the same machine is of that size.
+/// Nanoseconds that an operation must lose to be reported: delays of a process by the scheduler on
+/// the same machine are of that size.
 pub(super) const NOTICEABLE: f64 = 100e3;
 
-/// Nanoseconds of work for a request below which ratios are not formed: what is left when the floor
-/// has been subtracted from a quick request is noise.
+/// Nanoseconds of work for a request below which ratios are not formed: the difference between a
+/// quick request and the floor is noise.
 pub(super) const LEAST_WORK: f64 = 100e3;
 
-/// Rows that ask one resource about itself. What the quickest of them takes is the floor: the round
-/// trip, and what the server needs for any request (a script that is started, credentials that are
+/// Rows that request one resource alone. The time of the quickest of them is the floor: the round
+/// trip, and the work of the server for any request (a script that is started, credentials that are
 /// checked).
 const FLOOR: [&str; 4] = [
     "PropfindLiveSingle",
@@ -42,7 +42,7 @@ const FLOOR: [&str; 4] = [
 pub(super) enum SizeUnit {
     /// Members of a collection that is listed.
     Listed,
-    /// Members of a collection that is asked about itself alone.
+    /// Members of a collection that is requested alone.
     Beside,
     /// Locks that are held on other resources.
     Locks,
@@ -79,7 +79,7 @@ const TAIL: f64 = 2.0;
 /// Runs of one server.
 pub(super) struct Case<'a> {
     runs: &'a [Material],
-    /// Which measurement is looked at, of rows that were measured again.
+    /// The measurement that is examined, of rows that were measured again.
     which: Measurement,
     /// Nanoseconds of all operations that can be believed.
     pub(super) spent: f64,
@@ -88,12 +88,12 @@ pub(super) struct Case<'a> {
     pub(super) floor: f64,
 }
 
-/// Which measurement of a row is looked at.
+/// The measurement of a row that is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measurement {
     /// The further one of that number, or the last one where there are fewer; the first one at 0.
     pub(super) further: usize,
-    /// Its means are taken without their intervals: it need not be sure by itself.
+    /// Means are used without their intervals: the difference need not be significant by itself.
     pub(super) is_exact: bool,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Case<'a> {
         (is_sure && slow.mean - normal >= NOTICEABLE).then_some(normal)
     }
 
-    /// All good rows, each once, in the measurement that is looked at.
+    /// All good rows, each once, in the measurement that is examined.
     pub(super) fn rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
         self.first_rows().map(|row| {
             let repeats = self.repeats(&row).take(self.which.further);
@@ -294,7 +294,7 @@ pub(super) fn family_of(name: &str) -> &str {
     sized(name).map_or(name, |(family, _)| family)
 }
 
-/// Takes `Depth1x1000` apart: what is listed, and how much of it there is.
+/// Splits `Depth1x1000`: the kind of listing, and its size.
 fn sized(name: &str) -> Option<(&str, u32)> {
     let (family, size) = name.rsplit_once('x')?;
     let is_number = !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit());
@@ -377,9 +377,9 @@ impl<'a> SoundRow<'a> {
         others as f64 > KIND * all as f64
     }
 
-    /// Each round of the test asks several requests of this name, at different places as a rule: a
-    /// tree that is made. How many rounds a test has is not recorded, and tests differ in it; but
-    /// none has more than its rarest row has operations.
+    /// True if each round of the test sends several requests of this name, to different resources
+    /// as a rule: a tree that is made. How many rounds a test has is not recorded, and tests differ
+    /// in it; but none has more than its rarest row has operations.
     fn asks_several(&self) -> bool {
         let load = &self.plan().load;
         let of_run = |course: &Course| course.operations / (course.runs.len() as u64).max(1);

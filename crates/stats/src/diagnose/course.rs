@@ -18,7 +18,7 @@ use crate::interval::interval_of_batches;
 use crate::times::Times;
 use crate::{Batch, Distribution};
 
-/// Bins along the run that parts are put together from.
+/// Bins along the run that are merged into parts.
 const PARTS: usize = 1 << 10;
 
 /// Bins along the run of which the slowest operation is known. Periods of less than a hundredth of
@@ -35,7 +35,8 @@ pub(crate) struct Course {
     /// *Done* minus *sent*: until the response was complete, streamed or not.
     pub(crate) whole: Times,
     pub(crate) parts: Bins<CoursePart>,
-    /// Of operations that opened no connection: what that costs is no slowness of the operation.
+    /// Of operations that opened no connection: the cost of opening one is no slowness of the
+    /// operation.
     pub(crate) peaks: Bins<Peak>,
     /// Operations that count, and those among them for which a connection was opened.
     pub(crate) operations: u64,

@@ -1,9 +1,9 @@
 //! Trend test: does a time grow over the run?
 //!
 //! The test of Mann (1945) and Kendall (1975) for a trend: of all pairs of parts, how many more
-//! have risen than fallen. It asks for no distribution and is not impressed by a few slow parts.
+//! have risen than fallen. It requires no distribution, and a few slow parts have little effect.
 //! Neighbours that are alike make trends by chance, so its variance is that of as many independent
-//! parts as the correlation of neighbours leaves, after the trend has been taken out (Yue and Wang,
+//! parts as the correlation of neighbours leaves, after the trend has been removed (Yue and Wang,
 //! *The Mann-Kendall test modified by effective sample size*, Water Resources Management 18, 2004).
 //! How much it grows is the median of all slopes (Theil 1950, Sen 1968).
 
@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::interval::mean;
 
-/// Parts that the operations are put together into.
+/// Parts into which the operations are merged.
 pub(crate) const PARTS: usize = 24;
 
 /// Parts below which there is no result.

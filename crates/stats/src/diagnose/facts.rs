@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{Cause, EventKind, MeasureId, TestId};
 
-/// Facts that are no matter of time.
+/// Facts other than times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerFacts {
     /// One for each status of each run.

@@ -1,9 +1,9 @@
-//! A line through times of several sizes: what a request costs, and what each member of it.
+//! A line through times of several sizes: the cost of a request, and that of each member of it.
 //!
 //! Weighted least squares, each time by its standard error, which is [`LEAST_ERROR`] at the
-//! least. That is an assumption, and the points themselves say how good it is. Both are put
-//! together as Smyth does (*Linear models and empirical Bayes methods*, Statistical Applications
-//! in Genetics and Molecular Biology 3(1), 2004, "moderated t"): the assumption counts as much as
+//! least. That is an assumption, and the points themselves show how good it is. Both are combined
+//! as Smyth does (*Linear models and empirical Bayes methods*, Statistical Applications in
+//! Genetics and Molecular Biology 3(1), 2004, "moderated t"): the assumption counts as much as
 //! [`ASSUMED`] observations of the misfit,
 //!
 //! ```text

@@ -7,8 +7,7 @@
 //! without a valley, the window there would hold no fewer than the sparser of the densest windows
 //! on both sides. How improbable it is that it holds so few is a binomial tail.
 //!
-//! A long tail only gets thinner and has no second mode, whatever its weight; that is what is
-//! wanted.
+//! A long tail only gets thinner and has no second mode, whatever its weight, as intended.
 
 /// Step of the axis in natural logarithms: 8 %.
 const STEP: f64 = 0.075;

@@ -1,9 +1,9 @@
 //! Attribution of slow operations: to one row, or to everything at that time.
 //!
-//! A wireless link, a busy switch or another program on the machine delay whatever is under way:
-//! requests of all rows alike, and often several in a row. What a server does in one kind of
-//! request is not seen in the others. So the quickest other rows are held against the row in
-//! question: whatever delays all requests shows most plainly in them.
+//! A wireless link, a busy switch or another program on the machine delay all requests under way:
+//! those of all rows alike, and often several in a row. A delay by the server in one kind of
+//! request does not affect the others. So the quickest other rows are compared with the row in
+//! question: a delay of all requests shows most plainly in them.
 
 use super::case::{Case, SoundRow};
 use super::course::CoursePart;
@@ -11,7 +11,7 @@ use super::modes::Mode;
 use crate::bins::Bin as _;
 use crate::interval::{mean, variance};
 
-/// Other rows that are looked at.
+/// Number of other rows that are examined.
 const OTHERS: usize = 8;
 
 /// Share of the slow operations of a row that others may have, so that it is still the row's own.

@@ -1,5 +1,5 @@
-//! The rules: what each looks at, from when on it is a finding and why from there. Their words are
-//! in `report::diagnose`.
+//! The rules: the rows of each, its threshold, and the reason for the threshold. Their texts are in
+//! `report::diagnose`.
 
 mod collections;
 mod connections;
@@ -20,15 +20,14 @@ use super::figure::{Evidence, NamedQuantity};
 pub struct DiagnosisRule {
     /// Its name.
     pub name: &'static str,
-    /// From when on it is a finding. What the number counts, and why it is this number, stands
-    /// above it.
+    /// The threshold of a finding. The comment above it gives its unit and its reason.
     pub at_least: f64,
     /// Names of the figures that a finding has, as far as they are known.
     pub figures: &'static [&'static str],
     find: Detector,
 }
 
-/// Finds what the rule is about, in the rows of a case and from a threshold on.
+/// Examines the rows of a case, from a threshold on.
 type Look = fn(&Case<'_>, f64) -> Option<Detection>;
 
 #[derive(Debug, Clone, Copy)]
@@ -138,10 +137,10 @@ impl Detection {
     }
 }
 
-/// The rule whose finding comes before all others, because it is about what does not work.
+/// The rule whose finding comes before all others, because it is about failures.
 pub(super) const FIRST: &str = "fails-under-load";
 
-/// All rules, by what they look at. Findings come most costly first, whatever the order is here.
+/// All rules, by their subjects. Findings come most costly first, in spite of the order here.
 pub fn all_rules() -> impl Iterator<Item = &'static DiagnosisRule> {
     let all = [
         pairs::RULES,

@@ -3,11 +3,11 @@
 //! With autocorrelations `r(k)` the variance of a mean of `n` values is that of `n / tau`
 //! independent ones, `tau = 1 + 2 (r(1) + r(2) + ...)`. Measured autocorrelations are noise from
 //! some lag on, so the sum ends there: sums of two neighbours, `r(2 m) + r(2 m + 1)`, are positive
-//! and fall, and what is no longer positive is noise (the initial monotone sequence: Geyer,
+//! and fall, and the first that is not positive is noise (the initial monotone sequence: Geyer,
 //! *Practical Markov chain Monte Carlo*, Statistical Science 7(4), 1992). With `m` lags the sum is
 //! known within a share of `sqrt(2 (2 m + 1) / n)` (Madras and Sokal, *The pivot algorithm*,
-//! Journal of Statistical Physics 50, 1988), and twice that is added to what exceeds 1: a run that
-//! shows too little dependence is one that gives a wrong verdict.
+//! Journal of Statistical Physics 50, 1988), and twice that is added to the part beyond 1: a run
+//! that shows too little dependence would give a wrong verdict.
 
 /// The longest lag, as a share of the series.
 const LAGS: usize = 8;

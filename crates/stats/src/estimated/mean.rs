@@ -41,8 +41,7 @@ pub(crate) type Ends = (f64, f64);
 
 /// An interval of the mean that lies too high with the probability `a`, and too low with the same.
 ///
-/// Cells stand in the order of time. `unseen` is the value of a kind of operation of which none
-/// came.
+/// Cells are in the order of time. `unseen` is the value of a kind of operation of which none came.
 ///
 /// # Errors
 /// The share of the batches needed that there are, below 1; never of bins.

@@ -33,7 +33,7 @@ pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
     let share = hits / n;
     let deviations: Vec<f64> = cells.iter().map(|cell| cell.0 - cell.1 * share).collect();
     let squares: f64 = deviations.iter().map(|deviation| deviation.powi(2)).sum();
-    // The dependence of what never varies is unknown, but for what is known otherwise.
+    // The dependence of values that never vary is unknown, except where it is known otherwise.
     let expected = n * share * (1.0 - share);
     if expected <= 0.0 {
         return n / tau;
@@ -74,8 +74,8 @@ pub(super) fn places_of_percentile(q: f64, n: f64, a: f64) -> (Option<f64>, Opti
     (low, high)
 }
 
-/// The last place on the way from `from` to `to` for which it is so, as it is for all of those
-/// before.
+/// The last point on the way from `from` to `to` for which `is_so` is true, as it is for all of
+/// those before.
 fn border(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> f64 {
     let (mut so, mut not) = (from, to);
     for _ in 0..HALVINGS {

@@ -79,7 +79,7 @@ impl JudgedTally {
         self.take_in(own, own);
     }
 
-    /// Takes in what another one of the same row has added up.
+    /// Adds the tally of another part of the same row.
     pub(crate) fn merge(&mut self, other: &JudgedTally) {
         self.take_in(other.first, other.last);
         self.ended.merge(&other.ended);
@@ -165,7 +165,7 @@ impl EstimatedRow<'_> {
         })
     }
 
-    /// The estimate alone; `None` where there is nothing to estimate.
+    /// The estimate by itself; `None` where there is nothing to estimate.
     pub(crate) fn value(
         &self,
         statistic: EstimatedStatistic,

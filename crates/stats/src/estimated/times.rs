@@ -80,7 +80,7 @@ pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnd
     let (low, high) = places_of_percentile(q, independent, a);
     let all = n as f64;
     let place = |share: Option<f64>, round: fn(f64) -> f64| share.map(|share| round(share * all));
-    // A share of 1 may have become a little more or less on its way through the logarithms.
+    // A share of 1 may have become a little more or less by the conversion to logarithms and back.
     let low = place(low, |at| (at + 1e-6).floor()).filter(|at| *at >= 1.0);
     let high = place(high, |at| (at - 1e-6).ceil()).filter(|at| *at <= all);
     let known = times.at_ranks([low.unwrap_or(1.0) as u64, high.unwrap_or(all) as u64]);

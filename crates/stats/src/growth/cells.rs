@@ -12,12 +12,12 @@ use crate::interval::{students, two_sided_p};
 pub(super) struct CellMeans {
     /// For each point that was measured, by its levels: mean of the logarithms, and runs.
     pub(super) points: BTreeMap<Vec<usize>, CellMean>,
-    /// Sum of the squares of what is left when points and repeats are taken out.
+    /// Sum of the squares of the residuals when points and repeats are removed.
     pub(super) noise: f64,
     /// Its degrees of freedom.
     pub(super) degrees: usize,
-    /// How sure the level of all points together is: the variance of its logarithm, from how much
-    /// repeats differ, and the degrees of freedom of that.
+    /// Uncertainty of the level of all points together: the variance of its logarithm, from how
+    /// much repeats differ, and the degrees of freedom of that.
     pub(super) level: (f64, usize),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Contrast {
     pub(super) p: f64,
 }
 
-/// Times that means of points and of repeats are taken out in turn, where runs are missing. With
+/// Times that means of points and of repeats are removed alternately, where runs are missing. With
 /// all runs there, once is enough.
 const ROUNDS: usize = 50;
 

@@ -4,9 +4,9 @@
 //! For given exponents the other coefficients, none of them negative, follow by Gauss-Newton steps
 //! that are linear least squares. The exponents are found by a search over each in turn (variable
 //! projection: Golub and Pereyra, SIAM Journal on Numerical Analysis 10(2), 1973); the interval of
-//! an exponent is where the sum of squares, with everything else fitted anew, is not worse than
-//! chance allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section
-//! 6.1). Those of the other coefficients come from the curvature.
+//! an exponent is where the sum of squares, with all others fitted anew, is not worse than chance
+//! allows (profile likelihood: Bates and Watts, *Nonlinear Regression Analysis*, section 6.1).
+//! Those of the other coefficients come from the curvature.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -53,7 +53,7 @@ pub struct Fitted {
     pub ci95: (f64, f64),
 }
 
-/// How something grows.
+/// Shape of a growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// In proportion.
@@ -79,11 +79,11 @@ impl Shape {
     ];
 }
 
-/// Exponents that are looked at: an interval that ends with one of them may go on beyond it.
+/// Exponents that are tried: an interval that ends with one of them may go on beyond it.
 pub const EXPONENTS: (f64, f64) = (-3.0, 4.0);
 /// Distance between those that are tried first.
 const STEP: f64 = 0.25;
-/// An exponent nearer to zero is a constant, of which there is one already.
+/// An exponent nearer to zero is a constant, and the law has one already.
 const CONSTANT: f64 = 0.02;
 /// An exponent that is this near to 1 is called linear: the difference has no practical
 /// consequence.
@@ -104,8 +104,8 @@ const DISTINCT: f64 = 1e-9;
 /// The exponent of a falling term where its own cannot be found: that of work that is shared.
 const SHARED: f64 = -1.0;
 
-/// The law of these parameters, each with what it does; `None` where there are none, too few
-/// points, or something falls from its value at zero, which no power does.
+/// The law of these parameters, each with its effect; `None` where there are none, too few points,
+/// or a parameter reduces the time from its value at zero, which no power describes.
 pub(super) fn fit(
     cells: &CellMeans,
     values: &[Vec<f64>],
@@ -221,7 +221,7 @@ struct Points {
 struct Squares {
     /// Weighted sum of the squares of the distances.
     sum: f64,
-    /// Base, then what each parameter adds.
+    /// Base, then the part of each parameter.
     coefficients: Vec<f64>,
 }
 
@@ -361,7 +361,7 @@ impl Points {
         let mut best = self.judged(&columns, coefficients.clone());
         for _ in 0..STEPS {
             let fitted = columns.times(&coefficients);
-            // ln y = ln f + (g - f) / f, to first order: g, where it is to come to lie.
+            // ln y = ln f + (g - f) / f, to first order: g is the new fit.
             let points = fitted.iter().zip(&times);
             let goal: Vec<f64> = points
                 .map(|(fitted, time)| fitted * (1.0 + (time / fitted).ln()))
@@ -442,7 +442,7 @@ impl Points {
 
 fn power(x: f64, exponent: f64) -> f64 {
     if x == 0.0 {
-        // Nothing of it costs nothing, and a law that falls begins with one.
+        // A parameter of zero adds nothing, and a law that falls has no point at zero.
         0.0
     } else {
         x.powf(exponent)
@@ -516,7 +516,7 @@ fn least_between(from: f64, to: f64, cost: impl Fn(f64) -> f64) -> f64 {
     }
 }
 
-/// The last place on the way from one that is inside to an end that may be.
+/// The last point on the way from one that is inside to an end that may be.
 fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     let (mut inside, mut outside) = (from, end);
     let step = STEP.copysign(end - from);

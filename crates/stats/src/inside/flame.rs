@@ -19,7 +19,7 @@ const ENOUGH: u64 = 10;
 /// Parts of the time with samples that an interval needs.
 const ENOUGH_PARTS: usize = 4;
 
-/// The samples of a row, and what they say of functions.
+/// The samples of a row, and their shares by function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackProfile {
     /// The samples.
@@ -189,8 +189,8 @@ mod tests {
         assert!(low > 0.95 && high == 1.0, "{low} {high}");
     }
 
-    /// Samples of operations, in each of which a function has a share of its own: `spread` apart
-    /// from the mean `p`. An operation has `run` samples.
+    /// True if the interval contains the mean: samples of operations, in each of which a function
+    /// has a share of its own, `spread` apart from the mean `p`. An operation has `run` samples.
     fn simulated(p: f64, spread: f64, run: usize, samples: usize, rng: &mut ChaCha8Rng) -> bool {
         let (mut own, mut all) = ([0_u64; FlameRow::PARTS], [0_u64; FlameRow::PARTS]);
         let mut share = p;

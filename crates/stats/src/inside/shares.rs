@@ -7,8 +7,8 @@ use super::{InsideFigure, InsideRow, slowed, tells_shares};
 use crate::TestSummary;
 
 /// Parts of the time of an operation, from 0 to 1. Those of calls are parts of the time of traced
-/// operations, of calls that began and ended within one of them; what several threads did at the
-/// same time is in them several times.
+/// operations, of calls that began and ended within one of them; simultaneous calls of several
+/// threads are in them several times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TracedShares {
     /// Waiting until files are on the disk: fsync and its like.
@@ -181,10 +181,10 @@ mod tests {
         let own = row(known(), 4);
         assert!(shares(&own, 1, 840).is_some());
         assert!(shares(&own, 1, 1_190).is_some());
-        // 25 % slower with tracing, and something else at work without.
+        // 25 % slower with tracing, and another load without.
         assert_eq!(shares(&own, 1, 800), None);
         assert_eq!(shares(&own, 1, 1_250), None);
-        // Operations of several users are in each other's way, and tracing had one.
+        // Operations of several users delay each other, and tracing had one.
         assert_eq!(shares(&own, 2, 1_000), None);
         let untraced = InsideRow {
             traced: None,

@@ -96,7 +96,7 @@ mod tests {
             let kind = storage_kind(&call(name, CallTarget::Nothing));
             assert_eq!(kind, Some(StorageCall::Fsync), "{name}");
         }
-        // What reads from a descriptor that is no file is no storage.
+        // Reading from a descriptor that is no file is no call on the storage.
         assert_eq!(storage_kind(&call("read", CallTarget::Nothing)), None);
         assert_eq!(
             storage_kind(&call("fsync", CallTarget::Collection)),

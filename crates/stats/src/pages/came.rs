@@ -1,4 +1,5 @@
-//! The files that came as expected, whatever became of their pages: what the report of 1995 counts.
+//! Files that came as expected, in complete and in incomplete visits: the count of the report of
+//! 1995.
 
 use record::{Nanos, Sample};
 

@@ -42,7 +42,7 @@ impl PageRow {
             self.load.add(visit.started, took);
             self.judged.add_time(visit.started, Some(took));
         } else {
-            // Which of its files failed in which way is in their rows.
+            // The rows of its files have the kinds of failures.
             self.outcomes.add(Outcome::WrongBody);
         }
     }

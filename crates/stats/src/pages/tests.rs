@@ -180,7 +180,7 @@ fn what_chance_never_chose_is_not_drawn() {
     assert_eq!(statuses(&|_| (), &one), [Ok, Failed, NotDrawn]);
     let in_turn = |run: &mut Run| run.plan.load.in_turn = true;
     assert_eq!(statuses(&in_turn, &one), [Ok, Failed, Failed]);
-    // Of a suite, only what stands in a choice.
+    // Of a suite, only rows within a choice can be not drawn.
     let rounds = |run: &mut Run| {
         run.plan.load.pace = Pace::Rounds;
         run.plan.pages.clear();
@@ -221,7 +221,7 @@ fn servers_have_their_own_share() {
     assert_eq!(told, [(first, 2, 2, 0), ("http://192.0.2.2/", 1, 1, 1)]);
     let rates: f64 = pages.servers.iter().map(|one| one.per_minute).sum();
     assert!((rates - pages.per_minute).abs() < 1e-9);
-    // What the pages have is what the servers have.
+    // The sums over pages are those over servers.
     assert_eq!(pages.pages[1].visits.complete, 3);
     assert_eq!((pages.all.complete, pages.all.incomplete), (3, 1));
 }

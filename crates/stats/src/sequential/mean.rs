@@ -1,4 +1,4 @@
-//! The mean of normal observations whose variance is unknown, looked at after every one of them.
+//! The mean of normal observations whose variance is unknown, tested after every one of them.
 //!
 //! The likelihood of the observations under an effect (mean over standard deviation) that is itself
 //! drawn from `N(0, g)`, over their likelihood without an effect, both averaged over all standard
@@ -107,7 +107,7 @@ mod tests {
         sequence
     }
 
-    /// The share of sequences of 100 observations in which something is ever the case.
+    /// The share of sequences of 100 observations in which the condition is ever true.
     fn ever(
         draw: impl Fn(&mut ChaCha8Rng) -> f64,
         is_so: impl Fn(&Sequence) -> bool,
@@ -187,13 +187,13 @@ mod tests {
                 ) < 0.05
             );
         }
-        // The fixed test, looked at as often, errs in four sequences of ten.
+        // The fixed test, applied as often, errs in four sequences of ten.
         let students = |sequence: &Sequence| {
             let error = (sequence.squares / (sequence.n - 1.0) / sequence.n).sqrt();
             sequence.n >= 3.0 && sequence.mean().abs() > 2.2 * error
         };
         assert!(ever(normal, students, 500) > 0.2);
-        // And what is there is found.
+        // And an existing effect is found.
         let shifted = |rng: &mut ChaCha8Rng| normal(rng) + 1.0;
         assert!(ever(shifted, |sequence| sequence.p() < 0.002, 500) > 0.99);
     }

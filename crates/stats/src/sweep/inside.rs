@@ -1,5 +1,5 @@
-//! How costs inside of a server grow with what was varied: processor time as response times do,
-//! numbers of system calls exactly.
+//! Growth of costs inside of a server with the varied parameters: of processor time as of response
+//! times, of numbers of system calls exactly.
 //!
 //! A number of calls that is the same in each repeat has no noise, and no interval: `base +
 //! per_unit * x` is true at each point or it is not. It is solved by linear least squares, and
@@ -187,7 +187,7 @@ impl CallGrowth {
     }
 }
 
-/// A number of calls without what calculating in binary has added: 4 where that has
+/// A number of calls without rounding errors of binary calculation: 4 in place of
 /// 3.999999999999775.
 fn with_nine_digits(number: f64) -> f64 {
     format!("{number:.8e}").parse().unwrap_or(number)

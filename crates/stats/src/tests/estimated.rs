@@ -1,4 +1,4 @@
-//! Estimates of verdicts: exact cases, facts, and what they miss in truth (`simulated`).
+//! Estimates of verdicts: exact cases, facts, and errors in truth (`simulated`).
 
 mod cases;
 mod families;

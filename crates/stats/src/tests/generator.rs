@@ -213,13 +213,13 @@ fn half_idle_and_partly_idle() {
     };
     let rested = closed(4 * MS).run_event(EventKind::Generator(resting));
     assert_warnings(&of(rested), &[], false);
-    // What a killed run rested is not known.
+    // The rest of a killed run is not known.
     let killed = closed(4 * MS).with(|run| run.env.ended_at = None);
     assert_warnings(&of(killed), &[], false);
     // The promise is that of a closed loop: with a schedule, users wait for it.
     let schedule = closed(MS).with(|run| run.plan.load.pace = testing::open_loop());
     assert_warnings(&of(schedule), &[], false);
-    // What a user asks for at a time counts.
+    // The requests of a user that are under way at a time count.
     let pipelined = closed(9 * MS).with(|run| run.plan.load.http.pipeline = 2);
     assert_warnings(&of(pipelined), &["half_idle"], true);
     // Too little to judge: 19 operations for each user.
@@ -273,7 +273,7 @@ fn bias() {
     assert_eq!(summary.warnings[0].shares[0].count, 120 * US);
     let bias = summary.clock.bias.unwrap();
     assert_eq!((bias.n, bias.p50, bias.p99), (200, 120 * us, 120 * us));
-    // Where responses take 1 ms, 120 us more are no matter.
+    // Where responses take 1 ms, 120 us more do not matter.
     let slow = RunBuilder::new(1)
         .with(|run| run.plan.clock = Clock::Kernel)
         .test("Upload", &[("Put1K", "PUT")])

@@ -1,9 +1,9 @@
-//! Means per operation inside of a server: what their intervals contain in truth, and what is made
-//! of events.
+//! Means per operation inside of a server: coverage of their intervals in truth, and their
+//! calculation from events.
 //!
-//! Share of 2000 intervals that contain the true mean, of operations that are put together to
-//! batches of 2 ms, in which three of the median have room (log-normal; sigma is the standard
-//! deviation of the logarithm):
+//! Share of 2000 intervals that contain the true mean, of operations that are grouped in batches of
+//! 2 ms, which is three times the median (log-normal; sigma is the standard deviation of the
+//! logarithm):
 //!
 //! ```text
 //! operations                    20    200   2000

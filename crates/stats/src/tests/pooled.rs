@@ -1,4 +1,4 @@
-//! Several runs of one server, put together.
+//! Several runs of one server, merged.
 //!
 //! Coverage of the intervals where runs of one server differ (share of 2,000 intervals that contain
 //! the true value; nominal 95 %): [`intervals_of_pooled_runs_cover`].
@@ -346,8 +346,8 @@ fn intervals_of_pooled_runs_cover() {
     }
 }
 
-/// Without the runs, from batches of all operations as if they were of one: what pooling must not
-/// do.
+/// Without the runs, from batches of all operations as if they were of one: pooling must not do
+/// this.
 #[test]
 fn batches_of_operations_would_not_cover() {
     let server = LevelServer {

@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// The property about the window can fail: in the hull of everything it does not hold.
+/// The property about the window can fail: in the hull of all operations it does not hold.
 #[test]
 fn in_the_hull_not_every_user_is_at_work() {
     let mut late = testing::sample(MeasureId(0), 1, Outcome::Ok);

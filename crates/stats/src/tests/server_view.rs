@@ -1,8 +1,8 @@
-//! Times of the server beside ours: what is made of events, and how often intervals contain what
-//! they are about.
+//! Times of the server beside the measured ones: their calculation from events, and the coverage of
+//! their intervals.
 //!
-//! Share of 1000 intervals that contain the true mean, and the true share of our time: log-normal
-//! times of the server, and as much time of our own beside them on average, independent and
+//! Share of 1000 intervals that contain the true mean, and the true share of the measured time:
+//! log-normal times of the server, and as much other time beside them on average, independent and
 //! exponential. Of two threads, both see the same state of the server.
 //!
 //! ```text

@@ -60,7 +60,7 @@ fn suite(slowest_us: u64) -> Summary {
 
 #[test]
 fn a_stall_in_one_test_leaves_the_other_rows() {
-    // No operation of the row was under way for so long: the stall hit none.
+    // No operation of the row was under way for that time: the stall affected none.
     let summary = suite(1_100);
     assert_eq!(summary.conclusion(), Conclusion::Pass);
     assert!(summary.tests.iter().all(|row| row.warnings.is_empty()));
@@ -134,7 +134,7 @@ fn a_stall_that_takes_users_from_the_load_counts_against_it() {
     assert_eq!((of(39 * MS, 4), of(41 * MS, 4)), (0, 1));
 }
 
-/// A failed row, with this generator, and what it comes to.
+/// Conclusion on a failed row with this generator.
 fn failing(outcomes: &[Outcome], change: impl FnOnce(&mut Generator)) -> Conclusion {
     let builder = RunBuilder::new(1)
         .test("Lock", &[("Lock", "LOCK")])
@@ -186,7 +186,7 @@ struct Simulated {
     longest: Nanos,
 }
 
-/// A run with the user clock, and the same with what the server took.
+/// A run with the user clock, and the same run with the times of the server.
 fn simulated(how: Simulated, seed: u64) -> (Run, Run) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mu = (how.mean as f64).ln() - how.sigma * how.sigma / 2.0;

@@ -25,8 +25,8 @@ use crate::{Convergence, MeasurementWindow, Until};
 /// takes minutes, and fewer must do.
 const RUNS: usize = if cfg!(debug_assertions) { 16 } else { 100 };
 
-/// Looks at the interval are this share of the run apart: a run that is looked at once a second
-/// has fewer of them between its first minute and its second.
+/// Looks at the interval are this share of the run apart: with one look a second there would be
+/// fewer of them between its first minute and its second.
 const STEP: f64 = 0.05;
 
 /// Least coverage in percent that is good enough; with few runs, one more may miss.

@@ -85,7 +85,7 @@ fn window_small() {
     let small = edges.clone().into_iter().chain([op(1, 25, 40)]);
     let text = fires("window_small", ops(put(2), small));
     assert!(text.contains("Upload 1 of 4; Raise(Requests)"), "{text}");
-    // What only kept the load up is no sign of a small window.
+    // Operations that only maintained the load are no sign of a small window.
     let after = [op(1, 10, 40), op(1, 40, 50), op(1, 50, 60), op(1, 60, 70)];
     silent("window_small", ops(put(2), edges.into_iter().chain(after)));
 }
@@ -148,7 +148,7 @@ fn reconnects() {
         ..connecting(0)
     });
     silent("reconnects", ops(put(10), first_of_each_user));
-    // It was asked for, of the whole run, or of the test.
+    // It was requested, of the whole run, or of the test.
     for http in [
         Http {
             keep_alive: false,

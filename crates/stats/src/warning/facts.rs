@@ -18,7 +18,7 @@ pub(crate) struct TestFacts {
     pub(crate) counted: u64,
     /// All operations.
     pub(crate) recorded: u64,
-    /// The server cannot do the test, so that warnings about the window are beside the point.
+    /// The server cannot do the test, so that warnings about the window do not apply.
     pub(crate) not_supported: bool,
     /// Nanoseconds of operations under way inside the window, of all users together. The files of a
     /// page are one operation.

@@ -16,8 +16,8 @@ use WarningKind as Kind;
 /// Operations, beyond a first one for each user, below which there is no warning about keep-alive.
 const RECONNECTS_NEED: u64 = 5;
 
-/// Percent of the operations that should be under way below which users waited in the generator
-/// for a part of the time that shows.
+/// Percent of the operations that should be under way below which users waited in the generator for
+/// a noticeable part of the time.
 pub const IN_PROGRESS: u64 = 90;
 
 /// Percent below which they waited there for most of the time, and the generator was measured.
@@ -31,15 +31,15 @@ const IN_PROGRESS_NEEDS: u64 = 20;
 /// ones, which p99 would not show.
 pub const MISSED: u64 = 1;
 
-/// Nanoseconds of bias (p99) below which waking up was as quick as can be asked for: 100 us.
+/// Nanoseconds of bias (p99) below which waking up was as quick as possible: 100 us.
 pub const BIAS: i64 = 100_000;
 
 /// Percent of the median response time below which the bias is small beside it.
 pub const BIAS_SHARE: u64 = 50;
 
 /// Warnings about the last seconds of a load run: those about the load generator and its clock, as
-/// they would be given if these were all of the run, of that name. What ran out may be of the whole
-/// run.
+/// for a whole run of that name with these operations only. Resources that ran out may be of the
+/// whole run.
 pub fn warnings_about(
     name: &str,
     generator: &Generator,
@@ -310,8 +310,8 @@ fn resent(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
     (row.connects.resent > 0).then_some((row.connects.resent, row.operations()))
 }
 
-/// Opening the first connection of each user is nothing to wonder about, nor is opening one for
-/// each request, or some for each page, where that was asked for.
+/// Opening the first connection of each user is normal, and so is opening one for each request, or
+/// some for each page, where that was requested.
 fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
     let beyond_first = |n: u64| n.saturating_sub(u64::from(load.users));
     let (again, of) = (
@@ -336,7 +336,7 @@ fn few_for_percentiles(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
 /// Kind of a warning. Each kind documents what `count` and `of` of its [`Share`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WarningKind {
-    /// Something of this machine ran out: how often, of as many refusals in all.
+    /// A resource of this machine ran out: how often, of as many refusals in all.
     Exhausted,
     /// Background traffic ended before the measurement: nanoseconds without it, of all.
     BackgroundEnded,
@@ -422,11 +422,11 @@ pub enum WarningSubject {
     Rows,
     /// Tests, with all of their rows.
     Tests,
-    /// There are none: it is about the run as a whole.
+    /// No names: the warning is about the run as a whole.
     Run,
 }
 
-/// How shares of the same name in warnings of several runs are put together.
+/// Merging of shares of the same name in warnings of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Together {
     /// Counts are added up.

@@ -4,9 +4,9 @@
 //! stalled, but not when. A stall can prolong the operations that are under way in its worker
 //! thread: at most one for each user of that thread, or as many as its pipeline holds. The worker
 //! thread reads their responses after the stall, so the total time of each is at least that of the
-//! shortest stall. The bound takes the slowest operations of the row for these, and takes from each
-//! the length of the longest stall, or all of its time where that is less. So a row without a slow
-//! operation was not harmed, however long the load generator stalled.
+//! shortest stall. The bound uses the slowest operations of the row for these, and subtracts from
+//! each the length of the longest stall, or all of its time where that is less. So a row without a
+//! slow operation was not affected, however long the load generator stalled.
 //!
 //! With the kernel's clock, the response time of an operation whose response arrives in one packet
 //! does not contain a stall at all: both of its moments are the kernel's. In a longer response,
@@ -17,8 +17,8 @@ use record::{Clock, Generator, Load, Nanos, Pace};
 
 use crate::times::{P99_NEEDS, Times, rank};
 
-/// Percent of an estimate that may be the load generator's own before the row is disqualified: the
-/// difference that comparisons are asked to find.
+/// Percent of an estimate that the load generator may have added before the row is disqualified:
+/// the difference that comparisons are to find.
 pub const TOLERATED: u64 = 5;
 
 /// Bytes that fit into one packet on any link in use (the least link of IPv6 has 1,280, RFC 8200,
@@ -112,7 +112,7 @@ impl Stalls {
     }
 
     /// The part of the time in which users were not at work: the load was less than its name, and
-    /// throughput by as much. A user alone who goes through a suite only thinks longer.
+    /// throughput by as much. A single user of a suite only has longer pauses.
     pub(crate) fn of_load(&self, load: &Load) -> Option<Part> {
         let is_load = load.users > 1 || load.pace != Pace::Rounds;
         is_load.then_some((self.total, self.time))

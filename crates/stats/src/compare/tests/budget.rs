@@ -1,5 +1,5 @@
 //! Comparisons within a budget, of servers of which the truth is known: after each block of fresh
-//! starts everything is looked at again, and rows that are decided are left alone. Seeded: the
+//! starts all rows are examined again, and decided rows are not measured any more. Seeded: the
 //! figures are the same on every machine.
 
 use rand::{RngExt, SeedableRng};
@@ -256,7 +256,7 @@ fn check_false_verdicts(times: usize) {
             percent(count.covered, count.rows),
             percent(count.same, count.rows),
         );
-        // Three standard errors of the simulation above what is accepted.
+        // Three standard errors of the simulation above the accepted rate.
         let most = 5.0 + 3.0 * (5.0 * 95.0 / times as f64).sqrt();
         assert!(percent(count.wrong, times) <= most, "{name}: {count:?}");
         assert!(
@@ -307,9 +307,9 @@ fn what_differs_by_more_than_the_margin_is_rarely_called_the_same() {
     let at_the_margin = many(&many_operations, 1.021, 10);
     eprintln!("at the margin: {at_the_margin:?}");
     assert!(at_the_margin.falsely_same <= 2, "{at_the_margin:?}");
-    // And what does not differ is called the same, soon.
+    // And rows without a difference are called the same, soon.
     assert!(at_the_margin.same >= 200, "{at_the_margin:?}");
-    // Rows that are left alone early, because they happen to vary little, have intervals that hold.
+    // Rows that are decided early, because they happen to vary little, have intervals that hold.
     let uneven = BudgetCase {
         operations: 1_000,
         starts: 0.004,

@@ -8,7 +8,7 @@ use super::simulated::{ROWS, Stream, judged, percent, row};
 #[derive(Debug, Clone, Copy)]
 enum Fails {
     Never,
-    /// Each on its own, so often.
+    /// Each independently, with this probability.
     Each(f64),
     /// In this share of the runs, this number of operations in a row.
     Bursts(f64, f64),

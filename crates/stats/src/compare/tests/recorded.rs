@@ -221,7 +221,7 @@ fn failures_are_compared_too_and_times_all_the_same() {
         let turned = first_row(count, fails(b), fails(a));
         assert_eq!(turned.failing.unwrap().verdict, back, "{place}: {turned:?}");
     }
-    // What is twice as slow and failed once is still slower.
+    // A row that is twice as slow and failed once is still slower.
     let slow = first_row(
         10,
         |_, _| (),
@@ -366,7 +366,7 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
     let verdicts: Vec<Verdict> = cut.rows.iter().map(|row| row.verdict).collect();
     assert_eq!(verdicts, [Verdict::Same, Verdict::NotCompared]);
     assert!(cut.caveats.contains(&Caveat::Incomplete(5)));
-    // What failed before is a failure all the same.
+    // A failure before is a failure all the same.
     let failed = pairs(
         5,
         |_, _| (),
@@ -376,7 +376,7 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
         },
     );
     assert_eq!(failed.rows[0].verdict, Verdict::Broken);
-    // The pairs that came to it are compared.
+    // The pairs that reached it are compared.
     let last = pairs(
         5,
         |_, _| (),
@@ -392,7 +392,7 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
 
 #[test]
 fn failures_outside_the_window_have_operations_outside_the_window_beside_them() {
-    // The second user begins late: what the first one did before is left out.
+    // The second user begins late: earlier operations of the first one are left out.
     let run = |id: &str, failed: usize| {
         let mut run = RunBuilder::new(2)
             .test("Upload", &[("Put1K", "PUT")])
@@ -486,7 +486,7 @@ fn runs_that_were_not_made_at_the_same_time_are_told() {
     assert!(itself.map(|ratio| ratio.value).all(|ratio| ratio == 1.0));
     let alike = pairs(3, |_, _| (), |_, _| ());
     assert!(alike.rows.iter().all(|row| row.verdict == Verdict::Same));
-    // A run that is there twice would make its chance figures sure ones.
+    // A run that is there twice would make chance figures significant.
     let (a, b) = (recorded("a", 100), recorded("b", 104));
     let (of_a, of_b) = (summarise(&a), summarise(&b));
     let (a, b) = (of(&a, &of_a), of(&b, &of_b));

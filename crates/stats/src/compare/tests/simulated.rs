@@ -5,8 +5,8 @@
 use super::super::*;
 use crate::interval::mean;
 
-/// Random numbers by xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64: what is drawn
-/// here is most of the time that these tests take.
+/// Random numbers by xoshiro256++ (Blackman and Vigna 2018), seeded by SplitMix64: drawing them is
+/// most of the time of these tests.
 pub(in crate::compare) struct Stream([u64; 4]);
 
 impl Stream {
@@ -91,7 +91,7 @@ struct ServerModel {
     noise: TimeNoise,
     /// By how much runs of it differ, as a share.
     restarts: f64,
-    /// Share of the runs that something else on the machine makes slower, by up to a half.
+    /// Share of the runs that another program makes slower, by up to a half.
     torn: f64,
     /// The number of its runs, anywhere among all, that take this multiple of their time.
     odd: (usize, f64),
@@ -204,13 +204,13 @@ impl Experiment {
         Ratio::new(&observed).unwrap()
     }
 
-    /// A row among 23, of which the others are not sure.
+    /// A row among 23, of which the others are not significant.
     fn among_others(self, both: [ServerModel; 2], seed: u64) -> Ratio {
         alone(self.ratio(both, seed))
     }
 }
 
-/// Judged as the surest of 23 rows.
+/// Judged as the most significant of 23 rows.
 fn alone(mut ratio: Ratio) -> Ratio {
     if let Some(found) = &mut ratio.evidence {
         found.p_holm = (found.p * ROWS as f64).min(1.0);

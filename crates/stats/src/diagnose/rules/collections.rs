@@ -1,7 +1,7 @@
 //! COPY, MOVE and DELETE of a collection beside those of a single resource.
 //!
 //! In the suite `prestan` COPY and MOVE find a collection at their destination, and have to remove
-//! it first: what a DELETE takes is subtracted, and the floor with it, which both contain.
+//! it first: the time of a DELETE is subtracted, and the floor with it, which both contain.
 
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, LEAST_WORK, Mean, NOTICEABLE};
@@ -80,7 +80,7 @@ fn per_member(
     (at_least, nanos): (f64, f64),
 ) -> Option<Detection> {
     let (members, all, one) = both(case, all, one)?;
-    // The floor of the request is in the removal as well; else in what a single one takes.
+    // The floor of the request is in the removal as well; else in the time of a single one.
     let (base, at_most) = match removal {
         Some(removal) => (removal.mean, removal.high),
         None => (one.mean, one.high),

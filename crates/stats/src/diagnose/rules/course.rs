@@ -1,4 +1,4 @@
-//! How a row goes on in the course of the run.
+//! The course of a row during the run.
 //!
 //! A pattern that is seen once in the course of a row may have another cause at that time: a path
 //! that got worse, another program. So trends, modes, periods and tails are findings only where the
@@ -153,7 +153,7 @@ fn work(case: &Case<'_>, row: &SoundRow<'_>, time: f64) -> f64 {
 /// Result of a rule for a row: figures, and nanoseconds that would not have been spent.
 type Seen = (Vec<NamedQuantity>, f64);
 
-/// Rows in which something is seen, that which loses the most time first.
+/// Rows with a result, that which loses the most time first.
 fn gather<'a>(mut all: Vec<(SoundRow<'a>, Seen)>) -> Option<Detection> {
     all.sort_by(|(_, one), (_, other)| other.1.total_cmp(&one.1));
     let (worst, _) = all.first()?;
@@ -171,8 +171,8 @@ fn gather<'a>(mut all: Vec<(SoundRow<'a>, Seen)>) -> Option<Detection> {
     })
 }
 
-/// Rows in which something is seen that changes with time: those that show it whenever they are
-/// measured, or else, where there are none, those that have been measured only once.
+/// Rows with a result that changes with time: those that show it whenever they are measured, or
+/// else, where there are none, those that have been measured only once.
 fn over_time<'a>(
     case: &Case<'a>,
     rows: impl Iterator<Item = SoundRow<'a>>,
@@ -331,8 +331,8 @@ fn is_explained(case: &Case<'_>, row: &SoundRow<'_>) -> bool {
         || intervals(case, row, threshold("slow-at-intervals")).is_some()
 }
 
-/// The two modes of a row. Where the path takes much of the time, it is subtracted: factors are
-/// looked at.
+/// The two modes of a row. Where the path takes much of the time, it is subtracted, because factors
+/// are compared.
 fn modes_of(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode)> {
     let times = row.summary.response?;
     let path = case.floor.min(2.0 * times.min as f64 - times.p50 as f64);
@@ -433,7 +433,7 @@ fn intervals(case: &Case<'_>, row: &SoundRow<'_>, at_least: f64) -> Option<(Peri
     });
     let part = count as f64 / times.n as f64;
     let normal = at_least * work(case, row, times.mean) * times.n as f64;
-    // Nothing of a path is between a server and a generator of one machine.
+    // No path is between a server and a generator of one machine.
     let is_path = || !row.is_of_this_machine() && is_of_others(case, row, more / 2.0, part);
     if part > RARE || lost < normal || is_path() {
         return None;
@@ -516,8 +516,8 @@ impl<'a> First<'a> {
     }
 }
 
-/// The ranks of first requests among all are evenly spread where nothing is special about them;
-/// many are put together as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
+/// The ranks of first requests among all are evenly spread where these are like the others; several
+/// are combined as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
 fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let mut firsts: Vec<First<'_>> = {
         let first = |row| First::of(case, row);

@@ -37,8 +37,8 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "infinity-unbounded",
-        // s for one request and a tree of 1,000 members at least, beside what its bytes take
-        // on the network: two of them a second keep a processor busy.
+        // s for one request and a tree of 1,000 members at least, beside the time of its bytes on
+        // the network: two of them a second keep a processor busy.
         at_least: 0.5,
         figures: &["members", "whole", "bytes"],
         find: Detector::Once(infinity_unbounded),
@@ -250,7 +250,7 @@ fn infinity_unbounded(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             whole.figure("whole"),
             bytes("bytes", size),
         ],
-        // Nothing is saved: it is what others can make of the server.
+        // Nothing is saved: others can overload the server with it.
         ..Detection::on(&[&whole])
     })
 }

@@ -75,7 +75,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
 ];
 
-/// Calls that receive something.
+/// Calls that receive data.
 const RECEIVES: [&str; 8] = [
     "read", "readv", "pread64", "recv", "recvfrom", "recvmsg", "recvmmsg", "preadv",
 ];
@@ -335,7 +335,7 @@ fn opens_again(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             .calls
             .iter()
             .filter_map(|call| match &call.target {
-                // What stands for several files has a mark.
+                // A path that represents several files has a mark.
                 CallTarget::File { path }
                     if storage_kind(call) == Some(StorageCall::Open) && !path.contains('*') =>
                 {

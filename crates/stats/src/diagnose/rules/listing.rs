@@ -9,7 +9,7 @@ use crate::diagnose::line::{FittedLine, line};
 pub(super) const RULES: &[DiagnosisRule] = &[
     DiagnosisRule {
         name: "cost-per-member",
-        // µs for each member, beside what its bytes take on the network; a directory entry is
+        // µs for each member, beside the time of its bytes on the network; a directory entry is
         // read and written as XML in 5 to 30 µs, and by a script in less than 100.
         at_least: 100.0,
         figures: &["listing", "each", "members", "whole"],
@@ -33,16 +33,16 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "depth-zero-counts-members",
-        // times the work for the largest collection as for the smallest, and 0.5 ms more; no
-        // member is asked for.
+        // times the work for the largest collection as for the smallest, and 0.5 ms more; no member
+        // is requested.
         at_least: 2.0,
         figures: &["members", "response", "fewest", "response_of_fewest"],
         find: Detector::Once(depth_zero),
     },
     DiagnosisRule {
         name: "allprop-against-named",
-        // times as long for each member, and 50 µs at least; what allprop gives beyond these
-        // five is a few short texts.
+        // times as long for each member, and 50 µs at least; the further properties of allprop are
+        // a few short texts.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
         find: Detector::Once(allprop),
@@ -74,7 +74,7 @@ const PER_MEMBER: f64 = 50e3;
 /// Bytes of a response that is called large.
 const LARGE: f64 = 1_048_576.0;
 
-/// Nanoseconds without a byte after which people think that something is wrong.
+/// Nanoseconds without a byte after which people assume a failure.
 const LONG: f64 = 1e9;
 
 /// Nanoseconds that a small request may lose after a large one, of which caches are full.
@@ -234,7 +234,7 @@ fn bytes_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-/// A large collection and the next smaller one, and what the larger would take at the threshold.
+/// A large collection and the next smaller one, and the time of the larger at the threshold.
 struct Outgrown {
     smaller: (u32, Mean),
     larger: (u32, Mean),
@@ -309,7 +309,7 @@ fn collections(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     beside(case, "Collections", "Depth1", at_least)
 }
 
-/// Two kinds of listings beside each other, by what a member costs.
+/// Compares two kinds of listings by the cost of a member.
 fn beside(
     case: &Case<'_>,
     dear: &'static str,
@@ -342,7 +342,7 @@ fn buffered(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         let (Some(response), Some(whole)) = (row.response(), row.whole()) else {
             continue;
         };
-        // Both are of the same operations: what scatters is their sum, not their share.
+        // Both are of the same operations: their sum varies, not their share.
         let first = (response.mean - case.floor).max(0.0);
         let is_buffered = first >= at_least * (whole.mean - case.floor);
         if bytes_of(&row) < LARGE || response.low - case.floor < LONG || !is_buffered {

@@ -1,4 +1,4 @@
-//! LOCK and UNLOCK, alone, on collections, beside many other locks, and wanted by many.
+//! LOCK and UNLOCK, alone, on collections, beside many other locks, and contended.
 
 use super::pairs::{beside, slower};
 use super::{Detection, Detector, DiagnosisRule, collections};
@@ -91,13 +91,13 @@ fn lock_of_collection(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     all
 }
 
-/// A row beside as many locks as each user holds: all of them together, and what it takes.
+/// A row beside as many locks as each user holds: the number of all together, and its time.
 fn beside_locks((each, row): &(u32, SoundRow<'_>)) -> Option<(u64, Mean)> {
     let locks = u64::from(*each) * u64::from(row.plan().load.users);
     Some((locks, row.response()?))
 }
 
-/// A row beside few locks and beside many, and what it would take at the threshold.
+/// A row beside few locks and beside many, and its time at the threshold.
 struct LocksHeld {
     fewest: (u64, Mean),
     most: (u64, Mean),

@@ -1,4 +1,4 @@
-//! Two rows beside each other.
+//! Comparison of two rows.
 
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, Mean, NOTICEABLE};
@@ -15,7 +15,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "buffered-get",
-        // of what 1 MiB takes longer than 1 KiB passes before the first byte, 5 ms at least:
+        // of the time of 1 MiB beyond that of 1 KiB passes before the first byte, 5 ms at least:
         // nothing is sent while it is read.
         at_least: 0.5,
         figures: &["more", "first_large", "first_small", "share"],
@@ -38,7 +38,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
 ];
 
-/// Nanoseconds that a further property may cost: what a query of its own takes a database.
+/// Nanoseconds that a further property may cost: the time of a query of its own in a database.
 const PER_PROPERTY: f64 = 100e3;
 
 /// Both rows, and the time of the first at the threshold, where it is significantly and noticeably
@@ -53,7 +53,7 @@ pub(super) fn slower(
     Some((slow, quick, normal))
 }
 
-/// The figures of two rows beside each other: what both take, and the floor of both.
+/// The figures of a comparison of two rows: the times of both, and the floor of both.
 pub(super) fn beside(case: &Case<'_>, slow: &Mean, quick: &Mean) -> Detection {
     Detection {
         figures: vec![

@@ -1,4 +1,4 @@
-//! Servers that are odd in one way each, by the rule that must say so.
+//! Servers with one defect each, by the rule that must find it.
 
 use record::Run;
 
@@ -6,14 +6,14 @@ use super::lacking;
 use super::simulated::{Odd, PlainRow, of};
 use super::traced;
 
-/// A server that is odd in one way.
+/// A server with one defect.
 pub(super) struct RuleCase {
     pub(super) rule: &'static str,
     pub(super) users: u32,
     pub(super) change: fn(&mut Vec<PlainRow>),
     /// Changes of the record beside times.
     pub(super) tells: fn(&mut Run),
-    /// How else it is where eight users are at work, in a run of its own.
+    /// Changes where eight users are at work, in a run of its own.
     pub(super) load: fn(&mut Vec<PlainRow>),
     /// Subject that the finding must have, and text that its evidence must contain.
     pub(super) about: &'static str,

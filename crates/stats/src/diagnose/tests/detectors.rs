@@ -1,4 +1,4 @@
-//! How often the detectors find what is there, and what they make of nothing.
+//! Detectors: how often they find an existing effect, and how often they find one by chance.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,5 @@
-//! Servers that look odd at first, and of which it is known why: what rules say of them, and do not
-//! say.
+//! Servers that look defective at first, with a known explanation: findings that rules have, and
+//! must not have.
 
 use super::cases::{each, size};
 use super::simulated::{Noise, Odd, PlainRow, material, of, plain, row, run};
@@ -171,7 +171,7 @@ fn what_a_number_in_a_name_counts_is_known_or_not_asked() {
         rows.push(row(&format!("Searchx{bytes}"), "PROPFIND", us, 20));
     }
     assert_eq!(findings(&rows, 1, 3), []);
-    // And what locks cost is no matter of members.
+    // And the cost of locks does not depend on members.
     each(&mut rows, "DiscoveryHeld", |row| {
         row.us += 100.0 * size(row)
     });
@@ -193,8 +193,8 @@ fn kinds_of_operations_that_the_record_tells_apart_are_no_modes() {
     assert_eq!(two_modes(Odd::Declined(3, 30_000.0)), 0);
 }
 
-/// A run of a test with these rows and that many operations in each, and of another test; the limit
-/// of the first test stands in the plan.
+/// A run of a test with these rows and that many operations in each, and of another test; the plan
+/// contains the limit of the first test.
 fn with_modes(rows: &[(&str, u64)], other: u64, limit: u64) -> usize {
     let names: Vec<(&str, &str)> = rows.iter().map(|(name, _)| (*name, "GET")).collect();
     let mut builder = RunBuilder::new(1).test("Both", &names);
@@ -231,6 +231,6 @@ fn requests_of_a_round_are_told_by_the_rows_beside_them() {
         "Once is looked at"
     );
     assert_eq!(with_modes(&[("Twice", 200)], 100, 100), 0);
-    // The first test was asked for less often than the others are.
+    // The first test was to be done less often than the others are.
     assert_eq!(with_modes(&[("Get", 400)], 400, 20), 1);
 }

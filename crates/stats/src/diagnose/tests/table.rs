@@ -29,8 +29,8 @@ fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
     vec![once(1), once(1_001), loaded]
 }
 
-/// Rules of which a finding is no matter of time with one user, or is about when a byte comes and
-/// not the last one.
+/// Rules of which a finding does not save time with one user, or is about the first byte and not
+/// the last one.
 const NOTHING_SAVED: [&str; 15] = [
     "fails-under-load",
     "buffered-listing",

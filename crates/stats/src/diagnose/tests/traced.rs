@@ -195,7 +195,7 @@ pub(super) fn opens(run: &mut Run) {
     trace(run, "Put1K", vec![call("openat", file("lock/DAVLock"), 8)]);
 }
 
-/// Rules that find something on the plain server in a run that is changed so, in two measurements.
+/// Rules that find something on the plain server in a run with this change, in two measurements.
 fn found(change: fn(&mut Run)) -> Vec<&'static str> {
     let measured = |seed| {
         let mut run = simulated::run(&simulated::plain(), Noise::LogNormal(0.05), 1, seed);

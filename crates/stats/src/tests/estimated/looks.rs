@@ -1,4 +1,4 @@
-//! Runs that are looked at again and again, until a verdict.
+//! Runs that are examined again and again, until a verdict.
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;

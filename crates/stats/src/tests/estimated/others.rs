@@ -81,7 +81,7 @@ impl RateFamily {
                     let rho = (-1.0 / STEPS as f64 / tau).exp();
                     let noise: f64 = StandardNormal.sample(rng);
                     state = rho * state + (1.0 - rho * rho).sqrt() * noise;
-                    // Of the mean of what is not below zero.
+                    // Of the mean of the values cut off at zero.
                     (1.0 + 0.4 * state).max(0.0) / 1.00080
                 }
                 _ => 1.0,

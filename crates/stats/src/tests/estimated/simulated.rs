@@ -245,8 +245,7 @@ fn verdicts_of_rates_and_failures_at_length() {
     }
 }
 
-/// Times too many to be kept, in bins. Fewer runs, because each takes long: they show what is
-/// gross.
+/// Times too many to be kept, in bins. Fewer runs, because each takes long: they show gross errors.
 #[test]
 #[ignore = "nightly: 400 runs of 100,000 operations, a minute"]
 fn verdicts_of_large_sets_at_length() {
