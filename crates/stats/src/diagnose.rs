@@ -4,7 +4,7 @@
 //! ```text
 //! samples --> material (summary, course of each measure) --> case (rows that can be believed)
 //!                                                              |
-//!                                     all rules, one by one ---+--> findings, the dearest first
+//!                                     all rules, one by one ---+--> findings, most costly first
 //! ```
 //!
 //! A rule examines some rows of the suites `prestan`, `listing`, `locks` and `features`, or all

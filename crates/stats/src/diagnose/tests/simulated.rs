@@ -23,13 +23,13 @@ pub(super) enum Odd {
     Every(u64, f64),
     /// This share has a pause of this many microseconds between the first byte and the last.
     Pauses(f64, f64),
-    /// Every so manieth opens a connection.
+    /// One in so many operations opens a connection.
     Opens(u64),
     /// Every n-th gets a 401 first.
     Challenged(u64),
     /// Every n-th has another status, and takes this many microseconds more.
     Declined(u64, f64),
-    /// Every so manieth fails.
+    /// One in so many operations fails.
     Fails(u64),
     /// Five of them take this many microseconds more.
     Few(f64),
