@@ -28,7 +28,6 @@ mod site;
 mod watch;
 
 pub use clock::time_of_day;
-pub use connection::limits::{no_thread, raise_open_files};
 pub use connection::route::{Endpoint, Family, HttpOptions, Resolve, Route, look_up};
 pub use connection::tls::{TlsOptions, tls_config};
 pub use drive::turns::{Turn, Turns};
@@ -41,7 +40,7 @@ pub use run::outside::{
     remove_leftover,
 };
 pub use run::spec::{ClockChoice, RunPlace, RunSpec, choose_clock};
-pub use run::{Finished, Watch, environment, plan_record, processors, run};
+pub use run::{Finished, Watch, environment, plan_record, run};
 pub use site::publish::Publish;
 pub use site::workspace::{
     LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,

@@ -45,7 +45,7 @@ impl RunnerError {
 
     /// A thread could not be started.
     pub fn no_thread(error: &io::Error) -> RunnerError {
-        RunnerError::Resources(engine::no_thread(error))
+        RunnerError::Resources(limits::no_thread(error))
     }
 
     /// The same failure, with `more` after its message.

@@ -217,7 +217,7 @@ impl<'a> LocalRunner<'a> {
 
     /// Stops all servers that were started here, and starts them again.
     fn start(&mut self, ServerStart { order, division }: &ServerStart) -> Result<(), RunnerError> {
-        self.processors = division.and_then(engine::processors::divide);
+        self.processors = division.and_then(limits::processors::divide);
         self.servers.iter_mut().for_each(TestedServer::stop);
         for place in order {
             let server = &mut self.servers[*place];

@@ -303,7 +303,8 @@ impl TestedServer {
         {
             let processors = processors.map_or(&[][..], |processor| &processor.server);
             let place = server_place()?;
-            let server = RealServer::start_at(recipe, processors, place.as_ref(), cancel);
+            let is_cancelled = || cancel.is_cancelled();
+            let server = RealServer::start_at(recipe, processors, place.as_ref(), &is_cancelled);
             let server = server.map_err(|error| not_started(&error))?;
             *running = Some(Box::new(server));
         }

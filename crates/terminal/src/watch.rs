@@ -429,7 +429,7 @@ impl Following {
             thread::Builder::new().spawn(move || draw(&over))
         });
         let thread = started.transpose().unwrap_or_else(|error| {
-            let why = engine::no_thread(&error);
+            let why = limits::no_thread(&error);
             print_message(&format!("prestan: warning: no progress is shown: {why}"));
             None
         });

@@ -52,8 +52,7 @@ pub(crate) const PURE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Allowed dependencies of other crates; the binary, its library (`runner`) and the servers may use
-/// all.
+/// Allowed dependencies of other crates; the binary and its library (`runner`) may use all.
 const IMPURE_CRATES: &[(&str, &[&str])] = &[
     (
         "campaign",
@@ -64,6 +63,7 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
             "engine",
             "experiment",
             "lab",
+            "limits",
             "record",
             "report",
             "rundir",
@@ -81,11 +81,14 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("lab", &["bare", "flow", "topology"]),
     ("flow", &["traffic"]),
     ("rundir", &["record", "yaml"]),
-    ("engine", &["html", "record", "suite", "wire"]),
+    ("engine", &["html", "limits", "record", "suite", "wire"]),
+    ("limits", &["record"]),
+    ("testbed", &["builtin", "lab", "limits", "template", "yaml"]),
     (
         "terminal",
         &[
-            "engine", "figures", "flow", "record", "report", "rundir", "runner", "stats", "suite",
+            "engine", "figures", "flow", "limits", "record", "report", "rundir", "runner", "stats",
+            "suite",
         ],
     ),
 ];

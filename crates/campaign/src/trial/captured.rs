@@ -79,7 +79,7 @@ impl TrialCaptures {
                 let summary = match thread.map(|thread| thread.join()) {
                     Ok(Ok(summary)) => summary.map_err(|error| TrialFailure::of(&error)),
                     Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                    Err(error) => Err(TrialFailure::Failed(engine::no_thread(&error))),
+                    Err(error) => Err(TrialFailure::Failed(limits::no_thread(&error))),
                 };
                 (name, file, summary.map(|summary| summary.counters.dropped))
             });

@@ -71,7 +71,8 @@ impl TrialServers {
                 address: address.ok_or_else(|| failed("has no such address".to_owned()))?,
                 files: Some(lab.temporary_files().to_owned()),
             };
-            let server = RealServer::start_at(&recipe, &[], Some(&place), cancel);
+            let server =
+                RealServer::start_at(&recipe, &[], Some(&place), &|| cancel.is_cancelled());
             let server = server.map_err(|error| match error {
                 StartError::Cancelled => TrialFailure::Interrupted,
                 error => TrialFailure::of(&format_args!("trial.servers.{name}: {error}")),

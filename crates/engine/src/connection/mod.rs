@@ -15,7 +15,6 @@ pub(crate) mod client;
 pub(crate) mod dial;
 pub(crate) mod http1;
 pub(crate) mod http2;
-pub(crate) mod limits;
 pub(crate) mod prepared;
 pub(crate) mod queue;
 pub(crate) mod route;

@@ -78,7 +78,7 @@ impl RunningBackground {
             None => SharedToken::generate().map_err(|error| failed(&error))?,
         };
         // Each flow of TCP has a socket at either end.
-        engine::raise_open_files();
+        limits::raise_open_files();
         wait(task.start, is_cancelled)?;
         let flows = task.sources.iter().flat_map(|source| &source.flows);
         let steady = flows.filter(|flow| flow.is_steady);

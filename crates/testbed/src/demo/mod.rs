@@ -72,7 +72,7 @@ fn check_threads() -> io::Result<()> {
         Ok(joined.collect::<Vec<_>>())
     });
     let ended =
-        started.map_err(|error: io::Error| io::Error::new(error.kind(), engine::no_thread(&error)));
+        started.map_err(|error: io::Error| io::Error::new(error.kind(), limits::no_thread(&error)));
     // A thread counts for a moment after it was joined.
     for thread in ended? {
         let counted = format!("/proc/self/task/{thread}");
@@ -133,7 +133,7 @@ impl DemoServer {
         addr: SocketAddr,
         slowdown: Option<Slowdown>,
     ) -> io::Result<DemoServer> {
-        engine::raise_open_files();
+        limits::raise_open_files();
         let (root, temporary) = match root {
             Root::Directory(path) => (path.canonicalize()?, None),
             Root::Temporary => {

@@ -18,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::Cancel;
 use lab::ScratchDirectory;
 
 pub use place::{ServerPlace, in_url};
@@ -77,7 +76,7 @@ impl RealServer {
 
     /// The same, kept to these processors; to all where none are given.
     pub fn start_on(recipe: &Recipe, processors: &[u32]) -> Result<RealServer, StartError> {
-        RealServer::start_at(recipe, processors, None, &Cancel::default())
+        RealServer::start_at(recipe, processors, None, &|| false)
     }
 
     /// The same, in a host of a laboratory; on loopback where none is given. Where it is cancelled meanwhile, nothing is left
@@ -86,9 +85,9 @@ impl RealServer {
         recipe: &Recipe,
         processors: &[u32],
         place: Option<&ServerPlace>,
-        cancel: &Cancel,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<RealServer, StartError> {
-        start::start(recipe, processors, place, cancel)
+        start::start(recipe, processors, place, is_cancelled)
     }
 
     /// URL of the collection that is measured, with the slash.

@@ -29,7 +29,7 @@ impl ServerProcess {
     /// Kept to these processors; to all where none are given.
     pub(super) fn spawn(command: &mut Command, processors: &[u32]) -> io::Result<ServerProcess> {
         let guard = GroupGuard::start()?;
-        let child = engine::processors::kept_to(processors, || guard.spawn(command))?;
+        let child = limits::processors::kept_to(processors, || guard.spawn(command))?;
         let (exit, exited) = mpsc::channel();
         // Waiting for it would also report where a tracer has stopped it. Its owner reaps it: until
         // then its number is not reused.

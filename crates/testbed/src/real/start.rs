@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use engine::Cancel;
 use lab::{ScratchDirectory, user_namespace};
 use template::{Bounds, Never, Template, TemplateError, Value};
 
@@ -154,10 +153,10 @@ pub(super) fn start(
     recipe: &Recipe,
     processors: &[u32],
     at: Option<&ServerPlace>,
-    cancel: &Cancel,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<RealServer, StartError> {
     let step = StartStep(recipe);
-    engine::raise_open_files();
+    limits::raise_open_files();
     let installed = recipe.installed().map_err(|missing| StartError::Missing {
         server: recipe.name.clone(),
         missing,
@@ -208,7 +207,13 @@ pub(super) fn start(
         server: spawn(prepared.server)?,
         helper,
     };
-    wait_until_ready(recipe, &mut processes, &address, at, (dir.path(), cancel))?;
+    wait_until_ready(
+        recipe,
+        &mut processes,
+        &address,
+        at,
+        (dir.path(), is_cancelled),
+    )?;
     Ok(RealServer {
         processes,
         _port: port,
@@ -439,14 +444,14 @@ fn wait_until_ready(
     processes: &mut ServerProcesses,
     address: &Address,
     at: Option<&ServerPlace>,
-    (dir, cancel): (&Path, &Cancel),
+    (dir, is_cancelled): (&Path, &dyn Fn() -> bool),
 ) -> Result<(), StartError> {
     let started = Instant::now();
     while started.elapsed() < READY_WITHIN {
         // From its own host, so that this program may be anywhere, and links cost no time.
         let answers = place::there(at, || address.answers());
         let answers = answers.map_err(StartStep(recipe).io("enter its host"))?;
-        if cancel.is_cancelled() {
+        if is_cancelled() {
             return Err(StartError::Cancelled);
         }
         if answers {

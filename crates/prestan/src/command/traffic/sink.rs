@@ -34,7 +34,7 @@ pub(super) fn sink(args: &TrafficSinkArgs) -> Result<ExitStatus, RunnerError> {
         },
     };
     // Each flow of TCP has a socket.
-    engine::raise_open_files();
+    limits::raise_open_files();
     let mut signals = Signals::listen()?;
     let sink = TrafficSink::start(settings).map_err(|error| {
         RunnerError::Local(format!(

@@ -1,4 +1,6 @@
-//! Limits of this process that a thousand connections may reach.
+//! Limits of the system on this process: open files, threads, and the processors that it may use.
+
+pub mod processors;
 
 use std::io;
 
@@ -28,8 +30,11 @@ pub fn no_thread(error: &io::Error) -> String {
     )
 }
 
-/// Raises the limit, and fails with a message when it is too low for this many connections.
-pub(crate) fn room_for(connections: u32, threads: u32) -> Result<(), String> {
+/// Raises the limit of open files.
+///
+/// # Errors
+/// If it is too low for so many connections: by how much.
+pub fn room_for(connections: u32, threads: u32) -> Result<(), String> {
     raise_open_files();
     let open = std::fs::read_dir("/proc/self/fd").map_or(OPEN_BEFORE, |open| open.count() as u64);
     let needed = open + u64::from(connections) + u64::from(threads) * OF_A_THREAD + SPARE;
