@@ -166,7 +166,7 @@ impl NightlyResults {
 }
 
 fn tests() -> Result<()> {
-    setup::published(setup::DUFS)?;
+    setup::crates()?;
     all_tests(TestChoice::WithIgnored)
 }
 

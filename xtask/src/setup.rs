@@ -1,52 +1,35 @@
 //! `cargo xtask setup`: installs everything that tests need beside Rust.
 //!
 //! ```text
-//! Debian packages --> apt-get, as root, starting nothing
-//! wsgidav         --> a Python environment in the tool cache
-//! prestan-xnet    --> go build into the tool cache, from servers/xnet
+//! Debian packages      --> apt-get, as root, starting nothing
+//! packages of PyPI     --> a Python environment in the tool cache
+//! programs in Go       --> go build into the tool cache
+//! crates, for nightly  --> cargo install into the tool cache
 //! ```
 //!
-//! The nightly tests also need dufs, which cargo builds into the tool cache.
+//! Packages of servers stand in their recipes (`install`, in `servers/`).
 //!
 //! With `--peers` also the load generators that `cargo xtask bench` compares with; nothing else
 //! needs them. k6 is left out, with a message, if Go is too old for it.
 //!
-//! Each step first checks if its work is done, so that a second run takes no time. The tool cache
-//! is the one of `testbed::real::tool_cache`.
+//! Each step first checks if its work is done, so that a second run takes no time.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use recipe::{Recipe, recipes};
 
 use crate::project::{finish, root};
 
-/// Debian packages, each with a file that proves the presence of it or of an equivalent package.
-const PACKAGES: [(&str, &str); 25] = [
+/// Debian packages of no server, each with a file that proves the presence of it or of an equivalent package.
+const PACKAGES: [(&str, &str); 11] = [
     ("chromium", "/usr/bin/chromium"),
-    ("apache2-bin", "/usr/sbin/apache2"), // not apache2, which is a service
-    ("nginx-light", "/usr/sbin/nginx"),
-    (
-        "libnginx-mod-http-dav-ext",
-        "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so",
-    ),
-    ("lighttpd", "/usr/sbin/lighttpd"),
-    ("lighttpd-mod-webdav", "/usr/lib/lighttpd/mod_webdav.so"),
-    ("rclone", "/usr/bin/rclone"),
-    ("chezdav", "/usr/bin/chezdav"),
-    // Not tomcat10, which is a service; installs a Java runtime if there is none.
-    ("tomcat10-common", "/usr/share/tomcat10/bin/bootstrap.jar"),
-    ("php8.2-fpm", "/usr/sbin/php-fpm8.2"),
-    ("php8.2-xml", "/usr/share/php8.2-xml"),
-    ("php8.2-mbstring", "/usr/share/php8.2-mbstring"),
-    ("php-sabre-dav", "/usr/share/php/Sabre/autoload.php"),
-    ("radicale", "/usr/bin/radicale"),
-    ("xandikos", "/usr/bin/xandikos"),
     ("litmus", "/usr/bin/litmus"),
     ("iproute2", "/sbin/ip"),
     ("tshark", "/usr/bin/tshark"),
@@ -73,13 +56,9 @@ const PYTHON_VENV: &str = "python3-venv";
 /// Provides `go` if there is none.
 const GO: &str = "golang-go";
 
-const WSGIDAV: &str = include_str!("../../servers/wsgidav-requirements.txt");
-
 /// A program of crates.io, and its version.
 pub(crate) type PublishedTool = (&'static str, &'static str);
 
-/// A server that only the ignored tests need: it has no package, and takes minutes to build.
-pub(crate) const DUFS: PublishedTool = ("dufs", "0.47.0");
 pub(crate) const MDBOOK: PublishedTool = ("mdbook", "0.5.4");
 pub(crate) const CARGO_DENY: PublishedTool = ("cargo-deny", "0.20.2");
 pub(crate) const CARGO_FUZZ: PublishedTool = ("cargo-fuzz", "0.13.2");
@@ -94,15 +73,26 @@ pub(crate) fn run() -> Result<()> {
     let cache = tool_cache()?;
     let _one_at_a_time = lock(&cache)?;
     let mut packages = missing(&PACKAGES);
-    if !wsgidav_is_there(&cache) && !python_makes_environments() {
+    packages.extend(server_packages(Recipe::is_missing));
+    if !python_is_there(&cache) && !python_makes_environments() {
         packages.push(PYTHON_VENV);
     }
-    if !xnet_is_there(&cache) && go_version().is_none() {
+    let mut in_go = recipes().iter().filter_map(GoProgram::of);
+    if go_version().is_none() && in_go.clone().any(|program| !program.is_there(&cache)) {
         packages.push(GO);
     }
     // All steps, even if the first fails: some need no root.
-    let outcomes = [debian_packages(&packages), wsgidav(&cache), xnet(&cache)];
-    outcomes.into_iter().collect()
+    let debian = debian_packages(&packages);
+    let python = python(&cache);
+    let go = in_go.try_for_each(|program| program.build(&cache));
+    debian.and(python).and(go)
+}
+
+/// Builds the servers that only the ignored tests need: they have no package, and take minutes to build.
+pub(crate) fn crates() -> Result<()> {
+    let crates = recipes().iter();
+    let mut crates = crates.filter_map(|recipe| recipe.install.published.as_ref());
+    crates.try_for_each(|own| published((&own.name, &own.version)).map(drop))
 }
 
 /// Installs a program, and returns its path.
@@ -142,14 +132,8 @@ pub(crate) fn path() -> Result<OsString> {
 
 /// Where tools are installed.
 pub(crate) fn tool_cache() -> Result<PathBuf> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute())
-    };
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let cache = cache.context("neither XDG_CACHE_HOME nor HOME names a directory for tools")?;
-    Ok(cache.join("prestan/tools"))
+    let cache = recipe::tool_cache();
+    cache.context("neither XDG_CACHE_HOME nor HOME names a directory for tools")
 }
 
 fn lock(cache: &Path) -> Result<File> {
@@ -166,6 +150,18 @@ fn missing(packages: &[(&'static str, &str)]) -> Vec<&'static str> {
         .iter()
         .filter(|(_, file)| !Path::new(file).exists());
     absent.map(|(package, _)| *package).collect()
+}
+
+/// Debian packages of servers, once each.
+fn server_packages(is_needed: impl Fn(&Recipe) -> bool) -> Vec<&'static str> {
+    let needed = recipes().iter().filter(|recipe| is_needed(recipe));
+    let mut packages: Vec<&str> = needed
+        .flat_map(|recipe| &recipe.install.debian)
+        .map(String::as_str)
+        .collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
 }
 
 fn debian_packages(missing: &[&str]) -> Result<()> {
@@ -246,25 +242,31 @@ fn python_makes_environments() -> bool {
     succeeds(Command::new("python3").args(["-c", "import ensurepip, venv"]))
 }
 
+/// Packages of PyPI of all servers, in the form of pip: a line each.
+fn requirements() -> String {
+    let packages = recipes().iter().flat_map(|recipe| &recipe.install.python);
+    packages.map(|package| format!("{package}\n")).collect()
+}
+
 /// The list of installed packages, written last: it exists only if everything does.
-fn wsgidav_stamp(cache: &Path) -> PathBuf {
+fn python_stamp(cache: &Path) -> PathBuf {
     cache.join("venv/installed.txt")
 }
 
-fn wsgidav_is_there(cache: &Path) -> bool {
-    fs::read_to_string(wsgidav_stamp(cache)).is_ok_and(|installed| installed == WSGIDAV)
+fn python_is_there(cache: &Path) -> bool {
+    fs::read_to_string(python_stamp(cache)).is_ok_and(|installed| installed == requirements())
 }
 
-fn wsgidav(cache: &Path) -> Result<()> {
-    if wsgidav_is_there(cache) {
+fn python(cache: &Path) -> Result<()> {
+    if python_is_there(cache) {
         return Ok(());
     }
-    print_step("wsgidav, into an environment of its own");
+    print_step("servers in Python, into an environment of their own");
     let venv = cache.join("venv");
     let mut create = Command::new("python3");
     finish(create.args(["-m", "venv", "--clear"]).arg(&venv))?;
     let list = venv.join("requirements.txt");
-    fs::write(&list, WSGIDAV).with_context(|| format!("write {}", list.display()))?;
+    fs::write(&list, requirements()).with_context(|| format!("write {}", list.display()))?;
     let mut install = Command::new(venv.join("bin/python"));
     install.args([
         "-m",
@@ -274,7 +276,7 @@ fn wsgidav(cache: &Path) -> Result<()> {
         "--disable-pip-version-check",
     ]);
     finish(install.arg("--requirement").arg(&list))?;
-    let stamp = wsgidav_stamp(cache);
+    let stamp = python_stamp(cache);
     fs::rename(&list, &stamp).with_context(|| format!("create {}", stamp.display()))
 }
 
@@ -313,42 +315,64 @@ fn go_version() -> Option<String> {
     output.status.success().then(|| version.trim().to_owned())
 }
 
-/// The source of the server of servers/xnet.yaml, all its versions pinned.
-const XNET: [&str; 3] = [
-    include_str!("../../servers/xnet/main.go"),
-    include_str!("../../servers/xnet/go.mod"),
-    include_str!("../../servers/xnet/go.sum"),
-];
-
-/// The source from which the program was built, written last: it exists only if the program does.
-fn xnet_stamp(cache: &Path) -> PathBuf {
-    cache.join("xnet.txt")
+/// The program of a server that is built from its source in Go.
+#[derive(Clone, Copy)]
+struct GoProgram {
+    name: &'static str,
+    /// Directory of the source, all its versions pinned.
+    source: &'static str,
 }
 
-fn xnet_program(cache: &Path) -> PathBuf {
-    cache.join("bin/prestan-xnet")
-}
-
-fn xnet_is_there(cache: &Path) -> bool {
-    let built = fs::read_to_string(xnet_stamp(cache));
-    xnet_program(cache).is_file() && built.is_ok_and(|source| source == XNET.concat())
-}
-
-fn xnet(cache: &Path) -> Result<()> {
-    if xnet_is_there(cache) {
-        return Ok(());
+impl GoProgram {
+    fn of(recipe: &'static Recipe) -> Option<GoProgram> {
+        Some(GoProgram {
+            name: &recipe.program,
+            source: recipe.install.go.as_ref()?,
+        })
     }
-    print_step("prestan-xnet, the server of golang.org/x/net/webdav");
-    let mut build = Command::new("go");
-    build
-        // The version of this project is irrelevant to it, and Git may refuse to show it to another
-        // user.
-        .args(["build", "-buildvcs=false", "-trimpath", "-o"])
-        .arg(xnet_program(cache))
-        .current_dir(root()?.join("servers/xnet"));
-    finish(&mut build)?;
-    let stamp = xnet_stamp(cache);
-    fs::write(&stamp, XNET.concat()).with_context(|| format!("write {}", stamp.display()))
+
+    fn file(self, cache: &Path) -> PathBuf {
+        cache.join("bin").join(self.name)
+    }
+
+    /// The source from which the program was built, written last: it exists only if the program does.
+    fn stamp(self, cache: &Path) -> PathBuf {
+        cache.join(format!("{}.txt", self.name))
+    }
+
+    /// All files of the source, one behind the other.
+    fn text(self) -> Result<String> {
+        let directory = root()?.join(self.source);
+        let read = || -> io::Result<String> {
+            let entries = fs::read_dir(&directory)?.map(|entry| Ok(entry?.path()));
+            let mut files = entries.collect::<io::Result<Vec<_>>>()?;
+            files.sort();
+            files.into_iter().map(fs::read_to_string).collect()
+        };
+        read().with_context(|| format!("read {}", directory.display()))
+    }
+
+    fn is_there(self, cache: &Path) -> bool {
+        let built = fs::read_to_string(self.stamp(cache)).ok();
+        self.file(cache).is_file() && built.is_some() && built == self.text().ok()
+    }
+
+    fn build(self, cache: &Path) -> Result<()> {
+        if self.is_there(cache) {
+            return Ok(());
+        }
+        print_step(&format!("{}, from {}", self.name, self.source));
+        let mut build = Command::new("go");
+        build
+            // The version of this project is irrelevant to it, and Git may refuse to show it to another
+            // user.
+            .args(["build", "-buildvcs=false", "-trimpath", "-o"])
+            .arg(self.file(cache))
+            .current_dir(root()?.join(self.source));
+        finish(&mut build)?;
+        let stamp = self.stamp(cache);
+        fs::write(&stamp, self.text()?).with_context(|| format!("write {}", stamp.display()))
+    }
 }
 
 /// Builds k6 if Go is new enough: that of Debian 12 is not, and the benchmarks work without k6.
@@ -405,6 +429,23 @@ fn succeeds(command: &mut Command) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_of_servers_stand_in_their_recipes() {
+        let of_nginx = server_packages(|recipe| recipe.name == "nginx");
+        assert_eq!(of_nginx, ["libnginx-mod-http-dav-ext", "nginx-light"]);
+        let all = server_packages(|_| true);
+        assert_eq!(all.iter().filter(|own| **own == "nginx-light").count(), 1);
+        assert_eq!(server_packages(|_| false), [""; 0]);
+        assert!(requirements().contains("wsgidav==") && requirements().ends_with('\n'));
+        let in_go: Vec<_> = recipes().iter().filter_map(GoProgram::of).collect();
+        assert!(
+            in_go
+                .iter()
+                .all(|own| own.text().unwrap().contains("package main"))
+        );
+        assert_eq!(in_go[0].name, "prestan-xnet");
+    }
 
     #[test]
     fn versions_of_go_are_compared_as_numbers() {

@@ -10,7 +10,7 @@ pub struct BuiltinFile {
 }
 
 impl BuiltinFile {
-    /// That of these files which has the name.
+    /// Finds the file of this name.
     pub fn find(files: &'static [BuiltinFile], name: &str) -> Option<&'static BuiltinFile> {
         files.iter().find(|file| file.name == name)
     }

@@ -83,7 +83,8 @@ const IMPURE_CRATES: &[(&str, &[&str])] = &[
     ("rundir", &["record", "yaml"]),
     ("engine", &["html", "limits", "record", "suite", "wire"]),
     ("limits", &["record"]),
-    ("testbed", &["builtin", "lab", "limits", "template", "yaml"]),
+    ("recipe", &["builtin", "template", "yaml"]),
+    ("testbed", &["lab", "limits", "recipe"]),
     (
         "terminal",
         &[

@@ -16,6 +16,8 @@ use crate::support::peer::{
 use crate::support::real::started;
 use record::{HttpVersion, Outcome as Ended, Run, Sample};
 use serde_json::Value;
+use testbed::RealServer;
+use testbed::real::{UrlScheme, recipes};
 
 /// Six operations of one user against such a server.
 fn run_of(script: Script, options: &[&str]) -> (Outcome, Run) {
@@ -483,12 +485,17 @@ fn a_server_without_http2_is_said_so() {
     outcome.stderr_has("does not speak HTTP/2");
 }
 
+/// The servers with a switch for HTTP/2, those that are installed.
+fn with_http2() -> impl Iterator<Item = RealServer> {
+    let switched = recipes().iter().filter(|recipe| recipe.http2);
+    let open = switched.filter(|recipe| recipe.auth == UrlScheme::None);
+    open.filter_map(|recipe| started(&format!("{},http=2", recipe.name)))
+}
+
 #[test]
 fn loads_of_real_servers() {
-    for recipe in ["apache,http=2", "nginx,http=2"] {
-        let Some(server) = started(recipe) else {
-            continue;
-        };
+    for server in with_http2() {
+        let recipe = &server.recipe().name;
         fs::write(server.storage().join("a.bin"), vec![7; 100_000]).unwrap();
         let url = format!("{}a.bin", server.url());
         for streams in ["1", "8"] {
@@ -510,10 +517,8 @@ fn loads_of_real_servers() {
 
 #[test]
 fn pages_of_real_servers() {
-    for recipe in ["apache,http=2", "nginx,http=2"] {
-        let Some(server) = started(recipe) else {
-            continue;
-        };
+    for server in with_http2() {
+        let recipe = &server.recipe().name;
         generate(&server.storage());
         for streams in ["1", "4"] {
             let outcome =

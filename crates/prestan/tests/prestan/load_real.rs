@@ -8,14 +8,8 @@ use crate::support::real::started;
 use record::Outcome;
 use testbed::real::{Recipe, recipes};
 
-/// Radicale closes the connection after each response and lets five clients wait to be accepted: of
-/// 64 users some meet their time limit while they connect.
-fn users_of(recipe: &Recipe) -> u64 {
-    if recipe.name == "radicale" { 4 } else { 64 }
-}
-
 fn users_list_a_collection(recipe: &Recipe) {
-    let users = users_of(recipe);
+    let users = recipe.expected.most_clients.unwrap_or(64);
     let Some(server) = started(&recipe.name) else {
         return;
     };

@@ -13,195 +13,12 @@ use crate::support::{Outcome, Prestan};
 use record::{Run, Sample};
 use serde_json::Value;
 use testbed::RealServer;
+use testbed::real::{Recipe, recipes, tested_of};
 
 /// Measured operations of a row of a run with [`SMALL`]; MkCol makes three levels and five
 /// collections in the lowest.
 const OPERATIONS: u64 = 5;
 const MKCOLS: u64 = 5 * (3 + 5);
-
-/// Known properties of a server (all of them were observed before they were written down here).
-struct Known {
-    recipe: &'static str,
-    /// Tokens of its DAV header.
-    dav: &'static [&'static str],
-    /// Rows that it does not support, with the expected evidence in the report; all others are ok.
-    cannot: &'static [(&'static [&'static str], &'static str)],
-}
-
-const APACHE_DAV: &[&str] = &["1", "2", "<http://apache.org/dav/propset/fs/1>"];
-const DEAD_PROPERTIES: &[&str] = &[
-    "ProppatchMult",
-    "ProppatchSingle",
-    "PropfindDeadMult",
-    "PropfindDeadSingle",
-];
-
-const APACHE: Known = Known {
-    recipe: "apache",
-    dav: APACHE_DAV,
-    cannot: &[],
-};
-const APACHE_BASIC: Known = Known {
-    recipe: "apache-basic",
-    ..APACHE
-};
-const APACHE_DIGEST: Known = Known {
-    recipe: "apache-digest",
-    ..APACHE
-};
-const APACHE_HTTP2: Known = Known {
-    recipe: "apache,http=2",
-    ..APACHE
-};
-const APACHE_DIGEST_HTTP2: Known = Known {
-    recipe: "apache-digest,http=2",
-    ..APACHE
-};
-/// HTTP/2 has no reason phrases, so that the one shown is the registered one.
-const NGINX_HTTP2: Known = Known {
-    recipe: "nginx,http=2",
-    dav: &["2"],
-    cannot: &[(
-        DEAD_PROPERTIES,
-        "PROPPATCH prop: 405 Method Not Allowed (OPTIONS does not list PROPPATCH)",
-    )],
-};
-/// The module of nginx has no PROPPATCH at all.
-const NGINX: Known = Known {
-    recipe: "nginx",
-    dav: &["2"],
-    cannot: &[(
-        DEAD_PROPERTIES,
-        "PROPPATCH prop: 405 Not Allowed (OPTIONS does not list PROPPATCH)",
-    )],
-};
-const LIGHTTPD: Known = Known {
-    recipe: "lighttpd",
-    dav: &["1", "2", "3"],
-    cannot: &[],
-};
-/// The file system of golang.org/x/net/webdav keeps no dead properties: 403 inside the 207.
-const RCLONE: Known = Known {
-    recipe: "rclone",
-    dav: &["1", "2"],
-    cannot: &[(
-        DEAD_PROPERTIES,
-        "PROPPATCH prop: 207 with 403 Forbidden inside for prop0",
-    )],
-};
-const WSGIDAV: Known = Known {
-    recipe: "wsgidav",
-    dav: &["1", "2"],
-    cannot: &[],
-};
-/// No dead properties, no COPY of a collection (so none to move or delete), no lock on one.
-const DUFS: Known = Known {
-    recipe: "dufs",
-    dav: &["1", "2", "3"],
-    cannot: &[
-        (
-            DEAD_PROPERTIES,
-            "PROPPATCH prop: 207 with 403 Forbidden inside",
-        ),
-        (&["CopyCol"], "COPY copy_col/: 403 Forbidden"),
-        (&["MoveCol", "DeleteCol"], "COPY source/: 403 Forbidden"),
-        (&["LockCol", "UnLockCol"], "LOCK lockme2/: 404 Not Found"),
-    ],
-};
-
-const CHEZDAV: Known = Known {
-    recipe: "chezdav",
-    dav: &["1", "2"],
-    cannot: &[],
-};
-const TOMCAT: Known = Known {
-    recipe: "tomcat",
-    dav: &["1", "2", "3"],
-    cannot: &[],
-};
-const TOMCAT_DIGEST: Known = Known {
-    recipe: "tomcat-digest",
-    ..TOMCAT
-};
-const SABREDAV: Known = Known {
-    recipe: "sabredav",
-    dav: &["1", "3", "extended-mkcol", "2"],
-    cannot: &[],
-};
-/// The base of rclone, and so the same.
-const XNET: Known = Known {
-    recipe: "xnet",
-    ..RCLONE
-};
-/// Stores calendars only, so that every PUT of the suite is refused; only MKCOL needs none.
-const RADICALE: Known = Known {
-    recipe: "radicale",
-    dav: &[
-        "1",
-        "2",
-        "3",
-        "calendar-access",
-        "addressbook",
-        "extended-mkcol",
-    ],
-    cannot: &[
-        (DEAD_PROPERTIES, "PUT prop: 400 Bad Request"),
-        (
-            &["PropfindLiveMult", "PropfindLiveSingle"],
-            "PUT prop: 400 Bad Request",
-        ),
-        (
-            &["Put1K", "Get1K", "Put64K", "Get64K", "Put1024K", "Get1024K"],
-            "PUT res: 400 Bad Request",
-        ),
-        (&["Copy"], "PUT copy: 400 Bad Request"),
-        (&["Move", "Delete"], "PUT source: 400 Bad Request"),
-        (&["CopyCol"], "PUT copy_col/l2/l3/r0: 400 Bad Request"),
-        (
-            &["MoveCol", "DeleteCol"],
-            "PUT source/l2/l3/r0: 400 Bad Request",
-        ),
-        (&["Lock", "UnLock"], "PUT lockme: 400 Bad Request"),
-        (
-            &["LockCol", "UnLockCol"],
-            "PUT lockme2/l2/l3/r0: 400 Bad Request",
-        ),
-    ],
-};
-/// Made for calendars: no COPY, so nothing to move or delete, no locks, no dead properties.
-const XANDIKOS: Known = Known {
-    recipe: "xandikos",
-    dav: &[
-        "1",
-        "2",
-        "3",
-        "calendar-access",
-        "calendar-auto-scheduling",
-        "addressbook",
-        "extended-mkcol",
-        "add-member",
-        "sync-collection",
-        "quota",
-    ],
-    cannot: &[
-        (
-            DEAD_PROPERTIES,
-            "PROPPATCH prop: 207 with 404 Not Found inside for prop0",
-        ),
-        (&["Copy"], "COPY copy: 405 Method Not Allowed"),
-        (&["Move", "Delete"], "COPY source: 405 Method Not Allowed"),
-        (&["CopyCol"], "COPY copy_col/: 405 Method Not Allowed"),
-        (
-            &["MoveCol", "DeleteCol"],
-            "COPY source/: 405 Method Not Allowed",
-        ),
-        (&["Lock", "UnLock"], "LOCK lockme: 405 Method Not Allowed"),
-        (
-            &["LockCol", "UnLockCol"],
-            "LOCK lockme2/: 405 Method Not Allowed",
-        ),
-    ],
-};
 
 /// Starts a server, or skips the test. It serves a file of its owner, which must survive.
 fn start(recipe: &str) -> Option<RealServer> {
@@ -224,19 +41,19 @@ fn measure(server: &RealServer) -> Prestan {
 }
 
 /// The whole suite against one server.
-fn whole_suite(known: &Known) {
-    let Some(server) = start(known.recipe) else {
+fn whole_suite(recipe: &str) {
+    let Some(server) = start(recipe) else {
         return;
     };
     let before = server.contents().unwrap();
 
     let outcome = prestan!(measure(&server) => "-r 5 -d 3 -w 5").ends(0);
     let document = outcome.json();
-    assert_rows(known, &document);
+    assert_rows(server.recipe(), &document);
     assert_adds_up(&document);
     assert_eq!(server.contents().unwrap(), before);
     assert_eq!(document["left_behind"].as_array().unwrap().len(), 0);
-    assert_class(known, &document, &outcome);
+    assert_class(&server.recipe().expected.dav, &document, &outcome);
 
     let run = rundir::load(&outcome.run()).unwrap();
     assert_eq!(defects_of_numbers(&run.samples), [] as [&str; 0]);
@@ -245,21 +62,27 @@ fn whole_suite(known: &Known) {
     }
 }
 
-/// Each row agrees with the known properties of the server, with its evidence or its number of
-/// operations.
-fn assert_rows(known: &Known, document: &Value) {
+/// Each row is as the recipe expects it, with its evidence or its number of operations.
+fn assert_rows(recipe: &Recipe, document: &Value) {
     assert_eq!(rows::names(document), rows::of_prestan());
+    let mut not_ok = recipe.expected.not_ok.iter();
+    let unknown = not_ok.find_map(|group| {
+        let mut names = group.rows.iter();
+        names.find(|name| !rows::of_prestan().contains(name))
+    });
+    assert_eq!(unknown, None, "no row has this name");
     for row in rows(document) {
         let name = row["measure"].as_str().unwrap();
-        let cannot = known.cannot.iter().find(|(rows, _)| rows.contains(&name));
-        match cannot {
-            Some((_, evidence)) => {
+        let mut not_ok = recipe.expected.not_ok.iter();
+        let not_ok = not_ok.find(|group| group.rows.iter().any(|own| own == name));
+        match not_ok.map(|group| as_in_version(&group.evidence, recipe.is_http2)) {
+            Some(evidence) => {
                 // Of another method than that of the row, the row was skipped.
                 let is_own = evidence.split(' ').next() == row["method"].as_str();
                 let word = if is_own { "not_supported" } else { "skipped" };
                 assert_eq!(row["status"], word, "{row:#}");
                 let said = row["evidence"].as_str().unwrap();
-                assert!(said.contains(evidence), "{name}: {said}");
+                assert!(said.contains(&evidence), "{name}: {said}");
             }
             None => {
                 assert_eq!(row["status"], "ok", "{row:#}");
@@ -270,13 +93,40 @@ fn assert_rows(known: &Known, document: &Value) {
     }
 }
 
+/// HTTP/2 has no reason phrases, so that the registered one is shown.
+fn as_in_version(evidence: &str, is_http2: bool) -> String {
+    let is_status = |word: &&str| word.len() == 3 && word.parse::<u16>().is_ok();
+    let status = evidence.split(' ').find(is_status);
+    let Some((before, after)) = status.and_then(|status| evidence.split_once(status)) else {
+        return evidence.to_owned();
+    };
+    let is_phrase = |word: &&str| word.starts_with(|c: char| c.is_ascii_uppercase());
+    let phrase = after.split(' ').skip(1).take_while(is_phrase);
+    let length = phrase.map(|word| 1 + word.len()).sum::<usize>();
+    if !is_http2 || length == 0 {
+        return evidence.to_owned();
+    }
+    let status = wire::response::status_text(status.unwrap().parse().unwrap());
+    format!("{before}{status}{}", &after[length..])
+}
+
+#[test]
+fn evidence_of_http2_has_registered_phrases() {
+    let said = "PROPPATCH prop: 405 Not Allowed (x)";
+    let registered = "PROPPATCH prop: 405 Method Not Allowed (x)";
+    assert_eq!(as_in_version(said, true), registered);
+    assert_eq!(as_in_version(said, false), said);
+    let inside = "PROPPATCH prop: 207 with 403 Forbidden inside";
+    assert_eq!(as_in_version(inside, true), inside);
+}
+
 /// The class is in the document and in the text.
-fn assert_class(known: &Known, document: &Value, outcome: &Outcome) {
-    assert_eq!(document["server"]["dav"], serde_json::json!(known.dav));
+fn assert_class(dav: &[String], document: &Value, outcome: &Outcome) {
+    assert_eq!(document["server"]["dav"], serde_json::json!(dav));
     let text = prestan!(outcome.again() => "report").run().stdout;
     // A long list is continued on the next line.
     let text = text.replace("\n  ", " ");
-    let line = format!("DAV Class: {}\n", known.dav.join(", "));
+    let line = format!("DAV Class: {}\n", dav.join(", "));
     assert!(text.contains(&line), "{text}");
 }
 
@@ -371,60 +221,31 @@ fn assert_log_tells_the_same(log: &Path, run: &Run) {
     }
 }
 
-macro_rules! whole_suite {
-    ($($(#[$ignored:meta])? $test:ident: $known:ident,)*) => {$(
+/// The whole suite against each server, with HTTP/2 as well where it has a switch for it.
+fn whole_suites<'a>(recipes: impl IntoIterator<Item = &'a Recipe>) {
+    for recipe in recipes {
+        whole_suite(&recipe.name);
+        if recipe.http2 {
+            whole_suite(&format!("{},http=2", recipe.name));
+        }
+    }
+}
+
+macro_rules! of_each_file {
+    ($($test:ident: $file:literal,)*) => {$(
         #[test]
-        $(#[$ignored])?
         fn $test() {
-            whole_suite(&$known);
+            whole_suites(&tested_of($file));
         }
     )*};
 }
 
-whole_suite! {
-    apache: APACHE,
-    apache_basic: APACHE_BASIC,
-    apache_digest: APACHE_DIGEST,
-    apache_http2: APACHE_HTTP2,
-    apache_digest_http2: APACHE_DIGEST_HTTP2,
-    nginx_http2: NGINX_HTTP2,
-    nginx: NGINX,
-    lighttpd: LIGHTTPD,
-    rclone: RCLONE,
-    wsgidav: WSGIDAV,
-    #[ignore = "nightly: dufs is built from source, which takes minutes"]
-    dufs: DUFS,
-    chezdav: CHEZDAV,
-    tomcat: TOMCAT,
-    tomcat_digest: TOMCAT_DIGEST,
-    sabredav: SABREDAV,
-    xnet: XNET,
-    radicale: RADICALE,
-    xandikos: XANDIKOS,
-}
+builtin::each_server!(of_each_file);
 
 #[test]
-fn every_recipe_is_measured_here() {
-    let here = [
-        APACHE,
-        APACHE_BASIC,
-        APACHE_DIGEST,
-        CHEZDAV,
-        DUFS,
-        LIGHTTPD,
-        NGINX,
-        RADICALE,
-        RCLONE,
-        SABREDAV,
-        TOMCAT,
-        TOMCAT_DIGEST,
-        WSGIDAV,
-        XANDIKOS,
-        XNET,
-    ];
-    let recipes = testbed::real::recipes().iter();
-    let names: Vec<&str> = recipes.map(|recipe| &*recipe.name).collect();
-    assert_eq!(names, here.map(|known| known.recipe));
+#[ignore = "nightly: they are built from source, which takes minutes"]
+fn crates() {
+    whole_suites(recipes().iter().filter(|recipe| recipe.is_crate()));
 }
 
 /// Fifteen users, as in 2004.

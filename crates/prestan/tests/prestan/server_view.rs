@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
+use testbed::real::{LoggedTime, UrlScheme, recipes};
 
 use crate::support::faulty::{Faulty, run_of};
 use crate::support::real::is_installed;
@@ -142,9 +143,16 @@ fn the_header_is_read_over_http2() {
 
 #[test]
 fn the_log_of_a_server_is_joined_with_its_operations() {
-    for (server, resolution) in [("apache", 1.0), ("nginx", 1000.0), ("lighttpd", 1.0)] {
-        if is_installed(server) {
-            assert_log_is_joined(server, resolution);
+    let open = recipes().iter();
+    let open = open.filter(|recipe| recipe.auth == UrlScheme::None);
+    for recipe in open {
+        let resolution = match recipe.logs.time {
+            Some(LoggedTime::Seconds) => 1000.0,
+            Some(LoggedTime::Microseconds) => 1.0,
+            None => continue,
+        };
+        if is_installed(&recipe.name) {
+            assert_log_is_joined(&recipe.name, resolution);
         }
     }
 }

@@ -9,7 +9,6 @@
 mod place;
 mod port;
 mod process;
-mod recipe;
 mod start;
 
 use std::collections::BTreeSet;
@@ -20,10 +19,11 @@ use std::time::Duration;
 
 use lab::ScratchDirectory;
 
-pub use place::{ServerPlace, in_url};
+pub use place::ServerPlace;
+use recipe::STORAGE;
 pub use recipe::{
-    Installed, Keeping, Keeps, LoggedTime, MissingProgram, Recipe, UrlScheme, find_program,
-    recipes, tool_cache,
+    Installed, Keeping, Keeps, LoggedTime, MissingProgram, Recipe, UrlScheme, find_program, in_url,
+    recipes, tested_of, tool_cache,
 };
 pub use start::StartError;
 
@@ -135,7 +135,7 @@ impl RealServer {
 
     /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.
     pub fn storage(&self) -> PathBuf {
-        self.dir.path().join(start::STORAGE)
+        self.dir.path().join(STORAGE)
     }
 
     /// All files and directories in the storage but the server's own, relative to it: the same

@@ -52,14 +52,6 @@ pub(super) fn address_of(place: Option<&ServerPlace>) -> IpAddr {
     place.map_or(Ipv4Addr::LOCALHOST.into(), |place| place.address)
 }
 
-/// An address as it stands in a URL.
-pub fn in_url(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    }
-}
-
 /// Reserves a port there.
 pub(super) fn reserve(place: Option<&ServerPlace>) -> io::Result<Port> {
     let address = address_of(place);
@@ -124,11 +116,5 @@ mod tests {
         let two = "0 1000 1\n1 100000 65536\n";
         assert!(is_mapped(two, 33) && !is_mapped(two, 70_000));
         assert!(!is_mapped("odd", 0));
-    }
-
-    #[test]
-    fn addresses_of_version_6_have_brackets_in_a_url() {
-        assert_eq!(in_url("2001:2::1".parse().unwrap()), "[2001:2::1]");
-        assert_eq!(in_url("198.18.0.1".parse().unwrap()), "198.18.0.1");
     }
 }

@@ -3,18 +3,19 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::{ScratchDirectory, user_namespace};
-use template::{Bounds, Never, Template, TemplateError, Value};
+use recipe::{
+    BadTemplate, Installed, MissingProgram, NO_URL, Recipe, RecipeTemplates, STORAGE, authority,
+};
 
 use super::place::{self, ServerPlace};
 use super::process::{ServerProcess, ServerProcesses};
-use super::recipe::{Installed, MissingProgram, Recipe};
 use super::{RealServer, logs};
 
 /// From the start to the first response: Tomcat on a busy machine takes more than twenty seconds.
@@ -54,12 +55,12 @@ pub enum StartError {
         user: String,
     },
     /// A template of the recipe is broken.
-    #[error("cannot start {server}: {}", bad_template(.source))]
+    #[error("cannot start {server}: {source}")]
     Template {
         /// Name of the recipe.
         server: String,
         /// What is wrong with it.
-        source: TemplateError,
+        source: BadTemplate,
     },
     /// Its URL has no host.
     #[error("cannot start {server}: {}", NO_URL)]
@@ -114,27 +115,6 @@ pub enum StartError {
     },
 }
 
-fn bad_template(source: &TemplateError) -> String {
-    format!("bad template: {source}")
-}
-
-const NO_URL: &str = "its URL has no host, or is no URL";
-
-/// Looks for what is wrong with a recipe wherever it is started.
-pub(super) fn check(recipe: &Recipe) -> Result<(), String> {
-    // As good as those that it will have.
-    let templates = RecipeTemplates::of(recipe, Path::new("/"), place::address_of(None), 80);
-    let rendered = |text: &String| {
-        let rendered = templates.rendered(text);
-        rendered.map_err(|source| bad_template(&source))
-    };
-    for text in recipe.templates() {
-        rendered(text)?;
-    }
-    let address = Address::of(&rendered(&recipe.url)?, recipe.is_http2);
-    address.map(drop).ok_or_else(|| NO_URL.to_owned())
-}
-
 /// Says which step of which server failed.
 struct StartStep<'a>(&'a Recipe);
 
@@ -146,6 +126,16 @@ impl StartStep<'_> {
             what,
             source,
         }
+    }
+
+    /// A template of the server, filled in.
+    fn filled(&self, templates: &RecipeTemplates<'_>, text: &str) -> Result<String, StartError> {
+        templates
+            .rendered(text)
+            .map_err(|source| StartError::Template {
+                server: self.0.name.clone(),
+                source,
+            })
     }
 }
 
@@ -170,7 +160,7 @@ pub(super) fn start(
     let listens_at = place::address_of(at);
     let port = place::reserve(at).map_err(step.io(format!("find a free port of {listens_at}")))?;
     let templates = RecipeTemplates::of(recipe, dir.path(), listens_at, port.number());
-    let url = templates.render(&recipe.url)?;
+    let url = step.filled(&templates, &recipe.url)?;
     let address = Address::of(&url, recipe.is_http2).ok_or_else(|| StartError::Url {
         server: recipe.name.clone(),
     })?;
@@ -224,59 +214,6 @@ pub(super) fn start(
     })
 }
 
-/// How much a template of a recipe may take.
-const BOUNDS: Bounds = Bounds {
-    steps: 100_000,
-    bytes: 16 << 20,
-};
-
-/// The templates of a recipe, and what they know.
-struct RecipeTemplates<'a> {
-    recipe: &'a Recipe,
-    dir: String,
-    storage: String,
-    address: IpAddr,
-    port: u16,
-}
-
-impl RecipeTemplates<'_> {
-    fn of<'a>(recipe: &'a Recipe, dir: &Path, address: IpAddr, port: u16) -> RecipeTemplates<'a> {
-        RecipeTemplates {
-            recipe,
-            dir: dir.to_string_lossy().into_owned(),
-            storage: dir.join(STORAGE).to_string_lossy().into_owned(),
-            address,
-            port,
-        }
-    }
-
-    fn value(&self, name: &str) -> Option<Value<Never>> {
-        Some(match name {
-            "dir" => self.dir.as_str().into(),
-            "storage" => self.storage.as_str().into(),
-            "address" => self.address.to_string().into(),
-            "host" => place::in_url(self.address).into(),
-            "port" => Value::Integer(self.port.into()),
-            "auth" => self.recipe.auth.name().into(),
-            "http2" => Value::Flag(self.recipe.is_http2),
-            _ => return None,
-        })
-    }
-
-    fn rendered(&self, text: &str) -> Result<String, TemplateError> {
-        let template = Template::parse(text);
-        let named = |name: &str| self.value(name);
-        template.and_then(|own| own.text(&named, &mut BOUNDS.clone()))
-    }
-
-    fn render(&self, text: &str) -> Result<String, StartError> {
-        self.rendered(text).map_err(|source| StartError::Template {
-            server: self.recipe.name.clone(),
-            source,
-        })
-    }
-}
-
 /// Where a server listens.
 struct Address {
     /// Host and port.
@@ -288,11 +225,9 @@ struct Address {
 impl Address {
     /// That of a URL; `None` where it has no host.
     fn of(url: &str, is_http2: bool) -> Option<Address> {
-        let uri: http::Uri = url.parse().ok()?;
-        let is_tls = uri.scheme_str() == Some("https");
-        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let (authority, is_tls) = authority(url)?;
         Some(Address {
-            authority: format!("{}:{port}", uri.host()?),
+            authority,
             is_tls,
             is_http2,
         })
@@ -333,9 +268,6 @@ impl Address {
         status().is_ok_and(|class| class < b'5')
     }
 }
-
-/// The directory that a server serves, below its own.
-pub(super) const STORAGE: &str = "storage";
 
 /// Who runs a server, when that is not who we are.
 #[derive(Debug, Clone, Copy)]
@@ -400,7 +332,7 @@ fn prepare(
     }
     for (name, content) in &recipe.files {
         let path = dir.join(name);
-        fs::write(&path, templates.render(content)?)
+        fs::write(&path, step.filled(templates, content)?)
             .map_err(step.io(format!("write its {name}")))?;
         created.push(path);
     }
@@ -417,10 +349,10 @@ fn prepare(
     let command = |program: &Path, arguments: &[String]| {
         let mut command = Command::new(program);
         for argument in arguments {
-            command.arg(templates.render(argument)?);
+            command.arg(step.filled(templates, argument)?);
         }
         for (name, value) in &recipe.environment {
-            command.env(name, templates.render(value)?);
+            command.env(name, step.filled(templates, value)?);
         }
         if !recipe.in_place {
             command.current_dir(dir);

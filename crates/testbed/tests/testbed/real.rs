@@ -1,6 +1,5 @@
 //! Every real server starts, answers, and is gone with its owner.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::send;
-use testbed::real::{Recipe, StartError, UrlScheme, recipes};
+use testbed::real::{Recipe, StartError, UrlScheme, recipes, tested_of};
 use testbed::{RealServer, need, need_or};
 
 fn addr(server: &RealServer) -> SocketAddr {
@@ -26,12 +25,9 @@ fn addr_and_path(server: &RealServer) -> (SocketAddr, String) {
     (addr.parse().unwrap(), format!("/{path}"))
 }
 
-/// Starts, uses and drops one; each recipe is a test of its own below.
-fn lives_and_dies(name: &str) {
-    let recipe = Recipe::named(name).unwrap();
-    let Some(installed) = need_or(recipe.installed()) else {
-        return;
-    };
+/// Starts, uses and drops one; each file of `servers/` is a module of tests below.
+fn lives_and_dies(recipe: &Recipe) {
+    let installed = recipe.installed().unwrap();
     assert!(installed.version.starts_with(|c: char| c.is_ascii_digit()));
     let server = RealServer::start(recipe).unwrap_or_else(|error| panic!("{error}"));
     let (addr, path) = addr_and_path(&server);
@@ -55,9 +51,8 @@ fn lives_and_dies(name: &str) {
             challenge.starts_with("Digest realm=\"prestan\""),
             "{challenge}"
         );
-    } else if name == "radicale" {
-        // It stores calendars and contacts alone.
-        assert_eq!((options.status, put.status), (200, 400));
+    } else if let Some(refused) = recipe.expected.refuses_files {
+        assert_eq!((options.status, put.status), (200, refused));
         assert_eq!(server.contents().unwrap(), before);
     } else {
         assert_eq!(options.status, 200);
@@ -72,7 +67,6 @@ fn lives_and_dies(name: &str) {
 
     let pids: Vec<u32> = server.pids().collect();
     let dir = server.storage().parent().unwrap().to_owned();
-    let access = server.logs().access;
     let exists = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
     assert!(pids.iter().all(exists));
     let groups: Vec<u32> = pids.iter().map(|pid| group_of(*pid)).collect();
@@ -81,11 +75,6 @@ fn lives_and_dies(name: &str) {
     assert!(groups.iter().all(|group| group_members(*group).is_empty()));
     assert!(!dir.exists());
     assert!(TcpStream::connect(addr).is_err());
-    let writes_none = matches!(
-        name,
-        "rclone" | "wsgidav" | "chezdav" | "xnet" | "radicale" | "xandikos"
-    );
-    assert_eq!(access.is_some(), !writes_none);
 }
 
 /// The group of a process that is not a zombie (those are init's to reap).
@@ -118,59 +107,47 @@ fn unfinished_request(address: SocketAddr) -> TcpStream {
     connection
 }
 
-macro_rules! of_each_recipe {
-    ($($(#[$ignored:meta])? $module:ident: $recipe:literal,)*) => {
-        /// The recipes that are tested.
-        const TESTED: &[&str] = &[$($recipe),*];
+/// Does something with each of some recipes, where it is installed.
+fn each<'a>(recipes: impl IntoIterator<Item = &'a Recipe>, test: fn(&Recipe)) {
+    for recipe in recipes {
+        if need_or(recipe.installed()).is_some() {
+            test(recipe);
+        }
+    }
+}
 
-        $(mod $module {
+macro_rules! of_each_file {
+    ($($module:ident: $file:literal,)*) => {$(
+        mod $module {
+            use super::{each, tested_of};
+
             #[test]
-            $(#[$ignored])?
             fn lives_and_dies() {
-                super::lives_and_dies($recipe);
+                each(&tested_of($file), super::lives_and_dies);
             }
 
             #[test]
-            $(#[$ignored])?
             fn ends_when_its_owner_is_killed() {
-                super::ends_when_its_owner_is_killed($recipe);
+                each(&tested_of($file), super::ends_when_its_owner_is_killed);
             }
 
             #[test]
-            $(#[$ignored])?
             fn its_access_log_can_be_joined() {
-                super::its_access_log_can_be_joined($recipe);
+                each(&tested_of($file), super::its_access_log_can_be_joined);
             }
-        })*
-    };
+        }
+    )*};
 }
 
-of_each_recipe! {
-    apache: "apache",
-    apache_basic: "apache-basic",
-    apache_digest: "apache-digest",
-    nginx: "nginx",
-    lighttpd: "lighttpd",
-    rclone: "rclone",
-    wsgidav: "wsgidav",
-    #[ignore = "nightly: dufs is built from source, which takes minutes"]
-    dufs: "dufs",
-    chezdav: "chezdav",
-    tomcat: "tomcat",
-    tomcat_digest: "tomcat-digest",
-    sabredav: "sabredav",
-    xnet: "xnet",
-    radicale: "radicale",
-    xandikos: "xandikos",
-}
+builtin::each_server!(of_each_file);
 
 #[test]
-fn every_recipe_is_tested() {
-    let names: Vec<&str> = recipes().iter().map(|recipe| &*recipe.name).collect();
-    assert_eq!(
-        TESTED.iter().copied().collect::<BTreeSet<_>>(),
-        names.into_iter().collect()
-    );
+#[ignore = "nightly: they are built from source, which takes minutes"]
+fn crates_live_and_die() {
+    let crates = || recipes().iter().filter(|recipe| recipe.is_crate());
+    each(crates(), lives_and_dies);
+    each(crates(), ends_when_its_owner_is_killed);
+    each(crates(), its_access_log_can_be_joined);
 }
 
 #[test]
@@ -232,10 +209,8 @@ fn owner() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-fn ends_when_its_owner_is_killed(name: &str) {
-    if need_or(Recipe::named(name).unwrap().installed()).is_none() {
-        return;
-    }
+fn ends_when_its_owner_is_killed(recipe: &Recipe) {
+    let name = &recipe.name;
     let mut owner = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "real::owner", "--ignored", "--nocapture"])
         .env(OWNER_OF, name)
@@ -249,7 +224,7 @@ fn ends_when_its_owner_is_killed(name: &str) {
     let mut words = started.split(' ').skip(1);
     let groups = words.next().unwrap().split(',');
     let groups: Vec<u32> = groups.map(|pid| group_of(pid.parse().unwrap())).collect();
-    let helpers = usize::from(name == "sabredav");
+    let helpers = usize::from(recipe.helper.is_some());
     assert_eq!(groups.len(), 1 + helpers, "{name}");
     let address = words.next().unwrap().parse().unwrap();
     let requests = [(); 4].map(|()| unfinished_request(address));
@@ -273,9 +248,12 @@ fn ends_when_its_owner_is_killed(name: &str) {
 
 #[test]
 fn litmus_passes_where_the_server_is_known_to_be_complete() {
-    for name in ["apache", "wsgidav", "tomcat", "sabredav"] {
-        let recipe = Recipe::named(name).unwrap();
-        if !need("litmus") || need_or(recipe.installed()).is_none() {
+    for recipe in recipes().iter().filter(|recipe| recipe.expected.litmus) {
+        let name = &recipe.name;
+        if recipe.auth != UrlScheme::None
+            || !need("litmus")
+            || need_or(recipe.installed()).is_none()
+        {
             continue;
         }
         let server = RealServer::start(recipe).unwrap();
@@ -292,21 +270,12 @@ fn litmus_passes_where_the_server_is_known_to_be_complete() {
     }
 }
 
-/// Recipes whose servers have no access log with the header of the program.
-const WITHOUT_LOG: [&str; 6] = [
-    "rclone", "wsgidav", "chezdav", "xnet", "radicale", "xandikos",
-];
-
-fn its_access_log_can_be_joined(name: &str) {
-    let recipe = Recipe::named(name).unwrap();
-    if need_or(recipe.installed()).is_none() {
-        return;
-    }
+fn its_access_log_can_be_joined(recipe: &Recipe) {
+    let name = &recipe.name;
     let server = RealServer::start(recipe).unwrap();
     let tag = "X-Prestan: prestan: 7 (Get1K)\r\n";
     send(addr(&server), "GET", "/none", tag, "");
     let Some(log) = server.logs().access else {
-        assert!(WITHOUT_LOG.contains(&name), "{name} has no access log");
         return;
     };
     let line = loop {

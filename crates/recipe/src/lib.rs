@@ -1,17 +1,29 @@
-//! What is in `servers/`: data about servers, read once, built into the binary.
+//! Recipes of servers: files of `servers/`, which are part of the program, and commands of users.
+//!
+//! ```text
+//! servers/NAME.yaml --> Recipe, one for each variant --> templates filled in --> files, arguments, environment, URL
+//!                          `--> programs that are missing --> what installs them
+//! ```
+
+mod expected;
+mod install;
+mod templates;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{self, Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
 use builtin::{BuiltinFile, SERVERS};
 use serde::Deserialize;
 
-use super::start;
+pub use expected::{ServerExpectations, UnsupportedRows};
+pub use install::{Install, PublishedCrate, find_program, tool_cache};
+pub use templates::{BadTemplate, NO_URL, RecipeTemplates, authority, in_url};
+
+/// The directory that a server serves, in its temporary one.
+pub const STORAGE: &str = "storage";
 
 /// How to start one server. Its parts are described in `servers/README.md`.
 #[derive(Debug, Clone, Deserialize)]
@@ -19,49 +31,63 @@ use super::start;
 pub struct Recipe {
     /// Name on the command line: `apache-digest`.
     pub name: String,
-    /// The same for people, in one line.
+    /// Name for people, in one line.
     pub title: String,
     /// Where the server has what it knows of resources beside their content.
     pub keeps: Keeps,
     /// Authentication that the server wants.
     #[serde(default)]
     pub auth: UrlScheme,
-    /// Where the server comes from.
-    pub install: String,
+    /// Packages with the server.
+    #[serde(default)]
+    pub install: Install,
     /// Names of files in the storage that are the server's own, in whatever collection.
     #[serde(default)]
     pub bookkeeping: Vec<String>,
-    /// What it cannot do or does unlike others, in sentences for people; empty where that is nothing.
+    /// Missing or unusual features, in sentences for people; empty if there are none.
     #[serde(default)]
     pub limits: String,
-    pub(super) program: String,
+    /// Results that tests expect.
+    #[serde(default)]
+    pub expected: ServerExpectations,
+    /// Set if it has a switch for HTTP/2 without TLS: `http2` in its templates.
+    #[serde(default)]
+    pub http2: bool,
+    /// Executable: a name to look for, or a path.
+    pub program: String,
     version: Vec<String>,
-    /// What is asked for the version, where that is not the program.
+    /// Executable that prints the version, if it is not the program.
     version_program: Option<String>,
     #[serde(default)]
     needs: Vec<PathBuf>,
     /// A second process that the program needs: it is started first and ended last.
-    pub(super) helper: Option<Helper>,
-    pub(super) user: Option<String>,
+    pub helper: Option<Helper>,
+    /// User that runs it where Prestan is root.
+    pub user: Option<String>,
+    /// Directories to create, in its temporary one.
     #[serde(default)]
-    pub(super) directories: Vec<String>,
+    pub directories: Vec<String>,
+    /// Templates of files, by their paths in the temporary directory.
     #[serde(default)]
-    pub(super) files: BTreeMap<String, String>,
-    pub(super) arguments: Vec<String>,
+    pub files: BTreeMap<String, String>,
+    /// Templates of its arguments.
+    pub arguments: Vec<String>,
+    /// Templates of additional environment variables.
     #[serde(default)]
-    pub(super) environment: BTreeMap<String, String>,
-    pub(super) logs: LogNames,
+    pub environment: BTreeMap<String, String>,
+    /// Its logs.
+    pub logs: LogNames,
     #[serde(default)]
     variants: Vec<RecipeVariant>,
     /// The URL of the collection that is measured: that of its root, unless it can hold nothing.
     #[serde(default = "root_url")]
-    pub(super) url: String,
-    /// It speaks HTTP/2, without TLS to those who know (prior knowledge).
+    pub url: String,
+    /// Set if it speaks HTTP/2, without TLS and with prior knowledge.
     #[serde(skip)]
     pub is_http2: bool,
-    /// It runs in the directory in which this process does, not in its own.
+    /// Set if it runs in the directory of this process, not in its temporary one.
     #[serde(skip)]
-    pub(super) in_place: bool,
+    pub in_place: bool,
 }
 
 fn root_url() -> String {
@@ -88,7 +114,7 @@ pub enum Keeping {
     Database,
     /// The memory of its process.
     Memory,
-    /// It does not have them.
+    /// None: the server does not have them.
     Nothing,
 }
 
@@ -118,7 +144,7 @@ pub enum UrlScheme {
 }
 
 impl UrlScheme {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             UrlScheme::None => "none",
             UrlScheme::Basic => "basic",
@@ -131,18 +157,22 @@ impl UrlScheme {
 /// standard output.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Helper {
-    pub(super) program: String,
-    pub(super) arguments: Vec<String>,
+pub struct Helper {
+    program: String,
+    /// Templates of its arguments.
+    pub arguments: Vec<String>,
 }
 
+/// Names of log files, in the temporary directory.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LogNames {
-    pub(super) error: String,
-    pub(super) access: Option<String>,
+pub struct LogNames {
+    /// Its complaints.
+    pub error: String,
+    /// A line for each request.
+    pub access: Option<String>,
     /// Unit of TIME in the access log; `None` where it has none.
-    pub(super) time: Option<LoggedTime>,
+    pub time: Option<LoggedTime>,
 }
 
 /// The unit of the time in an access log.
@@ -171,7 +201,7 @@ pub struct Installed {
     /// Version, as the program says.
     pub version: String,
     /// Executable of its helper, where it needs one.
-    pub(super) helper: Option<PathBuf>,
+    pub helper: Option<PathBuf>,
 }
 
 /// A server that is not there.
@@ -180,7 +210,7 @@ pub struct Installed {
 pub struct MissingProgram {
     /// Program or file that was looked for.
     pub what: String,
-    /// What brings it.
+    /// Packages with it.
     pub how: String,
 }
 
@@ -189,6 +219,13 @@ pub fn recipes() -> &'static [Recipe] {
     static RECIPES: LazyLock<Vec<Recipe>> =
         LazyLock::new(|| SERVERS.iter().flat_map(read).collect());
     &RECIPES
+}
+
+/// The recipes of a file of `servers/`, without those of crates.
+pub fn tested_of(file: &str) -> Vec<Recipe> {
+    let file = BuiltinFile::find(SERVERS, file);
+    let recipes = file.into_iter().flat_map(read);
+    recipes.filter(|recipe| !recipe.is_crate()).collect()
 }
 
 fn read(BuiltinFile { name, text }: &BuiltinFile) -> Vec<Recipe> {
@@ -229,12 +266,14 @@ impl Recipe {
                 locks: Keeping::Nothing,
             },
             auth: UrlScheme::None,
-            install: "the system's shell".to_owned(),
+            install: Install::default(),
             bookkeeping: Vec::new(),
             program: "sh".to_owned(),
             version: vec!["-c".to_owned(), ":".to_owned()],
             version_program: None,
             limits: String::new(),
+            expected: ServerExpectations::default(),
+            http2: false,
             needs: Vec::new(),
             helper: None,
             user: None,
@@ -254,18 +293,18 @@ impl Recipe {
         }
     }
 
-    /// Whether it is made of a command ([`Recipe::of_command`]).
+    /// True if it is made of a command ([`Recipe::of_command`]).
     pub fn is_command(&self) -> bool {
         self.in_place
     }
 
-    /// Whether the URL has a port that the server does not get to know: only the URL has `{{ port }}`.
+    /// True if only the URL has `{{ port }}`, so that the server does not learn its port.
     pub fn lacks_port(&self) -> bool {
         has_port(&self.url) && !self.templates().any(|text| has_port(text))
     }
 
-    /// What is filled in for a server, but for its URL.
-    pub(super) fn templates(&self) -> impl Iterator<Item = &String> {
+    /// Templates of a server, but for its URL.
+    fn templates(&self) -> impl Iterator<Item = &String> {
         let of_helper = self.helper.iter().flat_map(|helper| &helper.arguments);
         let words = self.arguments.iter().chain(of_helper);
         words
@@ -278,7 +317,7 @@ impl Recipe {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
-        start::check(self)
+        templates::check(self)
     }
 
     /// A recipe with parameters behind its name, with commas between them: `apache`, or
@@ -291,11 +330,8 @@ impl Recipe {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default();
         let mut recipe = Recipe::named(name).cloned().ok_or_else(|| {
-            let names: Vec<&str> = recipes().iter().map(|recipe| &*recipe.name).collect();
-            format!(
-                "no server is called `{name}`; there are {}",
-                names.join(", ")
-            )
+            let names = names(recipes().iter());
+            format!("no server is called `{name}`; there are {names}")
         })?;
         parts.try_for_each(|part| recipe.set(part))?;
         recipe.check()?;
@@ -312,9 +348,9 @@ impl Recipe {
         match key.split_once('.') {
             None if key == "program" => self.program = value.to_owned(),
             None if key == "http" => {
-                let has_switch = self.files.values().any(|text| text.contains("http2"));
-                if value != "2" || !has_switch {
-                    return Err(format!("http={value}: only apache and nginx have http=2"));
+                if value != "2" || !self.http2 {
+                    let names = names(recipes().iter().filter(|recipe| recipe.http2));
+                    return Err(format!("http={value}: only {names} have http=2"));
                 }
                 self.is_http2 = true;
             }
@@ -344,34 +380,50 @@ impl Recipe {
         Ok(())
     }
 
-    /// The same recipe with one more argument for the program.
+    /// Adds an argument for the program.
     pub fn with_argument(mut self, argument: &str) -> Recipe {
         self.arguments.push(argument.to_owned());
         self
     }
 
-    /// Whether it is built from a crate, which takes minutes: only ignored tests may need it.
+    /// True if it is built from a crate, which takes minutes: only ignored tests may need it.
     pub fn is_crate(&self) -> bool {
-        self.install.starts_with("crate ")
+        self.install.published.is_some()
     }
 
-    /// Whether the server is there, and which version of it.
-    pub fn installed(&self) -> Result<Installed, MissingProgram> {
-        let missing = |what: String| MissingProgram {
-            what,
-            how: self.install.clone(),
-        };
+    /// True if a program or another file that it needs is missing.
+    pub fn is_missing(&self) -> bool {
+        self.found().is_err()
+    }
+
+    /// Its executable and that of its helper, and the one that prints the version.
+    fn found(&self) -> Result<(PathBuf, Option<PathBuf>, PathBuf), MissingProgram> {
+        let missing = |what: String| self.missing(what);
         let find = |program: &String| find_program(program).ok_or_else(|| missing(program.clone()));
         let program = find(&self.program)?;
         let helper = self.helper.as_ref().map(|helper| find(&helper.program));
         let helper = helper.transpose()?;
-        let asked = self.version_program.as_ref().map(find).transpose()?;
-        let asked = asked.as_ref().unwrap_or(&program);
-        if let Some(file) = self.needs.iter().find(|file| !file.exists()) {
-            return Err(missing(file.display().to_string()));
+        let versioned = self.version_program.as_ref().map(find).transpose()?;
+        let versioned = versioned.unwrap_or_else(|| program.clone());
+        match self.needs.iter().find(|file| !file.exists()) {
+            Some(file) => Err(missing(file.display().to_string())),
+            None => Ok((program, helper, versioned)),
         }
-        let output = Command::new(asked).args(&self.version).output();
-        let output = output.map_err(|error| missing(format!("{}: {error};", asked.display())))?;
+    }
+
+    fn missing(&self, what: String) -> MissingProgram {
+        MissingProgram {
+            what,
+            how: self.install.to_string(),
+        }
+    }
+
+    /// Finds the server, and its version.
+    pub fn installed(&self) -> Result<Installed, MissingProgram> {
+        let (program, helper, versioned) = self.found()?;
+        let output = Command::new(&versioned).args(&self.version).output();
+        let output =
+            output.map_err(|error| self.missing(format!("{}: {error};", versioned.display())))?;
         // nginx prints it on standard error.
         let text = [output.stdout, output.stderr].concat();
         Ok(Installed {
@@ -382,7 +434,13 @@ impl Recipe {
     }
 }
 
-/// Whether a template uses `port`.
+/// Names of recipes, with commas between them.
+fn names<'a>(recipes: impl Iterator<Item = &'a Recipe>) -> String {
+    let names: Vec<&str> = recipes.map(|recipe| &*recipe.name).collect();
+    names.join(", ")
+}
+
+/// True if a template uses `port`.
 fn has_port(template: &str) -> bool {
     let template = template.replace("{%", "{{").replace("%}", "}}");
     let mut expressions = template.split("{{").skip(1);
@@ -400,41 +458,6 @@ fn version_in(text: &str) -> String {
         .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
         .find(|word| word.contains('.'));
     version.unwrap_or("unknown").to_owned()
-}
-
-/// Finds an executable: a path, or a name in the project's tool cache, on PATH, or where Debian keeps servers.
-pub fn find_program(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        // The server may run in another directory.
-        let file = path::absolute(program).ok()?;
-        return is_executable(&file).then_some(file);
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let tools = tool_cache();
-    let cached = tools
-        .iter()
-        .flat_map(|dir| [dir.join("bin"), dir.join("venv/bin")]);
-    let system = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
-    cached
-        .chain(env::split_paths(&path))
-        .chain(system)
-        .map(|dir| dir.join(program))
-        .find(|file| is_executable(file))
-}
-
-fn is_executable(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// Where `cargo xtask setup` puts what no Debian package has: `prestan/tools` in the user's cache.
-pub fn tool_cache() -> Option<PathBuf> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute())
-    };
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(cache.join("prestan/tools"))
 }
 
 #[cfg(test)]
@@ -474,6 +497,10 @@ mod tests {
             ("iis", "no server is called `iis`"),
             ("apache,colour=red", "`colour` is no parameter"),
             ("apache,program", "write NAME=VALUE"),
+            (
+                "dufs,http=2",
+                "http=2: only apache, apache-basic, apache-digest, nginx have http=2",
+            ),
             ("apache,file.nothing=x", "`nothing` is no file of apache"),
             ("nginx,env.A={{ nothing }}", "bad template: "),
             (
@@ -483,6 +510,14 @@ mod tests {
         ] {
             let error = Recipe::with_parameters(wrong).unwrap_err();
             assert!(error.contains(said), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_switch_for_http2_is_in_the_templates_of_those_that_have_it() {
+        for recipe in recipes() {
+            let has_switch = recipe.templates().any(|text| text.contains("http2"));
+            assert_eq!(has_switch, recipe.http2, "{}", recipe.name);
         }
     }
 
@@ -500,20 +535,6 @@ mod tests {
             let recipe = Recipe::of_command("A", command, url);
             assert_eq!(recipe.lacks_port(), lacks, "{command} {url:?}");
         }
-    }
-
-    #[test]
-    fn a_program_may_be_a_path() {
-        let directory = tempfile::tempdir_in(".").unwrap();
-        let file = directory.path().join("serve");
-        fs::write(&file, "").unwrap();
-        let relative = Path::new(".").join(directory.path().file_name().unwrap());
-        let relative = relative.join("serve");
-        let relative = relative.to_str().unwrap();
-        assert_eq!(find_program(relative), None, "it cannot be executed");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-        let found = find_program(relative).unwrap();
-        assert!(found.is_absolute() && found.ends_with("serve"), "{found:?}");
     }
 
     #[test]
