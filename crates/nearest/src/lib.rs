@@ -11,7 +11,8 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     let written = word.to_lowercase();
     let similarity = |name: &'a str| {
         let known = name.to_lowercase();
-        // Of short names, two letters in the wrong order are most of the name, and shorter ones are like anything.
+        // Of short names, two letters in the wrong order are most of the name, and shorter ones are
+        // like anything.
         let slips = strsim::osa_distance(&written, &known);
         let similarity = match (slips, written.chars().count()) {
             (0, _) => 2.0,
@@ -32,7 +33,8 @@ pub fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option
     nearest(word, names).first().copied()
 }
 
-/// What to do about a name that nothing has: the one that was probably meant, or else `known` and all that there are.
+/// Advice for a name that nothing has: the one that was probably meant, or else `known` and all
+/// names that there are.
 pub fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, known: &str) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     if let Some(meant) = meant(word, names.iter().copied()) {

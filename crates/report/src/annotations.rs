@@ -4,7 +4,8 @@ use stats::{Conclusion, Summary};
 
 use crate::{constraint_in_words, reason};
 
-/// A line for each row and each constraint that failed, and for each constraint that is inconclusive.
+/// A line for each row and each constraint that failed, and for each constraint that is
+/// inconclusive.
 pub fn github_annotations(summary: &Summary) -> Vec<String> {
     let rows = summary
         .tests
@@ -25,7 +26,8 @@ pub fn github_annotations(summary: &Summary) -> Vec<String> {
     rows.chain(constraints).collect()
 }
 
-/// What the runner reads; a line end or a sign of per cent in the text would be read as part of the command.
+/// An annotation as the runner reads it; a line end or a percent sign in the text would be read as
+/// part of the command.
 fn annotation(level: &str, text: &str) -> String {
     let text = crate::clean(text)
         .replace('%', "%25")

@@ -20,7 +20,7 @@ pub use wire::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, ba
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
-/// What stands for a figure that there is not.
+/// Shown instead of a figure that does not exist.
 const NONE: &str = "-";
 
 /// A rate in bits per second with three significant digits: `9.98 Mbit/s`.
@@ -49,7 +49,7 @@ pub(crate) fn rate(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8.0 * SECOND / (span.max(1)) as f64
 }
 
-/// What the components of a load are, in a table: `prestan traffic check`. Ends with a newline.
+/// The components of a load as a table: `prestan traffic check`. Ends with a newline.
 pub fn planned_table(components: &[BackgroundComponent]) -> String {
     if components.is_empty() {
         return String::new();
@@ -234,7 +234,7 @@ fn pacing(of: &BackgroundPacing) -> String {
     )
 }
 
-/// What else is known of a component.
+/// Further facts about a component, as sentences.
 fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if !totals.source_congestion.is_empty() {
@@ -262,7 +262,7 @@ fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String
     said
 }
 
-/// What of the loss is not the network's.
+/// The part of the loss that the network did not cause.
 fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
     (counts.overflowed > 0).then(|| {
         format!(
@@ -272,7 +272,8 @@ fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
     })
 }
 
-/// Where the flows of a component were not those of the description, from their beginning to their end.
+/// Where the flows of a component were not those of the description, from their beginning to their
+/// end.
 fn faults_of(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if totals.unsent_blocks > 0 {

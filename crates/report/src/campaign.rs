@@ -1,4 +1,5 @@
-//! Results of a campaign of trials in a laboratory, beside the published ones, for people and for programs.
+//! Results of a campaign of trials in a laboratory, beside the published ones, for people and for
+//! programs.
 
 mod bars;
 mod caveats;
@@ -31,11 +32,11 @@ pub use sheet::{campaign_csv, campaign_trials_csv};
 /// A campaign, as reports show it.
 #[derive(Debug, Clone, Copy)]
 pub struct CampaignReport<'a> {
-    /// What was to be measured, where, and by whom.
+    /// The planned measurements, where they run, and their author.
     pub record: &'a CampaignRecord,
     /// The experiment of the summary: that of the record, or a newer version of it.
     pub experiment: &'a ExperimentSpec,
-    /// What its trials say.
+    /// Summary of its trials.
     pub summary: &'a CampaignSummary,
     /// Its trials, in the order in which they ended.
     pub trials: &'a [TrialRecord],
@@ -117,8 +118,8 @@ pub fn campaign_page(of: &CampaignReport<'_>) -> PageDocument {
     with_figures(&spec.title, style, body)
 }
 
-/// The findings as Markdown, for a document or a pull request: a table with their evidence, below a heading of the third
-/// level. Ends with a newline.
+/// The findings as Markdown, for a document or a pull request: a table with their evidence, below a
+/// heading of the third level. Ends with a newline.
 pub fn campaign_markdown(of: &CampaignReport<'_>) -> String {
     let record = of.record;
     let words = Words::from(format!(

@@ -32,9 +32,9 @@ pub struct Versus {
     pub runs: Vec<String>,
     /// Their seeds, in their order.
     pub seeds: Vec<u64>,
-    /// What whoever made them says about them, each note once.
+    /// Notes about them by their authors, each once.
     pub notes: Vec<NoteRecord>,
-    /// What it does beside A.
+    /// Comparison with A.
     pub comparison: Comparison,
 }
 
@@ -47,7 +47,7 @@ pub struct Comparisons {
     pub runs: Vec<String>,
     /// Their seeds, in their order.
     pub seeds: Vec<u64>,
-    /// What whoever made them says about them, each note once.
+    /// Notes about them by their authors, each once.
     pub notes: Vec<NoteRecord>,
     /// The others.
     pub versus: Vec<Versus>,
@@ -97,7 +97,7 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
     }
 }
 
-/// What verdicts about costs inside of the servers mean.
+/// Meaning of verdicts about costs inside of the servers.
 fn of_insides(comparison: &Comparison) -> &'static str {
     if inside::processors(comparison).is_empty() {
         ""

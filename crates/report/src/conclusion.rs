@@ -16,7 +16,7 @@ pub fn inconclusive(summary: &Summary) -> Option<String> {
     said(summary, warning)
 }
 
-/// The same for where the warnings are read as well, which say how much, and what to do.
+/// The same for output that also has the warnings, which contain the amounts and the advice.
 pub fn inconclusive_briefly(summary: &Summary) -> Option<String> {
     said(summary, |warning| fact(warning.kind).to_owned())
 }

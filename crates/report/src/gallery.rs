@@ -44,17 +44,17 @@ pub struct Exhibit<'a> {
     pub name: String,
     /// The same for people.
     pub title: String,
-    /// Version, as its program says.
+    /// Version, as its program reports it.
     pub version: String,
     /// Where it has dead properties: files, database, memory, nothing.
     pub properties: &'static str,
     /// Where it has locks.
     pub locks: &'static str,
-    /// What it cannot do or does unlike others, in sentences; empty where that is nothing.
+    /// Operations that it lacks or does unlike others, in sentences; empty without any.
     pub limits: &'a str,
     /// All its runs, put together.
     pub shown: PageRun<'a>,
-    /// What was found in them; `None` where nothing was looked for.
+    /// The diagnosis of them; `None` where none was made.
     pub diagnosed: Option<Diagnosed>,
 }
 
@@ -81,7 +81,7 @@ impl GalleryRow<'_> {
 pub struct SiteFile {
     /// Where it belongs, below the directory of the site.
     pub path: String,
-    /// What is in it.
+    /// Content of the file.
     pub content: String,
 }
 
@@ -229,7 +229,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
     html(&page)
 }
 
-/// What a run says of one row: its warnings, and those about the run as a whole.
+/// Warnings of a run about one row, and those about the run as a whole.
 fn only(summary: &Summary, place: usize) -> Summary {
     let row = summary.tests.get(place);
     let own = row.iter().flat_map(|row| &row.warnings);

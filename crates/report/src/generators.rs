@@ -18,7 +18,8 @@ pub struct BackgroundGeneratorJson {
     pub command: Vec<String>,
     /// The same of the sink; empty without one.
     pub sink_command: Vec<String>,
-    /// How it ended, and its own figures, from its start to its end; `null` where the record does not have it.
+    /// How it ended, and the figures that it reported from its start to its end; `null` where the
+    /// record does not have it.
     pub end: Option<BackgroundGeneratorEnd>,
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn named(own: &BackgroundGenerator) -> String {
     format!("generator {} ({})", clean(&own.name), command(&own.command))
 }
 
-/// A sentence for each generator, with its own figures.
+/// A sentence for each generator, with the figures that it reported.
 pub(crate) fn in_words(record: &BackgroundRecord, end: Option<&BackgroundEnd>) -> Vec<String> {
     let sentence = |(place, own): (usize, &BackgroundGenerator)| {
         let head = named(own);

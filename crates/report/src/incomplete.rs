@@ -9,7 +9,7 @@ use crate::document::{Block, Tone, Words};
 /// Why a report rests on fewer runs than were planned, and which runs are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete {
-    /// What the runs are a series for: `sweep`.
+    /// Name of the series of runs: `sweep`.
     pub series: &'static str,
     /// Why it ended; `None` where the user interrupted it.
     pub failure: Option<String>,
@@ -27,7 +27,7 @@ pub struct NotMeasured {
     pub suite: String,
     /// Number of users that was planned.
     pub users: u32,
-    /// Whether it would have repeated rows of a suite that was measured already.
+    /// The run would have repeated rows of a suite that was measured already.
     #[serde(rename = "repeat")]
     pub is_repeat: bool,
 }
@@ -36,7 +36,7 @@ pub struct NotMeasured {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Incomplete", deny_unknown_fields)]
 pub(crate) struct IncompleteJson {
-    /// What ended the series of runs.
+    /// The event that ended the series of runs.
     reason: Reason,
     /// The same in words, and which runs are missing.
     text: String,
@@ -45,17 +45,17 @@ pub(crate) struct IncompleteJson {
     not_measured: Vec<NotMeasured>,
 }
 
-/// What ended a series of runs.
+/// An event that ended a series of runs.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Reason {
     /// The user interrupted it.
     Interrupted,
-    /// It failed.
+    /// The series failed.
     Failed,
 }
 
-/// What stands before everything else.
+/// Precedes everything else.
 pub(crate) const HEADING: &str = "Incomplete:";
 
 impl Incomplete {
@@ -64,7 +64,7 @@ impl Incomplete {
         alert(&self.sentence())
     }
 
-    /// What follows the heading: how the series ended, and what is missing.
+    /// The sentence behind the heading: how the series ended, and what is missing.
     pub(crate) fn sentence(&self) -> String {
         let series = self.series;
         let place = self.place.iter().map(|place| format!(" {place}"));
@@ -96,7 +96,7 @@ impl From<&Incomplete> for IncompleteJson {
     }
 }
 
-/// The first paragraph of a report that lacks what this sentence says.
+/// The first paragraph of a report that is incomplete for the reason in this sentence.
 pub(crate) fn alert(sentence: &str) -> Block {
     let words = Words::default().strong(HEADING);
     Block::Alert(Tone::Bad, words.plain(format!(" {sentence}")))

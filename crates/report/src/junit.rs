@@ -10,14 +10,14 @@ use crate::compare::Comparisons;
 use crate::reasons::reason;
 use crate::{clean, constraint_in_words, warning};
 
-/// What became of a test case.
+/// Result of a test case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseEnd {
-    /// It is as it should be.
+    /// The test case passed.
     Passed,
-    /// It is not, for this reason.
+    /// The test case failed, for this reason.
     Failed(String),
-    /// It is not supported, or inconclusive.
+    /// The test case is not supported, or inconclusive, for this reason.
     Skipped(String),
 }
 
@@ -37,8 +37,8 @@ struct TestSuite {
     cases: Vec<TestCase>,
 }
 
-/// A run as a JUnit document. Every row is a test case, and so is every constraint; `time` is the mean response
-/// time in seconds. Ends with a newline.
+/// A run as a JUnit document. Every row is a test case, and so is every constraint; `time` is the
+/// mean response time in seconds. Ends with a newline.
 pub fn junit(run: &Run, summary: &Summary) -> String {
     let suite = &run.plan.suite.name;
     let rows = summary.tests.iter().map(|row| TestCase {
@@ -60,8 +60,8 @@ pub fn junit(run: &Run, summary: &Summary) -> String {
     }])
 }
 
-/// A comparison as a JUnit document. Each row of each comparison is a test case that ends as `ends` has it, in the same
-/// order; `time` is the mean time of B in seconds. Ends with a newline.
+/// A comparison as a JUnit document. Each row of each comparison is a test case that ends as `ends`
+/// has it, in the same order; `time` is the mean time of B in seconds. Ends with a newline.
 pub fn compare_junit(all: &Comparisons, ends: Vec<Vec<CaseEnd>>) -> String {
     let suites = all.versus.iter().zip(ends).map(|(versus, ends)| {
         let rows = versus.comparison.rows.iter().zip(ends);

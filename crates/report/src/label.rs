@@ -1,5 +1,5 @@
-//! A server under another name (`--label`): what identifies it leaves the record before anything is made of it, so
-//! that no report can print it.
+//! A server under another name (`--label`): what identifies it leaves the record before anything is
+//! made of it, so that no report can print it.
 //!
 //! The record on disk keeps all.
 
@@ -18,8 +18,8 @@ const HIDDEN: &str = "(not shown)";
 /// Tokens of a DAV header that identify no program: the classes of RFC 4918, section 18.
 const CLASSES: [&str; 3] = ["1", "2", "3"];
 
-/// Methods of an Allow header that are kept: those of RFC 9110, RFC 5789 and RFC 4918. Any other token is text of the
-/// server, and the extensions it has may be those of one program only.
+/// Methods of an Allow header that are kept: those of RFC 9110, RFC 5789 and RFC 4918. Any other
+/// token is text of the server, and the extensions it has may be those of one program only.
 const METHODS: [&str; 16] = [
     "GET",
     "HEAD",
@@ -42,8 +42,8 @@ const METHODS: [&str; 16] = [
 /// Words of a Server header that are also words of reports.
 const COMMON: [&str; 6] = ["prestan", "dav", "webdav", "http", "https", "server"];
 
-/// Gives the server of a run the name that its plan has for it, if it has one, in everything that reports are
-/// made of.
+/// Gives the server of a run the name that its plan has for it, if it has one, in everything that
+/// reports are made of.
 pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [Event]) {
     let Some(label) = plan.label.clone() else {
         return;
@@ -66,7 +66,8 @@ pub fn apply_label(plan: &mut PlanRecord, env: &mut Environment, events: &mut [E
     }
 }
 
-/// A server gives its metrics whatever names it likes: they have numbers instead, in the order of their names.
+/// A server gives its metrics whatever names it likes: they have numbers instead, in the order of
+/// their names.
 fn rename_metrics(events: &mut [Event]) {
     let metrics = events.iter_mut().filter_map(|event| match &mut event.kind {
         EventKind::ServerTimes(times) => match &mut times.source {
@@ -104,8 +105,8 @@ fn number_names(mut names: Vec<&mut String>, what: &str) {
     }
 }
 
-/// A message about any of several servers, as reports may show it: each label with the URLs, or names of recipes, that
-/// it stands for. Without a label, the message stays as it is.
+/// A message about any of several servers, as reports may show it: each label with the URLs, or
+/// names of recipes, that it stands for. Without a label, the message stays as it is.
 pub fn labelled_text<'a>(
     labels: impl IntoIterator<Item = (&'a str, &'a [String])>,
     text: &str,
@@ -127,7 +128,7 @@ pub fn labelled_text<'a>(
 /// The name of a server, and what it replaces.
 struct ServerLabel {
     label: String,
-    /// What is replaced, and by what, in this order.
+    /// Texts with their replacements, in the order in which they are applied.
     replaced: Vec<(String, String)>,
 }
 
@@ -266,7 +267,7 @@ fn is_class(token: &str) -> bool {
     CLASSES.contains(&token)
 }
 
-/// What a server says of itself, whole and word by word.
+/// Texts by which a server identifies itself, whole and word by word.
 fn identifying(server: &Server) -> Vec<String> {
     let software = server.software.as_deref().unwrap_or_default();
     let separates = |c: char| c.is_whitespace() || "/()[],;".contains(c);
@@ -308,7 +309,8 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
     out
 }
 
-/// The last character of a text, if what follows may be a part of its word. In excerpts a line end is `\\n`.
+/// The last character of a text, if what follows may be a part of its word. In excerpts a line end
+/// is `\\n`.
 fn end_of_word(text: &str) -> Option<char> {
     let is_escaped = ["\\n", "\\r", "\\t"].iter().any(|end| text.ends_with(end));
     text.chars().next_back().filter(|_| !is_escaped)
@@ -376,15 +378,15 @@ fn without_addresses(text: &str) -> String {
     out
 }
 
-/// Names of a server's own files, and whom it asks, tell which program it is.
+/// Names of the files of a server, and of the hosts that it contacts, reveal which program it is.
 fn hide_target(call: &mut TracedCall) {
     if let CallTarget::File { path: name } | CallTarget::Socket { peer: name } = &mut call.target {
         "*".clone_into(name);
     }
 }
 
-/// Functions of the kernel are the same for all servers; those of a server have its name, mostly. Stacks that differ in
-/// these only become one.
+/// Functions of the kernel are the same for all servers; those of a server have its name, mostly.
+/// Stacks that differ in these only become one.
 fn hide_functions(row: &mut FlameRow) {
     let mut hidden: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for own in &row.stacks {

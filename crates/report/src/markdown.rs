@@ -1,14 +1,14 @@
 //! Foreign text in Markdown (CommonMark 0.31.2 and GitHub Flavored Markdown): text stays text.
 //!
 //! Reports in Markdown are posted to pull requests by machines. A server that names itself
-//! `[click](http://...)`, or `@everybody`, must not make a link or a notification of it, and the note
-//! `disk #12` no mention in the twelfth issue.
+//! `[click](http://...)`, or `@everybody`, must not make a link or a notification of it, and the
+//! note `disk #12` no mention in the twelfth issue.
 
 use crate::clean;
 
-/// Keeps text from being a reference. GitHub and GitLab look for users (`@name`), issues (`#12`, `GH-12`),
-/// merge requests (`!12`), labels (`~name`) and the like in the rendered text, where a backslash is gone; an invisible
-/// WORD JOINER remains.
+/// Keeps text from being a reference. GitHub and GitLab look for users (`@name`), issues (`#12`,
+/// `GH-12`), merge requests (`!12`), labels (`~name`) and the like in the rendered text, without
+/// the backslashes; an invisible WORD JOINER remains.
 const NO_REFERENCE: char = '\u{2060}';
 
 /// Signs in front of a name or a number of which both make references.
@@ -17,7 +17,8 @@ const REFERRING: [char; 7] = ['@', '#', '!', '~', '%', '&', '$'];
 /// Digits of the hash of a commit: as few as are abbreviated to, and all.
 const HASH: std::ops::RangeInclusive<usize> = 7..=40;
 
-/// `text` as part of a paragraph, a list item or a cell of a table, with control characters visible.
+/// `text` as part of a paragraph, a list item or a cell of a table, with control characters
+/// visible.
 pub(crate) fn markdown(text: &str) -> String {
     escaped("", text.trim())
 }
@@ -59,14 +60,14 @@ pub(crate) fn escaped(before: &str, text: &str) -> String {
     escaped
 }
 
-/// Whether a text ends in `GH`, a word of its own.
+/// A text ends in `GH` as a separate word.
 fn ends_in_prefix(text: &str) -> bool {
     let word = text.rsplit(|c: char| !c.is_alphanumeric()).next();
     word.is_some_and(|word| word.eq_ignore_ascii_case("gh"))
 }
 
-/// Whether `text` begins with the hash of a commit. Fewer digits than a whole hash has are a number where none is a
-/// letter.
+/// `text` begins with the hash of a commit. Fewer digits than a whole hash has are a number where
+/// none is a letter.
 fn begins_hash(before: &str, text: &str) -> bool {
     let end = text.find(|c: char| !c.is_alphanumeric());
     let word = &text[..end.unwrap_or(text.len())];

@@ -8,8 +8,8 @@
 //!
 //! Scripts add tooltips, hide series, and let people choose what they see.
 //!
-//! The page loads nothing, or its style and script from beside it. `maud` escapes what strangers wrote (servers, suites), and inside the data no
-//! `<` is left that could end it.
+//! The page loads nothing, or its style and script from beside it. `maud` escapes what strangers
+//! wrote (servers, suites), and inside the data no `<` is left that could end it.
 
 mod answers;
 mod background;
@@ -53,7 +53,7 @@ pub use document::PageDocument;
 pub use measured::Common;
 pub use site::{Link, Site, assets};
 
-/// What a page shows. Every part may be absent.
+/// Content of a page. Every part may be absent.
 #[derive(Debug, Clone, Default)]
 pub struct ReportPage<'a> {
     /// Runs, side by side.
@@ -69,12 +69,11 @@ pub struct ReportPage<'a> {
     /// Findings in the runs: each belongs to the next of them, or to the next few.
     /// `None` where nobody looked.
     pub diagnosed: Option<&'a [Diagnosed]>,
-    /// The page answers what should be fixed first: its runs are told apart by their suites, not by
-    /// their servers.
+    /// The page is a diagnosis: its runs are distinguished by their suites, not by their servers.
     pub is_diagnosis: bool,
-    /// What is shown; `None` for the suite's name.
+    /// Title of the page; `None` for the suite's name.
     pub title: Option<&'a str>,
-    /// What else there is to know of what is shown, in sentences; empty where that is nothing.
+    /// Further remarks about the content, in sentences; empty without any.
     pub note: &'a str,
     /// The site that the page is one of; `None` where it stands alone.
     pub site: Option<&'a Site>,
@@ -108,7 +107,7 @@ impl ReportPage<'_> {
         compared.or(swept).or(found).or_else(|| diagnosed.next())
     }
 
-    /// What its runs stand for.
+    /// Heading of the names of runs: the kind of subject that each run stands for.
     pub(crate) fn run_heading(&self) -> &'static str {
         if self.is_diagnosis { "Run" } else { "Server" }
     }
@@ -117,18 +116,18 @@ impl ReportPage<'_> {
 /// A run on a page.
 #[derive(Debug, Clone)]
 pub struct PageRun<'a> {
-    /// How its server is called; `None` for what the server says, or else its address.
+    /// Name of its server; `None` for the one that the server reports, or else its address.
     pub name: Option<String>,
     /// Plan, environment and events; its samples are not looked at.
     pub run: &'a Run,
-    /// What it says.
+    /// Its summary.
     pub summary: &'a Summary,
-    /// What its operations look like, one for each row; `None` where the samples are lost.
+    /// Details of its operations, one for each row; `None` where the samples are lost.
     pub details: Option<Vec<Details>>,
 }
 
 impl<'a> PageRun<'a> {
-    /// What the server says of itself.
+    /// The software that the server names in its responses.
     pub(crate) fn software(&self) -> Option<&str> {
         self.run.env.server.as_ref()?.software.as_deref()
     }
@@ -150,7 +149,8 @@ const BEHAVIOUR: &str = concat!(
     include_str!("../page/page.js")
 );
 
-/// The page: one HTML document that loads nothing, or of a [site](ReportPage::site), one that needs what lies beside it.
+/// The page: one HTML document that loads nothing, or of a [site](ReportPage::site), one that needs
+/// what lies beside it.
 pub fn html(page: &ReportPage<'_>) -> String {
     let document = document_of(page);
     match page.site {
@@ -241,7 +241,8 @@ fn first_table(page: &ReportPage<'_>) -> Option<&'static str> {
 
 static SCRIPT: LazyLock<String> = LazyLock::new(|| without_comments(BEHAVIOUR));
 
-/// A page of its own kind with figures that are [drawn]; `more` is appended to the style of all pages.
+/// A page with a separate layout and figures that are [drawn]; `more` is appended to the style of
+/// all pages.
 pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> PageDocument {
     PageDocument {
         title: title.to_owned(),
@@ -252,12 +253,12 @@ pub(crate) fn with_figures(title: &str, more: &str, body: Markup) -> PageDocumen
     }
 }
 
-/// The figures of a page, in the order of files, each with a name of its own.
+/// The figures of a page, in the order of files, each with a unique name.
 pub fn figures_of(page: &ReportPage<'_>) -> Vec<Figure> {
     Charts::of(page, &names::of(page)).files().collect()
 }
 
-/// What was measured, in words: servers, or what runs are called.
+/// The measured servers, or the names of runs, in words.
 pub fn measured_of(page: &ReportPage<'_>) -> String {
     let names: Vec<&str> = match page {
         ReportPage {

@@ -28,8 +28,8 @@ impl RankedTime {
     }
 }
 
-/// Servers with a time, the fastest first. Times that a warning disqualifies do not describe a server, so
-/// they have no rank.
+/// Servers with a time, the fastest first. Times that a warning disqualifies do not describe a
+/// server, so they have no rank.
 pub(crate) fn ranking<'a>(
     rows: impl IntoIterator<Item = Option<&'a TestSummary>>,
 ) -> Vec<RankedTime> {

@@ -1,4 +1,4 @@
-//! What failed, and what else there is to know of rows and runs, in words.
+//! Failures, and further facts about rows and runs, in words.
 
 use record::{EndedBy, Nanos};
 use stats::{FailureGroup, Note, Outcomes, StatusReason};
@@ -64,7 +64,7 @@ pub fn reason(reason: &StatusReason) -> String {
     }
 }
 
-/// What ended a run or a test before its time.
+/// The event that ended a run or a test early.
 pub fn ended_early(by: &EndedBy) -> String {
     match by {
         EndedBy::Step { test: Some(_) } => "a step of the suite ended its test".to_owned(),
@@ -75,8 +75,8 @@ pub fn ended_early(by: &EndedBy) -> String {
     }
 }
 
-/// Failures that ended alike: `12 like request 7: wrong status: PUT a: 500 ...; expected 2xx (the first at 1.2 s,
-/// the last at 3.4 s)`.
+/// Failures that ended alike: `12 like request 7: wrong status: PUT a: 500 ...; expected 2xx (the
+/// first at 1.2 s, the last at 3.4 s)`.
 pub(crate) fn group(group: &FailureGroup) -> String {
     let example = group.example.as_ref().map(reason);
     let what = match (group.outcome, example) {

@@ -21,7 +21,7 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct ListedRun {
     /// Its name, which is that of its directory.
     pub name: String,
-    /// Name of the series (a comparison, a sweep) that it belongs to; null for a run on its own.
+    /// Name of the series (a comparison, a sweep) that it belongs to; null for a single run.
     pub series: Option<String>,
     /// Its directory.
     pub path: String,
@@ -29,24 +29,24 @@ pub struct ListedRun {
     pub suite: String,
     /// URL of the collection or resource that was measured.
     pub target: String,
-    /// What the server said of itself; null where it said nothing, or was never reached.
+    /// Software that the server reported; null where it reported none, or was never reached.
     pub software: Option<String>,
     /// Start, RFC 3339, UTC.
     pub started_at: String,
     /// End, RFC 3339, UTC; null for a run that has none.
     pub ended_at: Option<String>,
-    /// What became of it.
+    /// State of the run.
     pub state: ListedState,
     /// Bytes of its files.
     pub bytes: u64,
 }
 
-/// What became of a recorded run.
+/// State of a recorded run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "State")]
 pub enum ListedState {
-    /// It is being recorded.
+    /// The run is being recorded.
     GoesOn,
     /// Complete: nothing failed, and the estimates describe the server.
     Pass,
@@ -58,7 +58,7 @@ pub enum ListedState {
     Complete,
     /// The user ended it.
     Interrupted,
-    /// It could not go on.
+    /// The run could not go on.
     Aborted,
     /// Its record has no end: the process was killed.
     Killed,
@@ -93,7 +93,7 @@ pub struct ListedGroup {
 }
 
 impl ListedGroup {
-    /// A run on its own.
+    /// A single run.
     pub fn single(run: ListedRun) -> ListedGroup {
         ListedGroup {
             name: run.name.clone(),
@@ -131,7 +131,7 @@ impl ListedGroup {
         distinct(self.runs.iter().rev().map(value))
     }
 
-    /// What became of its runs: `pass`, or `5 pass, 1 fail`.
+    /// States of its runs: `pass`, or `5 pass, 1 fail`.
     fn result(&self) -> String {
         let words = |run: &ListedRun| run.state.words().to_owned();
         let states = self.values(words);
@@ -145,7 +145,7 @@ impl ListedGroup {
         states.iter().map(count).collect::<Vec<_>>().join(", ")
     }
 
-    /// What its runs measured, as far as it fits.
+    /// Targets of its runs, as far as they fit.
     fn targets(&self) -> String {
         let targets = self.values(|run| clean(&run.target));
         match &targets[..] {

@@ -1,4 +1,4 @@
-//! The server's own view: the times that it gives beside ours, as text, on pages and as JSON.
+//! The server's view: the times that it gives beside ours, as text, on pages and as JSON.
 
 mod wire;
 
@@ -14,12 +14,13 @@ use crate::shown_run::ShownRun;
 
 pub(crate) use wire::{ServerViewJson, of_run};
 
-/// What stands for a figure that there is not.
+/// Shown instead of a figure that does not exist.
 const NONE: &str = "-";
 
 const HEADING: &str = "The server's own view, per operation";
 
-/// Operations from which intervals contain means nearly as often as they say (simulated in `stats`, `tests::server_view`).
+/// Operations from which intervals contain means nearly as often as their level (simulated in
+/// `stats`, `tests::server_view`).
 const ENOUGH: u64 = 200;
 
 /// A column behind the row and what the time is called, and what it means.
@@ -42,7 +43,7 @@ const COLUMNS: [(&str, &str); 6] = [
     ),
 ];
 
-/// What the time is called.
+/// Name of the time.
 pub(crate) fn name_of_source(source: &ServerTimeSource) -> String {
     match source {
         ServerTimeSource::Header { metric } => clean(metric),
@@ -82,7 +83,7 @@ fn figures(row: &ServerViewRow) -> [TableCell; 6] {
     ]
 }
 
-/// Whether its mean is one that the server can tell from nothing.
+/// Its mean is one that the server can distinguish from zero.
 fn is_resolved(row: &ServerViewRow) -> bool {
     let mean = row.times.as_ref().map(|own| own.server.value);
     mean.is_none_or(|mean| mean >= row.resolution as f64)
@@ -107,7 +108,7 @@ fn remarks(view: &ServerView) -> Vec<String> {
     remarks
 }
 
-/// What of a log was not joined; `None` where all was.
+/// Lines of a log that were not joined; `None` where all were.
 fn not_joined(log: &AccessLogRecord) -> Option<String> {
     let of_operations = [
         (log.missing, "without a line"),

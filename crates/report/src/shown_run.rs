@@ -139,7 +139,7 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
     all.chain(dominated).collect()
 }
 
-/// Details of a failed test; `None` when its row says it all.
+/// Details of a failed test; `None` when its row has them all.
 fn failure(test: &TestSummary) -> Option<ListItem> {
     let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
     if test.status != Status::Failed || row_says_it {

@@ -16,12 +16,12 @@ use crate::json::pretty;
 use crate::json::schema_of;
 use crate::terminal::TextReport;
 
-/// What a sweep found.
+/// Results of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// Name of the suite.
     pub suite: String,
-    /// What was varied.
+    /// Parameters that were varied.
     pub vary: Vec<Varied>,
     /// Which points were measured.
     pub design: Design,
@@ -33,11 +33,11 @@ pub struct Sweep {
     pub same_within: f64,
     /// On which servers.
     pub servers: Vec<SweepServer>,
-    /// What whoever made the runs says about them, each note once.
+    /// Notes about the runs by their authors, each once.
     pub notes: Vec<NoteRecord>,
     /// Why runs are missing, where it ended early.
     pub incomplete: Option<Incomplete>,
-    /// What to know before believing it.
+    /// Caveats, to be read before the results.
     pub caveats: Vec<String>,
     /// Row by row.
     pub rows: Vec<SweptRow>,
@@ -60,7 +60,7 @@ pub struct Varied {
 pub enum Design {
     /// All combinations of values.
     Grid,
-    /// Each parameter on its own, with the others at their first value.
+    /// Each parameter alone, with the others at their first value.
     OneAtATime,
 }
 
@@ -91,7 +91,7 @@ pub struct SweepServer {
     pub name: String,
     /// Where it is.
     pub target: String,
-    /// What it says of itself; null where it says nothing.
+    /// Software that it reports; null where it reports none.
     pub software: Option<String>,
 }
 

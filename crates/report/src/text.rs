@@ -24,7 +24,7 @@ pub(crate) use configuration::{UNKNOWN_SOFTWARE, configuration, dav_classes};
 /// How the report is to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Mark what failed, what is not supported and what is doubtful with colours.
+    /// Mark failures, unsupported tests and warnings with colours.
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
@@ -42,7 +42,7 @@ pub enum TextLayout {
     Full,
     /// The figures, and one sentence about their limits.
     Brief,
-    /// That of Xu (2004), section 5.6, to the letter, and nothing else.
+    /// The report of Xu (2004), section 5.6, to the letter, and nothing else.
     Of2004,
     /// Every system call of the server that was counted, and nothing else.
     Calls,
@@ -154,7 +154,7 @@ fn load_beside(report: &TextReport, load: &BesideResult<'_>) -> Vec<Block> {
     blocks
 }
 
-/// What was measured, and before it what of that is inconclusive.
+/// The subject of the measurement, and before it the inconclusive parts.
 fn headline(ShownRun { run, summary, .. }: ShownRun<'_>) -> Vec<Block> {
     let plan = &run.plan;
     let software = run.env.server.as_ref();

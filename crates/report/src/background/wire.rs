@@ -16,7 +16,8 @@ use crate::generators::{self, BackgroundGeneratorJson};
 use crate::json::schema_of;
 use crate::json::{SeedJson, pretty, thousandths, us};
 
-/// Background traffic as JSON: what `prestan traffic run --json` writes, and a part of the document of a run.
+/// Background traffic as JSON: what `prestan traffic run --json` writes, and a part of the document
+/// of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "Background")]
 pub struct BackgroundJson {
@@ -28,17 +29,18 @@ pub struct BackgroundJson {
     pub seed: SeedJson,
     /// Both ends were in the process that measured, on loopback.
     pub in_process: bool,
-    /// Whether it was checked that the rates of its flows are stable. Those of models with random rates are not checked.
+    /// The rates of its flows were checked for stability. Those of models with random rates are not
+    /// checked.
     pub checked_stable: bool,
     /// Its components, in each direction.
     pub components: Vec<BackgroundComponentJson>,
-    /// Other programs that sent beside them; their figures are their own.
+    /// Other programs that sent beside them, with the figures that these programs reported.
     pub generators: Vec<BackgroundGeneratorJson>,
     /// How well schedules were kept; `null` where the record does not have it.
     pub pacing: Option<BackgroundPacing>,
     /// Why it ended before the measurement did; `null` where it did not.
     pub failure: Option<String>,
-    /// What was counted in each second.
+    /// Counts of each second.
     pub seconds: Vec<BackgroundSecondJson>,
 }
 
@@ -52,12 +54,13 @@ pub struct BackgroundComponentJson {
     pub protocol: String,
     /// How many flows.
     pub flows: u32,
-    /// Planned mean rate of all of them, in bits of payload per second; `null` for as much as the network takes.
+    /// Planned mean rate of all of them, in bits of payload per second; `null` for as much as the
+    /// network takes.
     pub planned_bits_per_second: Option<f64>,
-    /// What happened to them while the run measured: jitter is the mean of the seconds, delay variation the longest.
-    /// `null` without a measurement, and where no second of it counts.
+    /// Figures of the time in which the run measured: jitter is the mean of the seconds, delay
+    /// variation the longest. `null` without a measurement, and where no second of it counts.
     pub measured: Option<BackgroundFiguresJson>,
-    /// What happened to them from their beginning to their end; `null` where the record has no totals.
+    /// Figures from the beginning of the flows to their end; `null` where the record has no totals.
     pub totals: Option<BackgroundFiguresJson>,
     /// Median of the delay variation in microseconds: the median of the flows.
     pub delay_variation_p50_us: Option<f64>,
@@ -73,14 +76,14 @@ pub struct BackgroundComponentJson {
     pub failed_flows: u32,
 }
 
-/// What happened to flows in an interval.
+/// Figures of flows in an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "BackgroundFigures")]
 pub struct BackgroundFiguresJson {
     /// Bits of payload per second that were sent.
     pub sent_bits_per_second: f64,
-    /// Bits of payload per second that arrived; of totals, in the time from the first to the last of them, where that is
-    /// longer than was sent.
+    /// Bits of payload per second that arrived; of totals, in the time from the first to the last
+    /// of them, where that is longer than was sent.
     pub received_bits_per_second: f64,
     /// Datagrams that arrived, or blocks of streams with time stamps.
     pub received: u64,
@@ -88,7 +91,8 @@ pub struct BackgroundFiguresJson {
     pub lost: u64,
     /// Their share in percent; `null` where there were no datagrams.
     pub lost_percent: Option<f64>,
-    /// Those of the lost ones for which the socket buffer of the sink had no room: the network did not lose them.
+    /// Those of the lost ones for which the socket buffer of the sink had no room: the network did
+    /// not lose them.
     pub overflowed: u64,
     /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
@@ -98,15 +102,16 @@ pub struct BackgroundFiguresJson {
     pub retransmissions: u64,
     /// Interarrival jitter at the end of the interval in microseconds; `null` without time stamps.
     pub jitter_us: Option<f64>,
-    /// The longest one-way delay above the shortest of its flow in microseconds; of totals, in the last interval.
+    /// The longest one-way delay above the shortest of its flow in microseconds; of totals, in the
+    /// last interval.
     pub delay_variation_us: Option<f64>,
-    /// Times without a byte longer than 200 ms, of streams as fast as they go; `null` of other flows. In an interval:
-    /// those that became that long in it.
+    /// Times without a byte longer than 200 ms, of streams as fast as they go; `null` of other
+    /// flows. In an interval: those that became that long in it.
     pub stalls: Option<u64>,
     /// Their length in seconds, of all flows together. In an interval: by how much it grew.
     pub stalled_s: Option<f64>,
-    /// Blocks that sources did not send because they were too late for them, because they exceeded what was agreed, or
-    /// because their system refused them.
+    /// Blocks that sources did not send because they were too late for them, because they exceeded
+    /// what was agreed, or because their system refused them.
     pub unsent_blocks: u64,
     /// Flows whose connection failed.
     pub failed_flows: u64,
@@ -213,7 +218,8 @@ pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
     Some(BackgroundJson::of(record, seconds, end, measured))
 }
 
-/// Background traffic without a measurement as one JSON document: `prestan traffic run --json`. Ends with a newline.
+/// Background traffic without a measurement as one JSON document: `prestan traffic run --json`.
+/// Ends with a newline.
 pub fn background_json(
     record: &BackgroundRecord,
     seconds: &[(Nanos, BackgroundReading)],

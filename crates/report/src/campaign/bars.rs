@@ -41,8 +41,8 @@ pub fn campaign_charts(of: &CampaignReport<'_>) -> Vec<(String, String)> {
     documents.collect()
 }
 
-/// The part of a page with the charts: for each one with our figures, and one with the published ones, each with a scale
-/// of its own.
+/// The part of a page with the charts: for each one with our figures, and one with the published
+/// ones, each with a separate scale.
 pub(super) fn section(of: &CampaignReport<'_>) -> Block {
     let charts = figures(of);
     Block::Page(html! {
@@ -117,7 +117,7 @@ struct DrawnBar {
     cells: Vec<String>,
 }
 
-/// Bars below the heading of their group; without one, names of bars say what they are.
+/// Bars below the heading of their group; without a heading, the names of bars identify them.
 struct BarGroup {
     name: String,
     has_heading: bool,
@@ -172,7 +172,7 @@ impl BarChart {
         chart_of
     }
 
-    /// What explains its marks, in sentences.
+    /// Explanations of its marks, as sentences.
     fn notes(&self, chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<String> {
         let bars = || self.groups.iter().flat_map(|group| &group.bars);
         let mut notes = Vec::new();
@@ -324,8 +324,8 @@ impl BarChart {
     }
 }
 
-/// The bars of one side of a chart. A chart with one bar in each group has no headings, unless names are too long for
-/// the room before bars.
+/// The bars of one side of a chart. A chart with one bar in each group has no headings, unless
+/// names are too long for the room before bars.
 fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarGroup> {
     let is_single = chart.bars.len() < 2;
     let is_long = |name: &String| display_width(&clean(name)) > LETTERS;

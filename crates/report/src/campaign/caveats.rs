@@ -1,5 +1,5 @@
-//! What a reader must know of a campaign: doubtful intervals, what was not measured, and what differs from the source:
-//! explained, or said to be unexplained.
+//! Caveats of a campaign: unreliable intervals, cells that were not measured, and differences from
+//! the source, explained or marked as unexplained.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::numbers::WARNINGS;
 use super::words::{counted, of_trials};
 use crate::lists::{distinct, enumerated};
 
-/// Warnings of trials, and the figures whose intervals are doubtful, in sentences.
+/// Warnings of trials, and the figures whose intervals are unreliable, in sentences.
 pub(super) fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
     let trials = of.summary.warnings.iter().map(of_trials);
     let figures = WARNINGS
@@ -113,7 +113,8 @@ pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     sentences
 }
 
-/// How cells that were left out are measured. `--full` alone does not measure those that `--scenario` excludes.
+/// How cells that were left out are measured. `--full` alone does not measure those that
+/// `--scenario` excludes.
 fn remedy(of: &CampaignReport<'_>) -> &'static str {
     let has = |option: &str| of.record.command.split(' ').any(|word| word == option);
     match (has("--scenario"), has("--full")) {

@@ -1,4 +1,5 @@
-//! A campaign as a document: in short, findings, figures beside the published ones, and how they were measured.
+//! A campaign as a document: in short, findings, figures beside the published ones, and how they
+//! were measured.
 
 use experiment::{
     BesideSummary, FindingSummary, OutsideFigure, PairVerdict, ShownUnit, TableSummary,
@@ -158,7 +159,8 @@ pub(super) fn findings_in_brief(of: &CampaignReport<'_>) -> ReportTable {
     }
 }
 
-/// The figures of a finding with one part, or how many parts hold and the first that decided; and why it does not hold.
+/// The figures of a finding with one part, or how many parts hold and the first that decided; and
+/// why it does not hold.
 fn decided_by(of: &CampaignReport<'_>, finding: &FindingSummary) -> String {
     let mut evidence = words::evidence(of, finding);
     if finding.parts.len() > 1 {
@@ -236,7 +238,8 @@ fn published_table(of: &TableSummary) -> Vec<Block> {
     blocks
 }
 
-/// How many figures of another campaign of the same experiment lie where this one predicts them, and the others.
+/// How many figures of another campaign of the same experiment lie where this one predicts them,
+/// and the others.
 fn beside(of: &CampaignReport<'_>, other: &BesideSummary) -> Block {
     use ColumnKind::{Number, Text};
     let mut blocks = vec![Block::Paragraph(words::repeatable(other).into())];

@@ -18,7 +18,8 @@ use crate::json::pretty;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
 
-/// The campaign for programs: one JSON document, for which `docs/campaign.schema.json` is published. Ends with a newline.
+/// The campaign for programs: one JSON document, for which `docs/campaign.schema.json` is
+/// published. Ends with a newline.
 pub fn campaign_json(of: &CampaignReport<'_>) -> String {
     let (record, spec, summary) = (of.record, of.experiment, of.summary);
     pretty(&CampaignDocument {
@@ -60,7 +61,8 @@ pub fn campaign_schema() -> String {
     schema_of::<CampaignDocument>()
 }
 
-/// Rounded to twelve digits: what a conversion between decimal units adds behind them is not part of a figure.
+/// Rounded to twelve digits: what a conversion between decimal units adds behind them is not part
+/// of a figure.
 pub(super) fn decimal(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }

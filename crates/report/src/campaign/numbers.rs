@@ -17,7 +17,8 @@ const MOST_DECIMALS: f64 = 4.0;
 /// Stands for a figure that is missing.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
-/// Reasons why an interval is doubtful: a mark behind it, the name in documents, and the meaning of the mark.
+/// Reasons why an interval is unreliable: a mark behind it, the name in documents, and the meaning
+/// of the mark.
 pub(super) const WARNINGS: [(EstimateWarning, &str, &str, &str); 3] = [
     (
         EstimateWarning::HeavyTail,
@@ -68,7 +69,8 @@ pub(super) fn in_unit(base: f64, unit: ShownUnit) -> f64 {
     }
 }
 
-/// The other way round; `None` for what is no number. The quotients of decimal numbers are decimal numbers again.
+/// The other way round; `None` for what is no number. The quotients of decimal numbers are decimal
+/// numbers again.
 pub(super) fn in_base(shown: f64, unit: ShownUnit) -> Option<f64> {
     let base = match unit {
         ShownUnit::S | ShownUnit::Number => shown,
@@ -87,8 +89,8 @@ fn three_digits(value: f64) -> usize {
     (2.0 - value.abs().log10().floor()).clamp(0.0, MOST_DECIMALS) as usize
 }
 
-/// Decimals of a figure with this interval: its half width has two digits up to 29, and one from 3 on, so that rounding
-/// changes it by a sixth at most.
+/// Decimals of a figure with this interval: its half width has two digits up to 29, and one from 3
+/// on, so that rounding changes it by a sixth at most.
 fn decimals(range: FigureRange) -> Option<usize> {
     let half = (range.high - range.low) / 2.0;
     // What is always the same may differ by the error of the computation.
@@ -113,7 +115,7 @@ fn written(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A figure that is known exactly, or of which nobody knows how exactly it is known: three significant digits.
+/// A figure that is known exactly, or whose precision is unknown: three significant digits.
 pub(super) fn three(value: f64) -> String {
     written(value, three_digits(value))
 }
@@ -149,7 +151,7 @@ pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
     ends.join(" .. ")
 }
 
-/// The interval with the marks of what makes it doubtful: `14.1 .. 18.4 *`.
+/// The interval with the marks of the warnings about it: `14.1 .. 18.4 *`.
 fn marked_interval(of: &CellEstimate) -> Option<String> {
     let marks = WARNINGS
         .iter()

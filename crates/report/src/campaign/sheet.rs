@@ -26,8 +26,8 @@ const OF_CELL: [&str; 12] = [
     "warnings",
 ];
 
-/// A line for each figure of each measured cell, with a header line; lines end with CR LF. Figures are in the unit that
-/// the line names. Columns of factors are called `factor:NAME`.
+/// A line for each figure of each measured cell, with a header line; lines end with CR LF. Figures
+/// are in the unit that the line names. Columns of factors are called `factor:NAME`.
 pub fn campaign_csv(of: &CampaignReport<'_>) -> String {
     let factors = factors(of);
     let header = factor_columns(&factors).chain(OF_CELL.map(str::to_owned));
@@ -85,9 +85,9 @@ fn level(levels: &std::collections::BTreeMap<String, String>, factor: &str) -> S
         .map_or(String::new(), |level| cell(level))
 }
 
-/// A line for each trial, with a header line; lines end with CR LF. Columns of factors are called `factor:NAME`, those of
-/// figures `figure:NAME`. Figures are in seconds, bit/s, shares from 0 to 1, and numbers; those that a trial does not have
-/// are empty.
+/// A line for each trial, with a header line; lines end with CR LF. Columns of factors are called
+/// `factor:NAME`, those of figures `figure:NAME`. Figures are in seconds, bit/s, shares from 0 to
+/// 1, and numbers; those that a trial does not have are empty.
 pub fn campaign_trials_csv(of: &CampaignReport<'_>) -> String {
     let factors = factors(of);
     let figures: BTreeSet<&str> = of.trials.iter().flat_map(figure_names).collect();

@@ -1,5 +1,5 @@
-//! The JSON document of a campaign: its types. Figures are in seconds, bit/s, shares from 0 to 1, and numbers, whatever
-//! people see; the unit stands beside them.
+//! The JSON document of a campaign: its types. Figures are in seconds, bit/s, shares from 0 to 1,
+//! and numbers, whatever people see; the unit stands beside them.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct CampaignDocument {
     pub(super) program: String,
     /// Name or file of the experiment.
     pub(super) experiment: String,
-    /// What it is, in one line.
+    /// Title, in one line.
     pub(super) title: String,
     /// Where it comes from; null where the experiment has no source.
     pub(super) source: Option<String>,
@@ -45,9 +45,9 @@ pub(super) struct CampaignDocument {
     pub(super) failures: Vec<OfTrials>,
     /// Warnings of trials.
     pub(super) warnings: Vec<OfTrials>,
-    /// What was not measured, in sentences.
+    /// Cells that were not measured, in sentences.
     pub(super) missing: Vec<String>,
-    /// Whether the repetitions support conclusions, in a sentence.
+    /// The conclusion that the repetitions support, or the absence of one, in a sentence.
     pub(super) conclusion: String,
     /// Factors, in the order of tables.
     pub(super) factors: Vec<FactorJson>,
@@ -61,7 +61,7 @@ pub(super) struct CampaignDocument {
     pub(super) charts: Vec<ChartJson>,
     /// Findings.
     pub(super) findings: Vec<CampaignFindingJson>,
-    /// What differs from the source, and why.
+    /// Differences from the source, with their reasons.
     pub(super) differences: Vec<String>,
     /// How another campaign compares with this one; null without another.
     pub(super) beside: Option<BesideCampaignJson>,
@@ -107,11 +107,11 @@ pub(super) struct LevelJson {
 pub(super) struct CampaignFigureJson {
     /// Its name.
     pub(super) name: String,
-    /// What it is.
+    /// Title of the figure.
     pub(super) title: String,
     /// Unit of its numbers.
     pub(super) unit: BaseUnit,
-    /// Whether more is better; null where neither is.
+    /// Larger values are better; null where neither larger nor smaller ones are.
     pub(super) more_is_better: Option<bool>,
 }
 
@@ -156,7 +156,7 @@ impl From<ShownUnit> for BaseUnit {
     }
 }
 
-/// What was measured of a figure.
+/// Estimate of a figure in a cell.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Estimate", deny_unknown_fields)]
 pub(super) struct EstimateJson {
@@ -166,26 +166,30 @@ pub(super) struct EstimateJson {
     pub(super) unfinished: usize,
     /// Their mean; null without any.
     pub(super) mean: Option<f64>,
-    /// The 95 % interval of the mean; null with fewer than two repetitions, and where it is undetermined.
+    /// The 95 % interval of the mean; null with fewer than two repetitions, and where it is
+    /// undetermined.
     pub(super) ci95: Option<[f64; 2]>,
-    /// Where the mean of as many further repetitions lies with 95 % confidence; null where that is not known.
+    /// Where the mean of as many further repetitions lies with 95 % confidence; null where that is
+    /// not known.
     pub(super) predicted: Option<[f64; 2]>,
     /// The published figure; null where there is none.
     pub(super) published: Option<f64>,
-    /// What makes the interval and the prediction doubtful.
+    /// Reasons why the interval and the prediction are unreliable.
     pub(super) warnings: Vec<EstimateWarningJson>,
 }
 
-/// What makes an interval doubtful.
+/// A reason why an interval is unreliable.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "EstimateWarning")]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EstimateWarningJson {
-    /// Now and then a repetition differs by much: the interval is of the spread of all cells together.
+    /// Now and then a repetition differs by much: the interval is of the spread of all cells
+    /// together.
     HeavyTail,
     /// All cells changed together from one repetition to another.
     Changing,
-    /// The repetitions differ so much that the mean may be a thousand times the largest of them: there is no interval.
+    /// The repetitions differ so much that the mean may be a thousand times the largest of them:
+    /// there is no interval.
     Undetermined,
 }
 
@@ -199,7 +203,7 @@ pub(super) struct CellJson {
     pub(super) figure: String,
     /// Unit of its numbers.
     pub(super) unit: BaseUnit,
-    /// What was measured.
+    /// The measured estimate.
     pub(super) estimate: EstimateJson,
 }
 
@@ -209,7 +213,7 @@ pub(super) struct CellJson {
 pub(super) struct TableJson {
     /// Its name in the source.
     pub(super) name: String,
-    /// What it shows.
+    /// Title of the table.
     pub(super) title: String,
     /// The factors of its rows.
     pub(super) row_factors: Vec<String>,
@@ -217,7 +221,8 @@ pub(super) struct TableJson {
     pub(super) columns: Vec<ColumnJson>,
     /// Its rows.
     pub(super) rows: Vec<TableRowJson>,
-    /// What differs from the published table: explained, or said to be unexplained; null where nothing is known to.
+    /// Explanation of the differences from the published table, or the remark that they are
+    /// unexplained; null without known differences.
     pub(super) note: Option<String>,
 }
 
@@ -241,7 +246,7 @@ pub(super) struct OrdersJson {
     pub(super) as_published: usize,
     /// In the other order.
     pub(super) reversed: usize,
-    /// Not told apart by these repetitions.
+    /// Not distinguished by these repetitions.
     pub(super) inconclusive: usize,
 }
 
@@ -261,7 +266,7 @@ pub(super) struct TableRowJson {
 pub(super) struct ChartJson {
     /// Its name in the source.
     pub(super) name: String,
-    /// What it shows.
+    /// Title of the chart.
     pub(super) title: String,
     /// Title of its figure.
     pub(super) figure: String,
@@ -275,16 +280,16 @@ pub(super) struct ChartJson {
     pub(super) values: Vec<Vec<EstimateJson>>,
 }
 
-/// Whether a relation holds.
+/// Verdict about a relation.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "Verdict")]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PairVerdictJson {
-    /// It does.
+    /// The relation holds.
     Holds,
-    /// It does not.
+    /// The relation does not hold.
     Fails,
-    /// The repetitions do not tell.
+    /// The repetitions do not decide it.
     Inconclusive,
 }
 
@@ -296,13 +301,14 @@ pub(super) struct CampaignFindingJson {
     pub(super) claim: String,
     /// Where the source has it; null where that is not known.
     pub(super) source: Option<String>,
-    /// Whether it holds.
+    /// Verdict about the finding.
     pub(super) verdict: PairVerdictJson,
     /// Unit of its numbers; null where the experiment does not have its figure.
     pub(super) unit: Option<BaseUnit>,
-    /// What the verdict rests on.
+    /// The parts on which the verdict rests.
     pub(super) parts: Vec<FindingPartJson>,
-    /// Why it does not hold, or that nobody knows; null where it holds or is inconclusive.
+    /// The reason why it does not hold, or the remark that the reason is unknown; null where it
+    /// holds or is inconclusive.
     pub(super) note: Option<String>,
 }
 
@@ -316,7 +322,7 @@ pub(super) struct FindingPartJson {
     pub(super) of: EstimateJson,
     /// The second.
     pub(super) than: EstimateJson,
-    /// Whether the relation holds.
+    /// Verdict about the relation.
     pub(super) verdict: PairVerdictJson,
 }
 
@@ -362,9 +368,9 @@ pub(super) struct TrialJson {
     pub(super) seconds: Option<f64>,
     /// Figures by name, in seconds, bit/s, shares from 0 to 1, and numbers.
     pub(super) figures: BTreeMap<String, Option<f64>>,
-    /// What was in force in it, by what it is.
+    /// Settings that were in force in it, by name.
     pub(super) facts: BTreeMap<String, String>,
-    /// What makes its figures doubtful.
+    /// Warnings about its figures.
     pub(super) warnings: Vec<String>,
     /// Why it has none; null where it ended.
     pub(super) failed: Option<String>,

@@ -18,8 +18,8 @@ use crate::lists::enumerated;
 /// Findings that stand first on a page.
 const IMPORTANT: usize = 3;
 
-/// Share of figures within their prediction from which a campaign is called repeatable: of independent figures 95 % lie
-/// there, and those of a cell depend on each other.
+/// Share of figures within their prediction from which a campaign is called repeatable: of
+/// independent figures 95 % lie there, and those of a cell depend on each other.
 const REPEATABLE: f64 = 0.9;
 
 /// `3 trials`.
@@ -51,7 +51,7 @@ fn lab(of: &CampaignReport<'_>) -> String {
     }
 }
 
-/// What was measured, and on what.
+/// The measured experiment, the laboratory and the machine, in words.
 pub(super) fn measured(of: &CampaignReport<'_>) -> String {
     let record = of.record;
     let machine = ["processor", "kernel"].into_iter();
@@ -135,11 +135,11 @@ pub(super) fn orders(of: OrderingCount) -> Option<String> {
     (all > 0).then(|| format!("of {}, {}", counted(all, "pair"), parts.join(", ")))
 }
 
-/// What a pair is, and what the counts of pairs mean.
+/// Definition of a pair, and meaning of the counts of pairs.
 pub(super) const PAIRS: &str = "A pair is two rows of a table whose published figures differ by more than a twentieth. \
      \"Not told apart\" means that the repetitions support neither order.";
 
-/// Whether the repetitions support conclusions.
+/// The conclusion that the repetitions support, or the absence of one.
 pub(super) fn conclusion(of: &CampaignReport<'_>) -> String {
     let cells = of.summary.cells.iter().map(|cell| &cell.estimate);
     let tables = of
@@ -209,8 +209,8 @@ pub(super) fn verdict(of: PairVerdict) -> (&'static str, Tone) {
     }
 }
 
-/// The findings that tell most: conclusive ones, the broadest claims first, and of equally broad ones those that differ
-/// from the source.
+/// The most important findings: conclusive ones, the broadest claims first, and of equally broad
+/// ones those that differ from the source.
 pub(super) fn important(findings: &[FindingSummary]) -> Vec<&FindingSummary> {
     let mut findings: Vec<&FindingSummary> = findings.iter().collect();
     findings.sort_by_key(|finding| {
@@ -228,7 +228,8 @@ pub(super) fn unit_of(of: &CampaignReport<'_>, finding: &FindingSummary) -> Opti
     Some(of.figure(name)?.unit)
 }
 
-/// What a verdict rests on, in a sentence's part: the figures of a single part, or how many parts hold.
+/// The evidence of a verdict, as part of a sentence: the figures of a single part, or how many
+/// parts hold.
 pub(super) fn evidence(of: &CampaignReport<'_>, finding: &FindingSummary) -> String {
     let unit = unit_of(of, finding);
     if let [part] = &finding.parts[..] {
@@ -279,7 +280,8 @@ fn verdict_of_part(
     }
 }
 
-/// The parts of a finding: `C1, 504 KB: 16.3 s (14.1 .. 18.4) against 31.0 s (28.8 .. 33.2), holds`.
+/// The parts of a finding: `C1, 504 KB: 16.3 s (14.1 .. 18.4) against 31.0 s (28.8 .. 33.2),
+/// holds`.
 pub(super) fn parts(of: &CampaignReport<'_>, finding: &FindingSummary) -> Vec<String> {
     let unit = unit_of(of, finding);
     let parts = finding.parts.iter();

@@ -1,4 +1,4 @@
-//! What to know of a comparison before it is believed, and why runs cannot be compared: a sentence each.
+//! Caveats of a comparison, and reasons why runs cannot be compared: a sentence each.
 
 use record::Pace;
 use stats::{Caveat, Difference, Setting, TotalTimes};
@@ -34,7 +34,7 @@ pub fn difference(difference: &Difference) -> String {
     }
 }
 
-/// What to know before a comparison is believed.
+/// A caveat of a comparison, in words.
 pub(crate) fn caveat(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Disqualified(runs) => format!(
@@ -85,7 +85,7 @@ fn differs(one: &Setting, other: &Setting) -> String {
     format!("{what} is {one} in one and {other} in the other")
 }
 
-/// What it is, and how it was.
+/// Name of a setting, and its value, in words.
 fn in_words(setting: &Setting) -> (&'static str, String) {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
     match setting {

@@ -102,7 +102,7 @@ fn named(names: &[&str]) -> String {
     some.join(", ") + &more.unwrap_or_default()
 }
 
-/// What to know before believing verdicts.
+/// Warnings to read before the verdicts.
 pub(crate) fn all_warnings(all: &Comparisons) -> Vec<Block> {
     let heading = |versus: &Versus| match all.versus.len() {
         1 => "Warnings of the comparison".to_owned(),
@@ -159,7 +159,8 @@ fn groups(all: &Comparisons) -> Vec<(String, usize)> {
     first.into_iter().chain(others).collect()
 }
 
-/// A row for each test, with the mean of A, and for each of these servers its mean, the ratio and the verdict.
+/// A row for each test, with the mean of A, and for each of these servers its mean, the ratio and
+/// the verdict.
 fn rows(all: &Comparisons, versus: &[Versus]) -> ReportTable {
     let in_short = |cells: ComparedCells| match versus {
         [_] => cells,
@@ -267,7 +268,7 @@ fn costs(comparison: &Comparison) -> Vec<Block> {
     table.into_iter().chain(inside::calls(comparison)).collect()
 }
 
-/// What the figures are. The same text for several servers stands once.
+/// Explanations of the figures. The same text for several servers stands once.
 fn explanations(all: &Comparisons) -> Vec<Block> {
     let text = |versus: &Versus| legend(&versus.comparison);
     let mut notes: Vec<Block> = distinct(all.versus.iter().map(text))

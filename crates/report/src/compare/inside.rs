@@ -1,4 +1,5 @@
-//! Costs of operations inside of two servers: processor time as a table, calls on their storage as sentences.
+//! Costs of operations inside of two servers: processor time as a table, calls on their storage as
+//! sentences.
 
 use stats::{
     Compared, ComparedCost, ComparedInside, Comparison, CostCertainty, InsideCost, LEAST_STARTS,
@@ -26,8 +27,8 @@ pub(crate) fn processors(comparison: &Comparison) -> Vec<(&str, &ComparedCost)> 
         .collect()
 }
 
-/// Calls of all rows: a sentence for each difference, those that B makes more often first. Nothing where no server was
-/// looked into.
+/// Calls of all rows: a sentence for each difference, those that B makes more often first. Nothing
+/// where no server was looked into.
 pub(crate) fn calls(comparison: &Comparison) -> Vec<Block> {
     let traced = || looked_into(comparison).map(|(_, inside)| inside.traced);
     let (Some(least), Some(most)) = (traced().min(), traced().max()) else {

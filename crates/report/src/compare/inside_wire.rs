@@ -14,10 +14,11 @@ use crate::json::{KnownDigits, thousandths, us};
 pub(super) struct ComparedInsideJson {
     /// Pairs of runs in which the calls of both were counted.
     traced_pairs: usize,
-    /// An interface by which one of both servers makes calls that are not seen; null where none was found.
+    /// An interface by which one of both servers makes calls that are not seen; null where none was
+    /// found.
     unseen_calls: Option<&'static str>,
-    /// Processor time, where some pair of runs has that of both, and kinds of system calls on the storage that one of
-    /// both makes.
+    /// Processor time, where some pair of runs has that of both, and kinds of system calls on the
+    /// storage that one of both makes.
     costs: Vec<ComparedCostJson>,
 }
 
@@ -25,11 +26,11 @@ pub(super) struct ComparedInsideJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ComparedCost", deny_unknown_fields)]
 struct ComparedCostJson {
-    /// processor, or the kind of system calls: fsync (`fdatasync` and its like, too), open, stat and so on, as in
-    /// conditions.
+    /// processor, or the kind of system calls: fsync (`fdatasync` and its like, too), open, stat
+    /// and so on, as in conditions.
     cost: &'static str,
-    /// Mean with A: microseconds of processor time, or number of calls. There is no interval: with `is_fact` it is a
-    /// fact, else that of the ratio says what is known.
+    /// Mean with A: microseconds of processor time, or number of calls. There is no interval: with
+    /// `is_fact` it is a fact, else that of the ratio gives the uncertainty.
     a: f64,
     /// With B. There is no interval.
     b: f64,
@@ -57,7 +58,8 @@ struct CostRatio {
     p: Option<f64>,
     /// The same, corrected for the number of tests (Holm).
     p_holm: Option<f64>,
-    /// The smallest difference in percent that would have been called one with a chance of 80 %; null with the interval.
+    /// The smallest difference in percent that would have been called one with a chance of 80 %;
+    /// null with the interval.
     detectable_percent: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The JSON document of a comparison. Its types have what those of `stats` lack: percentages, microseconds,
-//! intervals, and the rate of a number for its time.
+//! The JSON document of a comparison. Its types have what those of `stats` lack: percentages,
+//! microseconds, intervals, and the rate of a number for its time.
 
 use record::NoteRecord;
 use schemars::JsonSchema;
@@ -46,7 +46,7 @@ struct ServerRuns {
     runs: Vec<String>,
     /// The seed of each of these runs: what chance decides is the same in runs of one seed.
     seeds: Vec<SeedJson>,
-    /// What whoever made them says about them (`--note`); absent without.
+    /// Notes about them by their authors (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
 }
@@ -61,18 +61,18 @@ struct ComparedServer {
     runs: Vec<String>,
     /// The seed of each of these runs: what chance decides is the same in runs of one seed.
     seeds: Vec<SeedJson>,
-    /// What whoever made them says about them (`--note`); absent without.
+    /// Notes about them by their authors (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
     /// Pairs of runs.
     pairs: usize,
     /// Percent by which times may differ and still count as the same.
     same_within_percent: f64,
-    /// The moment from which the times that are compared are counted: sent, planned in an open loop, or
-    /// started for total times.
+    /// The moment from which the times that are compared are counted: sent, planned in an open
+    /// loop, or started for total times.
     #[schemars(extend("enum" = stats::Since::ALL.map(stats::Since::name)))]
     since: &'static str,
-    /// What to know before believing it.
+    /// Caveats, to be read before the verdicts.
     caveats: Vec<String>,
 }
 
@@ -82,16 +82,16 @@ struct ComparedServer {
 struct ComparedTest {
     /// Name of the row.
     measure: String,
-    /// What it measures: an operation, a page, or the WEBSTONE number.
+    /// Kind of the row: an operation, a page, or the WEBSTONE number.
     #[schemars(extend("enum" = RowKind::ALL.map(RowKind::name)))]
     kind: &'static str,
     /// HTTP method.
     method: String,
     /// How B is called.
     b: String,
-    /// What A does.
+    /// Estimates of A.
     a_says: ServerEstimate,
-    /// What B does.
+    /// Estimates of B.
     b_says: ServerEstimate,
     /// Mean of B over mean of A, of operations that were ok: above 1, B is slower. Of a number, B's
     /// number over A's: above 1, B is faster. Null where no pair of runs has times of both.
@@ -118,26 +118,27 @@ struct ComparedTest {
     detectable_percent: Option<f64>,
     /// Pairs of runs with which 5 % would have been; null with the interval, and beyond 10,000.
     pairs_for_5_percent: Option<u64>,
-    /// Pairs of runs that are not in the ratio, because the load generator may have changed the times of
-    /// one of both. With half of all pairs or more there is no verdict about times.
+    /// Pairs of runs that are not in the ratio, because the load generator may have changed the
+    /// times of one of both. With half of all pairs or more there is no verdict about times.
     disqualified_pairs: usize,
-    /// Pairs of runs that are in no verdict about failures, because the load generator may have caused
-    /// all failures of one of both.
+    /// Pairs of runs that are in no verdict about failures, because the load generator may have
+    /// caused all failures of one of both.
     doubtful_pairs: usize,
-    /// The answer about times: faster, slower, same, inconclusive; null without times of both.
+    /// Verdict about times: faster, slower, same, inconclusive; null without times of both.
     #[schemars(extend("enum" = verdicts_of_times()))]
     times: Option<&'static str>,
-    /// The answer about failures; null where nothing failed.
+    /// Verdict about failures; null where nothing failed.
     failures: Option<Failures>,
-    /// What an operation costs inside of both servers; absent where they were not looked into.
+    /// Costs of an operation inside of both servers; absent where they were not looked into.
     #[serde(skip_serializing_if = "Option::is_none")]
     inside: Option<ComparedInsideJson>,
-    /// The worse of both answers about times and failures, or: lost (only A can do it), gained (only B can), not_compared.
+    /// The worse of both verdicts about times and failures, or: lost (only A can do it), gained
+    /// (only B can), not_compared.
     #[schemars(extend("enum" = Verdict::ALL.map(Verdict::name)))]
     verdict: &'static str,
 }
 
-/// Whether one server fails more often.
+/// Comparison of how often both servers fail.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Failures {
@@ -174,14 +175,14 @@ fn verdicts_of_failures() -> [&'static str; 4] {
     [Broken, Repaired, Inconclusive, NotCompared].map(Verdict::name)
 }
 
-/// What the runs of a server say of a row.
+/// Estimates of a row from the runs of a server.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Says", deny_unknown_fields)]
 struct ServerEstimate {
     /// The worst status of all its runs: ok, failed, not_supported, skipped, not_drawn.
     status: &'static str,
     /// Mean time in microseconds, over all runs; null without any, and of a number. It has no
-    /// interval: that of the ratio says what is known.
+    /// interval: that of the ratio gives the uncertainty.
     mean_us: Option<f64>,
     /// Complete pages a minute, over all runs; only of a number.
     #[serde(skip_serializing_if = "Option::is_none")]

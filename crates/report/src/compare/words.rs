@@ -10,7 +10,7 @@ use crate::figure::{fold, percent};
 use crate::json::us;
 use crate::units::human;
 
-/// What times are called: `mean {...}`.
+/// Name of the times: `mean {...}`.
 pub(crate) fn times_since(since: Since) -> &'static str {
     match since {
         Since::Sent => "response times",
@@ -119,7 +119,8 @@ pub(crate) fn heat_of(row: &Compared) -> i8 {
     heat(row.verdict, row.ratio.map_or(1.0, |ratio| ratio.value))
 }
 
-/// Minus three (much faster) to three (much slower): from blue by grey to orange, whose full colour is a factor of two.
+/// Minus three (much faster) to three (much slower): from blue by grey to orange, whose full colour
+/// is a factor of two.
 fn heat(verdict: Verdict, ratio: f64) -> i8 {
     let step = match ratio.log2().abs() {
         size if size >= 1.0 => 3,
@@ -334,7 +335,7 @@ fn why(ratio: &Ratio, found: &Certainty) -> String {
     }
 }
 
-/// What would have been detected, and what 5 % would take where that is more than twofold.
+/// The smallest detectable difference, and the effort for 5 % where that is more than twofold.
 fn detectable(found: &Certainty) -> String {
     let smallest = match found.detectable {
         share if share > MOST => "no difference is detectable with so few pairs of runs".to_owned(),
@@ -393,7 +394,7 @@ fn fails_with(side: &str, (bad, good): (&Estimate, &Estimate)) -> String {
     format!("fails with {side}: {bad}{good}")
 }
 
-/// What failed of all: `2 of 60`, and the runs in which nothing was measured.
+/// Failures among all operations: `2 of 60`, and the runs in which nothing was measured.
 fn share(of: &Estimate) -> String {
     let failed = format!("{} of {}", of.failed, of.operations);
     match of.unmeasured {

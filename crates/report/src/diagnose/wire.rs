@@ -1,5 +1,5 @@
-//! The JSON document of a diagnosis. Its types have what those of `stats` lack: sentences, percentages, and
-//! indices into the runs of all servers.
+//! The JSON document of a diagnosis. Its types have what those of `stats` lack: sentences,
+//! percentages, and indices into the runs of all servers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,8 +52,8 @@ pub(crate) struct FindingJson {
     measures: Vec<String>,
     /// Index into runs.
     run: usize,
-    /// Percent of all measured time on this server that would be saved if these rows took the time that the
-    /// rule expects.
+    /// Percent of all measured time on this server that would be saved if these rows took the time
+    /// that the rule expects.
     saves_percent: f64,
 }
 
@@ -164,7 +164,7 @@ struct LeftOutJson {
     measure: String,
     /// Why.
     why: String,
-    /// Whether a warning disqualifies the row, so that it does not describe the server.
+    /// A warning disqualifies the row: it does not describe the server.
     disqualified: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The rules of a diagnosis in words: a title, sentences with the names of figures in braces, and where in a server
-//! to look for the cause. A sentence of which a figure is not known is left out.
+//! The rules of a diagnosis in words: a title, sentences with the names of figures in braces, and
+//! where in a server to look for the cause. A sentence of which a figure is not known is left out.
 
 use stats::Finding;
 
@@ -20,7 +20,7 @@ pub(crate) fn words(finding: &Finding) -> &'static RuleWords {
     found.expect("every rule has words")
 }
 
-/// What the floor is, where two rows are beside each other.
+/// The sentence about the floor, where two rows are beside each other.
 const FLOOR: &str = "Every request takes at least {floor}, round trip included.";
 
 /// All rules in words, in the order of [`all_rules`](stats::all_rules).
@@ -455,5 +455,5 @@ pub(super) const WORDS: &[RuleWords] = &[
 const OF_COLLECTION: &str = "{method} of a collection with {members} members takes {all}: {each} for each \
                              member, {share} of the work of {method} of a single resource ({one}).";
 
-/// What is found in each row on its own.
+/// Sentences about findings in single rows.
 const OF_ROWS: &[&str] = &["Rows: {rows}; most time is lost in {row}."];

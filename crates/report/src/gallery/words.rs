@@ -1,4 +1,4 @@
-//! What is remarkable about servers, in words: Table 6 of Xu 2004, from figures alone.
+//! Remarkable properties of servers, in words: Table 6 of Xu 2004, from figures alone.
 
 use stats::{Compared, Status, Verdict};
 
@@ -7,8 +7,8 @@ use crate::lists::enumerated;
 use crate::ranking::RankedTime;
 use crate::units::factor;
 
-/// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by intervals that
-/// do not overlap.
+/// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by
+/// intervals that do not overlap.
 pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     let status = |wanted: Status| -> Vec<&str> {
         let with = |row: &&GalleryRow<'_>| row.of(place).is_some_and(|test| test.status == wanted);
@@ -37,7 +37,7 @@ pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     }
 }
 
-/// That the measurement ended early, where it did: a sentence.
+/// A sentence for a measurement that ended early; `None` for a complete one.
 pub(super) fn incomplete(gallery: &Gallery<'_>) -> Option<String> {
     let Gallery { runs, planned, .. } = gallery;
     (runs < planned).then(|| {
@@ -82,8 +82,8 @@ pub(super) fn of_test(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<Str
     ))
 }
 
-/// What a database costs and brings, beside files: of the servers that keep dead properties and
-/// locks in the one and in the other. `None` where there are not both.
+/// Costs and benefits of a database, compared with files: of the servers that keep dead properties
+/// and locks in the one and in the other. `None` where there are not both.
 pub(super) fn files_and_database(gallery: &Gallery<'_>) -> Option<String> {
     let (files, others) = gallery.exhibits.split_first()?;
     if files.properties != "files" {

@@ -12,24 +12,24 @@ use super::{amount, count};
 use crate::clean;
 use crate::figure::percent;
 
-/// What stands above them.
+/// Heading above them.
 pub(crate) const HEADING: &str = "System calls per operation, in a pass of its own in which the server was traced (all of them: --layout calls)";
 
-/// Most targets of a row that are told, and most calls of each.
+/// Most targets of a row that are listed, and most calls of each.
 const MOST_TARGETS: usize = 4;
 const MOST_CALLS: usize = 6;
 
 /// Shares of the time below which a call has its number only.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Calls of an operation below which a kind is not told: what runs in the background, mostly.
+/// Calls of an operation below which a kind is not listed: mostly those of background work.
 pub(super) const LEAST_OFTEN: f64 = 0.1;
 
 /// Calls that wait for time, in threads that do it always.
 const SLEEPING: [&str; 2] = ["nanosleep", "clock_nanosleep"];
 
-/// Calls that say little of what a server does: they wait for requests, end what others have begun, or serve the program
-/// itself.
+/// Calls that reveal little about the work of a server: they wait for requests, end what others
+/// have begun, or serve the program itself.
 const ORDINARY: [&str; 14] = [
     "epoll_wait",
     "epoll_pwait",
@@ -47,7 +47,7 @@ const ORDINARY: [&str; 14] = [
     "getrandom",
 ];
 
-/// Calls that wait for a disk, or change names on it: they are told first.
+/// Calls that wait for a disk, or change names on it: they are listed first.
 const TELLING: [&str; 12] = [
     "fsync",
     "fdatasync",
@@ -63,13 +63,13 @@ const TELLING: [&str; 12] = [
     "symlink",
 ];
 
-/// Shares that say something: `of the time: fsync 36 %, files 4 %`.
+/// Shares that are large enough to show: `of the time: fsync 36 %, files 4 %`.
 fn shares_in_words(shares: &TracedShares) -> Option<String> {
     let words = shares_by_name(shares);
     (!words.is_empty()).then(|| format!("of the time: {}", words.join(", ")))
 }
 
-/// Shares that say something: `fsync 36 %`.
+/// Shares that are large enough to show: `fsync 36 %`.
 pub(super) fn shares_by_name(shares: &TracedShares) -> Vec<String> {
     let parts = [
         (shares.sync, "fsync"),
@@ -83,7 +83,7 @@ pub(super) fn shares_by_name(shares: &TracedShares) -> Vec<String> {
         .collect()
 }
 
-/// What the time of a row went into, and its calls that say most, by target:
+/// The parts of the time of a row, and its most important calls, by target:
 /// `of the time: fsync 36 %; lock/DAVLock: 2 fdatasync (2.7 ms, 36 %), 3 openat`.
 pub(crate) fn calls_in_words(row: &InsideRow, users: u32, test: &TestSummary) -> Option<String> {
     let traced = row.traced.as_ref()?;
@@ -127,7 +127,8 @@ fn words(traced: &TracedRow, slowed: Option<f64>, shares: Option<TracedShares>) 
     clean(&text)
 }
 
-/// Why shares of a row's time are not told, where it is known by how much tracing slowed it down.
+/// The reason why shares of a row's time are not shown, where it is known by how much tracing
+/// slowed it down.
 pub(super) fn no_times(slowed: Option<f64>) -> Option<String> {
     let factor = slowed.filter(|_| !tells_shares(slowed))?;
     Some(if factor > 1.0 {
@@ -137,7 +138,7 @@ pub(super) fn no_times(slowed: Option<f64>) -> Option<String> {
     })
 }
 
-/// What calls of a row are set against.
+/// Figures of a row with which its calls are compared.
 struct CallsOfRow {
     operations: f64,
     /// Response time of an operation while traced, in nanoseconds.
@@ -184,25 +185,26 @@ impl CallsOfRow {
     }
 }
 
-/// What is told first: calls that wait for a disk, those that lasted, then the most frequent ones.
+/// Order of calls in a list: calls that wait for a disk, those that lasted, then the most frequent
+/// ones.
 pub(super) fn weight(own: &TracedCall) -> (bool, u64, u64) {
     let is_telling = own.synchronous || TELLING.contains(&own.call.as_str());
     (is_telling, own.lasted, own.count)
 }
 
-/// What a call is called: `futex`, `futex for a lock`, `synchronous pwrite64`.
+/// Name of a call: `futex`, `futex for a lock`, `synchronous pwrite64`.
 pub(super) fn call_name(own: &TracedCall) -> String {
     let manner = if own.synchronous { "synchronous " } else { "" };
     let reason = if own.for_lock { " for a lock" } else { "" };
     format!("{manner}{}{reason}", own.call)
 }
 
-/// What is said of numbers of calls where the server makes others that are not seen.
+/// The remark about numbers of calls where the server makes others that are not seen.
 pub(crate) fn unknown_calls(by: AsyncInterface) -> String {
     format!("unknown: the server uses {}", by.name())
 }
 
-/// What a target is called in a sentence.
+/// Name of a target in a sentence.
 pub(crate) fn name_of(target: &CallTarget) -> &str {
     match target {
         CallTarget::Collection => "collection",

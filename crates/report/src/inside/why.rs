@@ -1,4 +1,5 @@
-//! Why the slowest rows take as long as they do: what their time goes into, and what they do on the storage.
+//! Why the slowest rows take as long as they do: what their time goes into, and what they do on the
+//! storage.
 
 use record::PlanRecord;
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary, slowed};
@@ -8,18 +9,18 @@ use super::{count, test_of};
 use crate::clean;
 use crate::figure::percent;
 
-/// What stands above it.
+/// Heading above it.
 pub(crate) const HEADING: &str = "Why the slowest rows take as long as they do";
 
-/// So many rows are told.
+/// Number of rows that are explained.
 const SLOWEST: usize = 3;
 
-/// A row of which it is told.
+/// A row that is explained.
 pub(crate) struct WhySlow {
     pub(crate) row: String,
     /// Mean time of an operation, in nanoseconds.
     pub(crate) time: f64,
-    /// What that goes into.
+    /// The parts of that time.
     pub(crate) parts: String,
     /// Calls on the storage by kind.
     pub(crate) calls: String,
@@ -74,7 +75,8 @@ fn parts(time: f64, row: &InsideRow, users: u32, test: &TestSummary) -> String {
     parts.join(", ")
 }
 
-/// `100 unlink, 240 open`, the most frequent first; what changes the storage or waits for it stands before what looks at it.
+/// `100 unlink, 240 open`, the most frequent first; what changes the storage or waits for it stands
+/// before what looks at it.
 fn on_storage(row: &InsideRow) -> String {
     if let Some(by) = row.unseen {
         return unknown_calls(by);

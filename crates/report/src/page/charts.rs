@@ -18,10 +18,12 @@ use super::{PageRun, ReportPage};
 use crate::FileNames;
 use bars::TestGroup;
 
-/// An interval may reach this factor beyond all means on a logarithmic axis; what is longer is cut, and marked.
+/// An interval may reach this factor beyond all means on a logarithmic axis; what is longer is cut,
+/// and marked.
 const REACH: f64 = 5.0;
 
-/// A kind of figures: their names begin with its own, and a test, a parameter or a number follows.
+/// A kind of figures: their names begin with that of the kind, and a test, a parameter or a number
+/// follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
     /// Background traffic over the time of a run.
@@ -88,7 +90,7 @@ impl FigureKind {
         }
     }
 
-    /// What names of its figures begin with.
+    /// The beginning of the names of its figures.
     pub fn name(self) -> &'static str {
         match self {
             FigureKind::Background => "background",
@@ -287,9 +289,9 @@ fn us(ns: f64) -> f64 {
     ns / 1e3
 }
 
-/// The values that an axis shows for these means and the ends of their intervals: one long interval must not push all
-/// others together, so on a logarithmic axis those that reach far beyond all means are left out. A linear axis has
-/// room for all.
+/// The values that an axis shows for these means and the ends of their intervals: one long interval
+/// must not push all others together, so on a logarithmic axis those that reach far beyond all
+/// means are left out. A linear axis has room for all.
 fn within(means: (f64, f64), ends: &[f64], is_log: bool) -> Range {
     let all = |more: Vec<f64>| Range::from_zero(extent([means.0, means.1].into_iter().chain(more)));
     if !is_log {

@@ -11,7 +11,7 @@ use crate::{Diagnosed, compare, diagnose, search, sweep, wire};
 
 #[derive(Serialize)]
 struct Data<'a> {
-    /// What the runs stand for.
+    /// Heading of runs: the kind of subject that each run stands for.
     run_heading: &'static str,
     runs: Vec<RunFigures<'a>>,
     comparison: Option<compare::wire::ComparisonDocument>,
@@ -24,7 +24,7 @@ struct Data<'a> {
 struct RunFigures<'a> {
     name: &'a str,
     result: wire::ResultDocument,
-    /// What became of each test without a time, in words.
+    /// Result of each test without a time, in words.
     words: Vec<Option<&'static str>>,
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::markup::{Frame, document};
 use super::site;
 
-/// What lies beside a page, also where it was not fetched over HTTP.
+/// Files beside a page, also where it was not fetched over HTTP.
 const BESIDE: &str = "'self' file:";
 
 /// A page, and what it needs.
@@ -27,8 +27,8 @@ impl PageDocument {
     pub fn whole(&self) -> String {
         let style = html! { style { (PreEscaped(&self.style)) } };
         let script = html! { script { (PreEscaped(&self.script)) } };
-        // By their hashes (W3C, Content Security Policy Level 3, section 2.3.1): whatever else should ever come to
-        // stand in the page is neither run nor applied.
+        // By their hashes (W3C, Content Security Policy Level 3, section 2.3.1): whatever else
+        // should ever come to stand in the page is neither run nor applied.
         let policy = policy(&source(&self.style), &source(&self.script));
         self.framed(&policy, style, script)
     }
@@ -36,8 +36,8 @@ impl PageDocument {
     /// The names of three files in one directory: the page, its style, its script.
     pub const FILES: [&str; 3] = ["index.html", "style.css", "script.js"];
 
-    /// What is in each of [`Self::FILES`]. Nothing in this page is style or script, which the policy of a server may
-    /// forbid.
+    /// Content of each of [`Self::FILES`]. Nothing in this page is style or script, which the
+    /// policy of a server may forbid.
     pub fn files(&self) -> [String; 3] {
         let [_, style, script] = Self::FILES;
         let page = self.linked(style, script);
@@ -66,7 +66,7 @@ impl PageDocument {
     }
 }
 
-/// What the browser may do.
+/// Permissions of the page in the browser.
 fn policy(styles: &str, scripts: &str) -> String {
     format!(
         "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \

@@ -1,5 +1,6 @@
-//! Figures on a page: the drawing in two widths, of which the style shows the one that fits, the legend, and the table of
-//! its numbers. All of it is there without scripts, which add tooltips and hide series.
+//! Figures on a page: the drawing in two widths, of which the style shows the one that fits, the
+//! legend, and the table of its numbers. All of it is there without scripts, which add tooltips and
+//! hide series.
 
 use figures::{Figure, LegendKey, svg, swatch};
 use maud::{Markup, PreEscaped, html};
@@ -39,8 +40,8 @@ fn drawn(drawings: &[(&Figure, u32, &str)]) -> Markup {
     }
 }
 
-/// The figure in one drawing, that for a phone, which stands beside others on a wide page: two of each of hundreds are
-/// too much.
+/// The figure in one drawing, that for a phone, which stands beside others on a wide page: two of
+/// each of hundreds are too much.
 pub(crate) fn small(of: &Figure) -> Markup {
     drawn(&[(of, NARROW, "chart one")])
 }

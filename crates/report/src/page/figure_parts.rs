@@ -1,4 +1,4 @@
-//! Where figures are: those that answer what a page is about stand first on it.
+//! Positions of figures: those about the question of a page stand first on it.
 
 use figures::Figure;
 use maud::{Markup, html};

@@ -13,7 +13,7 @@ use crate::shown_run::ShownRun;
 
 /// Height of a frame in pixels, with the gap above it.
 const HEIGHT: f64 = 18.0;
-/// What is left free right of a frame and above it, as parts of the width and of its height.
+/// Free space right of a frame and above it, as parts of the width and of its height.
 const GAP: (f64, f64) = (0.001, 0.06);
 /// Of its height, what underlines a function of the kernel.
 const UNDERLINE: f64 = 0.12;

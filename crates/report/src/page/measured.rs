@@ -1,4 +1,4 @@
-//! How runs were measured: the lines of the text report, and what only pages tell.
+//! How runs were measured: the lines of the text report, and those that only pages show.
 
 use maud::{Markup, PreEscaped, html};
 use stats::Side;
@@ -7,13 +7,13 @@ use super::ReportPage;
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
 use crate::{load, search};
 
-/// What figures mean, for everybody.
+/// Meaning of the figures, for all readers.
 pub(crate) fn explained() -> Markup {
     let paragraphs = include_str!("../../page/measured.html").lines();
     html! { @for paragraph in paragraphs { (PreEscaped(paragraph)) } }
 }
 
-/// What is told of how a run was measured: what, and its value.
+/// A fact about how a run was measured: its name and its value.
 pub(crate) type Fact = (String, String);
 
 /// How the runs of a sweep or a search were measured: what all of them have in common.
@@ -39,8 +39,8 @@ impl Common {
     }
 }
 
-/// The lines that all runs have in common. What the other clock would have said is of each run
-/// alone; which clock it was is not.
+/// The lines that all runs have in common. The figures of the other clock belong to each run alone;
+/// which clock it was does not.
 pub(crate) fn alike(runs: &[Side<'_>]) -> Vec<Fact> {
     let lines = |told: &Side<'_>| {
         let mut lines = lines(*told);
@@ -59,7 +59,7 @@ pub(crate) fn alike(runs: &[Side<'_>]) -> Vec<Fact> {
     common
 }
 
-/// All that is told of one run.
+/// All facts about one run.
 pub(crate) fn lines(Side { plan, env, summary }: Side<'_>) -> Vec<Fact> {
     let line = |what: &str, value: String| (what.to_owned(), value);
     let mut lines = vec![line("Target", plan.target.clone())];
@@ -96,7 +96,7 @@ pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// What a sweep and a search say of servers themselves: all there is where runs are not at hand.
+/// Facts about servers from a sweep and a search: the only ones where runs are not at hand.
 fn of_documents(page: &ReportPage<'_>) -> Vec<Common> {
     let of = |name: &str, target: &str, software: &Option<String>| {
         let software = software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);

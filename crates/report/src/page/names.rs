@@ -1,4 +1,4 @@
-//! How runs are called on a page: so that people know them, and each differently.
+//! Names of runs on a page: recognisable for people, and each different.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use crate::clean;
 /// Longest name that figures have room for, in characters.
 const LONGEST: usize = 48;
 
-/// A name for each run: the one that was given, what the server says of itself, or its address.
-/// Where two would be the same, their addresses tell them apart, or else the names of the runs.
+/// A name for each run: the one that was given, the software that the server reports, or its
+/// address. Where two would be the same, they are distinguished by their addresses, or else by the
+/// names of the runs.
 pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
     if page.is_diagnosis {
         return diagnosis::names(page);

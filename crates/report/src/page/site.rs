@@ -19,7 +19,7 @@ pub struct Site {
 /// A page of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What it is called.
+    /// Name of the page in links.
     pub name: String,
     /// The name of its file.
     pub file: String,

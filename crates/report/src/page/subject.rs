@@ -8,7 +8,7 @@ use super::{PageRun, ReportPage};
 /// The subject of a page, which decides about the parts that stand first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// What should be fixed first.
+    /// The most costly findings, to be fixed first.
     Diagnosis,
     /// How servers compare.
     Comparison,

@@ -16,7 +16,7 @@ use crate::json::{KnownDigits, thousandths};
 pub(super) struct SweptInsideJson {
     /// How processor time grows, as a sentence.
     words: String,
-    /// What each parameter does to it; those for which there were too few runs are missing.
+    /// Effects of each parameter on it; those for which there were too few runs are missing.
     effects: Vec<ParameterEffect>,
     /// Its law; null where nothing that was varied matters.
     law: Option<LawJson>,
@@ -30,15 +30,16 @@ pub(super) struct SweptInsideJson {
 struct CallLawJson {
     /// The kind: fsync (`fdatasync` and its like, too), open, stat and so on.
     call: &'static str,
-    /// constant; linear (base and so many per unit); assumed_linear (too few points to show it); other; varying (between the repeats
-    /// of a point).
+    /// constant; linear (base and so many per unit); assumed_linear (too few points to show it);
+    /// other; varying (between the repeats of a point).
     #[schemars(extend("enum" = ["constant", "linear", "assumed_linear", "other", "varying"]))]
     growth: &'static str,
     /// Calls in any case; null for another law. There is no interval: the law misses no point.
     base: Option<f64>,
     /// Calls for each unit of each parameter; empty for another law.
     per_unit: BTreeMap<String, f64>,
-    /// Of another law with a single parameter, the exponent between its two largest values. There is no interval.
+    /// Of another law with a single parameter, the exponent between its two largest values. There
+    /// is no interval.
     exponent: Option<f64>,
     /// The number at each point.
     points: Vec<CallPoint>,

@@ -1,5 +1,5 @@
-//! The JSON document of a sweep. Its types have what those of `stats` lack: microseconds, percentages, and names
-//! for indices of parameters.
+//! The JSON document of a sweep. Its types have what those of `stats` lack: microseconds,
+//! percentages, and names for indices of parameters.
 
 use std::collections::BTreeMap;
 
@@ -39,14 +39,14 @@ pub(crate) struct SweepDocument {
     seed: SeedJson,
     /// Percent up to which an effect does not matter.
     same_within_percent: f64,
-    /// What was varied.
+    /// Parameters that were varied.
     vary: Vec<Varied>,
     /// On which servers.
     servers: Vec<SweepServer>,
-    /// What whoever made them says about the runs (`--note`); absent without.
+    /// Notes about the runs by their authors (`--note`); absent without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteRecord>,
-    /// What to know before believing it.
+    /// Caveats, to be read before the results.
     caveats: Vec<String>,
     /// Every row of the suite.
     tests: Vec<SweptTest>,
@@ -60,11 +60,11 @@ struct SweptTest {
     measure: String,
     /// HTTP method.
     method: String,
-    /// What each server does.
+    /// Results of each server.
     servers: Vec<ServerGrowth>,
 }
 
-/// What a server does in a row.
+/// Results of a server in a row.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfServer", deny_unknown_fields)]
 struct ServerGrowth {
@@ -74,7 +74,7 @@ struct ServerGrowth {
     words: String,
     /// Every point that was measured.
     points: Vec<MeasuredPoint>,
-    /// What each parameter does; those for which there were too few runs are missing.
+    /// Effects of each parameter; those for which there were too few runs are missing.
     effects: Vec<ParameterEffect>,
     /// The law of the time; null where nothing that was varied matters.
     law: Option<LawJson>,
@@ -101,20 +101,21 @@ struct MeasuredPoint {
     mean_us: Option<f64>,
     /// Its 95 % interval, from how much runs differ.
     ci95_us: Option<(f64, f64)>,
-    /// Time over that of the first server at the same point, from the ratios of the repeats: above 1,
-    /// this server is slower. Null for the first server, and where one of both means is.
+    /// Time over that of the first server at the same point, from the ratios of the repeats: above
+    /// 1, this server is slower. Null for the first server, and where one of both means is.
     ratio: Option<f64>,
-    /// Its 95 % interval, which is not corrected for the number of points; null for a single repeat.
+    /// Its 95 % interval, which is not corrected for the number of points; null for a single
+    /// repeat.
     ratio_ci95: Option<(f64, f64)>,
 }
 
-/// What a parameter does to the time.
+/// Effect of a parameter on the time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfParameter", deny_unknown_fields)]
 pub(super) struct ParameterEffect {
     /// Its name.
     param: String,
-    /// The answer: grows, falls, none, inconclusive.
+    /// Verdict: grows, falls, none, inconclusive.
     #[schemars(extend("enum" = stats::Growing::ALL.map(stats::Growing::name)))]
     verdict: &'static str,
     /// Smallest value.
@@ -135,19 +136,19 @@ pub(super) struct ParameterEffect {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TheLaw", deny_unknown_fields)]
 pub(super) struct LawJson {
-    /// What is there in any case, in microseconds.
+    /// The constant part, in microseconds.
     base_us: f64,
     /// Its 95 % interval.
     base_ci95_us: (f64, f64),
     /// Typical distance of points from the law, in percent. It has no interval.
     misfit_percent: f64,
-    /// They surely do not follow it: look at the points.
+    /// The points clearly do not follow it: look at them.
     missed: bool,
-    /// What grows.
+    /// Terms that grow with parameters.
     terms: Vec<TermJson>,
 }
 
-/// What a parameter adds.
+/// Contribution of a parameter.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OfTerm", deny_unknown_fields)]
 struct TermJson {
@@ -163,7 +164,7 @@ struct TermJson {
     exponent_found: Option<f64>,
     /// Its 95 % interval.
     exponent_ci95: Option<(f64, f64)>,
-    /// What that means.
+    /// The meaning of that exponent.
     #[schemars(extend("enum" = stats::Shape::ALL.map(shape_name)))]
     shape: &'static str,
 }
@@ -232,7 +233,7 @@ fn measured(sweep: &Sweep, point: &SweepPoint) -> MeasuredPoint {
     }
 }
 
-/// What each parameter does; those for which there were too few runs are left out.
+/// Effects of each parameter; those for which there were too few runs are left out.
 pub(super) fn effects(sweep: &Sweep, growth: &Growth) -> Vec<ParameterEffect> {
     let effects = sweep.vary.iter().zip(&growth.effects);
     effects

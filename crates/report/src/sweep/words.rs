@@ -1,4 +1,4 @@
-//! What a sweep found, as a sentence.
+//! Results of a sweep, as a sentence.
 
 use stats::{CallGrowth, CallLaw, EXPONENTS, Effect, Fitted, Growing, Growth, Law, Shape, Term};
 
@@ -6,7 +6,7 @@ use super::{Sweep, Varied, limit};
 use crate::figure::{self, decimals};
 use crate::inside::count;
 
-/// What one of some parameters is called. Sizes are told by the KiB.
+/// Names of one unit of some parameters. Sizes are given per KiB.
 const UNITS: [(&str, &str); 10] = [
     ("width", "member"),
     ("members", "member"),
@@ -72,7 +72,8 @@ pub(crate) fn sentence(sweep: &Sweep, growth: &Growth) -> String {
     parts.join("; ")
 }
 
-/// `stat 4 + 3 per member, open 2 + 1 per member (exact at 4 points); in any case 2 fsync; rename varies between runs`.
+/// `stat 4 + 3 per member, open 2 + 1 per member (exact at 4 points); in any case 2 fsync; rename
+/// varies between runs`.
 pub(crate) fn calls_in_words(sweep: &Sweep, laws: &[CallLaw]) -> String {
     let (mut exact, mut assumed, mut other) = (Vec::new(), Vec::new(), Vec::new());
     let (mut constant, mut varying) = (Vec::new(), Vec::new());
@@ -146,7 +147,7 @@ fn linear_in_words(sweep: &Sweep, base: f64, per_unit: &[f64]) -> String {
         .join(" + ")
 }
 
-/// What one of a parameter is called, and how many units of its values that is.
+/// The unit of a parameter in texts: its name, and its size in units of the values.
 fn unit_of(varied: &Varied) -> (String, f64) {
     let name = &varied.name;
     let unit = UNITS.iter().find(|(known, _)| *known == varied.name);
@@ -237,7 +238,8 @@ pub(super) fn shape_name(shape: Shape) -> &'static str {
 }
 
 /// `exponent 0.98 ± 0.03`, or with both ends where they are not equally far: `exponent 1.2 (0.7 ..
-/// 2.9)`. Exponents are looked for within [`EXPONENTS`]: an interval that reaches an end is open there.
+/// 2.9)`. Exponents are looked for within [`EXPONENTS`]: an interval that reaches an end is open
+/// there.
 fn exponent_in_words(Fitted { value, ci95 }: &Fitted) -> String {
     let (low, high) = *ci95;
     let (below, above) = (value - low, high - value);
@@ -283,8 +285,8 @@ fn change(varied: &Varied, effect: &Effect) -> String {
     )
 }
 
-/// Half of a 95 % interval over the difference that it finds with a probability of 80 %, in standard
-/// errors: 1.96 + 0.84 over 1.96.
+/// Half of a 95 % interval over the difference that it finds with a probability of 80 %, in
+/// standard errors: 1.96 + 0.84 over 1.96.
 const FOR_POWER: f64 = 1.43;
 /// More repeats than anybody makes.
 const MANY_REPEATS: f64 = 1000.0;

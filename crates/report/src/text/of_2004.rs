@@ -1,5 +1,5 @@
-//! The report of Xu (2004), section 5.6, to the letter: for scripts that read it, and to be laid beside
-//! an old one.
+//! The report of Xu (2004), section 5.6, to the letter: for scripts that read it, and to be laid
+//! beside an old one.
 
 use record::Run;
 use stats::Summary;

@@ -1,4 +1,5 @@
-//! The pages of a suite, test by test: each test fetched its own in its own way, so they are not added up.
+//! The pages of a suite, test by test: each test fetched its pages in a different way, so they are
+//! not added up.
 
 use record::PlanRecord;
 use stats::{PageSummary, PagesSummary, Visits};

@@ -22,7 +22,8 @@ fn component(name: &str, protocol: &str) -> BackgroundComponent {
     }
 }
 
-/// Two tests of a second each beside UDP with loss and TCP with stalls, of which a connection fails in the second one.
+/// Two tests of a second each beside UDP with loss and TCP with stalls, of which a connection fails
+/// in the second one.
 fn run() -> Run {
     run_of("Put1K")
 }

@@ -12,8 +12,9 @@ use crate::hostile::{HOSTILE, MARK};
 /// Elements that have no end.
 const VOID: [&str; 3] = ["meta", "br", "link"];
 
-/// The names of the elements of a document whose texts and attributes are escaped; an error where what begins does not
-/// end. Content of styles and scripts is skipped. Cells and rows of tables need no end.
+/// The names of the elements of a document whose texts and attributes are escaped; an error where
+/// what begins does not end. Content of styles and scripts is skipped. Cells and rows of tables
+/// need no end.
 pub(crate) fn elements(document: &str) -> Result<Vec<String>, String> {
     let (mut open, mut names) = (Vec::new(), Vec::new());
     let mut rest = document;

@@ -1,4 +1,5 @@
-//! A campaign made by hand: three mixes, two servers, three repetitions, some of them missing or unfinished.
+//! A campaign made by hand: three mixes, two servers, three repetitions, some of them missing or
+//! unfinished.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use figures::{Axis, Figure, FigureMark, MarkLook, MarkShape, Panel, Series};
 use report::CampaignReport;
 use serde_json::{Value, json};
 
-/// What a campaign consists of.
+/// The parts of a campaign.
 pub(crate) struct Campaign {
     pub(crate) record: CampaignRecord,
     pub(crate) summary: CampaignSummary,

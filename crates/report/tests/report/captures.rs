@@ -1,4 +1,5 @@
-//! Reports of captures: whatever bytes of a capture are damaged, there is no panic and no control character.
+//! Reports of captures: whatever bytes of a capture are damaged, there is no panic and no control
+//! character.
 
 use std::fs;
 use std::path::PathBuf;

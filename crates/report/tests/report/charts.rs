@@ -1,4 +1,4 @@
-//! The figures of a page as values: scales, marks, and what is told of them.
+//! The figures of a page as values: scales, marks, and texts about them.
 
 use std::convert::Infallible;
 
@@ -11,8 +11,8 @@ use stats::{Resolution, summarise};
 
 use crate::answers;
 
-/// Figures of servers of which each takes times as long as the one before, in runs of that many operations. Rows are each
-/// `factor` times as slow as the one before.
+/// Figures of servers of which each takes times as long as the one before, in runs of that many
+/// operations. Rows are each `factor` times as slow as the one before.
 fn servers(count: u64, operations: u64, factor: u64) -> Vec<Figure> {
     let runs: Vec<_> = (0..count)
         .map(|server| {
@@ -331,7 +331,8 @@ fn a_time_line_tells_what_its_marks_are() {
 
 #[test]
 fn no_two_lines_of_a_panel_differ_by_colour_only() {
-    /// How a line looks without its colours: the dash of the line, and symbol and filling of its points.
+    /// How a line looks without its colours: the dash of the line, and symbol and filling of its
+    /// points.
     fn look(marks: &[FigureMark]) -> (Option<Dash>, Option<(Symbol, bool)>) {
         let line = marks
             .iter()

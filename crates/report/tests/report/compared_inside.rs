@@ -12,7 +12,7 @@ use stats::{Side, Summary, Swept, summarise};
 /// Operations that are traced.
 const TRACED: u64 = 5;
 
-/// What an operation of a row costs.
+/// Costs of an operation of a row.
 struct Costs {
     processor_us: u64,
     calls: Vec<(&'static str, CallTarget, u64)>,
@@ -89,8 +89,8 @@ fn run(id: &str, rows: Vec<Costs>) -> Run {
     run
 }
 
-/// A server and a branch of it that needs one more fsync for a PUT, fewer stat for a PROPFIND and 5 % more processor time for
-/// both; opens vary from start to start.
+/// A server and a branch of it that needs one more fsync for a PUT, fewer stat for a PROPFIND and 5
+/// % more processor time for both; opens vary from start to start.
 fn comparisons(pairs: u64) -> Comparisons {
     let of_server = |name: &str, is_b: bool| -> Vec<Run> {
         let more = u64::from(is_b);

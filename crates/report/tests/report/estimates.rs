@@ -1,5 +1,5 @@
-//! Every estimate has its interval or a sign that it has none: in JSON documents, whose schemas say so,
-//! and on pages.
+//! Every estimate has its interval or a sign that it has none: in JSON documents, as in their
+//! schemas, and on pages.
 
 use record::{ConstraintRecord, ConstraintSense, Nanos, PlanRecord, Run, Sample};
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn properties(of: &Value) -> Vec<(&str, &Value)> {
         .collect()
 }
 
-/// What is wrong with these numbers, by the schema of their document.
+/// Errors of these numbers, by the schema of their document.
 fn complaints(schema: &Value, numbers: &[Numbers]) -> Vec<String> {
     let types = schema["$defs"].as_object().unwrap();
     let types = types.iter().map(|(name, of)| (name.as_str(), of));
@@ -273,7 +273,7 @@ fn a_number_that_nobody_decided_about_is_noticed() {
     assert!(outside.is_err());
 }
 
-/// What stands between the first of these marks and the next of those.
+/// The text between the first of these marks and the next of those.
 fn between<'a>(text: &'a str, mark: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(mark).unwrap_or_else(|| panic!("no {mark}"));
     rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
@@ -342,7 +342,7 @@ fn every_estimate_on_a_page_has_its_interval_or_a_sign() {
     }
 }
 
-/// Headings that say that standard deviations have no interval.
+/// Number of headings of standard deviations without an interval.
 fn details_of_sd(page: &str) -> usize {
     page.matches("It has no interval: none covers").count()
 }

@@ -1,4 +1,4 @@
-//! What stands first on each kind of page, and that nothing on it needs a mouse.
+//! First elements of each kind of page, all of them readable without a mouse.
 
 use std::convert::Infallible;
 
@@ -20,7 +20,7 @@ fn in_order(page: &str, texts: &[&str]) {
     assert!(places.is_sorted(), "{texts:?} at {places:?}");
 }
 
-/// What stands between the heading and the first warning.
+/// The text between the heading and the first warning.
 fn answer(page: &str) -> &str {
     let from = place(page, "<section id=\"answer\"");
     let to = page.find("<section id=\"overview\"");

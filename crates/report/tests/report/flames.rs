@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::page::{data, page_of};
 use crate::runs;
 
-/// What a page shows of one of its sections.
+/// Content of a section of a page.
 fn section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!("<section id=\"{id}\">")).unwrap();
     rest.split_once("</section>").unwrap().0

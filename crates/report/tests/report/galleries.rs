@@ -1,4 +1,4 @@
-//! A gallery: what it says, and that hostile names stay text.
+//! A gallery: its content, and hostile names, which stay text.
 
 use std::convert::Infallible;
 

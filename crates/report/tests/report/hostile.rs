@@ -1,4 +1,4 @@
-//! What servers and suites write stays text, in every report.
+//! Text from servers and suites stays text, in every report.
 //!
 //! Every string of a recorded run that may have any value is replaced by a hostile one. A report of
 //! that run must have the shape of a report of a harmless one: as many lines, cells, elements.
@@ -55,7 +55,7 @@ pub(crate) const HOSTILE: [&str; 33] = [
     "#12 GH-13 !4 a/b#7 5cc1e3dc FORGED",
 ];
 
-/// What the last of them would refer to.
+/// The targets that the last of them would refer to.
 const REFERENCES: [&str; 5] = ["#12", "GH-13", "!4", "b#7", "5cc1e3dc"];
 
 /// The same with every string replaced that may have any value.
@@ -113,7 +113,7 @@ fn hostile_run(run: &Run, hostile: &str) -> Run {
     }
 }
 
-/// Every kind of report, of runs and answers in which strangers wrote this.
+/// Every kind of report, of runs and responses with this hostile text.
 struct Reports {
     /// For terminals.
     texts: Vec<String>,
@@ -288,7 +288,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
     }));
 }
 
-/// Its pages have tests of their own: how they show a name depends on its length.
+/// Its pages are tested elsewhere: how they show a name depends on its length.
 fn of_campaign(hostile: &str, reports: &mut Reports) {
     // Names of tables are told apart.
     let text = |name: &str| hostile.replace(MARK, &format!("{MARK} {name}"));
@@ -358,8 +358,9 @@ fn elements(markdown: &str) -> (Vec<String>, String) {
     (elements, all)
 }
 
-/// How often a page has each character that makes markup, and its data, in which there is none. Drawings leave out what has no
-/// room, which depends on the length of names; what they escape is tested where they are drawn.
+/// How often a page has each character that makes markup, and its data, in which there is none.
+/// Drawings leave out what has no room, which depends on the length of names; what they escape is
+/// tested where they are drawn.
 fn markup(page: &str) -> ([usize; 3], &str) {
     let (before, rest) = page.split_once(" id=\"data\">").unwrap_or((page, ""));
     let (data, after) = rest.split_once("</script>").unwrap_or_default();

@@ -92,7 +92,7 @@ fn pages() {
     insta::assert_snapshot!("pages", page(&runs::pages(), 120, false));
 }
 
-/// Tests that each fetched a page in their own way.
+/// Tests that each fetched a page in a different way.
 #[test]
 fn pages_of_a_suite() {
     let mut run = runs::pages();

@@ -1,4 +1,5 @@
-//! How a load went, as figures: what was planned, sent and answered, how long it took, and what the responses were.
+//! How a load went, as figures: planned and sent requests, responses, their times, and their
+//! statuses.
 
 use std::convert::Infallible;
 
@@ -8,7 +9,8 @@ use report::page::{PageRun, ReportPage, figures_of};
 use stats::testing::RunBuilder;
 use stats::{Conclusion, Resolution, Summary, summarise};
 
-/// A load at a rate of 1000 a second, of which the last third was dropped. Its times are `slow` times as long.
+/// A load at a rate of 1000 a second, of which the last third was dropped. Its times are `slow`
+/// times as long.
 fn load(slow: u64) -> Run {
     RunBuilder::new(1)
         .with(|run| run.plan.load.pace = stats::testing::open_loop())

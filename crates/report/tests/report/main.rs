@@ -1,4 +1,4 @@
-//! What people and programs get to see, from runs made by hand.
+//! Reports for people and programs, from runs made by hand.
 
 #![cfg(test)]
 

@@ -1,4 +1,5 @@
-//! What the numbers of the JSON documents are: estimates with an interval, estimates without one, and facts.
+//! Kinds of the numbers in JSON documents: estimates with an interval, estimates without one, and
+//! facts.
 
 /// Where the interval of an estimate stands, in the same object.
 #[derive(Debug, Clone, Copy)]
@@ -10,13 +11,13 @@ pub(crate) enum Interval {
 }
 use Interval::{Key, Place};
 
-/// What the numbers of one type of object are. A number that is in no list fails the test: whoever adds
-/// one decides what it is.
+/// Kinds of the numbers of one type of object. A number that is in no list fails the test: its
+/// author decides on the kind.
 pub(crate) struct Numbers {
     /// The type, as the schema calls it; empty for the document itself.
     pub(crate) of: &'static str,
     pub(crate) estimates: &'static [(&'static str, Interval)],
-    /// Estimates without an interval. Their descriptions say so.
+    /// Estimates without an interval, as their descriptions state.
     pub(crate) without: &'static [&'static str],
     /// Counts, settings, extremes, sums, and intervals.
     pub(crate) facts: &'static [&'static str],

@@ -70,7 +70,7 @@ const DATA: (&str, &str) = (
     "</script>",
 );
 
-/// What is inside the element of the data.
+/// Content of the element of the data.
 pub(crate) fn data(page: &str) -> &str {
     let (_, rest) = page.split_once(DATA.0).unwrap();
     rest.split_once(DATA.1).unwrap().0
@@ -210,7 +210,7 @@ fn pages_are_in_a_table_and_in_the_words_of_1995() {
 
 /// Attributes and rules that make a browser load something from elsewhere.
 const OF_MARKUP: [&str; 6] = ["src=", "@import", "url(", "<link", "<base", "srcset"];
-/// What scripts load with.
+/// Names by which scripts load resources.
 const OF_SCRIPTS: [&str; 8] = [
     "fetch(",
     "XMLHttpRequest",

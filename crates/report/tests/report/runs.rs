@@ -64,7 +64,7 @@ fn few(users: u32) -> RunBuilder {
 }
 
 /// Something of everything: a row with failures, one without support, one that failed wholly,
-/// operations left out, a note, doubts, and a server with a hostile name.
+/// operations left out, a note, warnings, and a server with a hostile name.
 pub(crate) fn mixed() -> Run {
     let evidence = "LOCK PrestanTest-20261121-040600-k3f9/u0/lockme was answered with 405 Method \
                     Not Allowed, and LOCK is not in Allow (RFC 4918, section 9.10)";
@@ -340,7 +340,8 @@ pub(crate) fn pages() -> Run {
     run
 }
 
-/// The server was looked into: two rows, of which the second was hardly measured, and a third that nothing is known of.
+/// The server was looked into: two rows, of which the second was hardly measured, and a third that
+/// nothing is known of.
 pub(crate) fn looked_into() -> Run {
     let batch = |measure, processor, ticks| {
         EventKind::Inside(InsideBatch {
@@ -450,7 +451,8 @@ pub(crate) fn looked_into() -> Run {
         .build()
 }
 
-/// The server gives times: two metrics, one without a time, and its log, of which a part is not joined.
+/// The server gives times: two metrics, one without a time, and its log, of which a part is not
+/// joined.
 pub(crate) fn server_view() -> Run {
     let times = |source, resolution, operations, server: u64, ours: u64| {
         move |_: TestId, measure: MeasureId| {

@@ -1,5 +1,5 @@
-//! Every number that stands twice on a site is the same: in tables, in the data that figures are drawn
-//! from, in the comparison, and in findings.
+//! Every number that stands twice on a site is the same: in tables, in the data that figures are
+//! drawn from, in the comparison, and in findings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use stats::testing::{RunBuilder, generator};
 
 use crate::galleries::{Measured, files_of};
 
-/// A number where it stands: its value, and how far the digits leave it open. Times are nanoseconds.
+/// A number where it stands: its value, and how far the digits leave it open. Times are
+/// nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 struct Number {
     place: String,
@@ -268,7 +269,7 @@ fn of_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
     }
 }
 
-/// What the tables behind the figures of a test come to.
+/// Numbers from the tables behind the figures of a test.
 fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str) {
     let kinds = [
         (": histogram of response times", "histogram", 3),
@@ -378,7 +379,8 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
     }
 }
 
-/// A run whose tests take so many microseconds, about; of `Lock` one in `stall` takes forty times as long.
+/// A run whose tests take so many microseconds, about; of `Lock` one in `stall` takes forty times
+/// as long.
 fn run(id: &str, us: [u64; 4], stall: u64, failed: u64) -> Run {
     let jitter = |i: u64, us: u64| us + i * 7919 % (us / 4 + 1);
     let builder = RunBuilder::new(1)

@@ -53,10 +53,12 @@ pub enum Root {
     Directory(PathBuf),
 }
 
-/// Threads of a server: its own, two workers, and one that replaces a worker that works on files.
+/// Threads of a server: the main one, two workers, and one that replaces a worker that works on
+/// files.
 const THREADS: usize = 4;
 
-/// Fails if this number of threads cannot be started: the runtime panics if one of its own cannot.
+/// Fails if this number of threads cannot be started: the runtime panics if one of its threads
+/// cannot.
 fn check_threads() -> io::Result<()> {
     let gate = Mutex::new(());
     let held = gate.lock();
@@ -107,7 +109,7 @@ impl Slowdown {
     }
 }
 
-/// A WebDAV server on a thread of its own; dropping it ends it.
+/// A WebDAV server on a separate thread; dropping it ends it.
 #[derive(Debug)]
 pub struct DemoServer {
     addr: SocketAddr,

@@ -49,7 +49,7 @@ pub enum Fault {
     LongerThanSaid,
     /// A close before the last announced byte.
     ShorterThanSaid,
-    /// That many interim 100 responses before the response.
+    /// So many interim 100 responses before the response.
     Interim100(u32),
     /// The response byte by byte, with a pause after each.
     Trickle(Duration),

@@ -26,11 +26,11 @@ pub enum Certificate {
     Expired,
     /// For `elsewhere.example` only.
     WrongHost,
-    /// An authority of its own, as made by `openssl req -x509`.
+    /// A self-signed certificate, as made by `openssl req -x509`.
     SelfSigned,
     /// The same, until the end of 2020.
     SelfSignedExpired,
-    /// An authority of its own, for `elsewhere.example` only.
+    /// A self-signed certificate, for `elsewhere.example` only.
     SelfSignedWrongHost,
 }
 

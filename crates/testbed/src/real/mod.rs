@@ -1,4 +1,5 @@
-//! Real servers, started from the recipes of `servers/` and gone with their owner.
+//! Real servers, started from the recipes of `servers/`, and stopped with the process that started
+//! them.
 //!
 //! ```text
 //! recipe --> temporary directory, config --> process --> readiness probed --> RealServer
@@ -30,10 +31,12 @@ pub use start::StartError;
 use port::Port;
 use process::{ServerProcess, ServerProcesses};
 
-/// User and password of every recipe with authentication; only loopback and laboratories ever see them.
+/// User and password of every recipe with authentication; only loopback and laboratories ever see
+/// them.
 const CREDENTIALS: (&str, &str) = ("user", "password");
 
-/// A running server, on loopback or in a laboratory. Dropping it stops it and removes all its files.
+/// A running server, on loopback or in a laboratory. Dropping it stops it and removes all its
+/// files.
 #[derive(Debug)]
 pub struct RealServer {
     // In the order of their end: the processes first, then its port, then its files.
@@ -49,11 +52,12 @@ pub struct RealServer {
 /// Log files of a server; any of them may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
-    /// What it complains about.
+    /// Log of errors.
     pub error: PathBuf,
     /// Standard output and standard error.
     pub output: PathBuf,
-    /// One line a request, as `servers/README.md` says; `None` where the server cannot do that.
+    /// One line per request, as described in `servers/README.md`; `None` where the server cannot
+    /// write that.
     pub access: Option<PathBuf>,
     /// Unit of the times in it; `None` where it has none.
     pub time: Option<LoggedTime>,
@@ -69,7 +73,7 @@ pub struct EndedServer {
 }
 
 impl RealServer {
-    /// Starts the server, and returns when it answers.
+    /// Starts the server, and returns when it responds.
     pub fn start(recipe: &Recipe) -> Result<RealServer, StartError> {
         RealServer::start_on(recipe, &[])
     }
@@ -79,8 +83,8 @@ impl RealServer {
         RealServer::start_at(recipe, processors, None, &|| false)
     }
 
-    /// The same, in a host of a laboratory; on loopback where none is given. Where it is cancelled meanwhile, nothing is left
-    /// of the server.
+    /// The same, in a host of a laboratory; on loopback where none is given. Where it is cancelled
+    /// meanwhile, nothing is left of the server.
     pub fn start_at(
         recipe: &Recipe,
         processors: &[u32],
@@ -102,7 +106,7 @@ impl RealServer {
         wanted.then(|| (user.to_owned(), password.to_owned()))
     }
 
-    /// What was started.
+    /// The recipe that was started.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
@@ -133,13 +137,13 @@ impl RealServer {
         })
     }
 
-    /// Directory it serves; [`Recipe::bookkeeping`] names what in it is the server's own.
+    /// Directory that it serves; [`Recipe::bookkeeping`] names the files of the server in it.
     pub fn storage(&self) -> PathBuf {
         self.dir.path().join(STORAGE)
     }
 
-    /// All files and directories in the storage but the server's own, relative to it: the same
-    /// before and after a run that cleans up.
+    /// All files and directories in the storage, except those of the server, relative to it: the
+    /// same before and after a run that cleans up.
     pub fn contents(&self) -> io::Result<BTreeSet<PathBuf>> {
         let storage = self.storage();
         let mut found = BTreeSet::new();

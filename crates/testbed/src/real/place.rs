@@ -22,8 +22,9 @@ pub struct ServerPlace {
 }
 
 impl ServerPlace {
-    /// The host in which servers are started, of the laboratory around this program; `None` outside of
-    /// laboratories. Servers listen at its first address of the version of IP that the laboratory has for them.
+    /// The host in which servers are started, of the laboratory around this program; `None` outside
+    /// of laboratories. Servers listen at its first address of the version of IP that the
+    /// laboratory has for them.
     pub fn around(surroundings: Option<&Surroundings>) -> Result<Option<ServerPlace>, LabError> {
         let Some(surroundings) = surroundings else {
             return Ok(None);
@@ -80,8 +81,8 @@ pub(super) fn enter(place: Option<&ServerPlace>, command: &mut Command) -> io::R
     }
 }
 
-/// Whether this user namespace has a user and a group of these numbers. The first one has all; one that an ordinary
-/// user made has nobody but its root.
+/// This user namespace has a user and a group of these numbers. The first one has all; one that an
+/// ordinary user made has only its root.
 pub(super) fn has_user(uid: u32, gid: u32) -> bool {
     let has = |path: &str, id: u32| {
         let map = fs::read_to_string(path).unwrap_or_default();
@@ -90,8 +91,8 @@ pub(super) fn has_user(uid: u32, gid: u32) -> bool {
     has("/proc/self/uid_map", uid) && has("/proc/self/gid_map", gid)
 }
 
-/// Whether a map has a number: its lines are the first number inside, the first outside, and how many there are
-/// (user_namespaces(7)).
+/// A map has a number: its lines are the first number inside, the first outside, and how many there
+/// are (user_namespaces(7)).
 fn is_mapped(map: &str, id: u32) -> bool {
     map.lines().any(|line| {
         let numbers: Option<Vec<u64>> = line

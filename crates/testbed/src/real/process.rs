@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Interval between two checks for remaining processes of a group.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A child in a process group of its own; dropping it ends the whole group, and so does any end of
+/// A child in a separate process group; dropping it ends the whole group, and so does any end of
 /// this process.
 #[derive(Debug)]
 pub(super) struct ServerProcess {

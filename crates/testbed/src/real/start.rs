@@ -1,4 +1,4 @@
-//! From a recipe to a server that answers.
+//! From a recipe to a server that responds.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -26,7 +26,8 @@ const PROBE_EVERY: Duration = Duration::from_millis(5);
 
 const LOG_LINES: usize = 20;
 
-/// What begins a connection of HTTP/2: the preface, and settings without any (RFC 9113, section 3.4).
+/// The beginning of a connection of HTTP/2: the preface, and settings without any (RFC 9113,
+/// section 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// Type of the frame that a server sends first.
 const SETTINGS: u8 = 4;
@@ -34,15 +35,15 @@ const SETTINGS: u8 = 4;
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// It was cancelled.
+    /// The start was cancelled.
     #[error("interrupted while servers were started")]
     Cancelled,
-    /// It is not installed.
+    /// The server is not installed.
     #[error("cannot start {server}: {missing}")]
     Missing {
         /// Name of the recipe.
         server: String,
-        /// What was not found.
+        /// The missing program.
         #[source]
         missing: MissingProgram,
     },
@@ -59,7 +60,7 @@ pub enum StartError {
     Template {
         /// Name of the recipe.
         server: String,
-        /// What is wrong with it.
+        /// The error in it.
         source: BadTemplate,
     },
     /// Its URL has no host.
@@ -68,7 +69,7 @@ pub enum StartError {
         /// Name of the recipe.
         server: String,
     },
-    /// Something else answers where it should.
+    /// Another server responds at its address.
     #[error(
         "cannot start {server}: a server answers at {url} already; stop it, or use {{{{ port }}}} in \
          the command and the URL for a free port"
@@ -84,12 +85,12 @@ pub enum StartError {
     Io {
         /// Name of the recipe.
         server: String,
-        /// What was attempted.
+        /// The attempted action.
         what: String,
-        /// What came back.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It ended before it answered.
+    /// The server ended before it responded.
     #[error("{server} ended ({status}) before it answered; its logs end with\n{log}")]
     Exited {
         /// Name of the recipe.
@@ -99,7 +100,7 @@ pub enum StartError {
         /// End of its logs.
         log: String,
     },
-    /// It runs and does not answer.
+    /// The server runs and does not respond.
     #[error(
         "{server} does not answer OPTIONS at {address} after {waited:?}; its logs end with\n{log}"
     )]
@@ -115,7 +116,7 @@ pub enum StartError {
     },
 }
 
-/// Says which step of which server failed.
+/// Adds the step and the server to errors.
 struct StartStep<'a>(&'a Recipe);
 
 impl StartStep<'_> {
@@ -223,7 +224,7 @@ struct Address {
 }
 
 impl Address {
-    /// That of a URL; `None` where it has no host.
+    /// The address in a URL; `None` where that has no host.
     fn of(url: &str, is_http2: bool) -> Option<Address> {
         let (authority, is_tls) = authority(url)?;
         Some(Address {
@@ -233,8 +234,9 @@ impl Address {
         })
     }
 
-    /// Any HTTP response but a server's error will do: with authentication it is a 401. With HTTP/2 the
-    /// server has to send its settings. Of a server with TLS it is enough that it accepts connections.
+    /// Any HTTP response but a server's error will do: with authentication it is a 401. With HTTP/2
+    /// the server has to send its settings. Of a server with TLS it is enough that it accepts
+    /// connections.
     fn answers(&self) -> bool {
         let status = || -> io::Result<u8> {
             let mut addresses = self.authority.to_socket_addrs()?;
@@ -260,7 +262,7 @@ impl Address {
             stream.read_exact(&mut answer)?;
             Ok(match &answer[9..] {
                 _ if !answer.starts_with(b"HTTP/1.") => b'5',
-                // It is there, and does not know the method.
+                // The server is there, and does not support the method.
                 b"501" => b'4',
                 status => status[0],
             })
@@ -269,16 +271,17 @@ impl Address {
     }
 }
 
-/// Who runs a server, when that is not who we are.
+/// The user that runs a server, when that is not the one of this process.
 #[derive(Debug, Clone, Copy)]
 enum ServerOwner {
     /// This user and group, to whom its files are given.
     Other(u32, u32),
-    /// We are root of a user namespace without that user: the server is ourselves, under these numbers.
+    /// We are root of a user namespace without that user: the server is ourselves, under these
+    /// numbers.
     Renamed(u32, u32),
 }
 
-/// Who runs the server, when that is not who we are.
+/// The user that runs the server, when that is not the one of this process.
 fn owner(recipe: &Recipe) -> Result<Option<ServerOwner>, StartError> {
     let Some(user) = &recipe.user else {
         return Ok(None);
@@ -311,7 +314,7 @@ struct PreparedCommands {
     helper: Option<Command>,
 }
 
-/// Writes everything the server reads, and says how to run it.
+/// Writes everything the server reads, and returns how to run it.
 fn prepare(
     recipe: &Recipe,
     installed: &Installed,
@@ -380,7 +383,8 @@ fn wait_until_ready(
 ) -> Result<(), StartError> {
     let started = Instant::now();
     while started.elapsed() < READY_WITHIN {
-        // From its own host, so that this program may be anywhere, and links cost no time.
+        // From the host of the server, so that this program may be anywhere, and links cost no
+        // time.
         let answers = place::there(at, || address.answers());
         let answers = answers.map_err(StartStep(recipe).io("enter its host"))?;
         if is_cancelled() {

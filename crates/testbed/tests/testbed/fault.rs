@@ -399,7 +399,7 @@ fn basic_and_bearer_want_their_header() {
     }
 }
 
-/// An `Authorization` line computed by a hash of the test's own.
+/// An `Authorization` line with a hash that the test computes.
 fn digest_header(challenge: &str, hash: fn(&str) -> String, nc: u32) -> String {
     let param = |name: &str| {
         let rest = challenge.split_once(&format!("{name}=\"")).unwrap().1;

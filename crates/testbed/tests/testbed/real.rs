@@ -1,4 +1,4 @@
-//! Every real server starts, answers, and is gone with its owner.
+//! Every real server starts, responds, and stops with the process that started it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

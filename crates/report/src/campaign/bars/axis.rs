@@ -9,18 +9,18 @@ const REACH: f64 = 1.6;
 /// Values whose size is outside this range are not drawn.
 const DRAWABLE: std::ops::RangeInclusive<f64> = 1e-12..=1e15;
 
-/// Whether a value has a place on an axis.
+/// A value can be drawn on an axis.
 pub(super) fn is_drawable(value: f64) -> bool {
     value == 0.0 || DRAWABLE.contains(&value.abs())
 }
 
-/// Whether values are so far apart that the least would have no visible bar.
+/// Values are so far apart that the least would have no visible bar.
 pub(super) fn is_wide(values: impl Iterator<Item = f64>) -> bool {
     extent(values).is_some_and(|(least, most)| least > 0.0 && most / least >= WIDE)
 }
 
-/// An axis for these values, and the ends of their intervals as far as they are near. It is logarithmic where that is
-/// asked for, if all values are positive; otherwise it has zero.
+/// An axis for these values, and the ends of their intervals as far as they are near. It is
+/// logarithmic where that is asked for, if all values are positive; otherwise it has zero.
 pub(super) fn axis(
     values: impl Iterator<Item = f64>,
     intervals: impl Iterator<Item = (f64, f64)>,

@@ -1,4 +1,5 @@
-//! Background traffic beside what was measured, over the time of a run: panels one below the other, with one time axis.
+//! Background traffic beside what was measured, over the time of a run: panels one below the other,
+//! with one time axis.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::background;
 use crate::page::PageRun;
 use crate::page::data::seconds;
 
-/// Rows or components that have colours of their own; more of them share one.
+/// Rows or components with separate colours; further ones share one.
 const MOST: usize = 4;
 
 /// Heights of the panels, and of the line of names of tests above them.
@@ -27,7 +28,8 @@ const LETTERS: f64 = 34.0;
 
 const SINCE: &str = "seconds since the beginning of the run";
 
-/// The figure of a run, which is called `name` where there are several; `None` without background traffic, or where nothing was read of it.
+/// The figure of a run, which is called `name` where there are several; `None` without background
+/// traffic, or where nothing was read of it.
 pub(super) fn background(shown: &PageRun<'_>, id: String, name: Option<&str>) -> Option<Figure> {
     let record = shown.run.plan.background.as_ref()?;
     let summary = shown.summary.background.as_ref()?;
@@ -43,7 +45,7 @@ pub(super) fn background(shown: &PageRun<'_>, id: String, name: Option<&str>) ->
     Some(course.figure(id, name))
 }
 
-/// What is drawn of a run.
+/// Data of a run that the figure shows.
 struct BackgroundOverTime<'a> {
     shown: &'a PageRun<'a>,
     record: &'a BackgroundRecord,
@@ -200,7 +202,8 @@ impl<'a> BackgroundOverTime<'a> {
         points.collect()
     }
 
-    /// Answers a second, of all rows together: where something was measured and nothing was answered, none.
+    /// Responses per second, of all rows together: zero where something was measured and no
+    /// response came.
     fn responses(&self) -> CoursePanel {
         let mut done = vec![0_u64; self.parts.len()];
         let mut has_rows = false;
@@ -298,7 +301,7 @@ impl<'a> BackgroundOverTime<'a> {
         })
     }
 
-    /// What was counted of a component in a part.
+    /// Counts of a component in a part.
     fn counted(
         &self,
         component: usize,
@@ -383,7 +386,7 @@ fn bands(tests: &[MeasuredPart]) -> Option<Series> {
     (!marks.is_empty()).then_some(Series { key: None, marks })
 }
 
-/// Whether tests are called by numbers: a name has no room above its band.
+/// Tests are called by numbers: a name has no room above its band.
 fn numbered(tests: &[MeasuredPart], end: f64) -> bool {
     let has_room = |test: &MeasuredPart| {
         let share = (seconds(test.to) - seconds(test.from)) / end;

@@ -14,7 +14,8 @@ use crate::table::{in_words, shown_times};
 
 /// The part of the height of a row that its bars take.
 const BAND: f64 = 0.72;
-/// From this factor between the least and the greatest mean on, the length of a bar says nothing of the least.
+/// From this factor between the least and the greatest mean on, the length of a bar no longer shows
+/// the least.
 const WIDEST: f64 = 1000.0;
 /// Letters beside bars that have room.
 const LETTERS: usize = 20;
@@ -26,15 +27,15 @@ pub(super) struct TestGroup<'a> {
     tests: Vec<&'a str>,
 }
 
-/// What a bar is of.
+/// The subject of a bar.
 struct BarValue<'a> {
     times: Option<&'a Distribution>,
     failed: u64,
-    /// What became of it without a time.
+    /// Result in a word, for a bar without a time.
     word: &'static str,
 }
 
-/// What all bars of a figure are of.
+/// Properties that all bars of a figure share.
 struct BarsAbout {
     what: &'static str,
     operations: &'static str,
@@ -42,9 +43,10 @@ struct BarsAbout {
 }
 
 impl<'a> TestGroup<'a> {
-    /// Tests of whole collections take ten times as long as the others, so they are drawn apart. Xu (2004, figure 8)
-    /// leaves CopyCol, MoveCol and DeleteCol out; LockCol and UnLockCol are set apart here, too, because his Table 2 has
-    /// them among the slowest. They are told by their name; making one collection is work on a single resource.
+    /// Tests of whole collections take ten times as long as the others, so they are drawn apart. Xu
+    /// (2004, figure 8) leaves CopyCol, MoveCol and DeleteCol out; LockCol and UnLockCol are set
+    /// apart here, too, because his Table 2 has them among the slowest. They are recognised by
+    /// their name; making one collection is work on a single resource.
     pub(super) fn all(page: &ReportPage<'a>) -> Vec<TestGroup<'a>> {
         let names = test_names(page);
         if names.is_empty() {
@@ -138,7 +140,8 @@ fn of_page(page: &PageSummary) -> BarValue<'_> {
     }
 }
 
-/// The times of whole pages: from the first request to the last byte. `None` where no run has pages.
+/// The times of whole pages: from the first request to the last byte. `None` where no run has
+/// pages.
 pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
     let all = page
         .runs
@@ -271,7 +274,7 @@ fn drawn(
     }
 }
 
-/// What stands beside a bar, or in its place.
+/// The word beside a bar, or instead of it.
 fn word(value: &BarValue<'_>, is_alone: bool, about: &BarsAbout) -> String {
     let Some(times) = value.times else {
         return value.word.to_owned();

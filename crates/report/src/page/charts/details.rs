@@ -1,5 +1,5 @@
-//! What one test looks like: its response times in ranges, their distribution, and in the order of time. There is a panel,
-//! or a line, for each run.
+//! The response times of one test: in ranges, their distribution, and in the order of time. There
+//! is a panel, or a line, for each run.
 
 use figures::{
     Axis, Figure, FigureMark, Format, LineStep, MarkFill, MarkLook, MarkShape, MarkTone, Panel,
@@ -14,7 +14,7 @@ use crate::page::data::seconds;
 
 /// With more points than this, those of a line are not drawn.
 const FEW: usize = 80;
-/// What marks are.
+/// Explanation of the marks.
 const EVERY_STEP: &str = "Every operation is a step.";
 const SOME_STEPS: &str = "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends.";
 const EVERY_POINT: &str =
@@ -41,7 +41,8 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let all = || shown.iter().flat_map(|run| &run.details.histogram);
     let ends = extent(all().flat_map(|bar| [time(bar.from), time(bar.to)]));
     let most = all().map(|bar| bar.response).max().unwrap_or(1).max(3);
-    // Ranges that grow by a factor are equally wide on a logarithmic scale, and only there is height what counts.
+    // Ranges that grow by a factor are equally wide on a logarithmic scale, and only there is
+    // height what counts.
     let is_log = ends.is_some_and(|(low, _)| low > 0.0);
     let scale = if is_log { Scale::Log } else { Scale::Linear };
     let range = Range {

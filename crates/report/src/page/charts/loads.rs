@@ -1,4 +1,5 @@
-//! How a load went: throughput, latencies and statuses over time. There is a panel for each run, all with the same axes.
+//! How a load went: throughput, latencies and statuses over time. There is a panel for each run,
+//! all with the same axes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +20,10 @@ const MOST: usize = 7;
 /// Height of a panel.
 const HEIGHT: f64 = 130.0;
 
-/// What stands below the last panel.
+/// Caption below the last panel.
 const SINCE: &str = "seconds since the first operation";
 
-/// What is expected is blue and green, and all else warm or grey, whichever comes first.
+/// Expected endings are blue and green, and all others warm or grey, whichever comes first.
 const EXPECTED: [u8; 3] = [0, 2, 5];
 const UNEXPECTED: [u8; 5] = [1, 4, 3, 6, 7];
 
@@ -230,11 +231,11 @@ impl<'a> Courses<'a> {
     }
 }
 
-/// What is drawn in the panels of a figure.
+/// Lines in the panels of a figure.
 struct DrawnLines {
     title: String,
     note: String,
-    /// What the values are, and how they are written.
+    /// Title of the axis of values, with their unit.
     axis: &'static str,
     scale: Scale,
     format: Format,
@@ -373,7 +374,7 @@ impl StatusCourse {
     }
 }
 
-/// The legend of statuses, the expected ones with colours of their own.
+/// The legend of statuses, with separate colours for the expected ones.
 fn status_keys<'e>(endings: impl Iterator<Item = &'e EndingCount>) -> Vec<LegendKey> {
     let mut keys: Vec<LegendKey> = Vec::new();
     let mut seen = [0, 0];

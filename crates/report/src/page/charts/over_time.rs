@@ -5,8 +5,8 @@ use figures::{
     Series, Swatch,
 };
 
-/// Parts of the time that are shorter than this share of the longest have no rate: a few operations more or less would be
-/// a peak.
+/// Parts of the time that are shorter than this share of the longest have no rate: a few operations
+/// more or less would be a peak.
 const TOO_SHORT: f64 = 0.5;
 
 /// With more points than this, those of a line are not drawn.
@@ -22,7 +22,7 @@ pub(super) struct CourseLine {
 }
 
 impl CourseLine {
-    /// Whether there is something to draw.
+    /// There is something to draw.
     pub(super) fn has_points(&self) -> bool {
         self.points.iter().any(|(_, value)| value.is_some())
     }
@@ -33,7 +33,8 @@ impl CourseLine {
         values.filter(|value| *value > 0.0)
     }
 
-    /// The line, with a row of the table for each of its points: `row` makes it of the second and the value.
+    /// The line, with a row of the table for each of its points: `row` makes it of the second and
+    /// the value.
     pub(super) fn series(
         &self,
         keys: &[LegendKey],
@@ -93,7 +94,7 @@ pub(super) fn keys<'l>(lines: impl IntoIterator<Item = &'l CourseLine>) -> Vec<L
     keys
 }
 
-/// How many a second, where the part of the time is long enough to tell.
+/// Rate per second, where the part of the time is long enough for one.
 pub(super) fn rate(count: f64, length_s: f64, longest_s: f64) -> Option<f64> {
     (length_s > 0.0 && length_s >= longest_s * TOO_SHORT).then(|| count / length_s)
 }

@@ -1,4 +1,5 @@
-//! A comparison: the ratios of one server with their intervals, and those of all servers as a map of heat.
+//! A comparison: the ratios of one server with their intervals, and those of all servers as a map
+//! of heat.
 
 use figures::{
     Along, Anchor, Axis, Figure, FigureMark, Format, MarkFill, MarkLook, MarkShape, MarkTone,
@@ -32,7 +33,7 @@ fn in_words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a reader can act on has a colour; what is inconclusive is grey.
+/// Verdicts that a reader can act on have a colour; inconclusive ones are grey.
 fn tone(verdict: Verdict) -> MarkTone {
     match verdict {
         Verdict::Slower | Verdict::Broken => MarkTone::Bad,
@@ -57,15 +58,15 @@ fn short(name: &str) -> String {
     name.chars().take(LETTERS - 1).chain(['…']).collect()
 }
 
-/// How many times as slow B is, and the interval of that; a single pair of runs has none. More pages a minute are better, so
-/// that they are taken as the times between them.
+/// How many times as slow B is, and the interval of that; a single pair of runs has none. More
+/// pages a minute are better, so that they are taken as the times between them.
 fn slowdown(row: &Compared) -> Option<(f64, (f64, f64))> {
     let ratio = row.ratio.as_ref()?.value;
     let ends = row.evidence().map(|found| found.ci95());
     Some((ratio, ends.unwrap_or((ratio, ratio))))
 }
 
-/// The ratio as it is told.
+/// The ratio as reports show it.
 fn told(row: &Compared) -> Option<f64> {
     Some(as_shown(row.kind, row.ratio.as_ref()?.value))
 }

@@ -11,10 +11,10 @@ use crate::search::{CountedUnit, Find, Loaded, SearchResult};
 /// The line of the lower panel.
 const THROUGHPUT: &str = "throughput";
 
-/// What a condition compares with a fixed time or rate.
+/// A fixed time or rate with which a condition compares.
 #[derive(Debug, PartialEq)]
 struct ConditionLimit {
-    /// What is compared: `p99`.
+    /// The compared quantity: `p99`.
     of: String,
     /// The comparison as it was written.
     text: String,
@@ -22,7 +22,7 @@ struct ConditionLimit {
     value: f64,
 }
 
-/// What may be compared: times, and a rate.
+/// Quantities that a condition may compare: times, and a rate.
 const COMPARED: [&str; 8] = ["mean", "p50", "p90", "p95", "p99", "p99.9", "max", "rate"];
 const UNITS: [(&str, f64); 6] = [
     ("ns", 1e-3),
@@ -33,7 +33,7 @@ const UNITS: [(&str, f64); 6] = [
     ("s", 1e6),
 ];
 
-/// The limits of a condition, each of which is a line. Whatever else it has is told by its text.
+/// The limits of a condition, each of which is a line. Its other parts are explained by its text.
 fn limits(condition: &str) -> Vec<ConditionLimit> {
     let words = condition.split(|c: char| !c.is_alphanumeric());
     // Beside an operator, a number is no limit of the time that stands before it.
@@ -258,7 +258,8 @@ fn across(limits: &[&ConditionLimit]) -> Series {
     }
 }
 
-/// Where the condition holds and fails, and the knee. Texts of neighbours stand one above the other.
+/// Where the condition holds and fails, and the knee. Texts of neighbours stand one above the
+/// other.
 fn marks(found: &SearchResult, has_texts: bool) -> Series {
     let tested = |tested: Option<stats::Tested>, word: &str, tone: MarkTone, dash: Dash| {
         let load = tested?.load;

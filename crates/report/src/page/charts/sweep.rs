@@ -31,7 +31,7 @@ struct Line<'a> {
     points: Vec<&'a SweepPoint>,
 }
 
-/// What one figure shows, and how.
+/// Content of one figure, and its presentation.
 struct SweepDrawing<'a> {
     sweep: &'a Sweep,
     param: usize,
@@ -74,8 +74,8 @@ fn settings(sweep: &Sweep, point: &SweepPoint, without: Option<usize>) -> String
     params.map(setting).collect::<Vec<_>>().join(", ")
 }
 
-/// The lines of a panel: for each server and each setting of the other parameters. Of a sweep of one parameter at a time,
-/// those in which the others are as in most of its points.
+/// The lines of a panel: for each server and each setting of the other parameters. Of a sweep of
+/// one parameter at a time, those in which the others are as in most of its points.
 fn lines<'a>(sweep: &Sweep, row: &'a SweptRow, param: usize) -> Vec<Line<'a>> {
     let of_server = |(server, swept): (usize, &'a stats::SweptServer)| {
         let mut by_others: Vec<(String, Vec<&'a SweepPoint>)> = Vec::new();
@@ -125,7 +125,7 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
     // Nothing and less have no place on a logarithmic scale.
     let has_zero = values.is_some_and(|(low, _)| low <= 0.0);
     let x_scale = if has_zero { Scale::Linear } else { scale };
-    // What times are: where a schedule decides when operations begin, they count from the planned moment.
+    // Where a schedule decides when operations begin, times count from the planned moment.
     let times = match row.since {
         Since::Planned => "latency from schedule",
         Since::Sent => "response time",
