@@ -330,7 +330,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
     let is_single = chart.bars.len() < 2;
     let is_long = |name: &String| display_width(&clean(name)) > LETTERS;
     let is_long = chart.groups.iter().any(is_long);
-    let drawn = |group: &str, place: usize, cell: Option<&CellEstimate>| {
+    let drawn = |group: &str, number: usize, cell: Option<&CellEstimate>| {
         let nothing = CellEstimate::default();
         let cell = cell.unwrap_or(&nothing);
         let of_source = || cell.published.map(published);
@@ -345,7 +345,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
                 (cell.published, None, shown.clone(), shown)
             }
         };
-        let bar = chart.bars.get(place).filter(|_| !is_single);
+        let bar = chart.bars.get(number).filter(|_| !is_single);
         let beside = (side == ChartSide::Measured && is_published)
             .then(|| of_source().unwrap_or_else(|| "-".to_owned()));
         let name = match bar {
@@ -357,7 +357,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
         let row = row.map(clean).chain([cells]).chain(beside);
         DrawnBar {
             name: clean(name),
-            look: MarkLook::of(place),
+            look: MarkLook::of(number),
             value: value.filter(|value| axis::is_drawable(*value)),
             interval: interval
                 .filter(|(low, high)| axis::is_drawable(*low) && axis::is_drawable(*high)),
@@ -366,8 +366,8 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
             cells: row.collect(),
         }
     };
-    let group = |(place, name): (usize, &String)| {
-        let values = chart.values.get(place);
+    let group = |(number, name): (usize, &String)| {
+        let values = chart.values.get(number);
         let cell = |bar: usize| values.and_then(|values| values.get(bar));
         let bars = if is_single { 1 } else { chart.bars.len() };
         BarGroup {

@@ -204,11 +204,11 @@ fn published_table(of: &TableSummary) -> Vec<Block> {
         columns.push(TableColumn::new("here", ColumnKind::Number));
         columns.extend(is_published.then(|| TableColumn::new("published", ColumnKind::Number)));
     }
-    let rows = of.rows.iter().enumerate().map(|(place, levels)| {
+    let rows = of.rows.iter().enumerate().map(|(row, levels)| {
         let level = |factor: usize| levels.get(factor).map_or("", String::as_str).into();
         let mut cells: Vec<TableCell> = (0..of.row_factors.len()).map(level).collect();
         for (column, is_published) in is_published.iter().enumerate() {
-            let cell = of.cells.get(place).and_then(|cells| cells.get(column));
+            let cell = of.cells.get(row).and_then(|cells| cells.get(column));
             cells.push(cell.map_or(NOT_MEASURED.into(), estimate).into());
             if *is_published {
                 let value = cell.and_then(|cell| cell.published);

@@ -121,10 +121,10 @@ fn table(of: &TableSummary) -> TableJson {
         .columns
         .iter()
         .enumerate()
-        .map(|(place, (title, unit))| ColumnJson {
+        .map(|(column, (title, unit))| ColumnJson {
             title: title.clone(),
             unit: (*unit).into(),
-            orders: of.orders.get(place).copied().unwrap_or_default().into(),
+            orders: of.orders.get(column).copied().unwrap_or_default().into(),
         });
     let rows = of
         .rows

@@ -183,7 +183,7 @@ fn verdicts(findings: &[FindingSummary]) -> Option<String> {
         let judged = findings.iter().filter(|finding| finding.verdict == verdict);
         judged.count()
     };
-    let told = [
+    let counts = [
         (count(PairVerdict::Holds), "holds", "hold"),
         (count(PairVerdict::Fails), "does not hold", "do not hold"),
         (
@@ -192,12 +192,12 @@ fn verdicts(findings: &[FindingSummary]) -> Option<String> {
             "are inconclusive",
         ),
     ];
-    let told = told.into_iter().filter(|(count, ..)| *count > 0);
-    let told: Vec<String> = told
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts
         .map(|(count, one, more)| format!("{count} {}", if count == 1 { one } else { more }))
         .collect();
     let all = counted(findings.len(), "finding");
-    (!told.is_empty()).then(|| format!("Of {all}, {}.", told.join(", ")))
+    (!counts.is_empty()).then(|| format!("Of {all}, {}.", counts.join(", ")))
 }
 
 /// A verdict as a word, and its tone.
@@ -235,24 +235,24 @@ pub(super) fn evidence(of: &CampaignReport<'_>, finding: &FindingSummary) -> Str
     if let [part] = &finding.parts[..] {
         return sides(part, unit);
     }
-    let told = [
+    let parts = [
         PairVerdict::Holds,
         PairVerdict::Fails,
         PairVerdict::Inconclusive,
     ];
-    let told = told.into_iter().filter_map(|verdict| {
+    let parts = parts.into_iter().filter_map(|verdict| {
         let parts = finding.parts.iter().filter(|part| part.verdict == verdict);
         let (count, word) = (parts.count(), verdict_of_part(of, finding, verdict));
         (count > 0).then(|| format!("{word} in {count}"))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
         return NOT_MEASURED.to_owned();
     }
     format!(
         "of {}: {}",
         counted(finding.parts.len(), "part"),
-        told.join(", ")
+        parts.join(", ")
     )
 }
 
@@ -285,8 +285,8 @@ fn verdict_of_part(
 pub(super) fn parts(of: &CampaignReport<'_>, finding: &FindingSummary) -> Vec<String> {
     let unit = unit_of(of, finding);
     let parts = finding.parts.iter();
-    let told = |own: &FindingPart| part(own, unit, verdict_of_part(of, finding, own.verdict));
-    parts.map(told).collect()
+    let in_words = |one: &FindingPart| part(one, unit, verdict_of_part(of, finding, one.verdict));
+    parts.map(in_words).collect()
 }
 
 fn part(part: &FindingPart, unit: Option<ShownUnit>, verdict: &str) -> String {

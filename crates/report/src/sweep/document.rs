@@ -165,7 +165,7 @@ fn points(sweep: &Sweep, rows: &[SweptRow]) -> ReportTable {
         .iter()
         .map(|varied| column(&varied.name, Number).meaning("Value of the parameter"));
     let servers = sweep.servers.iter().enumerate();
-    let servers = servers.flat_map(|(place, server)| {
+    let servers = servers.flat_map(|(number, server)| {
         let name = match sweep.servers.len() {
             1 => "mean",
             _ => &server.name,
@@ -174,7 +174,7 @@ fn points(sweep: &Sweep, rows: &[SweptRow]) -> ReportTable {
             "Time over that of the first server at the same point, repeat by repeat, and its 95 % interval",
         );
         let mean = column(name, Number).meaning("Mean of all runs there, and its 95 % interval");
-        std::iter::once(mean).chain((place > 0).then_some(ratio))
+        std::iter::once(mean).chain((number > 0).then_some(ratio))
     });
     let of_row = [column("Test", Text), column("Method", Text)].into_iter();
     let rows = rows.iter().flat_map(|row| {
@@ -205,7 +205,7 @@ fn point(sweep: &Sweep, row: &SweptRow, levels: &[usize]) -> TableRow {
         TableCell::figure(&varied.written[*level], Some(varied.values[*level]))
     });
     let servers = row.servers.iter().enumerate();
-    let servers = servers.flat_map(|(place, server)| {
+    let servers = servers.flat_map(|(number, server)| {
         let point = server.points.iter().find(|point| point.levels == levels);
         let ratio = point.and_then(|point| point.ratio).map(|of| {
             let (shown, range) = ratio(of.value, of.ci95);
@@ -213,7 +213,7 @@ fn point(sweep: &Sweep, row: &SweptRow, levels: &[usize]) -> TableRow {
             TableCell::figure(words, Some(of.value))
         });
         let time = point.map(time).unwrap_or_default();
-        std::iter::once(time).chain((place > 0).then(|| ratio.unwrap_or_default()))
+        std::iter::once(time).chain((number > 0).then(|| ratio.unwrap_or_default()))
     });
     let of_row: [TableCell; 2] = [(&row.name).into(), (&row.method).into()];
     TableRow {
