@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-/// Facts about a server that tests compare with what they find. Without any, the server does all that is tested.
+/// Facts about a server that tests compare with what they find. Without any, the server does all
+/// that is tested.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerExpectations {

@@ -58,7 +58,8 @@ impl fmt::Display for Install {
     }
 }
 
-/// Finds an executable: a path, or a name in the project's tool cache, on PATH, or where Debian keeps servers.
+/// Finds an executable: a path, or a name in the project's tool cache, on PATH, or where Debian
+/// keeps servers.
 pub fn find_program(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         // The server may run in another directory.
@@ -82,7 +83,8 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Directory of programs that no Debian package has, in the user's cache; `cargo xtask setup` fills it.
+/// Directory of programs that no Debian package has, in the user's cache; `cargo xtask setup` fills
+/// it.
 pub fn tool_cache() -> Option<PathBuf> {
     let absolute = |name| {
         env::var_os(name)

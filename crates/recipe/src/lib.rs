@@ -33,7 +33,7 @@ pub struct Recipe {
     pub name: String,
     /// Name for people, in one line.
     pub title: String,
-    /// Where the server has what it knows of resources beside their content.
+    /// Storage of properties and locks.
     pub keeps: Keeps,
     /// Authentication that the server wants.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct Recipe {
     /// Packages with the server.
     #[serde(default)]
     pub install: Install,
-    /// Names of files in the storage that are the server's own, in whatever collection.
+    /// Names of the server's own files in the storage, in any collection.
     #[serde(default)]
     pub bookkeeping: Vec<String>,
     /// Missing or unusual features, in sentences for people; empty if there are none.
@@ -94,7 +94,7 @@ fn root_url() -> String {
     "http://{{ host }}:{{ port }}/".to_owned()
 }
 
-/// Where a server has what it knows of resources beside their content.
+/// Storage of a server's data about resources beside their content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keeps {
@@ -108,7 +108,7 @@ pub struct Keeps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keeping {
-    /// Files, of whatever format, that are written as a whole or by key.
+    /// Files of any format, written as a whole or by key.
     Files,
     /// A database with transactions.
     Database,
@@ -153,8 +153,8 @@ impl UrlScheme {
     }
 }
 
-/// A process that a server needs beside it. It gets what the server gets: user, directory, environment,
-/// standard output.
+/// A process that a server needs beside it. It has the same user, directory, environment and
+/// standard output as the server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Helper {
@@ -198,7 +198,7 @@ struct RecipeVariant {
 pub struct Installed {
     /// Its executable.
     pub program: PathBuf,
-    /// Version, as the program says.
+    /// Version, as reported by the program.
     pub version: String,
     /// Executable of its helper, where it needs one.
     pub helper: Option<PathBuf>,
@@ -208,7 +208,7 @@ pub struct Installed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is missing; it comes with: {how}")]
 pub struct MissingProgram {
-    /// Program or file that was looked for.
+    /// Missing program or file.
     pub what: String,
     /// Packages with it.
     pub how: String,
@@ -255,7 +255,7 @@ impl Recipe {
         recipes().iter().find(|recipe| recipe.name == name)
     }
 
-    /// A command of the user's, for a shell, that serves what is at `url`. Both are templates as in
+    /// A shell command of the user that starts a server at `url`. Both are templates as in
     /// `servers/`.
     pub fn of_command(name: &str, command: &str, url: Option<&str>) -> Recipe {
         Recipe {
@@ -312,20 +312,21 @@ impl Recipe {
             .chain(self.files.values())
     }
 
-    /// Looks for what is wrong with its templates, wherever it is started.
+    /// Checks its templates, regardless of the host.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence about the defect.
     pub fn check(&self) -> Result<(), String> {
         templates::check(self)
     }
 
-    /// A recipe with parameters behind its name, with commas between them: `apache`, or
-    /// `apache,program=/opt/httpd/bin/httpd`. There are `program=PATH`, `arg=ARGUMENT` (one more),
-    /// `http=2` (where the server has a switch for that), `env.NAME=VALUE`, and `file.NAME=PATH` (the content of one of its files).
+    /// A recipe with comma-separated parameters after its name: `apache`, or
+    /// `apache,program=/opt/httpd/bin/httpd`. Parameters are `program=PATH`, `arg=ARGUMENT` (one
+    /// more), `http=2` (if the server has a switch for that), `env.NAME=VALUE`, and
+    /// `file.NAME=PATH` (the content of one of its files).
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence about the defect.
     pub fn with_parameters(text: &str) -> Result<Recipe, String> {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default();
@@ -339,7 +340,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Changes what the recipe says: `program=PATH`, `arg=ARGUMENT` (one more), `http=2`, `env.NAME=VALUE`, or
+    /// Sets a parameter: `program=PATH`, `arg=ARGUMENT` (one more), `http=2`, `env.NAME=VALUE`, or
     /// `file.NAME=PATH` (the content of one of its files, from that file).
     fn set(&mut self, parameter: &str) -> Result<(), String> {
         let (key, value) = parameter

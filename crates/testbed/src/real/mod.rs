@@ -63,7 +63,7 @@ pub struct Logs {
     pub time: Option<LoggedTime>,
 }
 
-/// How a server ended that nobody stopped.
+/// The end of a server that was not stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedServer {
     /// Its exit status, in words.

@@ -274,7 +274,7 @@ impl Address {
 /// The user that runs a server, when that is not the one of this process.
 #[derive(Debug, Clone, Copy)]
 enum ServerOwner {
-    /// This user and group, to whom its files are given.
+    /// This user and group, who get its files.
     Other(u32, u32),
     /// We are root of a user namespace without that user: the server is ourselves, under these
     /// numbers.
@@ -416,7 +416,7 @@ pub(super) fn log_tail(recipe: &Recipe, dir: &Path) -> String {
     files.dedup();
     let mut tail = String::new();
     for file in files {
-        // It may never have been created.
+        // It may not exist.
         let bytes = fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<_> = text.lines().collect();

@@ -301,7 +301,8 @@ fn a_server_without_options_is_ready_when_it_says_so() {
     if need_or(testbed::real::find_program("python3").ok_or("python3 is missing")).is_none() {
         return;
     }
-    // It answers OPTIONS with 501; `localhost` may be an address at which it does not listen first.
+    // Its response to OPTIONS is 501; `localhost` may be an address at which it does not listen
+    // first.
     let command = "exec python3 -m http.server --bind 127.0.0.1 {{ port }}";
     let recipe = Recipe::of_command("A", command, Some("http://localhost:{{ port }}/"));
     let server = RealServer::start(&recipe).unwrap();
