@@ -1,5 +1,5 @@
-//! A server under another name (`--label`): what identifies it leaves the record before anything is
-//! made of it, so that no report can print it.
+//! A server under another name (`--label`): text that identifies it leaves the record before any
+//! report is made, so that no report can print it.
 //!
 //! The record on disk keeps all.
 
@@ -186,7 +186,7 @@ impl ServerLabel {
         self.hide(&mut plan.suite.title);
         let titles = plan.tests.iter_mut().filter_map(|test| test.title.as_mut());
         titles.for_each(|title| self.hide(title));
-        // It names the server in as many ways as there are options.
+        // The command names the server in as many ways as there are options.
         plan.command = None;
         for note in &mut plan.notes {
             self.hide(&mut note.text);
@@ -355,7 +355,7 @@ fn without_addresses(text: &str) -> String {
         let is_apart = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
         // The end of a sentence is none of an address.
         let word = after[..end].trim_end_matches(['.', ':']);
-        // It may stand behind a name and a colon.
+        // The address may stand behind a name and a colon.
         let starts = std::iter::once(0).chain(word.match_indices(':').map(|(at, _)| at + 1));
         let mut addresses = starts.filter(|at| is_address(&word[*at..]));
         let is_within_zone = word.contains('%');

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((of(2, "connect_ns"), of(2, "tls_ns")), ("30", "40"));
         assert_eq!((of(1, "tls_resumed"), of(2, "tls_resumed")), ("", "true"));
         assert_eq!(of(2, "first_ns"), "");
-        // What began outside of the window is there, and does not count.
+        // Operations that began outside of the window are in the log, and do not count.
         assert_eq!((of(1, "counted"), of(2, "counted")), ("false", "true"));
     }
 }

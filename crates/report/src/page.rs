@@ -8,8 +8,8 @@
 //!
 //! Scripts add tooltips, hide series, and let people choose what they see.
 //!
-//! The page loads nothing, or its style and script from beside it. `maud` escapes what strangers
-//! wrote (servers, suites), and inside the data no `<` is left that could end it.
+//! The page loads nothing, or its style and script from beside it. `maud` escapes text of servers
+//! and suites, and inside the data no `<` is left that could end it.
 
 mod answers;
 mod background;
@@ -67,7 +67,7 @@ pub struct ReportPage<'a> {
     /// How the runs of a sweep or a search were measured, server by server.
     pub common: Vec<Common>,
     /// Findings in the runs: each belongs to the next of them, or to the next few.
-    /// `None` where nobody looked.
+    /// `None` without a diagnosis.
     pub diagnosed: Option<&'a [Diagnosed]>,
     /// The page is a diagnosis: its runs are distinguished by their suites, not by their servers.
     pub is_diagnosis: bool,

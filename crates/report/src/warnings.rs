@@ -1,7 +1,7 @@
 //! Each warning in one sentence, with advice.
 //!
 //! The advice depends on what the user already did (after hyperfine, `output/warnings.rs`): a user
-//! who measured for a duration is told to raise that, not the number of requests.
+//! who measured for a duration is advised to raise that, not the number of requests.
 
 use record::Exhausted;
 use stats::{Detail, P99_NEEDS, RunLimit, Share, Warning, WarningKind as Kind};

@@ -93,7 +93,7 @@ fn three_digits(value: f64) -> usize {
 /// on, so that rounding changes it by a sixth at most.
 fn decimals(range: FigureRange) -> Option<usize> {
     let half = (range.high - range.low) / 2.0;
-    // What is always the same may differ by the error of the computation.
+    // Values that are always the same may differ by the error of the computation.
     let size = range.high.abs().max(range.low.abs());
     let is_known = half.is_finite() && half > size * NEGLIGIBLE;
     is_known.then(|| (-(half / 2.999_999).log10().floor()).clamp(0.0, MOST_DECIMALS) as usize)

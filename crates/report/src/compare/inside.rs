@@ -13,7 +13,7 @@ use crate::inside::{count, name_of, unknown_calls};
 /// Targets of a difference that are named.
 const MOST_TARGETS: usize = 3;
 
-/// The rows that were looked into, with their costs.
+/// The rows with costs inside of the servers.
 fn looked_into(comparison: &Comparison) -> impl Iterator<Item = (&Compared, &ComparedInside)> {
     let rows = comparison.rows.iter();
     rows.filter_map(|row| Some((row, row.inside.as_ref()?)))

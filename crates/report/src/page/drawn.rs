@@ -69,7 +69,7 @@ fn numbers(figure: &Figure) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    // What stands first in rows that follow one another stands above them.
+    // A first cell that consecutive rows share stands above them.
     let is_same = |one: &&[String], other: &&[String]| one.first() == other.first();
     let is_grouped = rows.windows(2).any(|pair| is_same(&pair[0], &pair[1]));
     let is_again: fn(&&[String], &&[String]) -> bool =

@@ -132,7 +132,7 @@ fn linear_in_words(sweep: &Sweep, base: f64, per_unit: &[f64]) -> String {
     let terms = terms.map(|(varied, per_unit)| {
         let (unit, scale) = unit_of(varied);
         let per_unit = per_unit * scale;
-        // What is rare for each unit has digits all the same.
+        // Small numbers per unit keep their digits.
         let number = if per_unit.abs() < 0.05 {
             format!("{per_unit:.2e}")
         } else {

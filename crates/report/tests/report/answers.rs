@@ -1,4 +1,4 @@
-//! A sweep, a search and a comparison, for the tests of whoever shows them.
+//! A sweep, a search and a comparison, for the tests of reports about them.
 
 use record::Outcome;
 use report::{

@@ -110,7 +110,7 @@ fn a_logarithmic_scale_has_dots_and_no_bars() {
     assert_eq!((bars(linear), dots(linear)), (4, 0));
     assert_eq!((bars(log), dots(log)), (0, 4));
     assert_eq!(linear.panels[0].x.ends().0, 0.0);
-    // Where lengths say nothing of the least, there are none.
+    // Lengths that would not show the least value are left out.
     let ids = |factor| {
         let all = servers(1, 300, factor);
         let bars = all

@@ -32,6 +32,6 @@ fn flame_graphs_are_drawn_without_scripts() {
     let sampled = &data["runs"][0]["result"]["inside"]["flames"][0];
     assert_eq!(sampled["stacks"], Value::Array(Vec::new()));
     assert_eq!(sampled["functions"][0]["name"], "ext4_write_[k]");
-    // And where nobody sampled, there is nothing.
+    // Without samples, there is no graph.
     assert!(!page_of(&runs::classic()).contains("Flame graph"));
 }

@@ -290,7 +290,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
 
 /// Its pages are tested elsewhere: how they show a name depends on its length.
 fn of_campaign(hostile: &str, reports: &mut Reports) {
-    // Names of tables are told apart.
+    // Names of tables must differ.
     let text = |name: &str| hostile.replace(MARK, &format!("{MARK} {name}"));
     let campaign = campaigns::campaign(&text);
     let of = campaign.report();

@@ -109,7 +109,7 @@ fn pages_of_a_suite() {
     }
     let text = page(&run, 120, false);
     insta::assert_snapshot!("pages_of_a_suite", text);
-    // What is known of one page is not said of the other.
+    // Facts about one page must not appear at the other.
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
     let ends = |name: &str| {
         line(name)

@@ -110,7 +110,7 @@ fn a_load_is_shown_over_time() {
         assert_near(at(status, 0, line, 0.3), early);
         assert_near(at(status, 0, line, 0.9), late);
     }
-    // Each is told by itself, and no two of them differ by their colour only.
+    // Each has a separate line, and no two of them differ by their colour only.
     let dropped = |row: &&[String]| row[0] == "dropped";
     let rates: Vec<&str> = status.rows().filter(dropped).map(|row| &*row[2]).collect();
     assert!(!rates.is_empty() && rates.iter().all(|rate| !rate.starts_with("2000")));

@@ -1,4 +1,4 @@
-//! Notes of whoever made the runs, in reports of several runs.
+//! Notes about runs by their authors, in reports of several runs.
 
 use record::NoteRecord;
 use report::Comparisons;
@@ -51,7 +51,7 @@ fn a_comparison_has_the_notes_of_each_server() {
             .contains("\n- **Note disk (A)**: NVMe \\*fast\\*\n- **Note os (A)**: Debian\n- **B**"),
         "{markdown}"
     );
-    // Of runs that were made together, they are told once.
+    // Runs that were made together have the same notes, which are shown once.
     all.versus[0].notes = notes();
     let of_both = text(&all);
     assert_eq!(of_both.matches("Note os").count(), 1, "{of_both}");

@@ -1,4 +1,4 @@
-//! The page: what strangers write stays text, nothing is loaded, and it stays small.
+//! The page: hostile text stays text, nothing is loaded, and the page stays small.
 
 use std::convert::Infallible;
 
@@ -360,7 +360,7 @@ fn sweeps_and_searches_have_their_tables_without_scripts() {
     assert_eq!(table.matches("3 of 63 failed</span>").count(), 2, "{table}");
     assert!(table.contains("<small>") && table.contains("data-sort=\"300\">300</td>"));
     assert!(swept.contains("href=\"#points\"") && !swept.contains("#tests"));
-    // What all runs have in common is told, and nothing that only one of them had.
+    // Facts that all runs have in common are shown, and none that only one of them has.
     for line in [
         "<dt>Target</dt>",
         "<dt>Clock</dt>",

@@ -73,7 +73,7 @@ impl DavFileSystem for PropFs {
         patch: Vec<(bool, DavProp)>,
     ) -> FsFuture<'a, Vec<(StatusCode, DavProp)>> {
         let mut answers = Vec::with_capacity(patch.len());
-        // In document order, as RFC 4918, section 9.2 wants it; nothing here can fail halfway.
+        // In document order, as RFC 4918, section 9.2 requires; nothing here can fail halfway.
         for (set, mut prop) in patch {
             let element = prop.xml.take().map(element_text);
             let name = StoredName {

@@ -200,7 +200,7 @@ impl Drop for DemoServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It panicked or it ended: in both cases it has ended, and its panic was printed.
+            // The thread has ended, with or without a panic, which was printed.
             let _ = thread.join();
         }
     }

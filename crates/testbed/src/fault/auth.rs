@@ -14,7 +14,7 @@ use super::reply::Reply;
 const REALM: &str = "prestan test";
 const OPAQUE: &str = "opaque-of-prestan-test";
 
-/// The credentials a [`FaultServer`](super::FaultServer) wants.
+/// The credentials that a [`FaultServer`](super::FaultServer) requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Auth {
     /// RFC 7617.

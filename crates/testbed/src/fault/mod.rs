@@ -122,7 +122,7 @@ impl Builder {
         self
     }
 
-    /// Wants credentials, and keeps them from the upstream server.
+    /// Requires credentials, and keeps them from the upstream server.
     pub fn auth(mut self, auth: Auth) -> Builder {
         self.auth = Some(auth);
         self
@@ -251,7 +251,7 @@ impl Drop for FaultServer {
         }
         for connection in accepting.into_iter().flatten().flatten() {
             connection.thread().unpark();
-            // It panicked or it ended: in both cases it has ended, and its panic was printed.
+            // The thread has ended, with or without a panic, which was printed.
             let _ = connection.join();
         }
         if let Listener::Unix(_, path) = &*self.listener {

@@ -416,7 +416,7 @@ pub(super) fn log_tail(recipe: &Recipe, dir: &Path) -> String {
     files.dedup();
     let mut tail = String::new();
     for file in files {
-        // It may not exist.
+        // The file may not exist.
         let bytes = fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<_> = text.lines().collect();

@@ -20,7 +20,7 @@ pub(super) fn is_wide(values: impl Iterator<Item = f64>) -> bool {
 }
 
 /// An axis for these values, and the ends of their intervals as far as they are near. It is
-/// logarithmic where that is asked for, if all values are positive; otherwise it has zero.
+/// logarithmic if requested and all values are positive; otherwise it contains zero.
 pub(super) fn axis(
     values: impl Iterator<Item = f64>,
     intervals: impl Iterator<Item = (f64, f64)>,

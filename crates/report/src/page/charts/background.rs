@@ -83,7 +83,7 @@ impl<'a> BackgroundOverTime<'a> {
             self.lost(),
         ];
         let panels: Vec<CoursePanel> = panels.into_iter().filter(CoursePanel::has_points).collect();
-        // Where there is one line, the title of its panel says what it is.
+        // A single line needs no name: the title of its panel describes it.
         let is_named = |panel: &&CoursePanel| panel.lines.len() > 1 || panel.format == Format::Bits;
         let named = panels.iter().filter(is_named);
         let legend = keys(named.flat_map(|panel| &panel.lines).map(|(line, _)| line));

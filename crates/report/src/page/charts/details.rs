@@ -153,7 +153,7 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
         .iter()
         .map(|step| (time(step.value), step.count as f64 / count))
         .collect();
-    // It begins at nothing, where the first value is.
+    // The line begins at zero, at the first value.
     let begin = points.first().map(|(first, _)| (*first, 0.0));
     let line = MarkShape::Line(
         begin.into_iter().chain(points.iter().copied()).collect(),

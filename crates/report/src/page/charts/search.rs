@@ -54,7 +54,7 @@ fn limits(condition: &str) -> Vec<ConditionLimit> {
 fn limit(condition: &str, at: usize) -> Option<ConditionLimit> {
     let is_name = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
     let before = condition[..at].trim_end();
-    // What the time is of, in brackets.
+    // The subject of the time, in brackets.
     let before = match before.strip_suffix(')') {
         Some(inner) => inner[..inner.rfind('(')?].trim_end(),
         None => before,

@@ -323,7 +323,7 @@ impl SweepDrawing<'_> {
             return Vec::new();
         };
         let power = |x: f64, exponent: f64| if x == 0.0 { 0.0 } else { x.powf(exponent) };
-        // What other parameters add is the same along the line.
+        // Terms of other parameters are constant along the line.
         let term = |term: &Term, x: f64| {
             let of = if term.of == self.param {
                 x
