@@ -1,4 +1,4 @@
-//! Names that are near what was written, to be suggested.
+//! Names that are similar to a misspelt one, as suggestions.
 
 /// Similarity from which a name is suggested: that of clap, which suggests options.
 const SIMILAR: f64 = 0.7;

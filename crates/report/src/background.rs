@@ -44,7 +44,7 @@ pub fn bits(bits_per_second: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// Bits per second of so many bytes in so many nanoseconds.
+/// Bits per second, from a number of bytes and a time in nanoseconds.
 pub(crate) fn rate(bytes: u64, span: Nanos) -> f64 {
     bytes as f64 * 8.0 * SECOND / (span.max(1)) as f64
 }
@@ -126,12 +126,12 @@ pub fn background_lines(
     components.map(line).collect()
 }
 
-/// The time of which the totals of a component are.
+/// The time that the totals of a component cover.
 fn time_of(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
     totals.elapsed.unwrap_or(end.elapsed)
 }
 
-/// The time of which what a component received is: a queue lets through for longer than is sent.
+/// The time in which a component received: a queue lets through for longer than is sent.
 fn time_of_arrival(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
     let sent = time_of(totals, end);
     totals.received_for.map_or(sent, |own| own.max(sent))

@@ -47,7 +47,7 @@ pub struct CampaignReport<'a> {
 }
 
 impl<'a> CampaignReport<'a> {
-    /// A campaign without what may be absent.
+    /// A campaign without its optional parts.
     pub fn new(
         record: &'a CampaignRecord,
         summary: &'a CampaignSummary,

@@ -1,4 +1,4 @@
-//! Other programs that sent background traffic: their commands, and what they report of themselves.
+//! Other programs that sent background traffic: their commands, and the figures that they report.
 
 use record::{BackgroundEnd, BackgroundGenerator, BackgroundGeneratorEnd, BackgroundRecord};
 use schemars::JsonSchema;

@@ -92,7 +92,7 @@ fn rename_addresses(events: &mut [Event]) {
     number_names(addresses.collect(), "address");
 }
 
-/// Gives each name a number in place of what it is, in the order of the names.
+/// Replaces each name by a number, in the order of the names.
 fn number_names(mut names: Vec<&mut String>, what: &str) {
     names.sort();
     let (mut before, mut number) = (None, 0);
@@ -117,7 +117,8 @@ pub fn labelled_text<'a>(
     });
     let mut text = text.to_owned();
     if let Some(mut all) = labels.next() {
-        // All names first: afterwards, what else names a server is hidden, whosever it is.
+        // All names first: afterwards, all other text that names a server is hidden, whichever it
+        // is.
         all.replaced.extend(labels.flat_map(|label| label.replaced));
         all.sort();
         all.hide(&mut text);
@@ -125,7 +126,7 @@ pub fn labelled_text<'a>(
     text
 }
 
-/// The name of a server, and what it replaces.
+/// The name of a server, and the texts that it replaces.
 struct ServerLabel {
     label: String,
     /// Texts with their replacements, in the order in which they are applied.
@@ -316,7 +317,7 @@ fn end_of_word(text: &str) -> Option<char> {
     text.chars().next_back().filter(|_| !is_escaped)
 }
 
-/// Hides who is named in URLs, also in those without a scheme: a redirect may point anywhere.
+/// Hides the authority in URLs, also in those without a scheme: a redirect may point anywhere.
 fn without_authorities(text: &str) -> String {
     const SLASHES: &str = "//";
     let mut out = String::with_capacity(text.len());

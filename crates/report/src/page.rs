@@ -60,7 +60,7 @@ pub struct ReportPage<'a> {
     pub runs: Vec<PageRun<'a>>,
     /// How servers compare.
     pub comparison: Option<&'a Comparisons>,
-    /// How times grow with what was varied.
+    /// Growth of times with the varied parameters.
     pub sweep: Option<&'a Sweep>,
     /// The largest load that a server holds.
     pub search: Option<&'a SearchResult>,
@@ -228,7 +228,7 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// For those who cannot see where the tables begin.
+/// The section of the first table, for readers who cannot see where the tables begin.
 fn first_table(page: &ReportPage<'_>) -> Option<&'static str> {
     let tables = [
         ("tests", !page.runs.is_empty()),

@@ -5,7 +5,7 @@ use stats::{FailureGroup, Note, Outcomes, StatusReason};
 
 use crate::units::human;
 
-/// Why a row is not ok, or what failed in it.
+/// The reason why a row is not ok, or the failures in it.
 pub fn reason(reason: &StatusReason) -> String {
     match reason {
         StatusReason::Evidence(evidence) => evidence.clone(),

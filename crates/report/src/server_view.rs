@@ -23,7 +23,7 @@ const HEADING: &str = "The server's own view, per operation";
 /// `stats`, `tests::server_view`).
 const ENOUGH: u64 = 200;
 
-/// A column behind the row and what the time is called, and what it means.
+/// A column behind the row and the name of the time, and its meaning.
 const COLUMNS: [(&str, &str); 6] = [
     (
         "n",

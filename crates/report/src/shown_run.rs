@@ -1,4 +1,4 @@
-//! A run among those that a report shows, and what texts and pages have in common of runs.
+//! A run among those that a report shows, and the parts that texts and pages have in common.
 
 use record::Run;
 use stats::{Note, Status, Summary, TestSummary, WarningKind};

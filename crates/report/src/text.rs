@@ -37,7 +37,7 @@ pub struct TextOptions {
 /// Which report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextLayout {
-    /// The figures first, then what limits them, and at the end how they were measured.
+    /// The figures first, then their limitations, and at the end how they were measured.
     #[default]
     Full,
     /// The figures, and one sentence about their limits.
@@ -86,7 +86,7 @@ pub fn text(
     report.finish()
 }
 
-/// The figures first, then what limits them, and at the end how they were measured.
+/// The figures first, then their limitations, and at the end how they were measured.
 fn full(report: &TextReport, run: ShownRun<'_>, beside: &[BesideResult<'_>]) -> Vec<Block> {
     let ShownRun {
         run: of, summary, ..

@@ -211,7 +211,7 @@ fn totals_are_a_table_and_a_document() {
     let half = received.as_f64().unwrap() / 2.0;
     assert_eq!(totals_of(&queued), (sent.clone(), half.into()));
     assert!(lines[1].contains(&bits(half)), "{text}");
-    // Where what arrived took no longer than was sent, both are of the same time.
+    // Where blocks arrived for no longer than they were sent, both figures cover the same time.
     queued.components[0].received_for = Some(900_000_000);
     assert_eq!(totals_of(&queued), (sent, received));
     let document = background_json(&record(), &[], &end);

@@ -187,7 +187,8 @@ fn tables(of: &CampaignReport<'_>) -> Block {
     section("tables", "Tables", blocks.collect())
 }
 
-/// A table, what its marks mean, the orders of its rows, and what differs from the published one.
+/// A table, the meaning of its marks, the orders of its rows, and differences from the published
+/// one.
 fn published_table(of: &TableSummary) -> Vec<Block> {
     let is_published = |column: usize| {
         let cells = of.cells.iter().filter_map(|row| row.get(column));

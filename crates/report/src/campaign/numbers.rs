@@ -1,4 +1,4 @@
-//! Figures of campaigns for people, each rounded to what is known.
+//! Figures of campaigns for people, each rounded to its precision.
 
 use experiment::{CellEstimate, EstimateWarning, FigureRange, ShownUnit};
 

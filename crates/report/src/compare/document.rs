@@ -189,7 +189,7 @@ fn without_reason(mut cells: ComparedCells) -> ComparedCells {
     cells
 }
 
-/// A table without rows that compares A with so many servers.
+/// A table without rows that compares A with this number of servers.
 fn compared_table(name: &str, servers: usize) -> ReportTable {
     use ColumnKind::{Number, NumberOfText, Sentence, Text};
     let column = TableColumn::new;

@@ -1,4 +1,4 @@
-//! A row of a comparison in words and figures, each rounded to what is known.
+//! A row of a comparison in words and figures, each rounded to its precision.
 
 use stats::{
     Certainty, Compared, ComparedCost, Direction, Estimate, Failing, Ratio, RowKind, Since,
@@ -171,7 +171,7 @@ pub(crate) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
     }
 }
 
-/// The interval of what is shown.
+/// The interval of the figure that is shown.
 pub(crate) fn shown(kind: RowKind, (low, high): (f64, f64)) -> (f64, f64) {
     match kind {
         RowKind::Number => (1.0 / high, 1.0 / low),
@@ -256,7 +256,7 @@ fn disqualified(row: &Compared) -> Words {
     ))
 }
 
-/// The verdict about times, of a row that so many pairs of runs reached.
+/// The verdict about times, of a row that this number of pairs of runs reached.
 fn times(kind: RowKind, ratio: &Ratio, pairs: usize) -> Words {
     let says = match (ratio.verdict, &ratio.evidence) {
         (Verdict::Same, _) => "same".into(),

@@ -61,7 +61,7 @@ pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
     gallery.exhibits.iter().filter_map(warning).collect()
 }
 
-/// A test in a sentence: who is fastest, who is slowest, and by which factor.
+/// A test in a sentence: the fastest server, the slowest server, and the factor between them.
 pub(super) fn of_test(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<String> {
     let times = row.ranking();
     let (least, most) = (times.first()?, times.last()?);

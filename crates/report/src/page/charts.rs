@@ -133,7 +133,7 @@ impl PlacedFigure {
     }
 }
 
-/// A run with what one of its tests looks like.
+/// A run with the details of one of its tests.
 pub(super) struct RunDetails<'a> {
     /// How it is called.
     pub(super) name: &'a str,

@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 use super::markup::{Frame, document};
 use super::site;
 
-/// Files beside a page, also where it was not fetched over HTTP.
+/// Sources of a policy for files beside a page, also where it was not fetched over HTTP.
 const BESIDE: &str = "'self' file:";
 
-/// A page, and what it needs.
+/// A page, and the style, script and data that it needs.
 #[derive(Debug, Clone)]
 pub struct PageDocument {
     pub(super) title: String,
@@ -44,7 +44,7 @@ impl PageDocument {
         [page, self.style.clone(), self.script.clone()]
     }
 
-    /// The page without what lies at these places beside it.
+    /// The page without the style and script, which lie beside it at these paths.
     pub(super) fn linked(&self, style: &str, script: &str) -> String {
         let script = html! { script src=(script) {} };
         self.framed(&policy(BESIDE, BESIDE), site::style(style), script)

@@ -15,7 +15,7 @@ use crate::shown_run::ShownRun;
 const HEIGHT: f64 = 18.0;
 /// Free space right of a frame and above it, as parts of the width and of its height.
 const GAP: (f64, f64) = (0.001, 0.06);
-/// Of its height, what underlines a function of the kernel.
+/// Part of its height that underlines a function of the kernel.
 const UNDERLINE: f64 = 0.12;
 
 /// The graphs of all runs whose server was sampled; nothing for others.

@@ -16,7 +16,7 @@ pub(crate) fn explained() -> Markup {
 /// A fact about how a run was measured: its name and its value.
 pub(crate) type Fact = (String, String);
 
-/// How the runs of a sweep or a search were measured: what all of them have in common.
+/// How the runs of a sweep or a search were measured: facts that all of them have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     pub(super) name: String,

@@ -1,4 +1,4 @@
-//! Pages that belong together: what all of them need lies beside them once.
+//! Pages that belong together: files that all of them need lie beside them once.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ pub(super) const SCRIPT: &str = "assets/prestan.js";
 /// The pages of a site, as every one of them shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Groups of pages: what they are, and where.
+    /// Groups of pages: their headings, and their links.
     pub groups: Vec<(String, Vec<Link>)>,
 }
 
@@ -25,7 +25,7 @@ pub struct Link {
     pub file: String,
 }
 
-/// Files that all pages of a site need: where, and what is in them.
+/// Files that all pages of a site need: their paths, and their content.
 pub fn assets() -> [(&'static str, String); 2] {
     [
         (STYLE, super::STYLE.clone()),

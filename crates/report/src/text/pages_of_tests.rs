@@ -26,7 +26,7 @@ const HEADINGS: [&str; 9] = [
 /// Columns that narrow terminals lack, the least telling one first.
 const LEAST_TELLING: [usize; 6] = [4, 7, 8, 1, 3, 6];
 
-/// How long pages took to load, and what one of them took on the wire.
+/// How long pages took to load, and the connections, bytes and segments of one of them.
 pub(super) fn blocks(pages: &PagesSummary) -> Vec<Block> {
     let meaning = "Page loads, connecting included. Connections, bytes of responses and TCP segments are \
                    of one page on average; segments do not include those that close a connection, and are \

@@ -55,7 +55,7 @@ pub(crate) fn elements(document: &str) -> Result<Vec<String>, String> {
         .map_or(Ok(names), |name| Err(format!("{name} does not end")))
 }
 
-/// Ends what is open at the end and called so, up to what is called `until`.
+/// Ends open elements of this name at the end, up to the one called `until`.
 fn end(open: &mut Vec<String>, ends: &[&str], until: &str) {
     while let Some(last) = open.last() {
         if last == until || !ends.contains(&last.as_str()) {

@@ -186,7 +186,7 @@ fn sweeps_cut_intervals_that_leave_the_axis() {
     let points = sweep.rows[0].servers[0].points.len();
     let figure = of_sweep(&sweep).remove(0);
     assert_eq!(figure.id, "sweep-width-CopyCol");
-    // Zero, and what is far beyond all means: a logarithmic axis has neither.
+    // Zero, and values far beyond all means: a logarithmic axis has neither.
     assert!(figure.panels[0].y.is_log());
     assert_eq!(cut(&figure, |panel| &panel.y), 2 * points);
     let untouched = of_sweep(&answers::sweep()).remove(0);

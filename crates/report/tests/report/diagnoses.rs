@@ -265,7 +265,7 @@ fn programs_see_that_a_diagnosis_is_incomplete() {
     assert_eq!(incomplete["not_measured"][1]["users"], 8);
 }
 
-/// The page of runs of these suites, with so many users, at these targets.
+/// The page of runs of these suites, with these numbers of users, at these targets.
 fn page_of(runs: &[(&str, u32, &str)], diagnosed: &[Diagnosed]) -> String {
     let runs: Vec<(Run, Summary)> = runs
         .iter()

@@ -329,7 +329,7 @@ fn every_estimate_on_a_page_has_its_interval_or_a_sign() {
             signs += usize::from(is_sign);
             intervals += usize::from(!is_sign);
         }
-        // Each table's heading, and what stands below all of them.
+        // Each table's heading, and the text below all of them.
         assert_eq!(
             details_of_sd(&page),
             page.matches("aria-label=\"Percentiles\"").count() + 1

@@ -93,7 +93,7 @@ pub(crate) fn files_of(servers: &[Measured]) -> Vec<(String, String)> {
     planned(servers, servers[0].runs.len())
 }
 
-/// The files of a gallery for which so many runs of each server were planned.
+/// The files of a gallery for which this number of runs of each server was planned.
 fn planned(servers: &[Measured], planned: usize) -> Vec<(String, String)> {
     let versus = servers[1..].iter().map(|other| Versus {
         name: other.name.to_owned(),
@@ -189,7 +189,7 @@ fn the_site_is_complete_and_its_names_are_safe() {
     assert!(test.contains("Put1K") && !test.contains("<th scope=\"row\">Get1K"));
 }
 
-/// A gallery of one suite on two servers; what is shown of the first was changed.
+/// A gallery of one suite on two servers, with a change of the first one's runs.
 fn changed(names: [&'static str; 2], change: impl Fn(&mut Summary)) -> Vec<(String, String)> {
     let mut servers = names.map(|name| measured(name, "files", [100, 200, 50]));
     change(&mut servers[0].pooled.material.summary);

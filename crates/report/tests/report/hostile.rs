@@ -340,7 +340,7 @@ fn assert_cells(sheet: &str, harmless: &str, hostile: &str) {
     }
 }
 
-/// Elements of Markdown without their texts, and what the texts come to.
+/// Elements of Markdown without their texts, and the joined texts.
 fn elements(markdown: &str) -> (Vec<String>, String) {
     let mut elements = Vec::new();
     let mut all = String::new();
@@ -425,7 +425,7 @@ fn what_strangers_write_is_text_in_every_report() {
     }
 }
 
-/// A label may be written from right to left, and what stands beside it is not.
+/// A label may be written from right to left, and the text beside it is not.
 #[test]
 fn labels_do_not_reorder_the_words_beside_them() {
     let label = "\u{5e9}\u{5e8}\u{5ea} 2";

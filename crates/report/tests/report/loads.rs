@@ -98,7 +98,7 @@ fn a_load_is_shown_over_time() {
         assert_near(at(throughput, 0, line, 0.3), early);
         assert_near(at(throughput, 0, line, 0.9), late);
     }
-    // The areas are stacked: what is above is the sum.
+    // The areas are stacked: the upper edge is the sum.
     let status = called(&all, "status-Get");
     let names: Vec<&str> = status.keys.iter().map(|key| key.name.as_str()).collect();
     assert_eq!(names, ["200", "dropped", "503"]);

@@ -166,7 +166,7 @@ fn what_strangers_write_stays_text() {
             diagnosed: Some(&diagnosed),
             ..ReportPage::default()
         });
-        // Data, scripts: no more, and what opens is closed.
+        // Data, scripts: no more, and each opened element is closed.
         assert_eq!(page.matches("<script").count(), 2, "{name}");
         assert_eq!(page.matches("</script").count(), 2, "{name}");
         let text = markup(&page);

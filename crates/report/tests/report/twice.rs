@@ -22,7 +22,7 @@ struct Number {
 /// Which number: server, row, statistic.
 type Name = (String, String, String);
 
-/// All numbers of a site by what they are.
+/// All numbers of a site by name.
 #[derive(Debug, Default)]
 struct Numbers(BTreeMap<Name, Vec<Number>>);
 

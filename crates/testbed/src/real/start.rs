@@ -274,7 +274,7 @@ impl Address {
 /// The user that runs a server, when that is not the one of this process.
 #[derive(Debug, Clone, Copy)]
 enum ServerOwner {
-    /// This user and group, who get its files.
+    /// This user and group, which own its files.
     Other(u32, u32),
     /// We are root of a user namespace without that user: the server is ourselves, under these
     /// numbers.

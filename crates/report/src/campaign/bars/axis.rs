@@ -4,7 +4,7 @@ use figures::{Axis, Format, Range, Scale, extent};
 
 /// From this factor between the least and the greatest value on, an axis is logarithmic.
 const WIDE: f64 = 50.0;
-/// An interval may reach this factor beyond all values; what is longer is cut, and marked.
+/// An interval may reach this factor beyond all values; longer ones are cut, and marked.
 const REACH: f64 = 1.6;
 /// Values whose size is outside this range are not drawn.
 const DRAWABLE: std::ops::RangeInclusive<f64> = 1e-12..=1e15;

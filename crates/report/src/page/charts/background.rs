@@ -64,7 +64,7 @@ struct CoursePanel {
     format: Format,
     /// How a value is written in the table.
     shown: fn(f64) -> String,
-    /// Each with what it is, in the table.
+    /// Each with its name in the table.
     lines: Vec<(CourseLine, String)>,
 }
 
@@ -217,7 +217,7 @@ impl<'a> BackgroundOverTime<'a> {
         }
         let (longest, (begin, end)) = (self.longest(), self.measured());
         let points = self.points(|place, part| {
-            // Of the parts at both ends, what was measured is shorter.
+            // Of the parts at both ends, the measured time is shorter.
             let length = seconds(part.to()).min(end) - seconds(part.from).max(begin);
             let rate = rate(done[place] as f64, length, longest);
             rate.filter(|_| has_rows)

@@ -254,7 +254,7 @@ fn end(line: &TimeLine) -> f64 {
     }
 }
 
-/// The marks of a run; a cross for what failed stands at `low`.
+/// The marks of a run; the crosses of failures stand at `low`.
 fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
     let crossed = MarkLook {
         symbol: Symbol::Cross,

@@ -1,4 +1,4 @@
-//! Lines over time: what the figures of loads and of background traffic have in common.
+//! Lines over time: the parts that figures of loads and of background traffic have in common.
 
 use figures::{
     Axis, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape, Range, Scale,

@@ -1,4 +1,4 @@
-//! A search: times and throughput of every load, with what it found.
+//! A search: times and throughput of every load, with its result.
 
 use figures::{
     Along, Axis, Dash, Figure, FigureMark, Format, LineStep, MarkFill, MarkLook, MarkShape,
