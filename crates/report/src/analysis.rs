@@ -3,7 +3,6 @@
 
 mod causes;
 mod details;
-mod document;
 pub(crate) mod figures;
 mod not_judged;
 mod on_wire;
@@ -14,19 +13,20 @@ mod tables;
 mod text;
 mod timeouts;
 mod warnings;
+mod wire;
 mod words;
 
 use trace::contents::CaptureContents;
 
-pub use document::analysis_json;
-#[cfg(feature = "schema")]
-pub use document::analysis_schema;
 pub use on_wire::RunOnWire;
 pub use page::analysis_page;
 
 pub use sheet::analysis_csv;
 pub use text::analysis_text;
 pub use timeouts::{FormulaName, TimeoutStudy};
+pub use wire::analysis_json;
+#[cfg(feature = "schema")]
+pub use wire::analysis_schema;
 
 /// An analysed capture.
 #[derive(Debug)]
