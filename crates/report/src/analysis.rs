@@ -2,15 +2,14 @@
 //! for programs.
 
 mod causes;
+mod courses;
 mod details;
-pub(crate) mod figures;
+mod document;
+mod figures;
 mod not_judged;
 mod on_wire;
-mod page;
-
 mod sheet;
 mod tables;
-mod text;
 mod timeouts;
 mod warnings;
 mod wire;
@@ -18,11 +17,9 @@ mod words;
 
 use trace::contents::CaptureContents;
 
+pub use document::{analysis_page, analysis_text};
 pub use on_wire::RunOnWire;
-pub use page::analysis_page;
-
 pub use sheet::analysis_csv;
-pub use text::analysis_text;
 pub use timeouts::{FormulaName, TimeoutStudy};
 pub use wire::analysis_json;
 #[cfg(feature = "schema")]

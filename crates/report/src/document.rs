@@ -32,10 +32,24 @@ pub(crate) enum Block {
     Table(ReportTable),
     /// Blocks below a heading, with the id of the section on a page.
     Section(&'static str, String, Vec<Block>),
+    /// Blocks below a heading, folded on pages until a reader opens them.
+    Folded(String, Vec<Block>),
     /// Lines for a terminal alone, such as a histogram in letters.
     Terminal(String),
     /// HTML for a page alone, such as a figure.
     Page(Markup),
+}
+
+impl Block {
+    /// The section of findings, with what belongs to them.
+    pub(crate) fn findings(is_found: bool, blocks: Vec<Block>) -> Block {
+        let heading = if is_found {
+            "Findings, most costly first"
+        } else {
+            "Findings"
+        };
+        Block::Section("findings", heading.to_owned(), blocks)
+    }
 }
 
 /// How something is to be taken. Each medium has its sign of it: a colour, bold letters.
@@ -167,6 +181,26 @@ impl<T: Into<Words>> From<T> for ListItem {
         ListItem {
             words: words.into(),
             ..ListItem::default()
+        }
+    }
+}
+
+impl ListItem {
+    /// A finding: its title, an explanation, the evidence, and where to look for the cause.
+    pub(crate) fn finding(
+        title: impl Into<Words>,
+        explanation: String,
+        evidence: Vec<String>,
+        look_at: &str,
+    ) -> ListItem {
+        ListItem {
+            tone: Tone::Doubtful,
+            words: title.into(),
+            below: vec![
+                Block::Paragraph(explanation.into()),
+                List::new("", ListLook::Bullets, evidence),
+                Block::Paragraph(format!("Look at {look_at}").into()),
+            ],
         }
     }
 }

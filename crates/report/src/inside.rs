@@ -10,12 +10,12 @@ use record::{MeasureId, PlanRecord, ServerProcessRecord};
 use stats::units::{human, human_range};
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
-use crate::analysis::figures::number_of;
 use crate::clean;
 use crate::document::{
     Block, ColumnKind, List, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Words,
 };
 use crate::figure::percent;
+use crate::lists::number_of;
 use crate::shown_run::ShownRun;
 
 use calls::calls_in_words;

@@ -1,4 +1,10 @@
-//! Lists in words, and lists without repetitions.
+//! Lists and numbers of things in words, and lists without repetitions.
+
+/// `1 timeout`, `2 timeouts`.
+pub(crate) fn number_of(count: u64, unit: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
+}
 
 /// `A, B and C`.
 pub(crate) fn enumerated(names: &[impl AsRef<str>]) -> String {
@@ -11,11 +17,7 @@ pub(crate) fn enumerated(names: &[impl AsRef<str>]) -> String {
 
 /// `and 2 more rows`; `None` for no further row.
 pub(crate) fn more_rows(rows: usize) -> Option<String> {
-    match rows {
-        0 => None,
-        1 => Some("and 1 more row".to_owned()),
-        rows => Some(format!("and {rows} more rows")),
-    }
+    (rows > 0).then(|| format!("and {}", number_of(rows as u64, "more row")))
 }
 
 /// Each item at its first place only.

@@ -5,8 +5,8 @@ use record::{AddressConnections, RoundTrip, SameMachine, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::analysis::figures::number_of;
 use crate::json::us;
+use crate::lists::number_of;
 use crate::units::{human, human_range};
 
 /// What a server tells about itself in its response to OPTIONS, and where it is.

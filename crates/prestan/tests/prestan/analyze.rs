@@ -338,7 +338,7 @@ fn what_strangers_wrote_is_harmless() {
         fs::write(prestan.home().join("hostile.pcapng"), capture_of(request)).unwrap();
         let files = "--json r.json --csv r.csv --html r.html";
         let outcome = run(prestan, "hostile.pcapng", files).ended(0);
-        outcome.stdout_has("Warning: 12 packets could not be captured");
+        outcome.stdout_has("Warnings:\n- 12 packets could not be captured");
         let read = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
         for text in [outcome.stdout.clone(), read("r.json"), read("r.csv")] {
             assert!(!text.contains("SECRET"), "{text}");

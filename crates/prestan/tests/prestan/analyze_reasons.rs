@@ -213,7 +213,7 @@ fn what_could_not_be_judged_is_said() {
     ));
     let says = "Not judged: - connection 1: only what the client sent was captured";
     assert!(text.contains(says), "{text}");
-    let says = "Findings: none that the capture shows.";
+    let says = "Findings: None that the capture shows.";
     assert!(text.contains(says), "{text}");
     assert!(!text.contains("Without a cause"), "{text}");
     // Both halves, without the handshake.
@@ -261,7 +261,7 @@ fn time_stamps_that_go_back_give_no_negative_figure() {
     packets[8].0 -= 3_600_000_000_000;
     let outcome = analyze_timed(&packets, |_| LinkType::RAW, "--json r.json --csv r.csv");
     let text = words_of(&outcome);
-    let says = "Warning: 2 packets where time stamps go back (packet 7: 50.0 µs before packet 6; packet 9: 3600 s \
+    let says = "Warnings: - 2 packets where time stamps go back (packet 7: 50.0 µs before packet 6; packet 9: 3600 s \
                 before packet 8)";
     assert!(text.contains(says), "{outcome}");
     assert!(text.contains("3 requests)"), "{outcome}");
@@ -288,7 +288,7 @@ fn packets_that_stand_in_another_order_are_not_missing() {
         pair.swap(0, 1);
     }
     let text = words_of(&analyze_timed(&packets, |_| LinkType::RAW, ""));
-    let says = "Warning: 4 packets behind later ones in the file: put into their order, by time stamps and \
+    let says = "Warnings: - 4 packets behind later ones in the file: put into their order, by time stamps and \
                 acknowledgments ";
     assert!(text.contains(says), "{text}");
     // Packets have their numbers in the file.

@@ -1,4 +1,4 @@
-//! What is said of a single connection.
+//! Facts about a single connection.
 
 use trace::connection::ConnectionFigures;
 use trace::direction::DirectionFigures;
@@ -6,47 +6,37 @@ use trace::segment::TcpOptions;
 use trace::transaction::RequestProtocol;
 use trace::waits::ConnectionEnd;
 
-use super::figures::{end_name, number_of, rate, size, time};
+use super::figures::{end_name, from_to, rate, size, time};
+use crate::document::Words;
+use crate::lists::number_of;
 
 /// Names and values of a connection, in sentences without a verb.
-pub(super) fn details(of: &ConnectionFigures) -> Vec<(&'static str, String)> {
-    let mut all = vec![
-        (
-            "packets",
-            format!("{} to {}", of.first_packet, of.last_packet),
-        ),
-        ("handshake", handshake(of)),
-    ];
+pub(super) fn details(of: &ConnectionFigures) -> Vec<(String, Words)> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, value: String| all.push((name.to_owned(), value.into()));
+    add(
+        "packets",
+        format!("{} to {}", of.first_packet, of.last_packet),
+    );
+    add("handshake", handshake(of));
     if of.protocol == Some(RequestProtocol::Other) {
         let what = "neither HTTP nor TLS, so it has no requests";
-        all.push(("content", what.to_owned()));
+        add("content", what.to_owned());
     }
-    for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
-        let direction = of.from(end);
-        let name = end_name(end);
-        if let Some(options) = &direction.syn_options {
-            let title = if name == "client" {
-                "SYN of the client"
-            } else {
-                "SYN of the server"
-            };
-            all.push((title, self::options(options)));
+    let ends = [ConnectionEnd::Client, ConnectionEnd::Server];
+    for end in ends {
+        if let Some(options) = &of.from(end).syn_options {
+            let name = format!("SYN of the {}", end_name(end));
+            add(&name, self::options(options));
         }
     }
-    for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
-        let title = match end {
-            ConnectionEnd::Client => "client to server",
-            ConnectionEnd::Server => "server to client",
-        };
-        all.push((title, direction(of, end)));
+    for end in ends {
+        add(&from_to(end), direction(of, end));
     }
-    let records = [of.client_records.len(), of.server_records.len()];
-    if records != [0, 0] {
-        let [client, server] = records;
-        all.push((
-            "TLS records",
-            format!("{client} of the client, {server} of the server"),
-        ));
+    let (client, server) = (of.client_records.len(), of.server_records.len());
+    if client + server > 0 {
+        let records = format!("{client} of the client, {server} of the server");
+        add("TLS records", records);
     }
     all
 }
@@ -115,25 +105,15 @@ fn direction(of: &ConnectionFigures, end: ConnectionEnd) -> String {
     }
     parts.extend(round_trips(direction));
     let counts = [
-        (direction.zero_windows, "zero window"),
-        (direction.duplicate_acks, "duplicate ACK"),
-        (direction.overtaken, "segment out of order"),
-        (direction.duplicate_sacks, "D-SACK"),
-        (direction.probes, "probe"),
-        (direction.uncaptured_bytes, "byte that was not captured"),
+        (direction.zero_windows, "zero window", ""),
+        (direction.duplicate_acks, "duplicate ACK", ""),
+        (direction.overtaken, "segment", " out of order"),
+        (direction.duplicate_sacks, "D-SACK", ""),
+        (direction.probes, "probe", ""),
+        (direction.uncaptured_bytes, "byte", " not captured"),
     ];
-    for (count, unit) in counts {
-        let plural = match unit {
-            "segment out of order" => "segments out of order",
-            "byte that was not captured" => "bytes that were not captured",
-            _ => "",
-        };
-        match (count, plural) {
-            (0, _) => {}
-            (1, _) | (_, "") => parts.push(number_of(count, unit)),
-            (count, plural) => parts.push(format!("{count} {plural}")),
-        }
-    }
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    parts.extend(counts.map(|(count, unit, how)| number_of(count, unit) + how));
     if direction.zero_window_ns > 0 {
         parts.push(format!(
             "window closed for {}",

@@ -44,17 +44,16 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// `1 timeout`, `2 timeouts`.
-pub(crate) fn number_of(count: u64, unit: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
-}
-
 pub(super) fn end_name(end: ConnectionEnd) -> &'static str {
     match end {
         ConnectionEnd::Client => "client",
         ConnectionEnd::Server => "server",
     }
+}
+
+/// A direction: `client to server`.
+pub(super) fn from_to(sender: ConnectionEnd) -> String {
+    format!("{} to {}", end_name(sender), end_name(sender.other()))
 }
 
 /// A kind behind its number: `3 fast`.

@@ -6,7 +6,8 @@ use trace::transaction::RequestProtocol;
 use trace::waits::ConnectionEnd;
 
 use super::CaptureAnalysis;
-use super::figures::{end_name, number_of};
+use super::figures::end_name;
+use crate::lists::number_of;
 
 /// Connections that are named.
 const NAMED: usize = 5;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trace::on_wire::{MOST_OPERATIONS, TimePairs, rank};
 
-use crate::clean;
+use crate::document::{Block, List, ListLook};
 
 /// A recorded run beside a capture of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +45,13 @@ impl WirePercentiles {
 }
 
 /// The comparison for people.
-pub(super) fn lines(of: &RunOnWire) -> Vec<String> {
+pub(super) fn section(of: &RunOnWire) -> Block {
     let pairs = &of.pairs;
     let joined = pairs.difference.len();
     let mut lines = vec![format!(
         "Run {}: {joined} operations are in the capture, {} are not; {} exchanges of the capture belong to \
          no measured operation.",
-        clean(&of.run),
+        of.run,
         pairs.unmatched,
         of.unjoined_exchanges()
     )];
@@ -84,7 +84,12 @@ pub(super) fn lines(of: &RunOnWire) -> Vec<String> {
     if let Some(within) = pairs.within() {
         lines.push(format!("99 % of the differences are within {within:.1} µs"));
     }
-    lines
+    let heading = "Reported and on the wire".to_owned();
+    Block::Section(
+        "run",
+        heading,
+        vec![List::new("", ListLook::Bullets, lines)],
+    )
 }
 
 impl RunOnWire {

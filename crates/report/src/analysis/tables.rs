@@ -1,4 +1,4 @@
-//! Rows of the tables of connections and requests, as cells for text and pages.
+//! The tables of connections and requests.
 
 use std::cmp::Reverse;
 
@@ -9,17 +9,13 @@ use trace::waits::ConnectionEnd;
 
 use super::CaptureAnalysis;
 use super::figures::{UNKNOWN, by_kind, end_name, optional_time, rate, size, time};
-use crate::clean;
-
-/// Most rows of a table for people.
-pub(super) const MOST_CONNECTIONS: usize = 20;
-pub(super) const MOST_REQUESTS: usize = 40;
+use crate::document::{ColumnKind, Narrow, ReportTable, TableCell, TableColumn, TableRow};
 
 /// Bytes of a path that are shown.
 const LONGEST_PATH: usize = 160;
 
-/// Columns of the table of connections, and what they mean.
-pub(super) const CONNECTION_COLUMNS: [(&str, &str); 10] = [
+/// Columns of the table of connections, and their meanings.
+const CONNECTION_COLUMNS: [(&str, &str); 10] = [
     ("conn.", "place in the capture, by the first packet"),
     ("client", "the end that opened the connection"),
     ("server", "the other end"),
@@ -41,8 +37,8 @@ pub(super) const CONNECTION_COLUMNS: [(&str, &str); 10] = [
     ("closed by; retransmissions", ""),
 ];
 
-/// Columns of the table of requests, and what they mean.
-pub(super) const REQUEST_COLUMNS: [(&str, &str); 9] = [
+/// Columns of the table of requests, and their meanings.
+const REQUEST_COLUMNS: [(&str, &str); 9] = [
     ("conn.", "the connection"),
     ("at", "first byte of the request, since the first packet"),
     ("status", "of the response"),
@@ -127,7 +123,7 @@ pub(super) fn both(connection: &ConnectionFigures, with_resent: bool) -> Option<
 }
 
 /// How it was closed, in words.
-pub(super) fn closing(connection: &ConnectionFigures) -> String {
+fn closing(connection: &ConnectionFigures) -> String {
     match connection.closing {
         None => "open".to_owned(),
         Some(closing) => {
@@ -138,7 +134,7 @@ pub(super) fn closing(connection: &ConnectionFigures) -> String {
 }
 
 /// Retransmissions of both ends by kind; empty without any.
-pub(super) fn retransmissions(connection: &ConnectionFigures) -> Vec<String> {
+fn retransmissions(connection: &ConnectionFigures) -> Vec<String> {
     let ends = [ConnectionEnd::Client, ConnectionEnd::Server].into_iter();
     let of = |end| {
         (
@@ -150,8 +146,51 @@ pub(super) fn retransmissions(connection: &ConnectionFigures) -> Vec<String> {
     ends.map(|(end, kinds)| format!("{end} {kinds}")).collect()
 }
 
+/// A table of which the last column is words. `texts` are the columns that are neither these nor numbers; `dispensable`
+/// ones are left out, one after the other, where a terminal is too narrow.
+fn table(
+    name: &str,
+    columns: &[(&'static str, &'static str)],
+    texts: &[usize],
+    dispensable: &[usize],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> ReportTable {
+    let kind = |column: usize| match column {
+        column if column + 1 == columns.len() => ColumnKind::Sentence,
+        column if texts.contains(&column) => ColumnKind::Text,
+        _ => ColumnKind::Number,
+    };
+    let columns = columns.iter().enumerate();
+    let columns = columns
+        .map(|(column, (name, meaning))| TableColumn::new(*name, kind(column)).meaning(meaning));
+    ReportTable {
+        name: name.to_owned(),
+        columns: columns.collect(),
+        rows: rows
+            .map(|cells| TableRow::new(cells.into_iter().map(TableCell::from)))
+            .collect(),
+        narrow: Narrow::LeaveOut(dispensable.to_vec()),
+        ..ReportTable::default()
+    }
+}
+
+/// The table of these connections.
+pub(super) fn connection_table(of: &CaptureAnalysis, places: &[usize]) -> ReportTable {
+    let connections = &of.contents.traced.connections;
+    let rows = places.iter();
+    let rows = rows.map(|place| connection_row(*place, &connections[*place]));
+    let columns = &CONNECTION_COLUMNS;
+    table("Connections", columns, &[1, 2], &[4, 3, 5, 6], rows)
+}
+
+/// The table of these requests.
+pub(super) fn request_table(of: &CaptureAnalysis, shown: &[PlacedRequest<'_>]) -> ReportTable {
+    let rows = shown.iter().map(|request| request_row(of, *request));
+    table("Requests", &REQUEST_COLUMNS, &[], &[6, 1, 4], rows)
+}
+
 /// The cells of [`CONNECTION_COLUMNS`].
-pub(super) fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String> {
+fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String> {
     let rtt = &busier(of).rtt;
     let percentiles = [0.5, 0.99].map(|share| optional_time(rtt.percentile_ns(share)));
     let rtt = if rtt.count() == 0 {
@@ -185,25 +224,21 @@ pub(super) fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String
     ]
 }
 
-/// The method and path of a request, as they may be shown.
-pub(super) fn request_line(of: &TracedRequest) -> String {
-    match (&of.method, of.protocol) {
+/// The method and path of a request, and whether its times contain others.
+fn request_line(of: &TracedRequest) -> String {
+    let line = match (&of.method, of.protocol) {
         (Some(method), _) => {
             let path = of.path.as_deref().map(path).unwrap_or_default();
-            clean(&format!("{method} {}", shortened(&path)))
+            format!("{method} {}", shortened(&path))
         }
         (None, RequestProtocol::Tls) => "(encrypted)".to_owned(),
         (None, _) => "(head not captured)".to_owned(),
-    }
-}
-
-/// The line of a request, with what its times contain beside it.
-fn marked(of: &TracedRequest) -> String {
+    };
     let pipelined = if of.is_pipelined { " (pipelined)" } else { "" };
-    format!("{}{pipelined}", request_line(of))
+    line + pipelined
 }
 
-/// A path without what lets somebody in.
+/// A path without credentials.
 pub(super) fn path(path: &str) -> String {
     ::wire::shown::redacted_link(path)
 }
@@ -216,10 +251,7 @@ fn shortened(path: &str) -> String {
 }
 
 /// The cells of [`REQUEST_COLUMNS`].
-pub(super) fn request_row(
-    of: &CaptureAnalysis,
-    (place, request): PlacedRequest<'_>,
-) -> Vec<String> {
+fn request_row(of: &CaptureAnalysis, (place, request): PlacedRequest<'_>) -> Vec<String> {
     let resent = [request.from_client, request.from_server];
     let resent: u64 = resent.iter().map(|bytes| bytes.retransmissions).sum();
     let status = request.status.map(|status| status.to_string());
@@ -232,6 +264,6 @@ pub(super) fn request_row(
         optional_time(request.delay_ns()),
         rate(request.throughput(false)),
         resent.to_string(),
-        marked(request),
+        request_line(request),
     ]
 }

@@ -7,8 +7,10 @@ use trace::rto::{
     study,
 };
 
-use super::figures::{UNKNOWN, number_of};
+use super::figures::UNKNOWN;
+use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::figure::percent;
+use crate::lists::number_of;
 use crate::units::human;
 
 /// Which formulas are studied.
@@ -59,13 +61,6 @@ impl TimeoutStudy {
     }
 }
 
-/// A table of the study.
-pub(super) struct StudyTable {
-    pub(super) title: &'static str,
-    pub(super) headers: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
-}
-
 pub(super) fn strategy(of: SamplingStrategy) -> &'static str {
     match of {
         SamplingStrategy::One => "one",
@@ -110,20 +105,20 @@ fn formula(of: &RtoFormula) -> String {
     )
 }
 
-/// What was studied.
-pub(super) fn heading(of: &TimeoutStudy) -> String {
+/// The settings, and what they were tried on.
+fn heading(of: &TimeoutStudy) -> String {
     let settings = match &of.formulas {
         FormulaName::Paper => "W1 to W9, K = 4, G = 250 µs".to_owned(),
         FormulaName::One(one) => formula(one),
     };
     format!(
-        "Timeouts of other settings ({settings}), over {} of {}:",
+        "Timeouts of other settings ({settings}), over {} of {}",
         number_of(of.round_trips, "round trip"),
         number_of(of.directions, "direction")
     )
 }
 
-/// How a row is called: its weights, and which round trips it uses.
+/// The name of a row: its weights, and the round trips that it uses.
 fn name(of: &TimeoutStudy, row: &RtoStudyRow) -> [String; 2] {
     let RtoWeights { alpha, beta } = row.formula.weights;
     let weights = format!("{}, {}", weight(alpha), weight(beta));
@@ -138,8 +133,8 @@ fn share(of: Option<f64>) -> String {
     of.map_or_else(|| UNKNOWN.to_owned(), percent)
 }
 
-/// The tables as the dissertation has them.
-pub(super) fn tables(of: &TimeoutStudy) -> [StudyTable; 2] {
+/// The study as a section, with the tables of the dissertation.
+pub(super) fn section(of: &TimeoutStudy) -> Block {
     let named = |row| name(of, row).into_iter();
     let first = of.rows.iter().map(|row| {
         let shares = row.table.shares().map(|shares| shares.map(Some));
@@ -151,60 +146,68 @@ pub(super) fn tables(of: &TimeoutStudy) -> [StudyTable; 2] {
         let shares = row.up_to.into_iter().chain(row.within).map(share);
         named(row).chain(shares).collect()
     });
-    let titled =
-        |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    let classes = [
+        "n",
+        "RTT <= RTO <= 1 s",
+        "RTO < RTT < 1 s",
+        "RTO <= 1 s <= RTT",
+        "RTT < RTO > 1 s",
+        "RTT >= RTO > 1 s",
+    ];
     // The study has four minimums, in the order of the thresholds.
-    let minimums = PAPER_THRESHOLDS_NS.map(|ns| format!("{} s", ns / 1e9));
-    let beginning = |before: &str| {
-        let mut minimums = minimums.clone();
+    let minimums = |before: &str| {
+        let mut minimums = PAPER_THRESHOLDS_NS.map(|ns| format!("{} s", ns / 1e9));
         minimums[0].insert_str(0, before);
         minimums
     };
-    let names = titled(&["α, β", "samples"]).into_iter();
-    let names = names
-        .chain(beginning("RTO <= "))
-        .chain(beginning("RTT within "));
-    [
-        StudyTable {
-            title: "Segments by their round trip and timeout (Table 6):",
-            headers: titled(&[
-                "α, β",
-                "samples",
-                "n",
-                "RTT <= RTO <= 1 s",
-                "RTO < RTT < 1 s",
-                "RTO <= 1 s <= RTT",
-                "RTT < RTO > 1 s",
-                "RTT >= RTO > 1 s",
-            ]),
-            rows: first.collect(),
-        },
-        StudyTable {
-            title: "Segments that avoid retransmission with a minimum RTO (Figures 21 and 22, Tables 34 and \
-                    35), and those whose round trip is within the timeout raised to the minimum:",
-            headers: names.collect(),
-            rows: second.collect(),
-        },
-    ]
-}
-
-/// What limits the study.
-pub(super) fn notes(of: &TimeoutStudy) -> Vec<String> {
-    let mut notes = vec![
-        "samples: the round trips of a window that are used: the first (one), every second (some), all. \
-         Segments sent before the first of them was complete are not counted."
-            .to_owned(),
+    let thresholds = [minimums("RTO <= "), minimums("RTT within ")].concat();
+    let mut blocks = vec![
+        table(
+            "Segments by their round trip and timeout (Table 6)",
+            &classes,
+            first,
+        ),
+        table(
+            "Segments that avoid retransmission with a minimum RTO (Figures 21 and 22, Tables 34 and 35), and those \
+             whose round trip is within the timeout raised to the minimum",
+            &thresholds,
+            second,
+        ),
+        Block::Note(
+            "samples: the round trips of a window that are used: the first (one), every second (some), all. \
+             Segments sent before the first of them was complete are not counted."
+                .into(),
+        ),
     ];
     if of.left_out > 0 {
-        notes.push(format!(
-            "{} left out: each direction keeps its first ones.",
-            match of.left_out {
-                1 => "1 round trip was".to_owned(),
-                count => format!("{count} round trips were"),
-            }
-        ));
+        let count = match of.left_out {
+            1 => "1 round trip was".to_owned(),
+            count => format!("{count} round trips were"),
+        };
+        let note = format!("{count} left out: each direction keeps its first ones.");
+        blocks.push(Block::Note(note.into()));
     }
-    notes
+    Block::Section("timeouts", heading(of), blocks)
+}
+
+/// A table with a row for each formula and sampling.
+fn table(
+    name: &str,
+    figures: &[impl AsRef<str>],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Block {
+    let named = ["α, β", "samples"].map(|name| TableColumn::new(name, ColumnKind::Text));
+    let figures = figures.iter();
+    let figures = figures.map(|name| TableColumn::new(name.as_ref(), ColumnKind::Number));
+    Block::Table(ReportTable {
+        name: name.to_owned(),
+        is_titled: true,
+        columns: named.into_iter().chain(figures).collect(),
+        rows: rows
+            .map(|cells| TableRow::new(cells.into_iter().map(TableCell::from)))
+            .collect(),
+        ..ReportTable::default()
+    })
 }
 
 #[cfg(test)]

@@ -3,17 +3,17 @@
 use trace::not_tcp::NotTcp;
 
 use super::CaptureAnalysis;
-use super::figures::{number_of, time};
-use crate::clean;
+use super::figures::time;
+use crate::document::Block;
+use crate::incomplete::alert;
+use crate::lists::number_of;
 
 /// Why the file could not be read to its end.
-pub(super) fn damage(of: &CaptureAnalysis) -> Option<String> {
+pub(super) fn damage(of: &CaptureAnalysis) -> Option<Block> {
     let damage = of.contents.damage.as_ref()?;
-    Some(format!(
-        "Incomplete: the capture could not be read to its end ({}). What stands before that place is \
-         analysed.",
-        clean(&damage.to_string())
-    ))
+    Some(alert(&format!(
+        "the capture could not be read to its end ({damage}). What stands before that place is analysed."
+    )))
 }
 
 /// What is missing in the capture or was left out, most important first.

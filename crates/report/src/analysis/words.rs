@@ -5,8 +5,9 @@ use trace::findings::{FindingDetail, SlownessCause};
 
 use super::CaptureAnalysis;
 use super::causes::{CauseGroup, without_cause};
-use super::figures::{end_name, number_of, rate, size, time};
+use super::figures::{end_name, rate, size, time};
 use crate::figure::percent;
+use crate::lists::number_of;
 use crate::units::human_range;
 
 /// Waits that are shown as evidence.

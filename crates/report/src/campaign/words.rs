@@ -10,10 +10,9 @@ use experiment::{
 
 use super::CampaignReport;
 use super::numbers::{NOT_MEASURED, with_sign};
-use crate::analysis::figures::number_of;
 use crate::document::{Tone, Words};
 use crate::figure::percent;
-use crate::lists::enumerated;
+use crate::lists::{enumerated, number_of};
 
 /// Findings that stand first on a page.
 const IMPORTANT: usize = 3;

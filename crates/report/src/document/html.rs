@@ -64,6 +64,9 @@ impl Render for Block {
                 let content = html_of(blocks);
                 html! { @if !content.0.is_empty() { section id=(id) { h2 { (heading) } (content) } } }
             }
+            Block::Folded(heading, blocks) => {
+                html! { details { summary { (heading) } (html_of(blocks)) } }
+            }
             Block::Page(markup) => markup.clone(),
             Block::Terminal(_) => Markup::default(),
         }
@@ -97,12 +100,11 @@ impl Render for List {
 
 impl ListItem {
     fn within(&self, look: ListLook) -> Markup {
-        let words = match self.tone.class() {
-            Some(class) => html! { span class=(class) { (self.words) } },
-            None => self.words.render(),
-        };
+        let class = self.tone.class();
         html! {
-            @if look == ListLook::Numbers { h3 { (words) } } @else { (words) }
+            @if look == ListLook::Numbers { h3 class=[class] { (self.words) } }
+            @else if class.is_some() { span class=[class] { (self.words) } }
+            @else { (self.words) }
             (html_of(&self.below))
         }
     }

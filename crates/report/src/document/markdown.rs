@@ -60,7 +60,9 @@ fn of_block(block: &Block) -> String {
         }
         Block::List(list) => of_list(list),
         Block::Table(table) => of_table(table),
-        Block::Section(_, heading, blocks) => under(heading, markdown_of(blocks)),
+        Block::Section(_, heading, blocks) | Block::Folded(heading, blocks) => {
+            under(heading, markdown_of(blocks))
+        }
         Block::Terminal(_) | Block::Page(_) => String::new(),
     }
 }

@@ -72,7 +72,11 @@ impl TextReport {
             Block::List(list) => self.list(indent, list),
             Block::Table(table) => self.table(indent, table),
             Block::Section(_, heading, blocks) => {
-                under(heading, indent, self.drawn(indent, blocks))
+                self.under(heading, Tone::Plain, indent, self.drawn(indent, blocks))
+            }
+            Block::Folded(heading, blocks) => {
+                let text = self.drawn(&format!("{indent}  "), blocks);
+                self.under(heading, Tone::Plain, indent, text)
             }
             Block::Terminal(text) => text.trim_end().to_owned(),
             Block::Page(_) => String::new(),
@@ -83,7 +87,14 @@ impl TextReport {
         if list.items.is_empty() {
             return String::new();
         }
-        let is_loose = list.look == ListLook::Numbers;
+        let (before, between) = match list.look {
+            ListLook::Numbers => ("\n", "\n\n"),
+            _ => ("", "\n"),
+        };
+        let tone = match list.look {
+            ListLook::Boxed(tone) => tone,
+            _ => Tone::Plain,
+        };
         let shown = match list.look {
             ListLook::Brief => list.items.len().min(MOST_OF_BRIEF),
             _ => list.items.len(),
@@ -100,16 +111,18 @@ impl TextReport {
         });
         let more = list.items.len() - shown;
         let more = (more > 0).then(|| format!("{indent}and {more} more"));
-        let items = items.chain(more).collect::<Vec<_>>();
-        let (before, between) = if is_loose { ("\n", "\n\n") } else { ("", "\n") };
-        let drawn = format!("{before}{}", items.join(between));
-        let drawn = under(&list.heading, indent, drawn);
-        match (list.look, drawn.split_once('\n')) {
-            (ListLook::Boxed(tone), Some((heading, items))) if !list.heading.is_empty() => {
-                format!("{}\n{items}", self.paint.toned(tone, heading))
-            }
-            _ => drawn,
+        let items = items.chain(more).collect::<Vec<_>>().join(between);
+        self.under(&list.heading, tone, indent, format!("{before}{items}"))
+    }
+
+    /// A text below its heading, where it has one; nothing where there is no text.
+    fn under(&self, heading: &str, tone: Tone, indent: &str, text: String) -> String {
+        if heading.is_empty() || text.is_empty() {
+            return text;
         }
+        let heading = format!("{}:", clean(heading));
+        let heading = wrap(self.width, indent, indent, &heading);
+        format!("{}\n{text}", self.paint.toned(tone, &heading))
     }
 
     fn list_item(&self, indent: &str, sign: &str, item: &ListItem) -> String {
@@ -144,7 +157,7 @@ impl TextReport {
         let indented = drawn.lines().map(|line| format!("{indent}{line}"));
         let drawn = indented.collect::<Vec<_>>().join("\n");
         if table.is_titled {
-            under(&table.name, indent, drawn)
+            self.under(&table.name, Tone::Plain, indent, drawn)
         } else {
             drawn
         }
@@ -284,15 +297,6 @@ impl ReportTable {
             .map(|(name, shown)| format!("{name} {shown}"))
             .collect();
         format!("{name}: {last}; {}", figures.join(", "))
-    }
-}
-
-/// A text below its heading, where it has one; nothing where there is no text.
-fn under(heading: &str, indent: &str, text: String) -> String {
-    if heading.is_empty() || text.is_empty() {
-        text
-    } else {
-        format!("{indent}{}:\n{text}", clean(heading))
     }
 }
 

@@ -5,8 +5,8 @@ use stats::{Status, TestSummary};
 
 use super::words;
 use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
-use crate::analysis::figures::number_of;
 use crate::incomplete::{HEADING, alert};
+use crate::lists::number_of;
 use crate::load;
 use crate::markdown::{line, markdown as text_of};
 use crate::page::Site;

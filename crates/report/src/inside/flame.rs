@@ -8,10 +8,10 @@ use serde::Serialize;
 use stats::{FunctionShare, InsideSummary, StackProfile, Summary};
 
 use super::test_of;
-use crate::analysis::figures::number_of;
 use crate::clean;
 use crate::figure::percent;
 use crate::json::thousandths;
+use crate::lists::number_of;
 
 /// What stands above the functions of all rows in a text.
 pub(crate) const HEADING: &str = "Functions of the server with most samples, in a pass of its own (all of them are in the flame graphs of --html)";

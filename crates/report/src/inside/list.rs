@@ -8,8 +8,8 @@ use stats::{Summary, slowed};
 
 use super::calls::{call_name, name_of, weight};
 use super::{NONE, amount, count, test_of};
-use crate::analysis::figures::number_of;
 use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
+use crate::lists::number_of;
 
 const HEADINGS: [&str; 6] = ["Call", "number", "failed", "bytes", "time, traced", "on"];
 

@@ -5,17 +5,21 @@ use figures::{
     Axis, Dash, Figure, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,
     MarkTone, Panel, Range, Scale, Series, Swatch, extent,
 };
+use maud::html;
 use trace::connection::ConnectionFigures;
 use trace::direction::{DirectionSeries, SegmentPoint, TimedValue};
 use trace::series::{BytesOverTime, TimeSeries};
 use trace::waits::ConnectionEnd;
 
-use super::super::CaptureAnalysis;
-use super::super::tables::{payload, shown_connections};
+use super::CaptureAnalysis;
+use super::figures::{end_name, from_to};
+use super::tables::{payload, shown_connections};
+use crate::document::Block;
 use crate::json::us;
+use crate::page::drawn;
 
-/// Connections whose courses are on the page: those with the most payload.
-pub(super) const MOST_CONNECTIONS: usize = 4;
+/// Connections that have figures: those with the most payload.
+const MOST_CONNECTIONS: usize = 4;
 
 /// Part of a connection's payload from which on a direction has figures of its own.
 const WORTH_DRAWING: f64 = 0.05;
@@ -34,14 +38,31 @@ const THICK: f64 = 0.0028;
 const LEAST: f64 = 0.006;
 
 /// The figures of one direction of a connection.
-pub(super) struct CourseOfDirection {
+struct CourseOfDirection {
     /// `connection 1, server to client`.
-    pub(super) name: String,
-    pub(super) figures: Vec<Figure>,
+    name: String,
+    figures: Vec<Figure>,
+}
+
+/// The figures of each direction, of which the first one is open.
+pub(super) fn section(of: &CaptureAnalysis) -> Block {
+    let courses = courses(of);
+    let drawn = match &courses[..] {
+        [only] => html! { div.figures { (drawn::figures(&only.figures)) } },
+        courses => html! {
+            @for (number, course) in courses.iter().enumerate() {
+                details.figures open[number == 0] {
+                    summary { (course.name) }
+                    (drawn::figures(&course.figures))
+                }
+            }
+        },
+    };
+    Block::Section("figures", "Courses".to_owned(), vec![Block::Page(drawn)])
 }
 
 /// The courses, the direction with the most payload first.
-pub(super) fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
+fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
     let all = &of.contents.traced.connections;
     let places = shown_connections(of, MOST_CONNECTIONS);
     let mut directions: Vec<(u64, CourseOfDirection)> = Vec::new();
@@ -90,16 +111,12 @@ impl<'a> CapturedDirection<'a> {
         end: ConnectionEnd,
     ) -> CapturedDirection<'a> {
         let number = place + 1;
-        let (sender, receiver) = match end {
-            ConnectionEnd::Client => ("client", "server"),
-            ConnectionEnd::Server => ("server", "client"),
-        };
         let at = |at_ns| microseconds(analysis.since_start_ns(at_ns));
         let (from, to) = (at(connection.start_ns), at(connection.end_ns));
         CapturedDirection {
             analysis,
-            id: format!("{number}-{sender}"),
-            name: format!("connection {number}, {sender} to {receiver}"),
+            id: format!("{number}-{}", end_name(end)),
+            name: format!("connection {number}, {}", from_to(end)),
             ends: (from, to.max(from + 1e3)),
             series: &connection.from(end).series,
         }
