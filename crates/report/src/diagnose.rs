@@ -1,23 +1,25 @@
 //! Findings, most costly first, for people and for programs.
 
-pub(crate) mod sentences;
+mod sentences;
 pub(crate) mod wire;
-pub(crate) mod words;
+mod words;
 
 use record::{NoteRecord, PlanRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, WhyLeftOut, all_rules};
 
+use crate::document::{Block, List, ListItem, ListLook, Tone, Words};
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
 #[cfg(feature = "schema")]
 use crate::json::schema_of;
 use crate::json::{SeedJson, pretty};
 use crate::lists::{distinct, more_rows};
+use crate::notes;
 use crate::reasons::reason;
-use crate::terminal::{TextReport, wrap};
-use crate::{clean, warning};
+use crate::terminal::TextReport;
+use crate::warning;
 
 use words::words;
 
@@ -84,76 +86,86 @@ impl DiagnosedRun {
 pub fn diagnose_text(all: &[Diagnosed], color: bool, width: usize) -> String {
     let mut report = TextReport::new(color, width);
     for diagnosed in all {
-        report.diagnosis(diagnosed);
+        report.blocks(&document(diagnosed));
     }
     report.finish()
 }
 
-impl TextReport {
-    fn diagnosis(&mut self, diagnosed: &Diagnosed) {
-        let Diagnosed {
-            runs,
-            diagnosis,
-            incomplete,
-        } = diagnosed;
-        // What was not measured or had to be left out stands first: it may contain the fault.
-        self.incomplete(incomplete.as_ref());
-        if let Some(line) = disqualified(diagnosed) {
-            self.first_of_all(&line);
-        }
-        if let Some(run) = runs.first() {
-            let server = run.server.as_deref();
-            let server = server.map_or(String::new(), |server| format!(" ({})", clean(server)));
-            self.wrapped("", "  ", &format!("Server: {}{server}", clean(&run.target)));
-        }
-        for run in runs {
-            let users = match run.users {
-                1 => String::new(),
-                users => format!(", {users} users"),
-            };
-            let (name, suite) = (clean(&run.name), clean(&run.suite));
-            self.wrapped("", "  ", &format!("Run: {name} (suite {suite}{users})"));
-        }
-        let notes = runs.iter().flat_map(|run| &run.notes).cloned();
-        self.user_notes("", &distinct(notes));
-        self.line("");
-        if diagnosis.findings.is_empty() {
-            self.wrapped("", "", &nothing(diagnosed));
-        } else {
-            self.line("What to fix first:\n");
-        }
-        for (finding, number) in diagnosis.findings.iter().zip(1..) {
-            self.finding(finding, number);
-        }
-        self.remainder(SEEN_ONCE, diagnosis.seen_once.iter().map(seen_once));
-        self.remainder(NOT_CHECKED, left_out(diagnosed));
-        self.line("");
-    }
+/// A diagnosis alone. What was not measured or had to be left out stands first: it may contain the fault.
+fn document(diagnosed: &Diagnosed) -> Vec<Block> {
+    let unnamed = |_| Words::default();
+    let incomplete = diagnosed.incomplete.iter().map(Incomplete::alert);
+    incomplete
+        .chain(disqualified(diagnosed, Words::default()))
+        .chain([
+            Block::Facts(facts(&diagnosed.runs)),
+            findings(std::slice::from_ref(diagnosed), &unnamed, &unnamed),
+        ])
+        .collect()
+}
 
-    /// A list below the findings; nothing for no items.
-    fn remainder(&mut self, heading: &str, items: impl IntoIterator<Item = String>) {
-        for (place, item) in items.into_iter().enumerate() {
-            if place == 0 {
-                self.line(&format!("\n{heading}:"));
-            }
-            self.wrapped("- ", "  ", &item);
-        }
-    }
+/// The server, its runs, and the notes on them.
+fn facts(runs: &[DiagnosedRun]) -> Vec<(String, Words)> {
+    let fact = |name: &str, value: String| (name.to_owned(), value.into());
+    let server = runs.first().map(|run| {
+        let software = run.server.iter().map(|server| format!(" ({server})"));
+        let software: String = software.collect();
+        fact("Server", format!("{}{software}", run.target))
+    });
+    let each = runs.iter().map(|run| {
+        let users = match run.users {
+            1 => String::new(),
+            users => format!(", {users} users"),
+        };
+        fact("Run", format!("{} (suite {}{users})", run.name, run.suite))
+    });
+    let notes = distinct(runs.iter().flat_map(|run| run.notes.clone()));
+    let notes = notes::facts("", &notes);
+    server.into_iter().chain(each).chain(notes).collect()
+}
 
-    fn finding(&mut self, finding: &Finding, number: usize) {
-        let indent = " ".repeat(number.to_string().len() + 2);
-        let title = format!("{number}. {}", title(finding));
-        let title = wrap(self.width, "", &indent, &title);
-        self.line(&self.paint.doubtful(&title));
-        self.wrapped(&indent, &indent, &clean(&sentences::text(finding)));
-        for piece in evidence(finding) {
-            let (first, next) = (format!("{indent}- "), format!("{indent}  "));
-            self.wrapped(&first, &next, &clean(&piece));
+/// The findings, and the rows that were not checked. By the number of a run among all: `whose` stands before sentences
+/// about it, `whose_all` before those about all runs of its server.
+pub(crate) fn findings(
+    all: &[Diagnosed],
+    whose_all: &dyn Fn(usize) -> Words,
+    whose: &dyn Fn(usize) -> Words,
+) -> Block {
+    let mut blocks = Vec::new();
+    let (mut once, mut unchecked) = (Vec::new(), Vec::new());
+    for (first, diagnosed) in with_places(all) {
+        let Diagnosis {
+            findings,
+            seen_once,
+            ..
+        } = &diagnosed.diagnosis;
+        if findings.is_empty() {
+            let nothing = whose_all(first).plain(nothing(diagnosed));
+            blocks.push(Block::Paragraph(nothing));
         }
-        let look_at = format!("Look at {} [{}]", words(finding).look_at, finding.rule);
-        self.wrapped(&indent, &indent, &look_at);
-        self.line("");
+        let items = findings.iter().map(|finding| {
+            ListItem::finding(
+                whose(first + finding.run).plain(title(finding)),
+                sentences::text(finding),
+                evidence(finding),
+                &format!("{} [{}]", words(finding).look_at, finding.rule),
+            )
+        });
+        blocks.push(List::new("", ListLook::Numbers, items));
+        let seen = seen_once.iter();
+        once.extend(seen.map(|one| whose(first + one.run).plain(briefly(one))));
+        let rows = left_out(diagnosed).into_iter();
+        unchecked.extend(rows.map(|row| whose_all(first).plain(row)));
     }
+    let is_found = all.iter().any(|of| !of.diagnosis.findings.is_empty());
+    let once = List::new(
+        "Seen in one run only; a finding once a second run of the suite shows it as well",
+        ListLook::Folded,
+        once,
+    );
+    let unchecked = List::new("Rows that were not checked", ListLook::Folded, unchecked);
+    blocks.extend([once, unchecked]);
+    Block::findings(is_found, blocks)
 }
 
 /// Each with the place of its first run among the runs of all.
@@ -165,34 +177,22 @@ pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Di
     })
 }
 
-/// Heading of what a second run may not confirm.
-pub(crate) const SEEN_ONCE: &str =
-    "Seen in one run only; a finding once a second run of the suite shows it as well";
-
-/// Heading of the rows that were not checked.
-pub(crate) const NOT_CHECKED: &str = "Rows that were not checked";
-
-/// Such a finding in a line.
-pub(crate) fn seen_once(finding: &Finding) -> String {
+/// A finding in a line.
+fn briefly(finding: &Finding) -> String {
     let evidence = finding.evidence.first().map(sentences::evidence);
-    let evidence = evidence.unwrap_or_default();
-    format!(
-        "{}: {} [{}]",
-        words(finding).title,
-        clean(&evidence),
-        finding.rule
-    )
+    let (title, evidence) = (words(finding).title, evidence.unwrap_or_default());
+    format!("{title}: {evidence} [{}]", finding.rule)
 }
 
 /// The evidence of a finding in lines, the worst rows first.
-pub(crate) fn evidence(finding: &Finding) -> Vec<String> {
+fn evidence(finding: &Finding) -> Vec<String> {
     let shown = finding.evidence.iter().take(SHOWN);
     let more = more_rows(finding.evidence.len().saturating_sub(SHOWN));
     shown.map(sentences::evidence).chain(more).collect()
 }
 
 /// The title of a finding, and its share of all time.
-pub(crate) fn title(finding: &Finding) -> String {
+fn title(finding: &Finding) -> String {
     match finding.weight {
         share if share >= STATED => {
             let share = percent(share.min(1.0));
@@ -202,13 +202,12 @@ pub(crate) fn title(finding: &Finding) -> String {
     }
 }
 
-/// The sentence in place of findings. It states how many rows were checked, because the absence of findings
-/// says nothing of rows that were left out.
-pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
+/// The sentence instead of findings, with the number of rows that were checked: others may have some.
+fn nothing(diagnosed: &Diagnosed) -> String {
     let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
     let looked_at = rows.saturating_sub(diagnosed.diagnosis.left_out.len());
     match looked_at {
-        0 => "Findings: none, because no row could be checked.".to_owned(),
+        0 => "None, because no row could be checked.".to_owned(),
         _ => {
             let of = if looked_at == rows {
                 String::new()
@@ -216,7 +215,7 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
                 format!(" of {rows}")
             };
             format!(
-                "Findings: none ({} checks of {looked_at}{of} rows).{}",
+                "None ({} checks of {looked_at}{of} rows).{}",
                 all_rules().count(),
                 too_few(diagnosed.diagnosis.few)
             )
@@ -224,21 +223,22 @@ pub(crate) fn nothing(diagnosed: &Diagnosed) -> String {
     }
 }
 
-/// The rows that a warning disqualifies, and why; `None` where there are none.
-pub(crate) fn disqualified(diagnosed: &Diagnosed) -> Option<String> {
+/// The rows of a server that a warning disqualifies, and why; `None` where there are none.
+pub(crate) fn disqualified(diagnosed: &Diagnosed, whose: Words) -> Option<Block> {
     let mut rows = diagnosed.diagnosis.disqualified();
     let first = rows.next()?;
     let more = more_rows(rows.count()).map_or(String::new(), |more| format!(", {more}"));
-    Some(format!(
+    let sentence = format!(
         "Inconclusive: {} (suite {}){more} could not be checked, see below: {}",
-        clean(&first.row),
+        first.row,
         suite_of(diagnosed, first.run),
-        clean(&why(&first.why))
-    ))
+        why(&first.why)
+    );
+    Some(Block::Alert(Tone::Bad, whose.plain(sentence)))
 }
 
 /// The rows that were not checked, except those of a finding.
-pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
+fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let Diagnosis {
         findings, left_out, ..
     } = &diagnosed.diagnosis;
@@ -250,13 +250,12 @@ pub(crate) fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let left_out = left_out.iter().filter(|left| !has_finding(left));
     distinct(left_out.map(|left| {
         let suite = suite_of(diagnosed, left.run);
-        let (row, why) = (clean(&left.row), clean(&why(&left.why)));
-        format!("{row} (suite {suite}): {why}")
+        format!("{} (suite {suite}): {}", left.row, why(&left.why))
     }))
 }
 
 /// Why a row was not checked.
-pub(crate) fn why(why: &WhyLeftOut) -> String {
+fn why(why: &WhyLeftOut) -> String {
     match why {
         WhyLeftOut::Evidence(evidence) => reason(evidence),
         WhyLeftOut::Warned(of) => warning(of),
@@ -264,9 +263,9 @@ pub(crate) fn why(why: &WhyLeftOut) -> String {
     }
 }
 
-fn suite_of(diagnosed: &Diagnosed, run: usize) -> String {
+fn suite_of(diagnosed: &Diagnosed, run: usize) -> &str {
     let run = diagnosed.runs.get(run);
-    run.map_or_else(String::new, |run| clean(&run.suite))
+    run.map_or("", |run| &run.suite)
 }
 
 /// What cannot be checked in rows with few operations.

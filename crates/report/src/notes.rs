@@ -7,7 +7,6 @@ use crate::background::flows_in_words;
 use crate::clean;
 use crate::document::Words;
 use crate::lists::distinct;
-use crate::terminal::TextReport;
 
 /// The notes of runs and their background traffic, each once, in the order of the runs.
 pub fn notes_of<'r>(plans: impl IntoIterator<Item = &'r PlanRecord>) -> Vec<NoteRecord> {
@@ -37,16 +36,6 @@ pub(crate) fn heading(note: &NoteRecord) -> String {
 pub(crate) fn facts(side: &str, notes: &[NoteRecord]) -> impl Iterator<Item = (String, Words)> {
     let notes = notes.iter();
     notes.map(move |note| (heading(note) + side, note.text.as_str().into()))
-}
-
-impl TextReport {
-    /// A line for each note, with so much in front of it.
-    pub(crate) fn user_notes(&mut self, indent: &str, notes: &[NoteRecord]) {
-        for note in notes {
-            let line = format!("{}: {}", heading(note), clean(&note.text));
-            self.wrapped(indent, &format!("{indent}  "), &line);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -93,13 +82,7 @@ mod tests {
             "load busy of load.yaml: voice (udp, flows: 2, 800 kbit/s)",
         );
         assert_eq!(notes, [disk, note("os", "Debian"), other, traffic]);
-        let mut report = TextReport::new(false, 80);
-        report.user_notes("  ", &notes);
-        let text = report.finish();
-        assert!(
-            text.starts_with("  Note disk: NVMe\n  Note os: Debian\n"),
-            "{text}"
-        );
-        assert!(!text.contains('\u{1b}'));
+        let named: Vec<(String, Words)> = facts(" (A)", &notes[..1]).collect();
+        assert_eq!(named, [("Note disk (A)".to_owned(), "NVMe".into())]);
     }
 }

@@ -4,8 +4,6 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-use crate::incomplete::{HEADING, Incomplete};
-
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
@@ -64,20 +62,6 @@ impl TextReport {
     pub(crate) fn wrapped(&mut self, first: &str, next: &str, text: &str) {
         let lines = wrap(self.width, first, next, text);
         self.line(&lines);
-    }
-
-    /// What was not done is said before everything else.
-    pub(crate) fn incomplete(&mut self, incomplete: Option<&Incomplete>) {
-        if let Some(incomplete) = incomplete {
-            self.first_of_all(&format!("{HEADING} {}", incomplete.sentence()));
-        }
-    }
-
-    /// A text that nobody may overlook, and an empty line.
-    pub(crate) fn first_of_all(&mut self, text: &str) {
-        let lines = wrap(self.width, "", "", text);
-        self.line(&self.paint.bad(&lines));
-        self.line("");
     }
 
     /// The text, which ends with a single newline.
@@ -142,17 +126,6 @@ impl Columns {
             widths,
             texts: texts.to_vec(),
         }
-    }
-
-    /// The lines of a table whose first line are the headers.
-    pub(crate) fn lines(
-        headers: Vec<String>,
-        rows: impl IntoIterator<Item = Vec<String>>,
-        texts: &[usize],
-    ) -> Vec<String> {
-        let rows: Vec<Vec<String>> = std::iter::once(headers).chain(rows).collect();
-        let columns = Columns::of(&rows, texts);
-        rows.iter().map(|row| columns.line(row)).collect()
     }
 
     /// The lines of a table whose last column is words: behind the others where there is room for them,

@@ -100,11 +100,12 @@ impl Render for List {
 
 impl ListItem {
     fn within(&self, look: ListLook) -> Markup {
-        let class = self.tone.class();
+        let words = match self.tone.class() {
+            Some(class) => html! { span class=(class) { (self.words) } },
+            None => self.words.render(),
+        };
         html! {
-            @if look == ListLook::Numbers { h3 class=[class] { (self.words) } }
-            @else if class.is_some() { span class=[class] { (self.words) } }
-            @else { (self.words) }
+            @if look == ListLook::Numbers { h3 { (words) } } @else { (words) }
             (html_of(&self.below))
         }
     }

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::markup::list;
-use super::sections::{moment, named, users};
+use super::markup::{list, moment, named};
 use super::{PageRun, ReportPage, names};
 use crate::clean;
-use crate::lists::distinct;
+use crate::document::Words;
+use crate::lists::{distinct, number_of};
 use crate::text::UNKNOWN_SOFTWARE;
 
 /// `Diagnosis of http://127.0.0.1:8080/dav/`.
@@ -22,7 +22,7 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let is_one = targets(page).len() == 1;
     let line = |(run, name): (&PageRun<'_>, &String)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
-        let users = users(plan.load.users);
+        let users = number_of(plan.load.users.into(), "user");
         named(name, &[&plan.suite.title, &users, &moment(&env.started_at)])
     };
     html! {
@@ -44,7 +44,7 @@ pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
         let users_of = if first.is_some_and(|first| first.load.users == plan.load.users) {
             String::new()
         } else {
-            format!(", {}", users(plan.load.users))
+            format!(", {}", number_of(plan.load.users.into(), "user"))
         };
         let suite = names::shortened(&clean(&plan.suite.name));
         if has_several {
@@ -63,13 +63,14 @@ pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
     numbered.collect()
 }
 
-/// What stands before a sentence about all runs of a server: nothing where the page has one server.
-pub(super) fn whose(page: &ReportPage<'_>, place: usize) -> Markup {
-    match page.runs.get(place) {
+/// The words before a sentence about all runs of a server: none where the page has one server.
+pub(super) fn whose(page: &ReportPage<'_>, run: usize) -> Words {
+    match page.runs.get(run) {
         Some(run) if targets(page).len() > 1 => {
-            html! { bdi { (server(&run.run.plan.target)) } ": " }
+            let server = server(&run.run.plan.target);
+            Words::default().name(server).plain(": ")
         }
-        _ => Markup::default(),
+        _ => Words::default(),
     }
 }
 

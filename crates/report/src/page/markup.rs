@@ -55,6 +55,23 @@ pub(crate) fn list<R: Render>(class: &str, items: impl IntoIterator<Item = R>) -
     }
 }
 
+/// A name, and facts about it.
+pub(crate) fn named(name: &str, is: &[&str]) -> Markup {
+    html! { bdi.name { (name) } " " (is.join(" · ")) }
+}
+
+/// `2026-11-21T04:06:00.123Z` as `2026-11-21 04:06 UTC`.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    match (
+        rfc3339.get(..10),
+        rfc3339.get(11..16),
+        rfc3339.ends_with('Z'),
+    ) {
+        (Some(day), Some(time), true) => format!("{day} {time} UTC"),
+        _ => rfc3339.to_owned(),
+    }
+}
+
 /// A list below its heading, in a box; nothing for no items.
 pub(crate) fn boxed<R: Render>(
     heading: &str,

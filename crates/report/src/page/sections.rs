@@ -1,15 +1,15 @@
 //! Title, warnings, counts and findings of a page.
 
-use maud::{Markup, Render, html};
+use maud::{Markup, html};
 use record::{Load, Pace};
-use stats::{Completeness, Finding, Status, Summary};
+use stats::{Completeness, Status, Summary};
 
-use super::markup::list;
+use super::markup::{list, moment, named};
 use super::subject::Subject;
 use super::{PageRun, ReportPage, answers, diagnosis};
-use crate::diagnose::{self, Diagnosed};
-use crate::document::html_of;
-use crate::lists::enumerated;
+use crate::diagnose;
+use crate::document::{Words, html_of};
+use crate::lists::{enumerated, number_of};
 use crate::reasons::abort_reason;
 use crate::text::UNKNOWN_SOFTWARE;
 
@@ -108,24 +108,11 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// A name, and what it stands for.
-pub(super) fn named(name: &str, is: &[&str]) -> Markup {
-    html! { bdi.name { (name) } " " (is.join(" · ")) }
-}
-
 /// `8 users`, or `open loop, at most 64 in progress`.
 fn load_of(load: &Load) -> String {
     match load.pace {
         Pace::Open { .. } => format!("open loop, at most {} in progress", load.users),
-        Pace::Rounds | Pace::Closed => users(load.users),
-    }
-}
-
-/// `1 user`, `8 users`.
-pub(super) fn users(users: u32) -> String {
-    match users {
-        1 => "1 user".to_owned(),
-        users => format!("{users} users"),
+        Pace::Rounds | Pace::Closed => number_of(load.users.into(), "user"),
     }
 }
 
@@ -145,18 +132,6 @@ fn of_series(page: &ReportPage<'_>) -> Markup {
         html! { bdi.name { (found.target) } " · " (software) " · " (found.what) }
     });
     list("where", swept.chain(found))
-}
-
-/// `2026-11-21T04:06:00.123Z` as `2026-11-21 04:06 UTC`.
-pub(super) fn moment(rfc3339: &str) -> String {
-    match (
-        rfc3339.get(..10),
-        rfc3339.get(11..16),
-        rfc3339.ends_with('Z'),
-    ) {
-        (Some(day), Some(time), true) => format!("{day} {time} UTC"),
-        _ => rfc3339.to_owned(),
-    }
 }
 
 /// How many tests of each run were ok.
@@ -229,75 +204,22 @@ pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let Some(all) = page.diagnosed.filter(|all| !all.is_empty()) else {
         return Markup::default();
     };
-    let several = names.len() > 1;
-    let whose = |place: usize| match names.get(place) {
-        Some(name) if several => html! { bdi { (name) } ": " },
-        _ => Markup::default(),
+    let whose = |run: usize| match names.get(run) {
+        Some(name) if names.len() > 1 => Words::default().name(name).plain(": "),
+        _ => Words::default(),
     };
     // The sentences about all runs of a server, and the rows with their suites, need no run's name.
-    let whose_all = |place: usize| {
+    let whose_all = |run: usize| {
         if page.is_diagnosis {
-            diagnosis::whose(page, place)
+            diagnosis::whose(page, run)
         } else {
-            whose(place)
+            whose(run)
         }
     };
-    let all = || diagnose::with_places(all);
-    let left_out = all().flat_map(|(place, diagnosed)| {
-        let rows = diagnose::left_out(diagnosed).into_iter();
-        let whose = whose_all(place);
-        rows.map(move |row| html! { (whose) (row) })
-    });
-    let seen_once = all().flat_map(|(place, diagnosed)| {
-        let seen = diagnosed.diagnosis.seen_once.iter();
-        seen.map(move |finding| {
-            let whose = whose(place + finding.run);
-            html! { (whose) (diagnose::seen_once(finding)) }
-        })
-    });
+    let alerts = diagnose::with_places(all)
+        .filter_map(|(first, diagnosed)| diagnose::disqualified(diagnosed, whose_all(first)));
     html! {
-        section id="findings" {
-            h2 { "Findings" }
-            @for (first, diagnosed) in all() {
-                (diagnosis_of(diagnosed, &whose_all(first), |run| whose(first + run)))
-            }
-            (folded(diagnose::SEEN_ONCE, seen_once.collect()))
-            (folded(diagnose::NOT_CHECKED, left_out.collect()))
-        }
-    }
-}
-
-/// A list that a reader opens; nothing for no items.
-pub(super) fn folded<R: Render>(summary: &str, items: Vec<R>) -> Markup {
-    html! {
-        @if !items.is_empty() {
-            details { summary { (summary) ": " (items.len()) } (list("items", items)) }
-        }
-    }
-}
-
-fn diagnosis_of(
-    diagnosed: &Diagnosed,
-    whose_all: &Markup,
-    whose: impl Fn(usize) -> Markup,
-) -> Markup {
-    let findings = &diagnosed.diagnosis.findings;
-    let nothing = findings.is_empty().then(|| diagnose::nothing(diagnosed));
-    let found = findings.iter();
-    let found = found.map(|finding| found_in(finding, &whose(finding.run)));
-    html! {
-        @for line in diagnose::disqualified(diagnosed).into_iter().chain(nothing) {
-            p { (whose_all) (line) }
-        }
-        (list("findings", found))
-    }
-}
-
-fn found_in(finding: &Finding, whose: &Markup) -> Markup {
-    html! {
-        h3 { (whose) (diagnose::title(finding)) }
-        p { (diagnose::sentences::text(finding)) }
-        (list("evidence", diagnose::evidence(finding)))
-        p.look { "Look at " (diagnose::words::words(finding).look_at) }
+        @for alert in alerts { (alert) }
+        (diagnose::findings(all, &whose_all, &whose))
     }
 }
