@@ -211,7 +211,7 @@ impl BareConnection {
         }
         self.stream.release(self.sender.acknowledged());
         self.take_data(segment);
-        self.answer_requests(files);
+        self.serve_requests(files);
         self.advance(now_ns);
     }
 
@@ -287,21 +287,21 @@ impl BareConnection {
         }
     }
 
-    fn answer_requests(&mut self, files: &ServedFiles) {
+    fn serve_requests(&mut self, files: &ServedFiles) {
         while !self.is_closing && self.stream.pieces() < MOST_PIECES {
-            let Some(answer) = http::answer(&self.request, files) else {
+            let Some(response) = http::response(&self.request, files) else {
                 // No further request can arrive.
                 self.is_closing = self.is_peer_closed;
                 break;
             };
             self.requests += 1;
             self.request
-                .drain(..answer.consumed.min(self.request.len()));
-            self.stream.push(Arc::from(answer.head));
-            if let Some(body) = answer.body {
+                .drain(..response.consumed.min(self.request.len()));
+            self.stream.push(Arc::from(response.head));
+            if let Some(body) = response.body {
                 self.stream.push(body);
             }
-            self.is_closing = !answer.keeps_alive;
+            self.is_closing = !response.keeps_alive;
         }
         if self.is_closing {
             self.request = Vec::new();

@@ -14,13 +14,13 @@ const HOP_LIMIT: u8 = 64;
 
 /// The addresses of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OwnAddresses {
+pub(crate) struct BareAddresses {
     pub(crate) ethernet: [u8; 6],
     pub(crate) ipv4: Option<Ipv4Addr>,
     pub(crate) ipv6: Option<Ipv6Addr>,
 }
 
-impl OwnAddresses {
+impl BareAddresses {
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => self.ipv4 == Some(address),
@@ -61,10 +61,10 @@ pub(crate) enum FrameContents<'a> {
 }
 
 /// The contents of a frame; `None` if it is damaged, or not for this host.
-pub(crate) fn parse<'a>(frame: &'a [u8], own: &OwnAddresses) -> Option<FrameContents<'a>> {
+pub(crate) fn parse<'a>(frame: &'a [u8], host: &BareAddresses) -> Option<FrameContents<'a>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     let source = ethernet.src_addr();
-    if !own.hears(ethernet.dst_addr()) || !source.is_unicast() || source.0 == own.ethernet {
+    if !host.hears(ethernet.dst_addr()) || !source.is_unicast() || source.0 == host.ethernet {
         return None;
     }
     let payload = ethernet.payload();

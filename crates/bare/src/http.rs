@@ -12,7 +12,7 @@ const MOST_FIELDS: usize = 64;
 
 /// A response, and its consequence for the connection.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpAnswer {
+pub(crate) struct FileResponse {
     /// Bytes of the request, all of which have been read.
     pub(crate) consumed: usize,
     pub(crate) head: Vec<u8>,
@@ -30,7 +30,7 @@ struct ParsedHead<'a> {
 }
 
 /// The response to the request at the beginning of the buffer; `None` while its head is incomplete.
-pub(crate) fn answer(buffer: &[u8], files: &ServedFiles) -> Option<HttpAnswer> {
+pub(crate) fn response(buffer: &[u8], files: &ServedFiles) -> Option<FileResponse> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let consumed = match request.parse(buffer) {
@@ -60,7 +60,7 @@ pub(crate) fn answer(buffer: &[u8], files: &ServedFiles) -> Option<HttpAnswer> {
         None => ("404 Not Found", None),
     };
     let length = contents.as_ref().map_or(0, |contents| contents.len());
-    Some(HttpAnswer {
+    Some(FileResponse {
         consumed,
         head: head_of(status, "", length, keeps_alive),
         body: contents.filter(|_| !is_head),
@@ -109,8 +109,8 @@ fn path_of(target: &str) -> &str {
 }
 
 /// The response to a request that cannot be served; the connection ends with it.
-fn refused(buffer: &[u8], status: &str, fields: &str) -> HttpAnswer {
-    HttpAnswer {
+fn refused(buffer: &[u8], status: &str, fields: &str) -> FileResponse {
+    FileResponse {
         consumed: buffer.len(),
         head: head_of(status, fields, 0, false),
         body: None,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_have_their_answers() {
+    fn requests_have_their_responses() {
         // Request, status, whether there is a body, whether the connection stays.
         let table = [
             ("GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "200", true, true),
@@ -188,16 +188,18 @@ mod tests {
             ),
         ];
         for (request, status, has_body, keeps_alive) in table {
-            let answer = answer(request.as_bytes(), &files()).unwrap();
-            let head = String::from_utf8(answer.head).unwrap();
+            let response = response(request.as_bytes(), &files()).unwrap();
+            let head = String::from_utf8(response.head).unwrap();
             assert!(
                 head.starts_with(&format!("HTTP/1.1 {status} ")),
                 "{request:?}: {head}"
             );
-            assert_eq!(answer.body.is_some(), has_body, "{request:?}");
-            assert_eq!(answer.keeps_alive, keeps_alive, "{request:?}");
+            assert_eq!(response.body.is_some(), has_body, "{request:?}");
+            assert_eq!(response.keeps_alive, keeps_alive, "{request:?}");
         }
-        let head = answer(b"HEAD /a HTTP/1.0\r\n\r\n", &files()).unwrap().head;
+        let head = response(b"HEAD /a HTTP/1.0\r\n\r\n", &files())
+            .unwrap()
+            .head;
         assert!(
             String::from_utf8(head)
                 .unwrap()
@@ -209,15 +211,15 @@ mod tests {
     fn a_head_is_read_whole_and_has_a_limit() {
         let request = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
         for length in 0..request.len() {
-            assert!(answer(&request[..length], &files()).is_none(), "{length}");
+            assert!(response(&request[..length], &files()).is_none(), "{length}");
         }
         let mut two = request.to_vec();
         two.extend_from_slice(request);
-        assert_eq!(answer(&two, &files()).unwrap().consumed, request.len());
+        assert_eq!(response(&two, &files()).unwrap().consumed, request.len());
         let mut long = b"GET /a HTTP/1.1\r\nX: ".to_vec();
         long.resize(LONGEST_HEAD, b'x');
         assert!(
-            answer(&long, &files())
+            response(&long, &files())
                 .unwrap()
                 .head
                 .starts_with(b"HTTP/1.1 431 ")
@@ -227,7 +229,7 @@ mod tests {
             "A: b\r\n".repeat(64)
         );
         assert!(
-            answer(many.as_bytes(), &files())
+            response(many.as_bytes(), &files())
                 .unwrap()
                 .head
                 .starts_with(b"HTTP/1.1 431 ")

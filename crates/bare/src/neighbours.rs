@@ -9,7 +9,7 @@ use smoltcp::wire::{
     Icmpv6Packet, Icmpv6Repr, IpProtocol, NdiscNeighborFlags, NdiscRepr, RawHardwareAddress,
 };
 
-use crate::frames::{FrameAddresses, OwnAddresses, ReceivedPacket, ethernet_frame, ip_frame};
+use crate::frames::{BareAddresses, FrameAddresses, ReceivedPacket, ethernet_frame, ip_frame};
 
 /// Longest echo with a reply, in bytes: it fits a frame without fragments.
 const LONGEST_ECHO: usize = 1452;
@@ -21,7 +21,7 @@ const SAME_LINK: u8 = 255;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 /// The reply to an ARP packet.
-pub(crate) fn arp(source: [u8; 6], packet: &[u8], own: &OwnAddresses) -> Option<Vec<u8>> {
+pub(crate) fn arp(source: [u8; 6], packet: &[u8], host: &BareAddresses) -> Option<Vec<u8>> {
     let packet = ArpPacket::new_checked(packet).ok()?;
     let ArpRepr::EthernetIpv4 {
         operation: ArpOperation::Request,
@@ -35,19 +35,19 @@ pub(crate) fn arp(source: [u8; 6], packet: &[u8], own: &OwnAddresses) -> Option<
     };
     let is_sender =
         source_hardware_addr.0 == source && source_protocol_addr != target_protocol_addr;
-    if !is_sender || own.ipv4 != Some(target_protocol_addr) {
+    if !is_sender || host.ipv4 != Some(target_protocol_addr) {
         return None;
     }
     let reply = ArpRepr::EthernetIpv4 {
         operation: ArpOperation::Reply,
-        source_hardware_addr: EthernetAddress(own.ethernet),
+        source_hardware_addr: EthernetAddress(host.ethernet),
         source_protocol_addr: target_protocol_addr,
         target_hardware_addr: source_hardware_addr,
         target_protocol_addr: source_protocol_addr,
     };
     let length = reply.buffer_len();
     let frame = ethernet_frame(
-        own.ethernet,
+        host.ethernet,
         source,
         EthernetProtocol::Arp,
         length,
@@ -59,8 +59,8 @@ pub(crate) fn arp(source: [u8; 6], packet: &[u8], own: &OwnAddresses) -> Option<
 }
 
 /// The reply to an ICMP packet for IPv4.
-pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<Vec<u8>> {
-    if !own.has(packet.addresses.destination) {
+pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, host: &BareAddresses) -> Option<Vec<u8>> {
+    if !host.has(packet.addresses.destination) {
         return None;
     }
     let icmp = Icmpv4Packet::new_checked(packet.payload).ok()?;
@@ -77,7 +77,7 @@ pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
         seq_no,
         data,
     };
-    let addresses = reversed(packet, own, packet.addresses.destination);
+    let addresses = reversed(packet, host, packet.addresses.destination);
     (data.len() <= LONGEST_ECHO).then(|| {
         ip_frame(
             &addresses,
@@ -93,7 +93,7 @@ pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
 }
 
 /// The reply to an ICMPv6 packet.
-pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<Vec<u8>> {
+pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, host: &BareAddresses) -> Option<Vec<u8>> {
     let (IpAddr::V6(source), IpAddr::V6(destination)) =
         (packet.addresses.source, packet.addresses.destination)
     else {
@@ -106,7 +106,7 @@ pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
             ident,
             seq_no,
             data,
-        } if own.ipv6 == Some(destination)
+        } if host.ipv6 == Some(destination)
             && data.len() <= LONGEST_ECHO
             && !source.is_unspecified() =>
         {
@@ -116,17 +116,17 @@ pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
                 data,
             };
             Some(icmpv6_frame(
-                &reversed(packet, own, destination.into()),
+                &reversed(packet, host, destination.into()),
                 64,
                 &reply,
             ))
         }
         Icmpv6Repr::Ndisc(NdiscRepr::NeighborSolicit { target_addr, .. })
-            if own.ipv6 == Some(target_addr)
+            if host.ipv6 == Some(target_addr)
                 && packet.hop_limit == SAME_LINK
                 && (destination == target_addr || destination == solicited(target_addr)) =>
         {
-            Some(advertisement(packet, own, target_addr))
+            Some(advertisement(packet, host, target_addr))
         }
         _ => None,
     }
@@ -134,8 +134,8 @@ pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, own: &OwnAddresses) -> Option<
 
 /// The advertisement of this host's address. A host that checks if its address is in use has none
 /// yet, so the advertisement then goes to all nodes (RFC 4861, section 7.2.4).
-fn advertisement(packet: &ReceivedPacket<'_>, own: &OwnAddresses, target: Ipv6Addr) -> Vec<u8> {
-    let mut addresses = reversed(packet, own, target.into());
+fn advertisement(packet: &ReceivedPacket<'_>, host: &BareAddresses, target: Ipv6Addr) -> Vec<u8> {
+    let mut addresses = reversed(packet, host, target.into());
     let mut flags = NdiscNeighborFlags::OVERRIDE;
     if addresses.destination.is_unspecified() {
         addresses.destination = ALL_NODES.into();
@@ -146,7 +146,7 @@ fn advertisement(packet: &ReceivedPacket<'_>, own: &OwnAddresses, target: Ipv6Ad
     let advertisement = Icmpv6Repr::Ndisc(NdiscRepr::NeighborAdvert {
         flags,
         target_addr: target,
-        lladdr: Some(RawHardwareAddress::from(EthernetAddress(own.ethernet))),
+        lladdr: Some(RawHardwareAddress::from(EthernetAddress(host.ethernet))),
     });
     icmpv6_frame(&addresses, SAME_LINK, &advertisement)
 }
@@ -165,9 +165,9 @@ fn icmpv6_frame(addresses: &FrameAddresses, hop_limit: u8, message: &Icmpv6Repr<
 }
 
 /// Addresses from this host, as `source`, to the sender of the packet.
-fn reversed(packet: &ReceivedPacket<'_>, own: &OwnAddresses, source: IpAddr) -> FrameAddresses {
+fn reversed(packet: &ReceivedPacket<'_>, host: &BareAddresses, source: IpAddr) -> FrameAddresses {
     FrameAddresses {
-        ethernet_source: own.ethernet,
+        ethernet_source: host.ethernet,
         ethernet_destination: packet.addresses.ethernet_source,
         source,
         destination: packet.addresses.source,

@@ -194,7 +194,7 @@ impl TcpSender {
         available: AvailableData,
     ) -> Option<PlannedSegment> {
         let planned = match self.sent.first_lost() {
-            Some((place, segment)) => self.resend(now_ns, place, segment)?,
+            Some((index, segment)) => self.resend(now_ns, index, segment)?,
             None => self.send_new(now_ns, available)?,
         };
         self.counters.segments += 1;
@@ -208,16 +208,16 @@ impl TcpSender {
     fn resend(
         &mut self,
         now_ns: u64,
-        place: usize,
+        index: usize,
         segment: SentSegment,
     ) -> Option<PlannedSegment> {
         let length = segment.end - segment.start;
-        let is_forced = self.is_forced && place == 0;
+        let is_forced = self.is_forced && index == 0;
         if !is_forced && !self.fits_congestion_window(length) {
             return None;
         }
         self.is_forced = false;
-        self.sent.resend(place, now_ns);
+        self.sent.resend(index, now_ns);
         let planned = PlannedSegment {
             start: segment.start,
             end: segment.end,
@@ -290,7 +290,7 @@ impl TcpSender {
     }
 
     /// Notes a sign of life of the peer.
-    fn note_answer(&mut self) {
+    fn note_sign_of_life(&mut self) {
         self.stalled_since_ns = None;
         self.timeouts_in_a_row = 0;
     }

@@ -190,17 +190,17 @@ impl SentQueue {
     }
 
     /// Marks the segment at this index as sent again.
-    pub(crate) fn resend(&mut self, place: usize, now_ns: u64) {
-        self.set(place, SegmentState::InFlight);
-        if let Some(segment) = self.segments.get_mut(place) {
+    pub(crate) fn resend(&mut self, index: usize, now_ns: u64) {
+        self.set(index, SegmentState::InFlight);
+        if let Some(segment) = self.segments.get_mut(index) {
             segment.sent_ns = now_ns;
             segment.is_resent = true;
             segment.is_resent_in_recovery = true;
         }
     }
 
-    fn set(&mut self, place: usize, state: SegmentState) -> bool {
-        let Some(segment) = self.segments.get_mut(place) else {
+    fn set(&mut self, index: usize, state: SegmentState) -> bool {
+        let Some(segment) = self.segments.get_mut(index) else {
             return false;
         };
         let before = core::mem::replace(&mut segment.state, state);
@@ -265,8 +265,8 @@ mod tests {
                     5 => queue.lose_by_sacks(from),
                     6 => queue.begin_recovery(),
                     _ => {
-                        if let Some((place, _)) = queue.first_lost() {
-                            queue.resend(place, 1);
+                        if let Some((index, _)) = queue.first_lost() {
+                            queue.resend(index, 1);
                         }
                     }
                 }

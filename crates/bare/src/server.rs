@@ -13,7 +13,7 @@ use crate::connection::{BareConnection, ConnectionSettings};
 use crate::counters::{BareServerCounters, EndedConnection};
 use crate::files::ServedFiles;
 use crate::frames::{
-    FrameAddresses, FrameContents, OwnAddresses, ReceivedPacket, parse, parse_tcp, tcp_frame,
+    BareAddresses, FrameAddresses, FrameContents, ReceivedPacket, parse, parse_tcp, tcp_frame,
 };
 use crate::neighbours;
 
@@ -88,7 +88,7 @@ type ClientKey = (IpAddr, u16);
 #[derive(Debug)]
 pub struct BareServer {
     settings: BareServerSettings,
-    own: OwnAddresses,
+    host: BareAddresses,
     files: ServedFiles,
     connections: BTreeMap<ClientKey, BareConnection>,
     /// Connections that may have something to send.
@@ -109,14 +109,14 @@ impl BareServer {
         files: ServedFiles,
     ) -> Result<BareServer, SenderSettingsError> {
         settings.sender.check()?;
-        let own = OwnAddresses {
+        let host = BareAddresses {
             ethernet: settings.ethernet,
             ipv4: settings.ipv4,
             ipv6: settings.ipv6,
         };
         Ok(BareServer {
             settings,
-            own,
+            host,
             files,
             connections: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -144,13 +144,13 @@ impl BareServer {
     /// Handles a received frame.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) {
         self.counters.frames_in += 1;
-        let is_known = match parse(frame, &self.own) {
+        let is_known = match parse(frame, &self.host) {
             Some(FrameContents::Arp { source, packet }) => {
-                self.reply(neighbours::arp(source, packet, &self.own))
+                self.reply(neighbours::arp(source, packet, &self.host))
             }
             Some(FrameContents::Ip(packet)) => match packet.protocol {
-                IpProtocol::Icmp => self.reply(neighbours::icmpv4(&packet, &self.own)),
-                IpProtocol::Icmpv6 => self.reply(neighbours::icmpv6(&packet, &self.own)),
+                IpProtocol::Icmp => self.reply(neighbours::icmpv4(&packet, &self.host)),
+                IpProtocol::Icmpv6 => self.reply(neighbours::icmpv6(&packet, &self.host)),
                 IpProtocol::Tcp => self.receive_tcp(now_ns, &packet).is_some(),
                 _ => false,
             },
@@ -173,7 +173,7 @@ impl BareServer {
 
     fn receive_tcp(&mut self, now_ns: u64, packet: &ReceivedPacket<'_>) -> Option<()> {
         let addresses = packet.addresses;
-        if !self.own.has(addresses.destination) || addresses.source.is_unspecified() {
+        if !self.host.has(addresses.destination) || addresses.source.is_unspecified() {
             return None;
         }
         let segment = parse_tcp(packet)?;
@@ -212,18 +212,19 @@ impl BareServer {
             return;
         }
         self.counters.connections += 1;
-        let of_version = |(ipv4, ipv6): (u16, u16)| {
+        let mss_of_version = |(ipv4, ipv6): (u16, u16)| {
             if client.0.is_ipv4() { ipv4 } else { ipv6 }
         };
         let settings = ConnectionSettings {
             sender: self.settings.sender,
-            own_mss: self.settings.mtu.saturating_sub(of_version(HEADERS)),
-            default_mss: of_version(DEFAULT_MSS),
+            own_mss: self.settings.mtu.saturating_sub(mss_of_version(HEADERS)),
+            default_mss: mss_of_version(DEFAULT_MSS),
             first_sequence: self.first_sequence(now_ns, client),
             time_wait_ns: self.settings.time_wait_ns,
             idle_ns: self.settings.idle_ns,
         };
-        let connection = BareConnection::open(now_ns, syn, self.answering(addresses), settings);
+        let connection =
+            BareConnection::open(now_ns, syn, self.reply_addresses(addresses), settings);
         self.connections.insert(client, connection);
         self.make_ready(client);
     }
@@ -235,9 +236,9 @@ impl BareServer {
         (hasher.finish() as u32).wrapping_add((now_ns / 4000) as u32)
     }
 
-    fn answering(&self, addresses: &FrameAddresses) -> FrameAddresses {
+    fn reply_addresses(&self, addresses: &FrameAddresses) -> FrameAddresses {
         FrameAddresses {
-            ethernet_source: self.own.ethernet,
+            ethernet_source: self.host.ethernet,
             ethernet_destination: addresses.ethernet_source,
             source: addresses.destination,
             destination: addresses.source,
@@ -271,7 +272,7 @@ impl BareServer {
             payload: &[],
         };
         self.counters.resets_sent += 1;
-        self.reply(Some(tcp_frame(&self.answering(addresses), &reset)));
+        self.reply(Some(tcp_frame(&self.reply_addresses(addresses), &reset)));
     }
 
     fn make_ready(&mut self, client: ClientKey) {

@@ -198,14 +198,14 @@ impl Axis {
 
     /// True if a part of an interval lies beyond it.
     pub fn cuts(&self, value: f64) -> bool {
-        let place = self.place(value);
-        !place.is_nan() && !(-1e-6..=1.0 + 1e-6).contains(&place)
+        let position = self.position(value);
+        !position.is_nan() && !(-1e-6..=1.0 + 1e-6).contains(&position)
     }
 
     /// The position of a value: 0 at one end, 1 at the other, less and more beyond them. Infinity
     /// is an end. A value without a position, such as zero among logarithms, is at the lower end if
     /// it is less than all others, and else not a number.
-    pub fn place(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         match value {
             f64::INFINITY => 1.0,
@@ -277,7 +277,7 @@ fn even_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     let step = nice_step(high - low, about.max(1.0));
     let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
     let count = (last - first).clamp(0.0, 100.0) as usize;
-    let tick = |place| rounded((first + place as f64) * step);
+    let tick = |position| rounded((first + position as f64) * step);
     (0..=count).map(tick).collect()
 }
 
@@ -408,20 +408,24 @@ mod tests {
                         };
                         let axis = Axis::numbers(range, scale, Format::Plain);
                         let (from, to) = axis.ends();
-                        let told = format!("{low:e} {high:e} {scale:?} {zero}: {from:e} {to:e}");
-                        assert!(from.is_finite() && to.is_finite() && from < to, "{told}");
+                        let described =
+                            format!("{low:e} {high:e} {scale:?} {zero}: {from:e} {to:e}");
+                        assert!(
+                            from.is_finite() && to.is_finite() && from < to,
+                            "{described}"
+                        );
                         for about in [2.0, 5.0, 12.0] {
                             let ticks = axis.ticks(about);
                             let most = 4 * about as usize + 4;
-                            assert!((1..=most).contains(&ticks.len()), "{told}: {ticks:?}");
+                            assert!((1..=most).contains(&ticks.len()), "{described}: {ticks:?}");
                             let is_inside = |(tick, _): &(f64, String)| !axis.cuts(*tick);
-                            assert!(ticks.iter().all(is_inside), "{told}: {ticks:?}");
+                            assert!(ticks.iter().all(is_inside), "{described}: {ticks:?}");
                         }
                         for value in [low, high] {
                             let is_placed = value.is_nan()
                                 || value.abs() > GREATEST
-                                || !axis.place(value).is_nan();
-                            assert!(is_placed, "{told}: {value}");
+                                || !axis.position(value).is_nan();
+                            assert!(is_placed, "{described}: {value}");
                         }
                     }
                 }
@@ -454,12 +458,12 @@ mod tests {
             Scale::Log,
             Format::Plain,
         );
-        assert!((log.place(10.0) - 0.5).abs() < 1e-9);
+        assert!((log.position(10.0) - 0.5).abs() < 1e-9);
         assert!(log.cuts(0.5) && log.cuts(0.0) && log.cuts(200.0) && !log.cuts(100.0));
         let two = Axis::categories(["a", "b"].map(str::to_owned), 20.0);
-        assert_eq!([0.0, 1.0].map(|at| two.place(at)), [0.25, 0.75]);
-        assert_eq!(two.place(f64::INFINITY), 1.0);
-        assert!(two.place(f64::NAN).is_nan());
+        assert_eq!([0.0, 1.0].map(|at| two.position(at)), [0.25, 0.75]);
+        assert_eq!(two.position(f64::INFINITY), 1.0);
+        assert!(two.position(f64::NAN).is_nan());
         assert_eq!(two.height(), Some(40.0));
         assert_eq!(
             extent([f64::NAN, 3.0, f64::INFINITY, -1.0]),

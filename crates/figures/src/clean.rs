@@ -10,8 +10,8 @@
 /// The two joiners stay inside of words whose letters they shape, and of emoji.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for (place, c) in text.char_indices() {
-        let after = text.get(place + c.len_utf8()..).unwrap_or_default();
+    for (offset, c) in text.char_indices() {
+        let after = text.get(offset + c.len_utf8()..).unwrap_or_default();
         let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
         let joins =
             || out.chars().next_back().is_some_and(is_shaped) && after.starts_with(is_shaped);

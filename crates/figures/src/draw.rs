@@ -48,8 +48,8 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
     let right = figure.panels.iter().map(|panel| right_of(panel, pixels));
     let right = right.fold(8.0, f64::max);
     let mut named = "";
-    for (place, panel) in figure.panels.iter().enumerate() {
-        if place > 0 {
+    for (index, panel) in figure.panels.iter().enumerate() {
+        if index > 0 {
             top += GAP;
         }
         if !panel.title.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
             pixels,
         };
         // The panel below has the same values at the same positions.
-        let next = figure.panels.get(place + 1);
+        let next = figure.panels.get(index + 1);
         let shares = next.is_some_and(|next| next.x.is_like(&panel.x));
         // A name that all panels share is drawn once.
         let name = (panel.y.name != named).then_some(&*panel.y.name);
@@ -147,9 +147,9 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
     let mut labels = PlacedTexts::default();
     // Names of categories, and lines and labels of numbers.
     if let Some(names) = plot.y.names() {
-        for (place, name) in names.iter().enumerate() {
+        for (index, name) in names.iter().enumerate() {
             let shown = shortened(name, NAMES, left - 10.0);
-            let at = (left - 8.0, plot.down(place as f64) + 4.0);
+            let at = (left - 8.0, plot.down(index as f64) + 4.0);
             labels.add(at, Anchor::End, "n fi", &shown);
         }
         if plot.x.names().is_none() {
@@ -170,8 +170,8 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
     }
     if let Some(names) = plot.x.names() {
         let room = plot.width / names.len().max(1) as f64 - 6.0;
-        for (place, name) in names.iter().enumerate() {
-            let at = (plot.across(place as f64), top - 6.0);
+        for (index, name) in names.iter().enumerate() {
+            let at = (plot.across(index as f64), top - 6.0);
             let shown = shortened(name, NAMES, room);
             labels.add(at, Anchor::Middle, "n fi", &shown);
         }

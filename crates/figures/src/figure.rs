@@ -233,11 +233,11 @@ pub struct MarkLook {
 impl MarkLook {
     /// Look of the series with this index. Eight colours, seven symbols and five dashes: no two of
     /// 280 have all three alike, and no two of 35 differ by colour only.
-    pub fn of(place: usize) -> MarkLook {
+    pub fn of(index: usize) -> MarkLook {
         MarkLook {
-            tone: MarkTone::Series((place % MarkTone::SERIES) as u8),
-            symbol: Symbol::ALL[place % Symbol::ALL.len()],
-            dash: Dash::ALL[place % Dash::ALL.len()],
+            tone: MarkTone::Series((index % MarkTone::SERIES) as u8),
+            symbol: Symbol::ALL[index % Symbol::ALL.len()],
+            dash: Dash::ALL[index % Dash::ALL.len()],
             fill: MarkFill::Full,
         }
     }

@@ -36,15 +36,15 @@ impl Default for FileStyle {
 }
 
 /// The figure as an SVG document. `subject` names the measurement.
-pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
-    let pixels = f64::from(style_of.width);
+pub fn file(figure: &Figure, file_style: &FileStyle, subject: &str) -> String {
+    let pixels = f64::from(file_style.width);
     let legend = legend(&figure.keys, pixels - 2.0 * ROOM);
     let drawn = body(figure, pixels);
-    let lines = wrapped(&caption(figure, of), pixels - 2.0 * ROOM);
+    let lines = wrapped(&caption(figure, subject), pixels - 2.0 * ROOM);
     let below = ROOM + legend.height + drawn.height + ROOM;
     let height = (below + lines.len() as f64 * (SIZE + 3.0) + ROOM).ceil();
-    let font = style_of.font.as_deref().unwrap_or(FONT);
-    let (number, unit) = split(&style_of.unit);
+    let font = file_style.font.as_deref().unwrap_or(FONT);
+    let (number, unit) = split(&file_style.unit);
     let tall = crate::format::significant(number * height / pixels, 6);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" aria-labelledby=\"t\" aria-describedby=\"d\" \
@@ -54,7 +54,7 @@ pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
          <rect width=\"{pixels}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
          <g transform=\"translate({ROOM} {ROOM})\">\n{}</g>\n\
          <g transform=\"translate(0 {})\">\n{}</g>\n",
-        escaped(&style_of.unit),
+        escaped(&file_style.unit),
         escaped(&figure.title),
         escaped(&figure.note),
         escaped(font),
@@ -63,8 +63,8 @@ pub fn file(figure: &Figure, style_of: &FileStyle, of: &str) -> String {
         Tenth(ROOM + legend.height),
         drawn.marks
     );
-    for (place, line) in lines.iter().enumerate() {
-        let y = Tenth(below + (place as f64 + 0.8) * (SIZE + 3.0));
+    for (index, line) in lines.iter().enumerate() {
+        let y = Tenth(below + (index as f64 + 0.8) * (SIZE + 3.0));
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
@@ -83,18 +83,18 @@ fn split(length: &str) -> (f64, &str) {
 }
 
 /// The title, the measurement, and the meaning of intervals.
-fn caption(figure: &Figure, of: &str) -> String {
+fn caption(figure: &Figure, subject: &str) -> String {
     let Figure { title, note, .. } = figure;
-    let told = format!("{title} {note}").to_lowercase();
-    let told = told
+    let words = format!("{title} {note}").to_lowercase();
+    let words = words
         .replace("without an interval", "")
         .replace("have no interval", "");
-    let interval = if told.contains("interval") || told.contains("whisker") {
+    let interval = if words.contains("interval") || words.contains("whisker") {
         INTERVAL
     } else {
         ""
     };
-    format!("{title} ({of}). {note}{interval}")
+    format!("{title} ({subject}). {note}{interval}")
 }
 
 /// Lines of words that are no wider than this.

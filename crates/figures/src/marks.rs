@@ -32,16 +32,16 @@ pub(crate) struct Plot<'a> {
 
 impl Plot<'_> {
     pub(crate) fn across(&self, value: f64) -> f64 {
-        self.left + self.x.place(value) * self.width
+        self.left + self.x.position(value) * self.width
     }
 
     pub(crate) fn down(&self, value: f64) -> f64 {
-        let place = self.y.place(value);
+        let position = self.y.position(value);
         // Categories are read from top to bottom.
         let from_top = if self.y.names().is_some() {
-            place
+            position
         } else {
-            1.0 - place
+            1.0 - position
         };
         self.top + from_top * self.height
     }
@@ -82,9 +82,9 @@ struct Layer {
 
 impl Layers {
     fn layer(&mut self, look: String, has_rows: bool) -> &mut Layer {
-        let is_it = |own: &Layer| own.look == look && own.has_rows == has_rows;
+        let is_it = |layer: &Layer| layer.look == look && layer.has_rows == has_rows;
         let found = self.paths.iter().position(is_it);
-        let place = found.unwrap_or_else(|| {
+        let position = found.unwrap_or_else(|| {
             self.paths.push(Layer {
                 look,
                 has_rows,
@@ -93,7 +93,7 @@ impl Layers {
             });
             self.paths.len() - 1
         });
-        &mut self.paths[place]
+        &mut self.paths[position]
     }
 
     /// The path for additions to marks.
@@ -121,8 +121,8 @@ impl Layers {
         for layer in paths.filter(|layer| !layer.path.d.is_empty()) {
             let rows = &layer.rows;
             let follows = rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
-            let told = if follows { 1 } else { rows.len() };
-            let rows: Vec<String> = rows.iter().take(told).map(usize::to_string).collect();
+            let listed = if follows { 1 } else { rows.len() };
+            let rows: Vec<String> = rows.iter().take(listed).map(usize::to_string).collect();
             let rows = if rows.is_empty() {
                 String::new()
             } else {
@@ -155,9 +155,16 @@ fn one(out: &mut String, plot: &Plot<'_>, series: &Series, row: &mut usize) {
     let is_small = points.count() > MANY;
     let mut layers = Layers::default();
     for mark in &series.marks {
-        let own = (!mark.row.is_empty()).then_some(*row);
-        shape(&mut layers, plot, &mark.shape, mark.look, is_small, own);
-        *row += usize::from(own.is_some());
+        let row_of_mark = (!mark.row.is_empty()).then_some(*row);
+        shape(
+            &mut layers,
+            plot,
+            &mark.shape,
+            mark.look,
+            is_small,
+            row_of_mark,
+        );
+        *row += usize::from(row_of_mark.is_some());
     }
     layers.write(out);
 }
@@ -402,12 +409,13 @@ fn area(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64, f64)], step: Line
         )
     };
     let (low, high) = (edge(|point| point.1), edge(|point| point.2));
-    let is_gap = |(place, (x, y)): &(usize, &(f64, f64))| !(x + y + low[*place].1).is_finite();
+    let is_gap =
+        |(position, (x, y)): &(usize, &(f64, f64))| !(x + y + low[*position].1).is_finite();
     let gaps = high
         .iter()
         .enumerate()
         .filter(is_gap)
-        .map(|(place, _)| place);
+        .map(|(position, _)| position);
     let mut from = 0;
     for to in gaps.chain([high.len()]) {
         let part = from..to;
@@ -417,8 +425,8 @@ fn area(path: &mut Path, plot: &Plot<'_>, points: &[(f64, f64, f64)], step: Line
         }
         let there = high[part.clone()].iter();
         let back = low[part].iter().rev();
-        for (place, (x, y)) in there.chain(back).enumerate() {
-            match place {
+        for (position, (x, y)) in there.chain(back).enumerate() {
+            match position {
                 0 => path.begin(*x, *y),
                 _ => path.line_to(*x, *y),
             }
@@ -489,7 +497,7 @@ fn rule(
     look: MarkLook,
 ) {
     let class = format!("i s{}{}", style::tone(look.tone), style::dash(look.dash));
-    let place = match along {
+    let position = match along {
         Along::Y => plot.across(at),
         Along::X => plot.down(at),
     };
@@ -497,22 +505,22 @@ fn rule(
         if along == Along::Y { plot.x } else { plot.y },
         format!("ha f{}", style::tone(look.tone)),
     );
-    if !place.is_finite() || axis.cuts(at) {
+    if !position.is_finite() || axis.cuts(at) {
         return;
     }
     let path = layers.path(&class);
     match along {
         Along::Y => {
             let top = plot.top - 13.0 * level as f64;
-            path.begin(place, top);
-            path.line_to(place, plot.top + plot.height);
-            let at = (place, top - 4.0);
+            path.begin(position, top);
+            path.line_to(position, plot.top + plot.height);
+            let at = (position, top - 4.0);
             free(&mut layers.texts, plot, at, Anchor::Middle, &ink, text);
         }
         Along::X => {
-            path.begin(plot.left, place);
-            path.line_to(plot.left + plot.width, place);
-            let at = (plot.left + 6.0, place - 4.0);
+            path.begin(plot.left, position);
+            path.line_to(plot.left + plot.width, position);
+            let at = (plot.left + 6.0, position - 4.0);
             free(&mut layers.texts, plot, at, Anchor::Start, &ink, text);
         }
     }

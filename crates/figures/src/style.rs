@@ -47,8 +47,8 @@ const TONES: [(&str, &str, &str); 22] = [
 
 /// The class of a colour: `f` before it fills with it, `s` draws lines in it.
 pub(crate) fn tone(tone: MarkTone) -> &'static str {
-    let place = match tone {
-        MarkTone::Series(place) => usize::from(place) % MarkTone::SERIES,
+    let index = match tone {
+        MarkTone::Series(index) => usize::from(index) % MarkTone::SERIES,
         MarkTone::Ink => 8,
         MarkTone::Muted => 9,
         MarkTone::Grid => 10,
@@ -57,7 +57,7 @@ pub(crate) fn tone(tone: MarkTone) -> &'static str {
         MarkTone::Same => 13,
         MarkTone::Heat(degree) => (17 + i32::from(degree.clamp(-3, 3))) as usize,
     };
-    TONES[place].0
+    TONES[index].0
 }
 
 pub(crate) fn dash(dash: Dash) -> &'static str {
@@ -82,8 +82,8 @@ pub(crate) fn stripes(dash: Dash, height: f64) -> (&'static str, f64) {
 }
 
 /// The classes of a shape that is filled with a colour.
-pub(crate) fn filled(of: MarkTone, fill: MarkFill) -> String {
-    let tone = tone(of);
+pub(crate) fn filled(colour: MarkTone, fill: MarkFill) -> String {
+    let tone = tone(colour);
     match fill {
         MarkFill::Full => format!("f{tone}"),
         MarkFill::Soft => format!("f{tone} so"),

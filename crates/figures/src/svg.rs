@@ -197,8 +197,8 @@ impl Path {
         if !is_again {
             out.push(command);
         }
-        for (place, argument) in arguments.iter().enumerate() {
-            let is_first = place == 0 && !is_again;
+        for (index, argument) in arguments.iter().enumerate() {
+            let is_first = index == 0 && !is_again;
             if !is_first && *argument >= 0 {
                 out.push(' ');
             }
@@ -225,7 +225,7 @@ impl PlacedTexts {
         };
         let (x, y) = (x.round(), y.round());
         let text = format!(" x=\"{x}\" y=\"{y}\">{}</text>\n", escaped(text));
-        match self.0.iter_mut().find(|(own, _)| *own == class) {
+        match self.0.iter_mut().find(|(other, _)| *other == class) {
             Some((_, texts)) => texts.push(text),
             None => self.0.push((class, vec![text])),
         }

@@ -13,10 +13,10 @@ fn names(of: &[&str]) -> Vec<String> {
     of.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn key(name: &str, place: usize, swatch: Swatch) -> LegendKey {
+fn key(name: &str, index: usize, swatch: Swatch) -> LegendKey {
     LegendKey {
         name: name.to_owned(),
-        look: MarkLook::of(place),
+        look: MarkLook::of(index),
         swatch,
     }
 }
@@ -41,10 +41,10 @@ fn bars() -> Figure {
                 x: (0.0, mean),
                 y: (at - 0.18, at + 0.18),
             };
-            let told = names(&["test", "server"])
+            let row = names(&["test", "server"])
                 .into_iter()
                 .chain([Format::Time.value(mean)]);
-            marks.push(FigureMark::new(bar, MarkLook::of(server)).with_row(told));
+            marks.push(FigureMark::new(bar, MarkLook::of(server)).with_row(row));
             let interval = MarkShape::Interval {
                 along: Along::X,
                 at,
@@ -88,35 +88,35 @@ fn lines() -> Figure {
     let times = Axis::numbers(Range::of(Some((10.0, 9_000.0))), Scale::Auto, Format::Time);
     let mut upper = Panel::new(time(), times.named("response time"), 160.0);
     upper.title = "A panel".to_owned();
-    let curve = |place: usize| -> Vec<(f64, f64)> {
+    let curve = |index: usize| -> Vec<(f64, f64)> {
         let at = |x: u32| {
             (
                 f64::from(x),
-                20.0 * 1.7_f64.powi(x as i32) * (1.0 + place as f64),
+                20.0 * 1.7_f64.powi(x as i32) * (1.0 + index as f64),
             )
         };
         (0..=10).map(at).collect()
     };
-    for place in 0..7 {
-        let look = MarkLook::of(place);
-        let points = curve(place);
-        let told = |(x, y): &(f64, f64)| [x, y].map(|value| Format::Plain.value(*value));
+    for index in 0..7 {
+        let look = MarkLook::of(index);
+        let points = curve(index);
+        let row = |(x, y): &(f64, f64)| [x, y].map(|value| Format::Plain.value(*value));
         let symbols = points.iter().step_by(3);
         let marks = symbols.map(|point| {
-            FigureMark::new(MarkShape::Point(point.0, point.1), look).with_row(told(point))
+            FigureMark::new(MarkShape::Point(point.0, point.1), look).with_row(row(point))
         });
         let line = FigureMark::new(MarkShape::Line(points.clone(), LineStep::None), look);
         upper.series.push(Series {
-            key: Some(place),
+            key: Some(index),
             marks: std::iter::once(line).chain(marks).collect(),
         });
     }
-    for (place, at) in [2.0, 3.0].into_iter().enumerate() {
+    for (index, at) in [2.0, 3.0].into_iter().enumerate() {
         let rule = MarkShape::Rule {
             along: Along::Y,
             at,
             text: format!("holds at {at}"),
-            level: place,
+            level: index,
         };
         let mark = FigureMark::new(rule, MarkLook::toned(MarkTone::Bad).dashed(Dash::Dashed));
         upper.series.push(Series {
@@ -176,7 +176,7 @@ fn lines() -> Figure {
         note: String::new(),
         columns: names(&["s", "µs"]),
         keys: (0..7)
-            .map(|place| key(&format!("line {place}"), place, Swatch::Line))
+            .map(|index| key(&format!("line {index}"), index, Swatch::Line))
             .collect(),
         panels: vec![upper, lower],
     }
@@ -421,9 +421,9 @@ proptest! {
         title in any::<String>(),
         width in 200..900_u32,
     ) {
-        let told = |place: usize| place.is_multiple_of(2).then(|| title.clone());
+        let row = |index: usize| index.is_multiple_of(2).then(|| title.clone());
         let marks = shapes.into_iter();
-        let marks = marks.map(|(shape, place)| FigureMark::new(shape, MarkLook::of(place)).with_row(told(place)));
+        let marks = marks.map(|(shape, index)| FigureMark::new(shape, MarkLook::of(index)).with_row(row(index)));
         let mut panel = Panel::new(x, y, 120.0);
         panel.title.clone_from(&title);
         panel.series.push(Series { key: Some(0), marks: marks.collect() });
@@ -469,10 +469,14 @@ fn words_end_within_the_figure() {
             .nth(1)
             .unwrap();
         let group = group.split("</g>").next().unwrap();
-        let places = group.split(" x=\"").skip(1);
-        let places = places.map(|rest| rest.split('"').next().unwrap().parse::<i32>().unwrap());
-        let places: Vec<i32> = places.collect();
-        assert_eq!(places.len(), 2, "{drawn}");
-        assert!(places.iter().all(|x| (from..=to).contains(x)), "{places:?}");
+        let positions = group.split(" x=\"").skip(1);
+        let positions =
+            positions.map(|rest| rest.split('"').next().unwrap().parse::<i32>().unwrap());
+        let positions: Vec<i32> = positions.collect();
+        assert_eq!(positions.len(), 2, "{drawn}");
+        assert!(
+            positions.iter().all(|x| (from..=to).contains(x)),
+            "{positions:?}"
+        );
     }
 }

@@ -9,7 +9,7 @@ use figures::{
 
 /// The start of the marks of a drawing, and the number of the row of each, as the script of pages
 /// reads them.
-fn told(drawn: &str) -> Vec<(usize, [f64; 2])> {
+fn marks_with_rows(drawn: &str) -> Vec<(usize, [f64; 2])> {
     let mut out = Vec::new();
     for element in drawn.split("<path ").skip(1) {
         let element = element.split('>').next().unwrap();
@@ -24,7 +24,7 @@ fn told(drawn: &str) -> Vec<(usize, [f64; 2])> {
         let marks = attribute(" d").unwrap().split_inclusive(['M', 'm']);
         let marks: Vec<&str> = marks.collect();
         let mut at = [0.0, 0.0];
-        for (place, pair) in marks.windows(2).enumerate() {
+        for (index, pair) in marks.windows(2).enumerate() {
             let mut numbers = Vec::new();
             for c in pair[1].chars() {
                 match c {
@@ -35,10 +35,15 @@ fn told(drawn: &str) -> Vec<(usize, [f64; 2])> {
                 }
             }
             let numbers: Vec<f64> = numbers.iter().map(|n| n.trim().parse().unwrap()).collect();
-            for (own, by) in at.iter_mut().zip(&numbers) {
-                *own = by + if pair[0].ends_with('m') { *own } else { 0.0 };
+            for (coordinate, by) in at.iter_mut().zip(&numbers) {
+                *coordinate = by
+                    + if pair[0].ends_with('m') {
+                        *coordinate
+                    } else {
+                        0.0
+                    };
             }
-            let row = rows.get(place).copied().unwrap_or(rows[0] + place);
+            let row = rows.get(index).copied().unwrap_or(rows[0] + index);
             out.push((row, at));
         }
         let counted = rows.len() == 1 || rows.len() == marks.len() - 1;
@@ -110,17 +115,17 @@ fn marks_have_their_rows() {
         panels: vec![panel],
         ..Figure::default()
     };
-    let told = told(&svg(&figure, 1000));
-    let rows: Vec<usize> = told.iter().map(|(row, _)| *row).collect();
+    let marks_with_rows = marks_with_rows(&svg(&figure, 1000));
+    let rows: Vec<usize> = marks_with_rows.iter().map(|(row, _)| *row).collect();
     assert_eq!(rows, [0, 1, 2, 3, 4, 5]);
     // From left to right, in the order of the values.
-    let places: Vec<f64> = told.iter().map(|(_, [x, _])| *x).collect();
-    let step = (places[5] - places[0]) / 5.0;
-    assert!(step > 50.0, "{told:?}");
-    for (n, place) in places.iter().enumerate() {
+    let positions: Vec<f64> = marks_with_rows.iter().map(|(_, [x, _])| *x).collect();
+    let step = (positions[5] - positions[0]) / 5.0;
+    assert!(step > 50.0, "{marks_with_rows:?}");
+    for (n, position) in positions.iter().enumerate() {
         assert!(
-            (place - places[0] - step * n as f64).abs() < 5.0,
-            "{told:?}"
+            (position - positions[0] - step * n as f64).abs() < 5.0,
+            "{marks_with_rows:?}"
         );
     }
 }

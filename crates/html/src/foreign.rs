@@ -31,9 +31,10 @@ impl ForeignContent {
                 b"annotation-xml" => {
                     tag.attributes
                         .get(b"encoding".as_slice())
-                        .is_some_and(|own| {
+                        .is_some_and(|attribute| {
                             let html: [&[u8]; 2] = [b"text/html", b"application/xhtml+xml"];
-                            html.iter().any(|known| own.eq_ignore_ascii_case(known))
+                            html.iter()
+                                .any(|known| attribute.eq_ignore_ascii_case(known))
                         })
                 }
                 _ => false,

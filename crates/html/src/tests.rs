@@ -92,8 +92,12 @@ fn elements_of_svg_and_mathml_do_not_swallow_the_page() {
         "<svg><template></svg>",
         "</svg></math></title>",
     ];
-    for own in kept {
-        assert_eq!(paths(&format!("{own}<img src=1>")), ["/a/1"], "{own}");
+    for document in kept {
+        assert_eq!(
+            paths(&format!("{document}<img src=1>")),
+            ["/a/1"],
+            "{document}"
+        );
     }
     let deep = format!(
         "{}<style/>{}<img src=1>",

@@ -98,7 +98,10 @@ impl BuiltLab {
             if !node.kind.has_kernel() {
                 continue;
             }
-            let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+            let addresses = node
+                .interfaces
+                .iter()
+                .flat_map(|interface| &interface.addresses);
             for address in addresses {
                 if let (IpAddr::V6(ip), Some(namespace)) = (address.ip, namespace) {
                     namespace.wait_for_ipv6(ip)?;
@@ -186,7 +189,10 @@ impl BuiltLab {
             if !node.kind.has_addresses() {
                 continue;
             }
-            let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+            let addresses = node
+                .interfaces
+                .iter()
+                .flat_map(|interface| &interface.addresses);
             hosts.push(SurroundingHost {
                 name: node.name.clone(),
                 path: self.lab.path_of(number).filter(|_| node.kind.has_kernel()),
@@ -231,7 +237,7 @@ impl<'a> BuiltHost<'a> {
     /// Its addresses, those of its first link first.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + use<'a> {
         let interfaces = self.lab.network.nodes[self.node].interfaces.iter();
-        interfaces.flat_map(|own| own.addresses.iter().map(|address| address.ip))
+        interfaces.flat_map(|interface| interface.addresses.iter().map(|address| address.ip))
     }
 
     /// Its first address of a version of IP.
@@ -257,7 +263,7 @@ impl<'a> BuiltHost<'a> {
         if !self.lab.network.nodes[self.node].kind.has_kernel() {
             return Err(LabError::BareHost(self.name().to_owned()));
         }
-        self.surroundings().tell(&mut command);
+        self.surroundings().set_variables(&mut command);
         command.env("TMPDIR", self.lab.scratch.path());
         self.lab.lab.spawn(self.namespace, command)
     }
@@ -278,9 +284,9 @@ fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
     let LabError::Sysctl { key, value, .. } = &error else {
         return error;
     };
-    let refused = |own: &&PlannedSysctl| own.key == *key && own.value == *value;
+    let refused = |sysctl: &&PlannedSysctl| sysctl.key == *key && sysctl.value == *value;
     let place = node.sysctls.iter().find(refused);
-    match (place.and_then(|own| own.place.clone()), error) {
+    match (place.and_then(|sysctl| sysctl.place.clone()), error) {
         (Some(place), LabError::Sysctl { value, source, .. }) => LabError::RefusedSysctl {
             place,
             value,
@@ -352,14 +358,16 @@ fn configure(network: &LabNetwork, node: &LabNode, namespace: &Namespace) -> Res
         }
     }
     let sysctls = node.sysctls.iter();
-    let sysctls: Vec<(&str, &str)> = sysctls.map(|own| (&*own.key, &*own.value)).collect();
+    let sysctls: Vec<(&str, &str)> = sysctls
+        .map(|sysctl| (&*sysctl.key, &*sysctl.value))
+        .collect();
     namespace
         .sysctl(&sysctls)
         .map_err(|error| refused_by_kernel(node, error))?;
     let commands = match node.kind {
-        LabNodeKind::Switch => commands::of_switch(node),
-        LabNodeKind::Bare(_) => commands::of_bare_host(node),
-        _ => commands::of_host(node),
+        LabNodeKind::Switch => commands::switch(node),
+        LabNodeKind::Bare(_) => commands::bare_host(node),
+        _ => commands::host(node),
     };
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     namespace.ip(&commands)?;

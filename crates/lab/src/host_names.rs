@@ -36,9 +36,9 @@ pub(crate) fn covers(
         // A file that this user may not read is not read by the user's programs either.
         Err(_) => String::new(),
     };
-    let cover = |own: PathBuf, place: &str| Cover {
-        own,
-        place: place.into(),
+    let cover = |covering: PathBuf, covered: &str| Cover {
+        covering,
+        covered: covered.into(),
     };
     let mut covers = vec![cover(
         scratch.write("hosts", &host_names(network, &hosts))?,
@@ -53,12 +53,12 @@ pub(crate) fn covers(
     }
     let caches: BTreeSet<PathBuf> = CACHES
         .iter()
-        .filter_map(|place| fs::canonicalize(place).ok())
-        .filter(|place| place.is_dir())
+        .filter_map(|covered| fs::canonicalize(covered).ok())
+        .filter(|covered| covered.is_dir())
         .collect();
-    for place in caches {
-        let own = scratch.directory("no-nscd")?;
-        covers.push(Cover { own, place });
+    for covered in caches {
+        let covering = scratch.directory("no-nscd")?;
+        covers.push(Cover { covering, covered });
     }
     Ok(covers)
 }
@@ -80,12 +80,15 @@ fn missing_file(path: &Path) -> PathBuf {
 /// The hosts of a network, and those of the machine that have other names.
 fn host_names(network: &LabNetwork, machine: &str) -> String {
     let mut names = String::new();
-    let mut own = BTreeSet::new();
+    let mut lab_names = BTreeSet::new();
     for node in &network.nodes {
-        let addresses = node.interfaces.iter().flat_map(|own| &own.addresses);
+        let addresses = node
+            .interfaces
+            .iter()
+            .flat_map(|interface| &interface.addresses);
         for address in addresses {
             names += &format!("{} {}\n", address.ip, node.name);
-            own.insert(node.name.to_ascii_lowercase());
+            lab_names.insert(node.name.to_ascii_lowercase());
         }
     }
     for line in machine.lines() {
@@ -95,7 +98,7 @@ fn host_names(network: &LabNetwork, machine: &str) -> String {
             continue;
         };
         let others: Vec<&str> = words
-            .filter(|name| !own.contains(&name.to_ascii_lowercase()))
+            .filter(|name| !lab_names.contains(&name.to_ascii_lowercase()))
             .collect();
         if !others.is_empty() {
             names += &format!("{address} {}\n", others.join(" "));

@@ -54,8 +54,8 @@ pub struct Lab {
 /// A file or directory that programs of a laboratory see in the place of one of this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Cover {
-    pub(crate) own: PathBuf,
-    pub(crate) place: PathBuf,
+    pub(crate) covering: PathBuf,
+    pub(crate) covered: PathBuf,
 }
 
 /// State shared by init and all programs.
@@ -95,7 +95,7 @@ impl Lab {
         let copying = LabError::system("copy the file descriptors of namespaces");
         let held = Arc::new(copies().map_err(copying)?);
         let (requests, received) = channel();
-        let (started, answer) = channel();
+        let (started, result) = channel();
         let shared = InitSettings {
             namespaces: Arc::clone(&held),
             covers,
@@ -104,7 +104,7 @@ impl Lab {
             .name("lab processes".to_owned())
             .spawn(move || fork_all(shared, &started, &received))
             .map_err(LabError::system("start a thread"))?;
-        let init = answer.recv().map_err(|_| LabError::Ended)??;
+        let init = result.recv().map_err(|_| LabError::Ended)??;
         Ok(Lab {
             requests,
             life: init.life,
@@ -132,11 +132,11 @@ impl Lab {
     /// The program cannot start.
     pub fn spawn(&self, namespace: &Namespace, mut command: Command) -> Result<Child, LabError> {
         namespace.enter_before_exec(&mut command)?;
-        let (result, answer) = channel();
+        let (result, reply) = channel();
         self.requests
             .send((command, result))
             .map_err(|_| LabError::Ended)?;
-        let started = answer.recv().map_err(|_| LabError::Ended)?;
+        let started = reply.recv().map_err(|_| LabError::Ended)?;
         let child = started.map_err(|source| match source.raw_os_error() {
             // The error of fork in a process namespace whose init has ended.
             Some(libc::ENOMEM) => LabError::Ended,
@@ -213,9 +213,9 @@ fn start_init(settings: InitSettings) -> Result<Child, LabError> {
     let refused = |kind| move |source| LabError::Namespace { kind, source };
     system::unshare_processes().map_err(refused("process"))?;
     system::unshare_mounts().map_err(refused("mount"))?;
-    let covering = LabError::system("show programs of the lab its own host names");
+    let covering = LabError::system("cover /etc/hosts and name services for programs of the lab");
     for cover in settings.covers {
-        system::cover(&cover.own, &cover.place).map_err(&covering)?;
+        system::cover(&cover.covering, &cover.covered).map_err(&covering)?;
     }
     let mut init = Command::new("cat");
     init.current_dir("/")

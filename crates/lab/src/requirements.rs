@@ -107,7 +107,7 @@ fn check_congestion(network: &LabNetwork, known: &str) -> Result<(), LabError> {
     let wanted: BTreeSet<&str> = routes.map(|route| &*route.options.congestion).collect();
     let missing = wanted
         .into_iter()
-        .find(|name| !known.split_whitespace().any(|own| own == *name));
+        .find(|name| !known.split_whitespace().any(|available| available == *name));
     match missing {
         None => Ok(()),
         Some(name) => Err(LabError::Kernel {

@@ -83,7 +83,7 @@ impl Surroundings {
     }
 
     /// Sets the variables of a program.
-    pub fn tell(&self, command: &mut Command) {
+    pub fn set_variables(&self, command: &mut Command) {
         let hosts = self.hosts.iter().map(|host| {
             let addresses = host.addresses.iter().map(|address| format!(",{address}"));
             let addresses: String = addresses.collect();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_told_is_read() {
-        let told = Surroundings {
+        let written = Surroundings {
             here: "client".to_owned(),
             server_host: Some("server".to_owned()),
             is_ipv6: true,
@@ -151,7 +151,7 @@ mod tests {
                 .to_vec(),
         };
         let mut command = Command::new("true");
-        told.tell(&mut command);
+        written.set_variables(&mut command);
         let text = |value: &std::ffi::OsStr| value.to_str().unwrap().to_owned();
         let variables: BTreeMap<String, String> = command
             .get_envs()
@@ -159,7 +159,7 @@ mod tests {
             .collect();
         let read = |name: &str| variables.get(name).cloned();
         let found = Surroundings::read(read).unwrap().unwrap();
-        assert_eq!(found, told);
+        assert_eq!(found, written);
         let server = found.host("server").unwrap();
         assert!(matches!(server.open(), Err(LabError::BareHost(name)) if name == "server"));
         let error = found.host("sever").unwrap_err().to_string();

@@ -39,8 +39,8 @@ pub(crate) fn unshare_mounts() -> io::Result<()> {
 }
 
 /// Covers a file by another one, for the mount namespace of the calling thread.
-pub(crate) fn cover(file: &Path, place: &Path) -> io::Result<()> {
-    rustix::mount::mount_bind(file, place)?;
+pub(crate) fn cover(file: &Path, covered: &Path) -> io::Result<()> {
+    rustix::mount::mount_bind(file, covered)?;
     Ok(())
 }
 

@@ -124,7 +124,7 @@ const fn addresses(number: u8) -> HostAddresses {
 
 fn host(
     label: &str,
-    own: HostAddresses,
+    addresses: HostAddresses,
     other: HostAddresses,
 ) -> Result<(Namespace, Tap), LabError> {
     let namespace = Namespace::new(label)?;
@@ -132,7 +132,7 @@ fn host(
     namespace.sysctl(&[("net.ipv4.tcp_no_metrics_save", "1")])?;
     let link = format!(
         "link set dev {DEVICE} address {} txqueuelen {DEVICE_QUEUE} addrgenmode none arp off",
-        ethernet(own)
+        ethernet(addresses)
     );
     let neighbour = |address: &dyn std::fmt::Display| {
         let ethernet = ethernet(other);
@@ -141,15 +141,18 @@ fn host(
     let commands = [
         link,
         format!("link set dev {DEVICE} up"),
-        format!("addr add {}/24 dev {DEVICE} noprefixroute", own.ipv4),
-        format!("addr add {}/64 dev {DEVICE} nodad noprefixroute", own.ipv6),
+        format!("addr add {}/24 dev {DEVICE} noprefixroute", addresses.ipv4),
+        format!(
+            "addr add {}/64 dev {DEVICE} nodad noprefixroute",
+            addresses.ipv6
+        ),
         neighbour(&other.ipv4),
         neighbour(&other.ipv6),
     ];
     let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     namespace.ip(&commands)?;
     route(&namespace, "cubic")?;
-    namespace.wait_for_ipv6(own.ipv6)?;
+    namespace.wait_for_ipv6(addresses.ipv6)?;
     Ok((namespace, tap))
 }
 

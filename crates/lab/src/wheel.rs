@@ -86,7 +86,7 @@ impl<T> TimerWheel<T> {
     pub fn insert(&mut self, at: u64, value: T) {
         self.insertions += 1;
         self.length += 1;
-        self.place(Timer {
+        self.insert_timer(Timer {
             at,
             insertion: self.insertions,
             value,
@@ -127,13 +127,13 @@ impl<T> TimerWheel<T> {
         Some((first.at, first.value))
     }
 
-    fn place(&mut self, timer: Timer<T>) {
+    fn insert_timer(&mut self, timer: Timer<T>) {
         let tick = timer.at >> TICK;
         if tick <= self.tick {
             let order =
                 |other: &Timer<T>| (other.at, other.insertion) < (timer.at, timer.insertion);
-            let place = self.due.partition_point(order);
-            self.due.insert(place, timer);
+            let index = self.due.partition_point(order);
+            self.due.insert(index, timer);
             return;
         }
         let level = (tick ^ self.tick).ilog2() / SLOT_BITS;
@@ -171,7 +171,7 @@ impl<T> TimerWheel<T> {
         source.occupied &= !(1 << slot);
         let mut timers = std::mem::take(&mut source.slots[slot].timers);
         for timer in timers.drain(..) {
-            self.place(timer);
+            self.insert_timer(timer);
         }
         self.levels[level].slots[slot].timers = timers;
     }

@@ -54,7 +54,7 @@ impl TcpSender {
         }
         if self.window == 0 {
             // A peer that replies to probes is alive.
-            self.note_answer();
+            self.note_sign_of_life();
         }
         self.find_losses();
         AckVerdict::Accepted
@@ -111,7 +111,7 @@ impl TcpSender {
         let covered = self.sent.acknowledge(offset);
         self.acknowledged = offset;
         self.duplicates = 0;
-        self.note_answer();
+        self.note_sign_of_life();
         let rtt_ns = self.measure(now_ns, covered, ack);
         if offset >= self.window_end {
             self.window_number = self.window_number.saturating_add(1);

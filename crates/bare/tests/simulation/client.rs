@@ -202,9 +202,9 @@ impl Client {
             .wrapping_sub(self.settings.first_sequence);
         self.acknowledged = self.acknowledged.max(u64::from(acknowledged));
         let expected = first.wrapping_add(1 + self.received.len() as u32);
-        let place = self.received.len() as i64
+        let offset = self.received.len() as i64
             + i64::from(segment.sequence.wrapping_sub(expected).cast_signed());
-        self.take(now_ns, place, &segment)
+        self.take(now_ns, offset, &segment)
     }
 
     fn handshake(&mut self, now_ns: u64, segment: &TcpSegment<'_>) -> Vec<Vec<u8>> {
@@ -223,31 +223,31 @@ impl Client {
         self.unacknowledged(now_ns).into_iter().collect()
     }
 
-    fn take(&mut self, now_ns: u64, place: i64, segment: &TcpSegment<'_>) -> Vec<Vec<u8>> {
+    fn take(&mut self, now_ns: u64, offset: i64, segment: &TcpSegment<'_>) -> Vec<Vec<u8>> {
         let payload = segment.payload;
         let before = self.received.len();
-        let is_expected = place == before as i64;
+        let is_expected = offset == before as i64;
         let is_closed = self.is_closed_at(now_ns);
         if segment.flags.fin {
-            self.server_fin = Some((place + payload.len() as i64) as u64);
+            self.server_fin = Some((offset + payload.len() as i64) as u64);
         }
-        if !payload.is_empty() && !is_closed && place + payload.len() as i64 > before as i64 {
-            let skipped = (before as i64 - place).max(0);
-            let place = (place + skipped) as u64;
+        if !payload.is_empty() && !is_closed && offset + payload.len() as i64 > before as i64 {
+            let skipped = (before as i64 - offset).max(0);
+            let offset = (offset + skipped) as u64;
             assert!(
-                place + payload.len() as u64 - skipped as u64
+                offset + payload.len() as u64 - skipped as u64
                     <= before as u64 + self.settings.window
             );
             self.ahead
-                .insert(place, payload[skipped as usize..].to_vec());
+                .insert(offset, payload[skipped as usize..].to_vec());
         }
-        while let Some((place, bytes)) = self.ahead.pop_first() {
+        while let Some((offset, bytes)) = self.ahead.pop_first() {
             let known = self.received.len() as u64;
-            if place > known {
-                self.ahead.insert(place, bytes);
+            if offset > known {
+                self.ahead.insert(offset, bytes);
                 break;
             }
-            let skipped = ((known - place) as usize).min(bytes.len());
+            let skipped = ((known - offset) as usize).min(bytes.len());
             self.received.extend_from_slice(&bytes[skipped..]);
         }
         if payload.is_empty() && !segment.flags.fin {
@@ -340,7 +340,7 @@ impl Client {
             }
         }
         let first = self.first_received.unwrap_or(0).wrapping_add(1);
-        let sequence = |place: u64| first.wrapping_add(place as u32);
+        let sequence = |offset: u64| first.wrapping_add(offset as u32);
         blocks
             .iter()
             .rev()

@@ -49,10 +49,10 @@ fn resent(world: &World) -> Vec<SentData> {
     let mut highest = 0;
     let mut resent = Vec::new();
     for sent in &world.sent {
-        if sent.place < highest {
+        if sent.offset < highest {
             resent.push(*sent);
         }
-        highest = highest.max(sent.place + sent.length);
+        highest = highest.max(sent.offset + sent.length);
     }
     resent
 }
@@ -75,14 +75,14 @@ fn after_a_timeout_everything_is_sent_again_or_the_first_segment() {
     // Frame 1 is SYN, frame 2 acknowledges nothing: data begins with frame 2.
     let lost = 6;
     let world = transfer(bare(), size, window, &[lost]);
-    let place = (lost - 2) * MSS;
+    let offset = (lost - 2) * MSS;
     let again = resent(&world);
     let at_ns = again[0].at_ns;
     // Handshake and four segments, R = 40 ms: none of these segments gives a round trip other than
     // 40 ms.
-    let places: Vec<u64> = again.iter().map(|sent| sent.place).collect();
-    let expected: Vec<u64> = (0..in_window).map(|index| place + index * MSS).collect();
-    assert_eq!(places[..expected.len()], expected);
+    let offsets: Vec<u64> = again.iter().map(|sent| sent.offset).collect();
+    let expected: Vec<u64> = (0..in_window).map(|index| offset + index * MSS).collect();
+    assert_eq!(offsets[..expected.len()], expected);
     assert!(again.iter().all(|sent| sent.at_ns == at_ns), "all at once");
 
     let first_only = SenderSettings {
@@ -92,7 +92,7 @@ fn after_a_timeout_everything_is_sent_again_or_the_first_segment() {
     let mut world = transfer(first_only, size, window, &[lost]);
     let again = resent(&world);
     assert_eq!(again.len(), 1);
-    assert_eq!(again[0].place, place);
+    assert_eq!(again[0].offset, offset);
     assert_eq!(world.ended().sender.timeouts, 1);
 }
 
@@ -184,11 +184,11 @@ fn reno_halves_and_cubic_takes_seven_tenths() {
         assert_eq!(again.len(), 1);
         let in_flight = |at_ns: u64| {
             let sent = world.sent.iter().filter(|sent| sent.at_ns < at_ns);
-            let sent = sent.map(|sent| sent.place + sent.length).max().unwrap();
+            let sent = sent.map(|sent| sent.offset + sent.length).max().unwrap();
             let acknowledged = world.acknowledged.iter().filter(|(ns, _)| *ns < at_ns);
             sent - acknowledged
-                .map(|(_, place)| *place)
-                .filter(|place| *place < 1 << 30)
+                .map(|(_, offset)| *offset)
+                .filter(|offset| *offset < 1 << 30)
                 .max()
                 .unwrap()
         };

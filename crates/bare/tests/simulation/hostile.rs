@@ -119,8 +119,8 @@ proptest! {
         let mut frame = frame;
         // The Ethernet header has no checksum here, and IPv6 none for its hop limit and labels.
         let first = if frame[12] == 0x86 { 14 + 8 } else { 14 };
-        let place = first + bit / 8 % (frame.len() - first);
-        frame[place] ^= 1 << (bit % 8);
+        let index = first + bit / 8 % (frame.len() - first);
+        frame[index] ^= 1 << (bit % 8);
         server.receive(0, &frame);
         prop_assert_eq!(server.counters().ignored, 1);
         prop_assert_eq!(server.next_frame(0), None);
@@ -186,7 +186,7 @@ fn what_is_outstanding_is_bounded() {
     let sent = world
         .sent
         .iter()
-        .map(|sent| sent.place + sent.length)
+        .map(|sent| sent.offset + sent.length)
         .max()
         .unwrap();
     assert_eq!(sent, 4096 * 64);

@@ -15,14 +15,14 @@ use crate::client::{
 use crate::world::server;
 
 /// The reply of a server without connections to a frame.
-fn answer(frame: &[u8]) -> Option<Vec<u8>> {
+fn reply_to(frame: &[u8]) -> Option<Vec<u8>> {
     let bare = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);
     let mut server = server(bare, 10);
     server.receive(0, frame);
-    let answer = server.next_frame(0);
+    let reply = server.next_frame(0);
     assert_eq!(server.next_frame(0), None);
-    assert_eq!(server.counters().ignored == 0, answer.is_some());
-    answer
+    assert_eq!(server.counters().ignored == 0, reply.is_some());
+    reply
 }
 
 fn arp(target: Ipv4Addr) -> Vec<u8> {
@@ -42,8 +42,8 @@ fn arp(target: Ipv4Addr) -> Vec<u8> {
 }
 
 #[test]
-fn arp_requests_for_its_address_are_answered() {
-    let reply = answer(&arp(SERVER_V4)).unwrap();
+fn arp_requests_for_its_address_have_replies() {
+    let reply = reply_to(&arp(SERVER_V4)).unwrap();
     let headers = PacketHeaders::from_ethernet_slice(&reply).unwrap();
     let Some(NetHeaders::Arp(arp_reply)) = headers.net else {
         panic!("no ARP");
@@ -53,7 +53,7 @@ fn arp_requests_for_its_address_are_answered() {
     assert_eq!(arp_reply.sender_protocol_addr(), SERVER_V4.octets());
     assert_eq!(arp_reply.target_hw_addr(), CLIENT_MAC);
     assert_eq!(arp_reply.target_protocol_addr(), CLIENT_V4.octets());
-    assert_eq!(answer(&arp(Ipv4Addr::new(198, 18, 0, 9))), None);
+    assert_eq!(reply_to(&arp(Ipv4Addr::new(198, 18, 0, 9))), None);
 }
 
 /// A neighbour solicitation (RFC 4861, section 4.3) with the option of the source.
@@ -74,7 +74,7 @@ fn solicitation(source: Ipv6Addr, target: Ipv6Addr, hop_limit: u8) -> Vec<u8> {
 }
 
 #[test]
-fn neighbour_solicitations_for_its_address_are_answered() {
+fn neighbour_solicitations_for_its_address_have_replies() {
     // Source, flags (solicited and override, RFC 4861, section 4.4), destination of the reply.
     let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
     let table = [
@@ -82,7 +82,7 @@ fn neighbour_solicitations_for_its_address_are_answered() {
         (Ipv6Addr::UNSPECIFIED, 0x20, all_nodes),
     ];
     for (source, flags, destination) in table {
-        let reply = answer(&solicitation(source, SERVER_V6, 255)).unwrap();
+        let reply = reply_to(&solicitation(source, SERVER_V6, 255)).unwrap();
         let headers = PacketHeaders::from_ethernet_slice(&reply).unwrap();
         let Some(NetHeaders::Ipv6(ip, _)) = headers.net else {
             panic!("no IPv6");
@@ -100,23 +100,23 @@ fn neighbour_solicitations_for_its_address_are_answered() {
         assert_eq!(payload[payload.len() - 24..], expected);
         assert_eq!(reply[58], flags, "{reply:x?}");
     }
-    assert_eq!(answer(&solicitation(CLIENT_V6, CLIENT_V6, 255)), None);
+    assert_eq!(reply_to(&solicitation(CLIENT_V6, CLIENT_V6, 255)), None);
     assert_eq!(
-        answer(&solicitation(CLIENT_V6, SERVER_V6, 254)),
+        reply_to(&solicitation(CLIENT_V6, SERVER_V6, 254)),
         None,
         "from another link"
     );
 }
 
 #[test]
-fn echo_requests_are_answered() {
+fn echo_requests_have_replies() {
     let mut frame = Vec::new();
     PacketBuilder::ethernet2(CLIENT_MAC, SERVER_MAC)
         .ipv4(CLIENT_V4.octets(), SERVER_V4.octets(), 64)
         .icmpv4_echo_request(7, 8)
         .write(&mut frame, b"echo")
         .unwrap();
-    let reply = answer(&frame).unwrap();
+    let reply = reply_to(&frame).unwrap();
     let headers = PacketHeaders::from_ethernet_slice(&reply).unwrap();
     let Some(TransportHeader::Icmpv4(icmp)) = headers.transport else {
         panic!("no ICMP");
@@ -131,7 +131,7 @@ fn echo_requests_are_answered() {
         .icmpv6_echo_request(7, 8)
         .write(&mut frame, b"echo")
         .unwrap();
-    let reply = answer(&frame).unwrap();
+    let reply = reply_to(&frame).unwrap();
     let headers = PacketHeaders::from_ethernet_slice(&reply).unwrap();
     let Some(TransportHeader::Icmpv6(icmp)) = headers.transport else {
         panic!("no ICMPv6");
@@ -145,7 +145,7 @@ fn segments_of_no_connection_are_reset() {
     let segment = |change: fn(&mut TcpHeader)| {
         let mut header = TcpHeader::new(40_000, 80, 1000, 1024);
         change(&mut header);
-        answer(&tcp_frame(false, header, b"abc"))
+        reply_to(&tcp_frame(false, header, b"abc"))
     };
     let with_ack = segment(|header| {
         header.ack = true;

@@ -100,15 +100,18 @@ fn nothing_is_malformed_and_retransmissions_are_seen_as_such() {
             return;
         };
         assert_eq!(found, Vec::<String>::new());
-        let of_server = "tcp.srcport == 80 && tcp.analysis.retransmission";
-        assert_eq!(tshark(&capture, of_server).unwrap().len() as u64, resent);
+        let retransmissions_filter = "tcp.srcport == 80 && tcp.analysis.retransmission";
+        assert_eq!(
+            tshark(&capture, retransmissions_filter).unwrap().len() as u64,
+            resent
+        );
         // A byte of the last packet, which has a checksum.
         let last = world.frames_at_server.last().unwrap().1[..].to_vec();
-        let place = capture
+        let index = capture
             .windows(last.len())
             .rposition(|bytes| bytes == last)
             .unwrap();
-        capture[place + last.len() - 1] ^= 1;
+        capture[index + last.len() - 1] ^= 1;
         assert_eq!(tshark(&capture, bad).unwrap().len(), 1);
     }
 }

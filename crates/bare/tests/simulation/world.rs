@@ -15,7 +15,7 @@ use crate::link::{Link, LinkSettings};
 pub(crate) struct SentData {
     pub(crate) at_ns: u64,
     /// Offset from the first byte of the response.
-    pub(crate) place: u64,
+    pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
@@ -119,15 +119,15 @@ impl World {
             }
             let (is_for_client, frame) = entry.remove();
             if is_for_client {
-                let answers = self.client.receive(self.now_ns, &frame);
-                self.send_to_server(answers);
+                let replies = self.client.receive(self.now_ns, &frame);
+                self.send_to_server(replies);
             } else {
                 self.server.receive(self.now_ns, &frame);
                 self.frames_at_server.push((self.now_ns, frame.clone()));
                 let segment = trace::segment::parse(&frame, 0).unwrap();
                 if let Some(first) = self.first_sequence {
-                    let place = segment.acknowledged.wrapping_sub(first.wrapping_add(1));
-                    self.acknowledged.push((self.now_ns, u64::from(place)));
+                    let offset = segment.acknowledged.wrapping_sub(first.wrapping_add(1));
+                    self.acknowledged.push((self.now_ns, u64::from(offset)));
                 }
                 self.send_to_client();
             }
@@ -162,7 +162,7 @@ impl World {
         if segment.length > 0 {
             self.sent.push(SentData {
                 at_ns: self.now_ns,
-                place: u64::from(segment.sequence.wrapping_sub(first)),
+                offset: u64::from(segment.sequence.wrapping_sub(first)),
                 length: u64::from(segment.length),
             });
         }

@@ -104,8 +104,8 @@ fn tcp_counters(hosts: &TwoHosts) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     for host in [&hosts.client, &hosts.server] {
         let counters = host.protocol_counters()?;
-        let of_tcp = counters.iter().filter(|(name, _)| name.starts_with("Tcp"));
-        for (name, value) in of_tcp {
+        let tcp_only = counters.iter().filter(|(name, _)| name.starts_with("Tcp"));
+        for (name, value) in tcp_only {
             writeln!(text, "{} {name} {value}", host.label())?;
         }
     }

@@ -74,6 +74,8 @@ fn server(node: &LabNode, planned: &PlannedBareHost, seed: u64) -> Result<BareSe
 /// Forwarding entries of the bridge: frames to the server pass at once. The bridge learns all
 /// others from requests.
 pub(super) fn forwarding(node: &LabNode) -> Vec<([u8; 6], &'static str)> {
-    let own = node.interfaces.iter();
-    own.map(|interface| (interface.ethernet, DEVICE)).collect()
+    let interfaces = node.interfaces.iter();
+    interfaces
+        .map(|interface| (interface.ethernet, DEVICE))
+        .collect()
 }

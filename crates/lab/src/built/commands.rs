@@ -13,7 +13,7 @@ const DEVICE_QUEUE: u32 = 10_000;
 /// Commands for a host or a router. Its links carry only frames of programs: neighbours are entered
 /// by hand, so that no ARP request can be lost, there are no link-local addresses, and the devices
 /// resolve no addresses.
-pub(super) fn of_host(node: &LabNode) -> Vec<String> {
+pub(super) fn host(node: &LabNode) -> Vec<String> {
     let mut commands = Vec::new();
     for interface in &node.interfaces {
         let device = &interface.device;
@@ -71,7 +71,7 @@ fn route(route: &LabRoute) -> String {
 }
 
 /// Commands for a switch.
-pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
+pub(super) fn switch(node: &LabNode) -> Vec<String> {
     let mut commands = bridge();
     for interface in &node.interfaces {
         let device = &interface.device;
@@ -89,7 +89,7 @@ pub(super) fn of_switch(node: &LabNode) -> Vec<String> {
 /// Commands for a bare host: a bridge between the device of its link and that of its server. The
 /// Ethernet address of the plan is the server's, so that the device of the link has another one:
 /// frames to that of a port are for the bridge itself.
-pub(super) fn of_bare_host(node: &LabNode) -> Vec<String> {
+pub(super) fn bare_host(node: &LabNode) -> Vec<String> {
     let mut ports = vec![(DEVICE, None)];
     let mut mtu = 1500;
     for interface in &node.interfaces {
@@ -100,7 +100,9 @@ pub(super) fn of_bare_host(node: &LabNode) -> Vec<String> {
     }
     let mut commands = bridge();
     for (device, address) in ports {
-        let address = address.map_or(String::new(), |own| format!(" address {}", ethernet(own)));
+        let address = address.map_or(String::new(), |octets| {
+            format!(" address {}", ethernet(octets))
+        });
         commands.push(format!(
             "link set dev {device}{address} mtu {mtu} txqueuelen {DEVICE_QUEUE} addrgenmode none master br0"
         ));

@@ -234,12 +234,12 @@ impl BuiltLab {
                 .find(|end| is_there && end.node != hub)
         });
         let stations: Vec<_> = stations.collect();
-        let own = stations
+        let station = stations
             .iter()
             .position(|station| planned.ends.contains(station))?;
-        let next = stations[(own + 1) % stations.len()];
-        (planned.ends.get(from)? == &stations[own] && stations.len() > 1)
-            .then_some((end(stations[own])?, end(next)?))
+        let next = stations[(station + 1) % stations.len()];
+        (planned.ends.get(from)? == &stations[station] && stations.len() > 1)
+            .then_some((end(stations[station])?, end(next)?))
     }
 }
 
@@ -314,7 +314,7 @@ impl Probes {
         let probes = self.unique(ProbeKind::Delay);
         let delays = probes
             .iter()
-            .map(|own| own.received.saturating_sub(own.sent) as f64);
+            .map(|probe| probe.received.saturating_sub(probe.sent) as f64);
         let least_delay = delays.clone().reduce(f64::min);
         self.flood(plan)?;
         self.wait(ProbeKind::Rate, plan.on_the_wire(plan.bytes), None);
@@ -432,7 +432,7 @@ impl Probes {
             let count = self
                 .all()
                 .iter()
-                .filter(|own| own.kind == kind as u32)
+                .filter(|probe| probe.kind == kind as u32)
                 .count();
             if count > seen {
                 (seen, last, enough) = (count, Instant::now(), None);
@@ -452,14 +452,14 @@ impl Probes {
     /// Frames that arrived, each once, in the order of their departure.
     fn unique(&self, kind: ProbeKind) -> Vec<ArrivedProbe> {
         let all = self.all();
-        let mut own: Vec<_> = all
+        let mut probes: Vec<_> = all
             .iter()
-            .filter(|own| own.kind == kind as u32)
+            .filter(|probe| probe.kind == kind as u32)
             .copied()
             .collect();
-        own.sort_by_key(|own| (own.number, own.received));
-        own.dedup_by_key(|own| own.number);
-        own
+        probes.sort_by_key(|probe| (probe.number, probe.received));
+        probes.dedup_by_key(|probe| probe.number);
+        probes
     }
 }
 
@@ -468,7 +468,7 @@ impl Probes {
 /// the sender took their time, too.
 fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> (Option<f64>, u64) {
     let wire = &plan.wire;
-    let mut times: Vec<u64> = probes.iter().map(|own| own.received).collect();
+    let mut times: Vec<u64> = probes.iter().map(|probe| probe.received).collect();
     times.sort_unstable();
     let times = &times[times.len() / 10..];
     let rated = times.len() as u64;
@@ -491,13 +491,17 @@ fn rate(probes: &[ArrivedProbe], plan: &ProbePlan) -> (Option<f64>, u64) {
 }
 
 fn read(frame: &[u8], received: u64) -> Option<ArrivedProbe> {
-    let own = frame.get(12..)?.strip_prefix(&ETHER_TYPE)?;
-    let own = own.strip_prefix(&MARK)?;
-    let number = |at: usize| Some(u32::from_be_bytes(own.get(at..at + 4)?.try_into().ok()?));
+    let content = frame.get(12..)?.strip_prefix(&ETHER_TYPE)?;
+    let content = content.strip_prefix(&MARK)?;
+    let number = |at: usize| {
+        Some(u32::from_be_bytes(
+            content.get(at..at + 4)?.try_into().ok()?,
+        ))
+    };
     Some(ArrivedProbe {
         kind: number(0)?,
         number: number(4)?,
-        sent: u64::from_be_bytes(own.get(8..16)?.try_into().ok()?),
+        sent: u64::from_be_bytes(content.get(8..16)?.try_into().ok()?),
         received,
     })
 }

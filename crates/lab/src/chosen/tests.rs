@@ -147,8 +147,8 @@ proptest! {
         mut frame in prop::collection::vec(any::<u8>(), 0..120),
         kind in prop::sample::select(vec![IPV4, IPV6, VLAN, 0]),
     ) {
-        if let Some(place) = frame.get_mut(12..14) {
-            place.copy_from_slice(&kind.to_be_bytes());
+        if let Some(field) = frame.get_mut(12..14) {
+            field.copy_from_slice(&kind.to_be_bytes());
         }
         let mut counter = SegmentCounter::new(vec![lost(1, 1)]);
         counter.fault(&frame);

@@ -85,14 +85,17 @@ impl Ferry {
         let mut models: Vec<LinkModel> = Vec::new();
         for cable in cables {
             let first = ports.len();
-            let of_cable = first..first + cable.taps.len();
+            let ports_of_cable = first..first + cable.taps.len();
             let is_shared = cable.impairments.len() == 1;
             for (number, tap) in cable.taps.into_iter().enumerate() {
-                let own = first + number;
+                let port = first + number;
                 ports.push(FerryPort {
                     tap,
                     model: models.len() + if is_shared { 0 } else { number },
-                    others: of_cable.clone().filter(|other| *other != own).collect(),
+                    others: ports_of_cable
+                        .clone()
+                        .filter(|other| *other != port)
+                        .collect(),
                 });
             }
             for impairment in &cable.impairments {

@@ -105,7 +105,7 @@ impl World {
         self.run(u64::MAX);
     }
 
-    fn of_flow(&self, flow: u16) -> impl Iterator<Item = &Sent> {
+    fn sent_by(&self, flow: u16) -> impl Iterator<Item = &Sent> {
         self.sent.iter().filter(move |sent| sent.flow == flow)
     }
 }
@@ -157,9 +157,10 @@ fn shortest_waits(queue: LinkQueue) -> (Vec<u64>, usize) {
         seen = world.sent.len();
     }
     let second = |number: u64| {
-        let of_second = world.sent.iter();
-        let of_second = of_second.filter(|sent| sent.arrived / (1000 * MILLISECOND) == number);
-        of_second
+        let sent_in_second = world.sent.iter();
+        let sent_in_second =
+            sent_in_second.filter(|sent| sent.arrived / (1000 * MILLISECOND) == number);
+        sent_in_second
             .map(|sent| sent.waited() / MILLISECOND)
             .min()
             .unwrap()
@@ -206,7 +207,9 @@ fn a_full_queue_of_codel_drops_what_arrives() {
     let offered: Vec<Transit> = (0..5).map(|_| world.offer(0, 1, 1000)).collect();
     // One is being sent.
     assert!(
-        offered[..4].iter().all(|own| *own == Transit::Waits),
+        offered[..4]
+            .iter()
+            .all(|transit| *transit == Transit::Waits),
         "{offered:?}"
     );
     assert_eq!(departure(offered[4]), None);
@@ -233,8 +236,8 @@ fn a_flow_of_few_frames_does_not_wait_for_one_that_fills_the_link() {
                 world.offer(now, 2, 100);
             }
         }
-        let few = world.of_flow(2).count();
-        let waits = world.of_flow(2).map(|sent| sent.waited() / MILLISECOND);
+        let few = world.sent_by(2).count();
+        let waits = world.sent_by(2).map(|sent| sent.waited() / MILLISECOND);
         (waits.max().unwrap(), few)
     };
     // The frame that is being sent, and the rest of a turn.
@@ -254,7 +257,7 @@ fn flows_that_want_more_have_equal_shares_of_bytes() {
             world.offer(now, 2, 500);
         }
     }
-    let bytes = |flow| world.of_flow(flow).map(|sent| sent.length).sum::<usize>() as f64;
+    let bytes = |flow| world.sent_by(flow).map(|sent| sent.length).sum::<usize>() as f64;
     let ratio = bytes(1) / bytes(2);
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
@@ -283,8 +286,8 @@ fn too_many_frames_cost_the_longest_queue_its_head() {
         (98, 100)
     );
     world.end();
-    assert_eq!(world.of_flow(2).count(), 5);
-    let first = world.of_flow(1).next().unwrap();
+    assert_eq!(world.sent_by(2).count(), 5);
+    let first = world.sent_by(1).next().unwrap();
     assert_eq!(first.number, 5 + 98 + 1);
 }
 

@@ -80,8 +80,8 @@ impl Scene {
             ("net.ipv6.conf.all.forwarding", "1"),
         ];
         router.sysctl(&forwarding).unwrap();
-        let own = "2001:2::1".parse().unwrap();
-        client.wait_for_ipv6(own).unwrap();
+        let address = "2001:2::1".parse().unwrap();
+        client.wait_for_ipv6(address).unwrap();
         client
             .ip(&[
                 "route add default via 198.18.0.254",

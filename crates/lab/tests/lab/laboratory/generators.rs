@@ -53,7 +53,7 @@ fn iperf3_sends_from_one_host_to_the_other() {
     let line = "iperf3 -c {destination} -p {port} -u -b 8M -l 1000 -t 1 --json";
     let source = program(ExternalRole::Source, &hosts.client, line);
     let source = ExternalGenerator::start(source).unwrap();
-    let [source, sink] = [source, sink].map(|own| own.finish(DEADLINE).unwrap());
+    let [source, sink] = [source, sink].map(|handle| handle.finish(DEADLINE).unwrap());
     let totals = source
         .figures
         .unwrap()

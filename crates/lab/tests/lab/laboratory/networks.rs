@@ -193,8 +193,8 @@ fn a_hub_is_one_medium_for_all_stations() {
         let bind = |ip: IpAddr| UdpSocket::bind((ip, 0)).unwrap();
         let receiver = receiver.namespace().run(|| bind(address)).unwrap();
         let sender = lab.host(from).unwrap();
-        let own = sender.address(false).unwrap();
-        let sender = sender.namespace().run(|| bind(own)).unwrap();
+        let address = sender.address(false).unwrap();
+        let sender = sender.namespace().run(|| bind(address)).unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         receiver
             .set_read_timeout(Some(Duration::from_millis(200)))
@@ -320,7 +320,7 @@ fn programs_see_their_own_processes_and_find_the_other_hosts() {
     assert_eq!(lines[0], name("client"));
     let numbers: Vec<u32> = lines[1]
         .split(' ')
-        .map(|own| own.parse().unwrap())
+        .map(|line| line.parse().unwrap())
         .collect();
     // The second is that of `cut`, by /proc. In a container /proc may be that of the machine.
     if numbers[1] < 1000 {

@@ -93,7 +93,7 @@ fn enter(
     })?;
     host.clone_into(&mut around.here);
     let mut program = program(command)?;
-    around.tell(&mut program);
+    around.set_variables(&mut program);
     namespace.enter_before_exec(&mut program)?;
     Err(not_started(&command[0], &program.exec()))
 }

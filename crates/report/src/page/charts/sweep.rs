@@ -224,7 +224,7 @@ impl SweepDrawing<'_> {
         // How far the label of each line's last mark has to move down, so that none covers another.
         let down = |line: &Line<'_>| {
             let last = line.points.last()?.mean?;
-            Some((1.0 - self.y.place(us(last))) * PANEL)
+            Some((1.0 - self.y.position(us(last))) * PANEL)
         };
         let mut ends: Vec<(usize, f64)> = lines
             .iter()
