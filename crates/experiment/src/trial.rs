@@ -105,9 +105,9 @@ pub struct MeasuredSpec {
 }
 
 fn five_seconds() -> TimeSpan {
-    TimeSpan::of_nanos(5_000_000_000)
+    TimeSpan::from_nanos(5_000_000_000)
 }
 
 fn two_minutes() -> TimeSpan {
-    TimeSpan::of_nanos(120_000_000_000)
+    TimeSpan::from_nanos(120_000_000_000)
 }

@@ -220,7 +220,7 @@ impl FromStr for Dscp {
         let digits: Vec<u8> = name
             .bytes()
             .filter(u8::is_ascii_digit)
-            .map(|own| own - b'0')
+            .map(|byte| byte - b'0')
             .collect();
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let code_point = match (letters, digits.as_slice()) {
@@ -269,7 +269,7 @@ fn there() -> String {
 }
 
 fn at_once() -> TimeSpan {
-    TimeSpan::of_nanos(0)
+    TimeSpan::from_nanos(0)
 }
 
 fn one() -> u32 {

@@ -144,11 +144,11 @@ pub struct PlannedGenerator {
 }
 
 fn ten_seconds() -> TimeSpan {
-    TimeSpan::of_nanos(10_000_000_000)
+    TimeSpan::from_nanos(10_000_000_000)
 }
 
 fn one_second() -> TimeSpan {
-    TimeSpan::of_nanos(1_000_000_000)
+    TimeSpan::from_nanos(1_000_000_000)
 }
 
 fn one() -> u32 {
@@ -157,8 +157,11 @@ fn one() -> u32 {
 
 impl GeneratorProgramSpec {
     /// True if an argument, not the program, contains a text.
-    fn names(&self, place: &str) -> bool {
-        self.command.iter().skip(1).any(|own| own.contains(place))
+    fn names(&self, key: &str) -> bool {
+        self.command
+            .iter()
+            .skip(1)
+            .any(|argument| argument.contains(key))
     }
 }
 
@@ -175,12 +178,12 @@ impl ReportedFiguresSpec {
     }
 }
 
-/// Checks a generator. `place` is its key.
-pub(crate) fn check(place: &str, spec: &GeneratorSpec) -> Result<(), FileError> {
-    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
-    check_program(&format!("{place}.source"), &spec.source, spec.port)?;
+/// Checks a generator. `prefix` is its key.
+pub(crate) fn check(prefix: &str, spec: &GeneratorSpec) -> Result<(), FileError> {
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{prefix}.{key}"), why));
+    check_program(&format!("{prefix}.source"), &spec.source, spec.port)?;
     if let Some(sink) = &spec.sink {
-        check_program(&format!("{place}.sink"), sink, spec.port)?;
+        check_program(&format!("{prefix}.sink"), sink, spec.port)?;
     }
     if !spec.source.names(DESTINATION_PLACE) {
         return wrong("source.command", "has no argument with {destination}");
@@ -198,16 +201,16 @@ pub(crate) fn check(place: &str, spec: &GeneratorSpec) -> Result<(), FileError> 
 }
 
 fn check_program(
-    place: &str,
+    prefix: &str,
     program: &GeneratorProgramSpec,
     port: Option<u16>,
 ) -> Result<(), FileError> {
-    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{prefix}.{key}"), why));
     if program.command.first().is_none_or(String::is_empty) {
         return wrong("command", "names no program");
     }
     for (key, command) in [("command", &program.command), ("decoder", &program.decoder)] {
-        let is_long = |own: &String| own.len() > LONGEST_TEXT || own.contains('\0');
+        let is_long = |argument: &String| argument.len() > LONGEST_TEXT || argument.contains('\0');
         if command.len() > MOST_ARGUMENTS || command.iter().any(is_long) {
             let why =
                 "has more than 256 arguments, or one of more than 4096 bytes or with a zero byte";
@@ -235,7 +238,7 @@ fn check_program(
         _ => {}
     }
     if let GeneratorReportFormat::Figures(figures) = &program.report {
-        let is_wrong = |own: &String| own.is_empty() || own.len() > LONGEST_TEXT;
+        let is_wrong = |text: &String| text.is_empty() || text.len() > LONGEST_TEXT;
         if figures.texts().next().is_none() || figures.texts().any(is_wrong) {
             return wrong("report.figures", "has no text, or an empty one");
         }

@@ -109,7 +109,7 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
     /// A sentence that names the impossible parameter. An infinite mean is impossible, too.
     pub fn law(&self) -> Result<ProbabilityLaw, String> {
         let (curve, min, max) = self.curve()?;
-        let number = |own: Option<&Q>, default: f64| own.map_or(default, Q::number);
+        let number = |quantity: Option<&Q>, default: f64| quantity.map_or(default, Q::number);
         let law = ProbabilityLaw::new(curve, number(min, 0.0), number(max, f64::INFINITY))?;
         if law.mean().is_finite() {
             return Ok(law);
@@ -160,28 +160,34 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
             }
             LawSpec::Pareto {
                 min,
-                shape: own,
+                shape: exponent,
                 max,
             } => {
-                let (min, shape) = (positive("min", min.number())?, shape("shape", *own)?);
+                let (min, shape) = (positive("min", min.number())?, shape("shape", *exponent)?);
                 (Curve::Pareto { min, shape }, None, max.as_ref())
             }
             LawSpec::Gamma {
-                shape: own,
+                shape: exponent,
                 scale,
                 min,
                 max,
             } => {
-                let (shape, scale) = (shape("shape", *own)?, positive("scale", scale.number())?);
+                let (shape, scale) = (
+                    shape("shape", *exponent)?,
+                    positive("scale", scale.number())?,
+                );
                 (Curve::Gamma { shape, scale }, min.as_ref(), max.as_ref())
             }
             LawSpec::Weibull {
-                shape: own,
+                shape: exponent,
                 scale,
                 min,
                 max,
             } => {
-                let (shape, scale) = (shape("shape", *own)?, positive("scale", scale.number())?);
+                let (shape, scale) = (
+                    shape("shape", *exponent)?,
+                    positive("scale", scale.number())?,
+                );
                 (Curve::Weibull { shape, scale }, min.as_ref(), max.as_ref())
             }
             LawSpec::Empirical(csv) => (Curve::Empirical(empirical::<Q>(csv)?), None, None),

@@ -250,7 +250,7 @@ fn checked_load(
             return wrong("end", "stands beside `duration`; one of them is enough");
         }
         (Some(duration), None) => Some(start_ns + duration.nanos()),
-        (None, end) => end.map(|own| own.nanos()),
+        (None, end) => end.map(|end| end.nanos()),
     };
     if end_ns.is_some_and(|end_ns| end_ns <= start_ns) {
         let key = if load.end.is_some() {
@@ -342,7 +342,7 @@ fn flows_of_set(
                 sink_port: 0,
                 window_bytes: component
                     .window
-                    .and_then(|own| u32::try_from(own.bytes()).ok()),
+                    .and_then(|window| u32::try_from(window.bytes()).ok()),
                 congestion: component.congestion.clone(),
                 dscp: component.dscp,
             });

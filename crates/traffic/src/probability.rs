@@ -271,9 +271,9 @@ impl Curve {
             Curve::Pareto { min, shape } => min * libm::exp(-libm::log1p(-p) / shape),
             Curve::Weibull { shape, scale } => scale * libm::pow(-libm::log1p(-p), 1.0 / shape),
             Curve::Empirical(values) => {
-                let place = values.partition_point(|(_, until)| *until < p);
+                let index = values.partition_point(|(_, until)| *until < p);
                 values
-                    .get(place)
+                    .get(index)
                     .or(values.last())
                     .map_or(0.0, |(value, _)| *value)
             }
@@ -284,8 +284,8 @@ impl Curve {
 /// The integral over one unit from `begin` on: Simpson's rule in four parts.
 fn simpson(function: impl Fn(f64) -> f64, begin: f64) -> f64 {
     const WEIGHTS: [f64; 9] = [1.0, 4.0, 2.0, 4.0, 2.0, 4.0, 2.0, 4.0, 1.0];
-    let places = WEIGHTS.iter().enumerate();
-    let parts = places.map(|(place, weight)| weight * function(begin + place as f64 / 8.0));
+    let weights = WEIGHTS.iter().enumerate();
+    let parts = weights.map(|(index, weight)| weight * function(begin + index as f64 / 8.0));
     parts.sum::<f64>() / 24.0
 }
 

@@ -104,7 +104,7 @@ pub struct BitRate(u64);
 
 impl BitRate {
     /// A rate in bits per second; it is at least 1.
-    pub fn of_bits_per_second(rate: u64) -> Self {
+    pub fn from_bits_per_second(rate: u64) -> Self {
         BitRate(rate.max(1))
     }
 
@@ -217,7 +217,7 @@ pub struct TimeSpan(u64);
 
 impl TimeSpan {
     /// A time in nanoseconds.
-    pub const fn of_nanos(nanos: u64) -> Self {
+    pub const fn from_nanos(nanos: u64) -> Self {
         TimeSpan(nanos)
     }
 
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(time("20ms"), Some(20_000_000));
         assert_eq!(time("30"), Some(30_000_000_000));
         assert_eq!(time("1e3s"), None);
-        let count = |text: &str| text.parse::<BlockCount>().ok().map(|own| own.number());
+        let count = |text: &str| text.parse::<BlockCount>().ok().map(|count| count.number());
         assert_eq!(count("2.5"), Some(2.5));
         assert_eq!(count("2ms"), None);
         let share = |text: &str| text.parse().ok().map(Percentage::percent);
@@ -407,11 +407,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_read_as_the_same(number in 1u64..10_000_000_000_000) {
-            let rate = BitRate::of_bits_per_second(number);
+            let rate = BitRate::from_bits_per_second(number);
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
             let size = Octets::of(number);
             prop_assert_eq!(size.to_string().parse(), Ok(size));
-            let time = TimeSpan::of_nanos(number);
+            let time = TimeSpan::from_nanos(number);
             prop_assert_eq!(time.to_string().parse(), Ok(time));
         }
 

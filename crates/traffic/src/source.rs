@@ -65,7 +65,7 @@ impl DepartureSchedule {
 
     /// Blocks of one length at a constant rate, the first of them at `first_ns`.
     pub fn constant_rate(block_bytes: u32, bytes_per_second: u64, first_ns: u64) -> Self {
-        let interval = Interval::of_rate(block_bytes, bytes_per_second.saturating_mul(8));
+        let interval = Interval::at_rate(block_bytes, bytes_per_second.saturating_mul(8));
         let source = Steady::beginning_at(first_ns, block_bytes, interval);
         DepartureSchedule::new(Box::new(source), 0, 0)
     }
@@ -176,7 +176,7 @@ mod tests {
     fn an_object_is_cut_evenly() {
         let sizes = |bytes, most| -> Vec<u32> {
             ObjectPieces::cut(7, bytes, most)
-                .map(|own| own.bytes)
+                .map(|departure| departure.bytes)
                 .collect()
         };
         assert_eq!(sizes(10, 4), [4, 3, 3]);

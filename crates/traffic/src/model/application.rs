@@ -99,7 +99,7 @@ const PAUSE_NS: f64 = 1.587e9;
 pub(super) fn voip(spec: &VoipSpec) -> Resolved {
     let (voice_bytes, every_ns) = spec.codec.packets();
     let block_bytes = voice_bytes + RTP_BYTES;
-    let interval = Interval::of_nanos(every_ns);
+    let interval = Interval::from_nanos(every_ns);
     let peak = 8e9 * f64::from(block_bytes) / every_ns as f64;
     if !spec.silence_suppression {
         let parts = ModelParts::Steady {
@@ -156,14 +156,14 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
     let i = frame("i")(spec.i.bytes() as f64)?;
     let p = spec
         .p
-        .map(|own| frame("p")(own.bytes() as f64))
+        .map(|octets| frame("p")(octets.bytes() as f64))
         .transpose()?;
     let b = spec
         .b
-        .map(|own| frame("b")(own.bytes() as f64))
+        .map(|octets| frame("b")(octets.bytes() as f64))
         .transpose()?;
     let pattern = |why: &str| ("pattern".to_owned(), why.to_owned());
-    let of_letter = |letter| match letter {
+    let law_of_letter = |letter| match letter {
         'I' => Ok(Arc::clone(&i)),
         'P' => p
             .clone()
@@ -179,7 +179,7 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
     let group: Vec<_> = spec
         .pattern
         .chars()
-        .map(of_letter)
+        .map(law_of_letter)
         .collect::<Result<_, _>>()?;
     let bytes: f64 = group.iter().map(|law| law.mean_whole()).sum();
     let rate = 8.0 * bytes / group.len() as f64 * per_second;

@@ -26,18 +26,18 @@ const MOST_STEPS: f64 = 10_000.0;
 
 pub(super) fn model(spec: &ModelSpec) -> Result<Model, (String, String)> {
     let (parts, mean_rate_bps, peak_rate_bps) = match spec {
-        ModelSpec::Full(own) => full(own),
-        ModelSpec::Cbr(own) => cbr(own),
-        ModelSpec::User(own) => user(own),
-        ModelSpec::OnOff(own) => on_off(own),
-        ModelSpec::Mmpp(own) => mmpp(own),
-        ModelSpec::SelfSimilar(own) => self_similar(own),
-        ModelSpec::Www(own) => application::www(own),
-        ModelSpec::Ftp(own) => application::ftp(own),
-        ModelSpec::Telnet(own) => application::telnet(own),
-        ModelSpec::Voip(own) => application::voip(own),
-        ModelSpec::Video(own) => application::video(own),
-        ModelSpec::Gop(own) => application::gop(own),
+        ModelSpec::Full(spec) => full(spec),
+        ModelSpec::Cbr(spec) => cbr(spec),
+        ModelSpec::User(spec) => user(spec),
+        ModelSpec::OnOff(spec) => on_off(spec),
+        ModelSpec::Mmpp(spec) => mmpp(spec),
+        ModelSpec::SelfSimilar(spec) => self_similar(spec),
+        ModelSpec::Www(spec) => application::www(spec),
+        ModelSpec::Ftp(spec) => application::ftp(spec),
+        ModelSpec::Telnet(spec) => application::telnet(spec),
+        ModelSpec::Voip(spec) => application::voip(spec),
+        ModelSpec::Video(spec) => application::video(spec),
+        ModelSpec::Gop(spec) => application::gop(spec),
     }?;
     Ok(Model {
         parts,
@@ -52,19 +52,19 @@ impl ModelSpec {
     pub fn at_rate(&self, rate: BitRate) -> Option<ModelSpec> {
         let mut spec = self.clone();
         match &mut spec {
-            ModelSpec::Full(own) => own.rate = Some(rate),
-            ModelSpec::SelfSimilar(own) => own.rate = Some(rate),
-            ModelSpec::Cbr(own) => {
-                own.rate = Some(rate);
+            ModelSpec::Full(spec) => spec.rate = Some(rate),
+            ModelSpec::SelfSimilar(spec) => spec.rate = Some(rate),
+            ModelSpec::Cbr(spec) => {
+                spec.rate = Some(rate);
                 // The length of a block is kept.
-                if own.block.is_some() {
-                    own.every = None;
+                if spec.block.is_some() {
+                    spec.every = None;
                 }
             }
-            ModelSpec::OnOff(own) => {
-                let (on, off) = (own.on.law().ok()?.mean(), own.off.law().ok()?.mean());
+            ModelSpec::OnOff(spec) => {
+                let (on, off) = (spec.on.law().ok()?.mean(), spec.off.law().ok()?.mean());
                 let peak = rate.bits_per_second() as f64 * (on + off) / on;
-                own.rate = Some(BitRate::of_bits_per_second(libm::round(peak) as u64));
+                spec.rate = Some(BitRate::from_bits_per_second(libm::round(peak) as u64));
             }
             _ => return None,
         }
@@ -74,11 +74,11 @@ impl ModelSpec {
     /// True if its rate is still to be set, by the share of a load.
     pub(crate) fn has_no_rate(&self) -> bool {
         match self {
-            ModelSpec::Cbr(own) => {
-                own.rate.is_none() && (own.every.is_none() || own.block.is_none())
+            ModelSpec::Cbr(spec) => {
+                spec.rate.is_none() && (spec.every.is_none() || spec.block.is_none())
             }
-            ModelSpec::OnOff(own) => own.rate.is_none(),
-            ModelSpec::SelfSimilar(own) => own.rate.is_none(),
+            ModelSpec::OnOff(spec) => spec.rate.is_none(),
+            ModelSpec::SelfSimilar(spec) => spec.rate.is_none(),
             _ => false,
         }
     }
@@ -93,7 +93,7 @@ fn full(spec: &FullSpec) -> Resolved {
 }
 
 fn steady(block_bytes: u32, rate: BitRate) -> (ModelParts, Option<f64>, Option<f64>) {
-    let interval = Interval::of_rate(block_bytes, rate.bits_per_second());
+    let interval = Interval::at_rate(block_bytes, rate.bits_per_second());
     let parts = ModelParts::Steady {
         block_bytes,
         interval,
@@ -109,7 +109,7 @@ fn cbr(spec: &CbrSpec) -> Resolved {
             let block_bytes = block_bytes("block", block)?;
             let every_ns = positive_time("every", every)?;
             let rate = 8e9 * f64::from(block_bytes) / every_ns;
-            let interval = Interval::of_nanos(every.nanos());
+            let interval = Interval::from_nanos(every.nanos());
             let parts = ModelParts::Steady {
                 block_bytes,
                 interval,
@@ -163,7 +163,7 @@ fn on_off(spec: &OnOffSpec) -> Resolved {
     let laws = OnOffLaws {
         on,
         off,
-        interval: Interval::of_rate(block_bytes, rate.bits_per_second()),
+        interval: Interval::at_rate(block_bytes, rate.bits_per_second()),
         block_bytes,
     };
     Ok((ModelParts::OnOff(Arc::new(laws)), Some(mean), Some(peak)))
@@ -226,7 +226,9 @@ fn check_row(state: usize, row: &[f64]) -> Result<(), String> {
         return Err("has a number below 0 or above 10^9 outside the diagonal".to_owned());
     }
     let sum: f64 = row.iter().sum();
-    let largest = row.iter().fold(1e-300_f64, |most, own| most.max(own.abs()));
+    let largest = row
+        .iter()
+        .fold(1e-300_f64, |most, entry| most.max(entry.abs()));
     if sum.is_finite() && sum.abs() <= 1e-6 * largest {
         return Ok(());
     }

@@ -257,27 +257,27 @@ fn one_block() -> LawSpec<BlockCount> {
 }
 
 fn slot_10ms() -> TimeSpan {
-    TimeSpan::of_nanos(10_000_000)
+    TimeSpan::from_nanos(10_000_000)
 }
 
 fn reading_30s() -> TimeSpan {
-    TimeSpan::of_nanos(30_000_000_000)
+    TimeSpan::from_nanos(30_000_000_000)
 }
 
 fn parsing_130ms() -> TimeSpan {
-    TimeSpan::of_nanos(130_000_000)
+    TimeSpan::from_nanos(130_000_000)
 }
 
 fn reading_180s() -> TimeSpan {
-    TimeSpan::of_nanos(180_000_000_000)
+    TimeSpan::from_nanos(180_000_000_000)
 }
 
 fn gap_1100ms() -> TimeSpan {
-    TimeSpan::of_nanos(1_100_000_000)
+    TimeSpan::from_nanos(1_100_000_000)
 }
 
 fn rate_32k() -> BitRate {
-    BitRate::of_bits_per_second(32_000)
+    BitRate::from_bits_per_second(32_000)
 }
 
 fn fifty() -> f64 {

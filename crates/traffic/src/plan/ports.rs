@@ -34,7 +34,7 @@ impl Ports {
         for flow in flows.iter_mut() {
             let component = spec.components.get(&flow.component);
             let count = counts.entry(flow.component.clone()).or_default();
-            if let Some(first) = component.and_then(|own| own.port) {
+            if let Some(first) = component.and_then(|component| component.port) {
                 flow.sink_port = self.take(place, flow, "port", first, *count)?;
             }
             if let Some(first) = flow.source_port {

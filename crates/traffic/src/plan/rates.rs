@@ -67,7 +67,7 @@ pub(super) fn models(
         };
         return Ok(vec![Arc::clone(model); count]);
     };
-    let of_direction =
+    let weights_of_direction =
         rate.bits_per_second() as f64 * share.percent() / 100.0 / directions(set).len() as f64;
     let total: f64 = weights.iter().sum();
     let mut found: Vec<Arc<Model>> = Vec::with_capacity(count);
@@ -77,12 +77,12 @@ pub(super) fn models(
             found.extend(found.last().cloned());
             continue;
         }
-        let bits = libm::round(of_direction * weight / total);
+        let bits = libm::round(weights_of_direction * weight / total);
         if bits < 1.0 {
             let why = "leaves a flow less than 1 bit per second";
             return Err(FileError::new(format!("{place}.share"), why));
         }
-        let rate = BitRate::of_bits_per_second(bits as u64);
+        let rate = BitRate::from_bits_per_second(bits as u64);
         found.push(Arc::new(model_at(place, rate, component, spec)?));
     }
     Ok(found)

@@ -41,7 +41,7 @@ fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients
         .iter()
         .rev()
-        .fold(0.0, |sum, own| sum * x + own)
+        .fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 type Fraction = ([f64; 8], [f64; 8]);

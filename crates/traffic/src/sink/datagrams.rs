@@ -130,10 +130,10 @@ impl DatagramSink {
         let at_ns = self.seconds.since_origin(packet.received_ns);
         let (first_ns, last_ns) = self.totals.arrived_ns.unwrap_or((at_ns, at_ns));
         self.totals.arrived_ns = Some((first_ns, last_ns.max(at_ns)));
-        let place = self.seconds.place(packet.received_ns);
+        let index = self.seconds.index(packet.received_ns);
         self.totals.packets += 1;
         self.totals.bytes += u64::from(packet.bytes);
-        if let Some(second) = self.seconds.at(place) {
+        if let Some(second) = self.seconds.at(index) {
             second.packets += 1;
             second.bytes += u64::from(packet.bytes);
         }
@@ -144,19 +144,19 @@ impl DatagramSink {
         let opening = GapOpening {
             index: self.totals.unique,
             at_ns: packet.received_ns,
-            second: place,
+            second: index,
         };
         match self.gaps.arrive(position, opening) {
             OrderOfPacket::Ahead { skipped } => {
                 self.totals.longest_gap = self.totals.longest_gap.max(skipped);
-                if let Some(second) = self.seconds.at(place) {
+                if let Some(second) = self.seconds.at(index) {
                     second.lost += skipped;
                 }
             }
-            OrderOfPacket::Late(gap) => self.late(packet, place, gap),
+            OrderOfPacket::Late(gap) => self.late(packet, index, gap),
             OrderOfPacket::Duplicate => {
                 self.totals.duplicates += 1;
-                if let Some(second) = self.seconds.at(place) {
+                if let Some(second) = self.seconds.at(index) {
                     second.duplicates += 1;
                 }
                 return;
@@ -169,14 +169,14 @@ impl DatagramSink {
         self.totals.unique += 1;
         let delay = self.delays.arrive(packet.sent_ns, packet.received_ns);
         let jitter_ns = self.delays.jitter_ns();
-        if let Some(second) = self.seconds.at(place) {
+        if let Some(second) = self.seconds.at(index) {
             second.jitter_ns = jitter_ns;
             let (least, most) = second.delays_ns.unwrap_or((delay, delay));
             second.delays_ns = Some((least.min(delay), most.max(delay)));
         }
     }
 
-    fn late(&mut self, packet: &DatagramArrival, place: Option<usize>, gap: GapOpening) {
+    fn late(&mut self, packet: &DatagramArrival, index: Option<usize>, gap: GapOpening) {
         let extent = self.totals.unique - gap.index;
         self.totals.reordered += 1;
         self.totals.largest_extent = self.totals.largest_extent.max(extent);
@@ -186,7 +186,7 @@ impl DatagramSink {
         if let Some(second) = self.seconds.at(gap.second) {
             second.lost = second.lost.saturating_sub(1);
         }
-        if let Some(second) = self.seconds.at(place) {
+        if let Some(second) = self.seconds.at(index) {
             second.reordered += 1;
         }
     }

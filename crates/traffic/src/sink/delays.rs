@@ -100,10 +100,10 @@ impl Delays {
             self.kept.push(delay);
             return;
         }
-        let place = self.rng.random_range(0..self.count);
-        if let Some(kept) = usize::try_from(place)
+        let index = self.rng.random_range(0..self.count);
+        if let Some(kept) = usize::try_from(index)
             .ok()
-            .and_then(|own| self.kept.get_mut(own))
+            .and_then(|index| self.kept.get_mut(index))
         {
             *kept = delay;
         }
@@ -134,7 +134,7 @@ fn drift_ppm(seconds: &[SinkSecond]) -> Option<f64> {
     let points: Vec<(f64, f64)> = seconds
         .iter()
         .enumerate()
-        .filter_map(|(second, own)| Some((second as f64, own.delays_ns?.0 as f64)))
+        .filter_map(|(second, figures)| Some((second as f64, figures.delays_ns?.0 as f64)))
         .collect();
     if points.len() < LEAST_DRIFT_SECONDS {
         return None;

@@ -47,23 +47,23 @@ impl Seconds {
     }
 
     /// The index of the second of a moment. A moment before the first second belongs to it.
-    pub(super) fn place(&mut self, at_ns: u64) -> Option<usize> {
+    pub(super) fn index(&mut self, at_ns: u64) -> Option<usize> {
         let second = self.since_origin(at_ns) / 1_000_000_000;
-        let place = usize::try_from(second)
+        let index = usize::try_from(second)
             .ok()
-            .filter(|own| *own < LONGEST_SERIES_S);
-        match place {
+            .filter(|index| *index < LONGEST_SERIES_S);
+        match index {
             None => self.is_cut = true,
-            Some(place) if place >= self.all.len() => {
-                self.all.resize(place + 1, SinkSecond::default());
+            Some(index) if index >= self.all.len() => {
+                self.all.resize(index + 1, SinkSecond::default());
             }
             Some(_) => {}
         }
-        place
+        index
     }
 
     /// The second at an index.
-    pub(super) fn at(&mut self, place: Option<usize>) -> Option<&mut SinkSecond> {
-        self.all.get_mut(place?)
+    pub(super) fn at(&mut self, index: Option<usize>) -> Option<&mut SinkSecond> {
+        self.all.get_mut(index?)
     }
 }

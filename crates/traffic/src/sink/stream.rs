@@ -54,8 +54,8 @@ impl StreamSink {
 
     /// Adds bytes read at a moment of the sink's clock.
     pub fn arrive(&mut self, received_ns: u64, bytes: u64) {
-        let place = self.seconds.place(received_ns);
-        if let Some(second) = self.seconds.at(place) {
+        let index = self.seconds.index(received_ns);
+        if let Some(second) = self.seconds.at(index) {
             second.bytes = second.bytes.saturating_add(bytes);
             second.packets += 1;
         }

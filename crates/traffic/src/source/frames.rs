@@ -141,9 +141,9 @@ impl BlockSource for GroupOfPictures {
                 .insert((open_unit(rng) * length as f64) as usize),
         };
         let at_ns = frame_at(self.frame, self.laws.per_second)?;
-        let place = (self.frame % length as u64) as usize + offset;
+        let index = (self.frame % length as u64) as usize + offset;
         self.frame += 1;
-        let bytes = self.laws.group[place % length].draw_whole(rng);
+        let bytes = self.laws.group[index % length].draw_whole(rng);
         self.pieces = ObjectPieces::cut(at_ns, bytes, self.laws.most_bytes);
         self.pieces.next()
     }

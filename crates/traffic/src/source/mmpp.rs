@@ -69,9 +69,9 @@ impl BlockSource for ModulatedPoisson {
 /// The index of a weight, for a number between 0 and 1.
 fn chosen(weights: &[f64], unit: f64) -> usize {
     let mut left = unit * weights.iter().sum::<f64>();
-    for (place, weight) in weights.iter().enumerate() {
+    for (index, weight) in weights.iter().enumerate() {
         if left < *weight {
-            return place;
+            return index;
         }
         left -= weight;
     }
@@ -94,11 +94,11 @@ pub(crate) fn shares_of_time(changes: &[Vec<f64>]) -> Option<Vec<f64>> {
             return None;
         }
         let row = rates[state].clone();
-        for own in rates.iter_mut().take(state) {
-            own[state] /= leaving;
-            let entering = own[state];
+        for rates_from in rates.iter_mut().take(state) {
+            rates_from[state] /= leaving;
+            let entering = rates_from[state];
             for other in 0..state {
-                own[other] += entering * row[other];
+                rates_from[other] += entering * row[other];
             }
         }
     }

@@ -77,7 +77,9 @@ impl SelfSimilarLaws {
     /// Remaining slots of a session that exists in a slot drawn at random, counted from this slot:
     /// more than k with the probability r(k).
     fn remaining(&self, unit: f64) -> u64 {
-        let tabulated = self.correlations.partition_point(|own| *own > unit);
+        let tabulated = self
+            .correlations
+            .partition_point(|correlation| *correlation > unit);
         if tabulated <= TABULATED {
             return tabulated.max(1) as u64;
         }

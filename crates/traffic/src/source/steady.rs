@@ -26,14 +26,14 @@ pub(crate) struct Interval {
 
 impl Interval {
     /// The interval between blocks of a length at a rate.
-    pub(crate) fn of_rate(block_bytes: u32, bits_per_second: u64) -> Self {
+    pub(crate) fn at_rate(block_bytes: u32, bits_per_second: u64) -> Self {
         Interval {
             nanos: u128::from(block_bytes) * 8 * 1_000_000_000,
             per: u128::from(bits_per_second.max(1)),
         }
     }
 
-    pub(crate) fn of_nanos(nanos: u64) -> Self {
+    pub(crate) fn from_nanos(nanos: u64) -> Self {
         Interval {
             nanos: u128::from(nanos.max(1)),
             per: 1,

@@ -93,13 +93,13 @@ pub fn hurst(series: &[f64], wavelet: Wavelet, first_octave: u32) -> Option<Hurs
         let sum: f64 = points
             .iter()
             .zip(weights())
-            .map(|(own, weight)| of(own) * weight)
+            .map(|(point, weight)| of(point) * weight)
             .sum();
         sum / total
     };
     let (x, y) = (
-        mean(|own| f64::from(own.octave)),
-        mean(|own| own.log2_energy),
+        mean(|point| f64::from(point.octave)),
+        mean(|point| point.log2_energy),
     );
     let (mut across, mut along) = (0.0, 0.0);
     for (point, weight) in points.iter().zip(weights()) {
@@ -144,7 +144,11 @@ fn logscale(series: &[f64], wavelet: Wavelet) -> Vec<LogscalePoint> {
         // Filters that would reach over the end are left out.
         let windows = || approximation.windows(length).step_by(2);
         let product = |filter: &[f64], window: &[f64]| -> f64 {
-            filter.iter().zip(window).map(|(tap, own)| tap * own).sum()
+            filter
+                .iter()
+                .zip(window)
+                .map(|(tap, value)| tap * value)
+                .sum()
         };
         let coefficients = windows().len();
         if coefficients < LEAST_COEFFICIENTS {

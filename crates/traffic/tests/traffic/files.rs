@@ -108,7 +108,7 @@ fn flows_are_planned() {
     let seen: Vec<_> = load
         .flows
         .iter()
-        .map(|own| (own.number, &*own.source, own.sink_port, own.source_port))
+        .map(|flow| (flow.number, &*flow.source, flow.sink_port, flow.source_port))
         .collect();
     assert_eq!(
         seen,
@@ -131,10 +131,10 @@ fn flows_are_planned() {
     let rates: Vec<_> = shared
         .flows
         .iter()
-        .map(|own| own.model.mean_rate_bps().unwrap())
+        .map(|flow| flow.model.mean_rate_bps().unwrap())
         .collect();
     assert_eq!(rates, [2e6, 2e6, 6e6]);
-    let ports: BTreeSet<u16> = shared.flows.iter().map(|own| own.sink_port).collect();
+    let ports: BTreeSet<u16> = shared.flows.iter().map(|flow| flow.sink_port).collect();
     assert_eq!((ports.len(), shared.end_ns), (3, None));
 }
 
@@ -255,7 +255,10 @@ fn datagrams_carry_at_least_their_header() {
     let traffic::Behaviour::Scheduled(schedule) = traffic.loads["l"].flows[0].behaviour(1) else {
         panic!("it has a schedule");
     };
-    let lengths: Vec<u32> = schedule.take(20_000).map(|own| own.bytes).collect();
+    let lengths: Vec<u32> = schedule
+        .take(20_000)
+        .map(|departure| departure.bytes)
+        .collect();
     assert_eq!(lengths.iter().min(), Some(&traffic::LEAST_DATAGRAM));
 }
 
@@ -278,7 +281,7 @@ proptest! {
         };
         for flow in traffic.loads.values().flat_map(|load| &load.flows) {
             if let traffic::Behaviour::Scheduled(schedule) = flow.behaviour(1) {
-                prop_assert!(schedule.take(3).all(|own| own.bytes > 0));
+                prop_assert!(schedule.take(3).all(|departure| departure.bytes > 0));
             }
         }
     }

@@ -29,7 +29,7 @@ fn generators_are_planned_with_their_ports() {
     let seen: Vec<_> = traffic.loads["l"]
         .generators
         .iter()
-        .map(|own| (&*own.name, own.instance, own.port))
+        .map(|generator| (&*generator.name, generator.instance, generator.port))
         .collect();
     assert_eq!(
         seen,

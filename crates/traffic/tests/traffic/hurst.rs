@@ -121,7 +121,7 @@ fn another_hurst_parameter_is_found_out() {
         "{found:?}"
     );
     // A trend misleads the wavelet of Haar, and not the one with three vanishing moments.
-    let trend = |(index, own): (usize, &f64)| own + 2e-3 * index as f64;
+    let trend = |(index, value): (usize, &f64)| value + 2e-3 * index as f64;
     let trended: Vec<f64> = noise.iter().enumerate().map(trend).collect();
     let haar = hurst(&trended, Wavelet::Haar, 3).unwrap().hurst;
     let smooth = hurst(&trended, Wavelet::Daubechies3, 3).unwrap().hurst;

@@ -44,17 +44,17 @@ fn a_constant_rate_is_exact_for_an_hour() {
         let first = blocks.next().unwrap();
         assert!((first.at_ns as f64) < interval_s * 1e9, "{text}");
         let mut hour = blocks
-            .take_while(|own| own.at_ns < 3_600_000_000_000)
+            .take_while(|block| block.at_ns < 3_600_000_000_000)
             .enumerate();
-        let drift = |(index, own): (usize, PlannedDeparture)| {
-            assert_eq!(own.bytes, first.bytes);
+        let drift = |(index, departure): (usize, PlannedDeparture)| {
+            assert_eq!(departure.bytes, first.bytes);
             let exact = (index + 1) as f64 * interval_s * 1e9;
-            (own.at_ns - first.at_ns) as f64 - exact
+            (departure.at_ns - first.at_ns) as f64 - exact
         };
         let worst = hour
             .by_ref()
             .map(drift)
-            .fold(0.0, |most: f64, own| most.max(own.abs()));
+            .fold(0.0, |most: f64, drift| most.max(drift.abs()));
         assert!(worst <= 1.0, "{text}: {worst} ns");
     }
     // Equal flows do not depart together.
@@ -107,10 +107,10 @@ fn requests_have_the_laws_of_their_model() {
         }
     }
     // Each is distinguished from the next model.
-    for (own, other) in seen.iter().zip(seen.iter().skip(3)) {
-        let gap = kolmogorov_smirnov(&gaps(&own.0), |x| other.3.cdf(x)).unwrap();
-        let blocks = discrete_agreement(&own.1, |k| other.4.whole_cdf(k)).unwrap();
-        let size = discrete_agreement(&own.2, |k| other.5.whole_cdf(k)).unwrap();
+    for (one, other) in seen.iter().zip(seen.iter().skip(3)) {
+        let gap = kolmogorov_smirnov(&gaps(&one.0), |x| other.3.cdf(x)).unwrap();
+        let blocks = discrete_agreement(&one.1, |k| other.4.whole_cdf(k)).unwrap();
+        let size = discrete_agreement(&one.2, |k| other.5.whole_cdf(k)).unwrap();
         for found in [gap, blocks, size] {
             assert!(found.p_value < RARE, "{found:?}");
         }
@@ -144,10 +144,10 @@ fn periods_have_their_laws_and_the_rate_in_them_is_kept() {
     let text = "on-off: {on: {exponential: {mean: 200ms}}, off: {pareto: {min: 100ms, shape: 1.8}}, rate: 8mbit, block: 100}";
     let spec = spec(text);
     let model = Model::new(&spec).unwrap();
-    let ModelSpec::OnOff(own) = spec else {
+    let ModelSpec::OnOff(spec) = spec else {
         panic!("it is an on-off model");
     };
-    let (on, off) = (own.on.law().unwrap(), own.off.law().unwrap());
+    let (on, off) = (spec.on.law().unwrap(), spec.off.law().unwrap());
     assert_eq!(model.peak_rate_bps(), Some(8e6));
     for seed in 1..=3 {
         let (mut offs, mut ons) = (Vec::new(), Vec::new());
@@ -201,7 +201,7 @@ fn a_modulated_poisson_process_has_its_known_gaps_and_rate() {
     for seed in 1..=5 {
         let moments: Vec<u64> = schedule(&interrupted, seed, 0)
             .take(COUNT + 1)
-            .map(|own| own.at_ns)
+            .map(|departure| departure.at_ns)
             .collect();
         let found =
             kolmogorov_smirnov(&gaps(&moments), interrupted_poisson(500.0, 20.0, 5.0)).unwrap();
@@ -218,7 +218,7 @@ fn a_modulated_poisson_process_has_its_known_gaps_and_rate() {
     let single = model("mmpp: {rates: [100], generator: [[0]], block: {constant: 125}}");
     let moments: Vec<u64> = schedule(&single, 1, 0)
         .take(COUNT + 1)
-        .map(|own| own.at_ns)
+        .map(|departure| departure.at_ns)
         .collect();
     let found = kolmogorov_smirnov(&gaps(&moments), |x| 1.0 - (-x / 1e7).exp()).unwrap();
     assert!(found.p_value > RARE, "{found:?}");
@@ -227,8 +227,9 @@ fn a_modulated_poisson_process_has_its_known_gaps_and_rate() {
 /// Mean rate in bits per second over many flows and seconds.
 fn measured_rate(model: &Model, flows: u32, seconds: f64) -> f64 {
     let bits = |flow| -> f64 {
-        let blocks = schedule(model, 11, flow).take_while(|own| (own.at_ns as f64) < seconds * 1e9);
-        blocks.map(|own| 8.0 * f64::from(own.bytes)).sum()
+        let blocks = schedule(model, 11, flow)
+            .take_while(|departure| (departure.at_ns as f64) < seconds * 1e9);
+        blocks.map(|block| 8.0 * f64::from(block.bytes)).sum()
     };
     (0..flows).map(bits).sum::<f64>() / f64::from(flows) / seconds
 }
@@ -296,7 +297,7 @@ fn mean_rates_are_kept_in_the_long_run() {
         );
         let is_rare = ["www", "ftp", "telnet"]
             .iter()
-            .any(|own| text.starts_with(own));
+            .any(|kind| text.starts_with(kind));
         let is_voice = text.starts_with("voip");
         let (flows, seconds) = match (is_rare, is_voice) {
             (true, _) => (200, 10_000.0),
@@ -364,7 +365,7 @@ fn moments_never_go_back_and_blocks_are_never_empty() {
 fn fingerprint(model: &Model) -> u64 {
     let blocks = schedule(model, 42, 3).take(2000);
     let bytes = blocks
-        .flat_map(|own| [own.at_ns, u64::from(own.bytes)])
+        .flat_map(|block| [block.at_ns, u64::from(block.bytes)])
         .flat_map(u64::to_le_bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -175,13 +175,13 @@ fn seconds_have_the_loss_that_was_found_in_them() {
     let seen: Vec<_> = sink
         .seconds()
         .iter()
-        .map(|own| {
+        .map(|second| {
             (
-                own.packets,
-                own.bytes,
-                own.lost,
-                own.reordered,
-                own.duplicates,
+                second.packets,
+                second.bytes,
+                second.lost,
+                second.reordered,
+                second.duplicates,
             )
         })
         .collect();
@@ -197,7 +197,7 @@ fn seconds_have_the_loss_that_was_found_in_them() {
     );
     assert_eq!(sink.seconds()[2].delays_ns, None);
     let figures = sink.figures(None);
-    let lost: u64 = sink.seconds().iter().map(|own| own.lost).sum();
+    let lost: u64 = sink.seconds().iter().map(|second| second.lost).sum();
     assert_eq!(figures.lost, lost);
     let (first_ns, last_ns) = figures.arrived_ns.unwrap();
     assert_eq!(last_ns - first_ns, 3_000_000_000);
@@ -238,7 +238,7 @@ fn jitter_is_that_of_rfc_3550() {
     sorted.sort_unstable();
     assert_eq!(delay.p50_ns, 1000 * (sorted[999] - sorted[0]));
     assert_eq!(delay.max_ns, 1000 * (sorted[1999] - sorted[0]));
-    let mean: u64 = sorted.iter().map(|own| own - sorted[0]).sum();
+    let mean: u64 = sorted.iter().map(|delay| delay - sorted[0]).sum();
     assert!((delay.mean_ns - mean as f64 / 2.0).abs() < 1e-3);
     // Duplicates are not part of it.
     let again = DatagramArrival {
@@ -321,7 +321,7 @@ fn streams_have_rates_and_stalls() {
     let seen: Vec<_> = sink
         .seconds()
         .iter()
-        .map(|own| (own.bytes, own.packets))
+        .map(|second| (second.bytes, second.packets))
         .collect();
     assert_eq!(seen, [(60, 3), (90, 2)]);
     // A stall that still goes on counts, and is not counted twice.
