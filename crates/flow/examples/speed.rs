@@ -110,8 +110,8 @@ fn processor_seconds(usage: &ResUse) -> f64 {
 }
 
 fn ours(load: usize, seconds: u64) -> Outcome {
-    let own = std::env::current_exe().unwrap();
-    let mut sink = Command::new(&own)
+    let program = std::env::current_exe().unwrap();
+    let mut sink = Command::new(&program)
         .arg("sink")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -120,7 +120,7 @@ fn ours(load: usize, seconds: u64) -> Outcome {
     let mut address = String::new();
     let mut stdout = BufReader::new(sink.stdout.take().unwrap());
     stdout.read_line(&mut address).unwrap();
-    let mut source = Command::new(&own)
+    let mut source = Command::new(&program)
         .args([
             "source",
             address.trim(),
@@ -130,19 +130,19 @@ fn ours(load: usize, seconds: u64) -> Outcome {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
+    let mut output = String::new();
     source
         .stdout
         .take()
         .unwrap()
-        .read_to_string(&mut said)
+        .read_to_string(&mut output)
         .unwrap();
-    let of_source = source.wait4().unwrap();
+    let source_usage = source.wait4().unwrap();
     drop(sink.stdin.take());
-    let of_sink = sink.wait4().unwrap();
-    let bytes: f64 = said.split(' ').next().unwrap().parse().unwrap();
-    assert!(said.trim().ends_with("None"), "{said}");
-    let processor = processor_seconds(&of_source) + processor_seconds(&of_sink);
+    let sink_usage = sink.wait4().unwrap();
+    let bytes: f64 = output.split(' ').next().unwrap().parse().unwrap();
+    assert!(output.trim().ends_with("None"), "{output}");
+    let processor = processor_seconds(&source_usage) + processor_seconds(&sink_usage);
     Outcome {
         bytes_per_second: bytes / seconds as f64,
         processor_ns_per_byte: processor * 1e9 / bytes,
@@ -175,9 +175,9 @@ fn theirs(load: Load, seconds: u64) -> Outcome {
     }
     let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
     let report: serde_json::Value = serde_json::from_reader(client.stdout.take().unwrap()).unwrap();
-    let of_client = client.wait4().unwrap();
+    let client_usage = client.wait4().unwrap();
     lines.for_each(drop);
-    let of_server = server.wait4().unwrap();
+    let server_usage = server.wait4().unwrap();
     let end = &report["end"];
     let bytes = if load.transport == FlowTransport::Tcp {
         end["sum_received"]["bytes"].as_f64().unwrap()
@@ -186,7 +186,7 @@ fn theirs(load: Load, seconds: u64) -> Outcome {
         let lost = end["sum"]["lost_percent"].as_f64().unwrap();
         end["sum"]["bytes"].as_f64().unwrap() * (1.0 - lost / 100.0)
     };
-    let processor = processor_seconds(&of_client) + processor_seconds(&of_server);
+    let processor = processor_seconds(&client_usage) + processor_seconds(&server_usage);
     Outcome {
         bytes_per_second: bytes / seconds as f64,
         processor_ns_per_byte: processor * 1e9 / bytes,
@@ -200,16 +200,16 @@ fn compare(rounds: usize, seconds: u64) {
         let mut outcomes = [Vec::new(), Vec::new()];
         for round in 0..rounds {
             // Each goes first as often as the other.
-            let (own, other) = if round % 2 == 0 {
-                let own = ours(number, seconds);
-                (own, theirs(load, seconds))
+            let (measured, other) = if round % 2 == 0 {
+                let measured = ours(number, seconds);
+                (measured, theirs(load, seconds))
             } else {
                 let other = theirs(load, seconds);
                 (ours(number, seconds), other)
             };
-            rates.push(own.bytes_per_second / other.bytes_per_second);
-            costs.push(own.processor_ns_per_byte / other.processor_ns_per_byte);
-            outcomes[0].push(own);
+            rates.push(measured.bytes_per_second / other.bytes_per_second);
+            costs.push(measured.processor_ns_per_byte / other.processor_ns_per_byte);
+            outcomes[0].push(measured);
             outcomes[1].push(other);
         }
         println!("{}", load.name);

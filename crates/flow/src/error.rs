@@ -35,9 +35,9 @@ pub enum FlowError {
     EndedBySink(String),
     /// The other side is another program, whose output begins like this.
     #[error("it speaks another protocol (it begins with {0})")]
-    Stranger(String),
+    OtherProtocol(String),
     /// The peer at an address is not a sink; its output begins like this.
-    #[error("what answers at {address} is no sink of Prestan (it begins with {begins})")]
+    #[error("the peer at {address} is no sink of Prestan (it begins with {begins})")]
     NoSink {
         /// The address.
         address: SocketAddr,

@@ -147,7 +147,7 @@ impl ExternalSettings {
     /// Program and arguments with all placeholders replaced.
     fn command(&self) -> Result<Vec<String>, FlowError> {
         let mut arguments = self.arguments.iter().skip(1);
-        let is_bound = arguments.any(|own| own.contains(DESTINATION_PLACE));
+        let is_bound = arguments.any(|argument| argument.contains(DESTINATION_PLACE));
         if self.role == ExternalRole::Source && !is_bound {
             return Err(FlowError::Settings(format!(
                 "no argument of the external generator contains {DESTINATION_PLACE}"
@@ -159,18 +159,21 @@ impl ExternalSettings {
     fn filled(&self, arguments: &[String]) -> Result<Vec<String>, FlowError> {
         let destination = self.destination.0.to_string();
         let port = self.port.map(|port| port.to_string());
-        let directory = self.directory.as_ref().map(|own| own.to_string_lossy());
+        let directory = self
+            .directory
+            .as_ref()
+            .map(|directory| directory.to_string_lossy());
         let filled = |argument: &String| {
             let mut text = argument.replace(DESTINATION_PLACE, &destination);
-            for (place, value) in [
+            for (placeholder, value) in [
                 (PORT_PLACE, port.as_deref()),
                 (DIRECTORY_PLACE, directory.as_deref()),
             ] {
                 match value {
-                    Some(value) => text = text.replace(place, value),
-                    None if text.contains(place) => {
+                    Some(value) => text = text.replace(placeholder, value),
+                    None if text.contains(placeholder) => {
                         return Err(FlowError::Settings(format!(
-                            "an argument of the external generator contains {place}, which is not known"
+                            "an argument of the external generator contains {placeholder}, which has no value"
                         )));
                     }
                     None => {}

@@ -51,7 +51,7 @@ impl GroupGuard {
         let group = self.group().as_raw_nonzero().get();
         let child = command.process_group(group).spawn()?;
         let line = format!("{}\n", child.id());
-        let told = match &mut self.shell.stdin {
+        let noted = match &mut self.shell.stdin {
             Some(life) => life.write_all(line.as_bytes()),
             None => Ok(()),
         };
@@ -60,7 +60,7 @@ impl GroupGuard {
             guard: self,
             status: None,
         };
-        told.map(|()| child)
+        noted.map(|()| child)
     }
 
     fn group(&self) -> Pid {
@@ -125,8 +125,8 @@ impl GuardedChild {
         }
         let program = self.pid();
         match getpgid(Some(program)) {
-            Ok(own) if own == group => {}
-            Ok(own) if own == program => {
+            Ok(led) if led == group => {}
+            Ok(led) if led == program => {
                 let _ = kill_process_group(program, signal);
             }
             _ => {

@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::message::{
-    ControlFrameError, ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, LONGEST_MESSAGE,
+    ControlFrameError, ControlMessage, FrameDecoder, LONGEST_MESSAGE, LONGEST_UNAUTHENTICATED,
     LifeLinePort,
 };
 use crate::sys::{TcpFacts, keep_timeouts_short, probe_when_idle, tcp_facts};
@@ -85,9 +85,9 @@ impl AcknowledgmentProgress {
 #[derive(Debug)]
 enum LifeLine {
     /// The side of the sink.
-    Says { socket: UdpSocket, number: u64 },
+    Sender { socket: UdpSocket, number: u64 },
     /// The side of the source.
-    Hears {
+    Receiver {
         socket: UdpSocket,
         sink: IpAddr,
         number: u64,
@@ -96,16 +96,16 @@ enum LifeLine {
 
 impl LifeLine {
     /// Sends a sign of life.
-    fn say(&self) {
-        if let LifeLine::Says { socket, number } = self {
+    fn send(&self) {
+        if let LifeLine::Sender { socket, number } = self {
             // The next one may succeed.
             let _ = socket.send(&number.to_be_bytes());
         }
     }
 
     /// True if one arrived since the last call.
-    fn has_heard(&self) -> bool {
-        let LifeLine::Hears {
+    fn has_received(&self) -> bool {
+        let LifeLine::Receiver {
             socket,
             sink,
             number,
@@ -140,7 +140,7 @@ impl ControlLink {
         let now = Instant::now();
         Ok(ControlLink {
             stream,
-            decoder: FrameDecoder::new(LONGEST_FROM_STRANGER),
+            decoder: FrameDecoder::new(LONGEST_UNAUTHENTICATED),
             buffer: vec![0; 16 << 10].into(),
             heard: now,
             unheard: now,
@@ -158,13 +158,13 @@ impl ControlLink {
 
     /// Opens a port for datagrams of the other side; `None` where this is impossible.
     pub(crate) fn open_life_line(&mut self) -> Option<LifeLinePort> {
-        let own = self.stream.local_addr().ok()?;
+        let local = self.stream.local_addr().ok()?;
         let sink = self.stream.peer_addr().ok()?.ip().to_canonical();
-        let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0)).ok()?;
+        let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0)).ok()?;
         socket.set_nonblocking(true).ok()?;
         let port = socket.local_addr().ok()?.port();
         let number = random().map(u64::from_be_bytes).ok()?;
-        self.life = Some(LifeLine::Hears {
+        self.life = Some(LifeLine::Receiver {
             socket,
             sink,
             number,
@@ -175,8 +175,8 @@ impl ControlLink {
     /// Sends datagrams there from now on.
     pub(crate) fn use_life_line(&mut self, life: LifeLinePort) {
         let connected = || -> io::Result<UdpSocket> {
-            let own = self.stream.local_addr()?;
-            let socket = UdpSocket::bind(SocketAddr::new(own.ip(), 0))?;
+            let local = self.stream.local_addr()?;
+            let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0))?;
             socket.set_nonblocking(true)?;
             let mut source = self.stream.peer_addr()?;
             source.set_port(life.port);
@@ -184,7 +184,7 @@ impl ControlLink {
             Ok(socket)
         };
         // Without it, the connection alone shows that this side lives.
-        self.life = connected().ok().map(|socket| LifeLine::Says {
+        self.life = connected().ok().map(|socket| LifeLine::Sender {
             socket,
             number: life.number,
         });
@@ -245,7 +245,7 @@ impl ControlLink {
     /// # Errors
     /// The connection is lost, or the other side has been silent for too long.
     pub(crate) fn keep_alive(&mut self) -> Result<(), FlowError> {
-        if self.life.as_ref().is_some_and(LifeLine::has_heard) {
+        if self.life.as_ref().is_some_and(LifeLine::has_received) {
             self.other_side_lives();
         }
         let is_due = self.written.elapsed() >= HEARTBEAT;
@@ -263,7 +263,7 @@ impl ControlLink {
         }
         if is_due {
             if let Some(life) = &self.life {
-                life.say();
+                life.send();
             }
             self.send(&ControlMessage::Heartbeat {})?;
         }
@@ -345,12 +345,12 @@ impl ControlLink {
     fn described(&self, error: FlowError) -> FlowError {
         match error {
             FlowError::Frame(ControlFrameError::TooLong { limit, .. })
-                if limit == LONGEST_FROM_STRANGER =>
+                if limit == LONGEST_UNAUTHENTICATED =>
             {
                 let beginning = self.decoder.beginning(SHOWN);
                 let text = String::from_utf8_lossy(beginning);
                 let line = text.lines().next().unwrap_or_default();
-                FlowError::Stranger(line.chars().filter(|c| !c.is_control()).collect())
+                FlowError::OtherProtocol(line.chars().filter(|c| !c.is_control()).collect())
             }
             error => error,
         }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub const PROTOCOL_VERSION: u32 = 5;
 
 /// Longest message before the other side has proved that it shares the token.
-pub const LONGEST_FROM_STRANGER: usize = 1024;
+pub const LONGEST_UNAUTHENTICATED: usize = 1024;
 /// Longest message afterwards: the counts of all flows of a session.
 pub const LONGEST_MESSAGE: usize = 4 << 20;
 /// Most flows of one request, so that their counts fit into a message.
@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Option<ControlMessage>, ControlFrameError> {
-        let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
+        let mut decoder = FrameDecoder::new(LONGEST_UNAUTHENTICATED);
         decoder.push(bytes);
         decoder.next_message()
     }
@@ -390,8 +390,8 @@ mod tests {
                 "{body}: {found:?}"
             );
         }
-        let length = LONGEST_FROM_STRANGER + 1;
-        let limit = LONGEST_FROM_STRANGER;
+        let length = LONGEST_UNAUTHENTICATED + 1;
+        let limit = LONGEST_UNAUTHENTICATED;
         assert_eq!(
             read(&(length as u32).to_be_bytes()),
             Err(ControlFrameError::TooLong { length, limit })
@@ -408,7 +408,7 @@ mod tests {
                 .map(|reason| ControlMessage::Refused { reason })
                 .collect();
             let stream: Vec<u8> = messages.iter().flat_map(ControlMessage::encode).collect();
-            let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
+            let mut decoder = FrameDecoder::new(LONGEST_UNAUTHENTICATED);
             let mut found = Vec::new();
             for piece in stream.chunks(cut) {
                 decoder.push(piece);

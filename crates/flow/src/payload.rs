@@ -39,8 +39,8 @@ pub(crate) fn write_datagram(buffer: &mut [u8], flow: FlowId, stamp: BlockStamp)
     header[4..12].copy_from_slice(&flow.0.to_be_bytes());
     header[12..20].copy_from_slice(&stamp.sequence.to_be_bytes());
     header[20..].copy_from_slice(&stamp.sent_ns.to_be_bytes());
-    if let Some(place) = buffer.first_chunk_mut() {
-        *place = header;
+    if let Some(beginning) = buffer.first_chunk_mut() {
+        *beginning = header;
     }
 }
 

@@ -190,10 +190,10 @@ impl DatagramBatch {
     }
 
     /// A datagram of the last call, by its index.
-    pub(crate) fn datagram(&self, place: usize) -> Option<Received<'_>> {
-        let header = self.headers.get(place)?;
+    pub(crate) fn datagram(&self, index: usize) -> Option<Received<'_>> {
+        let header = self.headers.get(index)?;
         let length = (header.msg_len as usize).min(ROOM);
-        let bytes = self.buffers.get(place * ROOM..place * ROOM + length)?;
+        let bytes = self.buffers.get(index * ROOM..index * ROOM + length)?;
         let mut received = Received {
             bytes,
             segment_bytes: length,

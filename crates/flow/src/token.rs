@@ -72,14 +72,14 @@ impl SharedToken {
         (bytes.len() >= LEAST).then(|| SharedToken(bytes.to_vec()))
     }
 
-    fn mac(&self, role: ProofRole, challenge: &str, own: &str) -> Option<Hmac<Sha256>> {
+    fn mac(&self, role: ProofRole, challenge: &str, own_nonce: &str) -> Option<Hmac<Sha256>> {
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0).ok()?;
         mac.update(match role {
             ProofRole::Source => b"prestan flow 1, source\0",
             ProofRole::Sink => b"prestan flow 1, sink\0",
         });
         // The lengths separate the two.
-        for nonce in [challenge, own] {
+        for nonce in [challenge, own_nonce] {
             mac.update(&(nonce.len() as u64).to_be_bytes());
             mac.update(nonce.as_bytes());
         }
@@ -87,8 +87,8 @@ impl SharedToken {
     }
 
     /// The proof for the nonce of the other side, in hexadecimal digits.
-    pub(crate) fn prove(&self, role: ProofRole, challenge: &str, own: &str) -> String {
-        let mac = self.mac(role, challenge, own);
+    pub(crate) fn prove(&self, role: ProofRole, challenge: &str, own_nonce: &str) -> String {
+        let mac = self.mac(role, challenge, own_nonce);
         mac.map_or_else(String::new, |mac| hexadecimal(&mac.finalize().into_bytes()))
     }
 
@@ -98,11 +98,11 @@ impl SharedToken {
         &self,
         role: ProofRole,
         challenge: &str,
-        theirs: &str,
+        peer_nonce: &str,
         proof: &str,
     ) -> bool {
         let proof = from_hexadecimal(proof);
-        let mac = self.mac(role, challenge, theirs);
+        let mac = self.mac(role, challenge, peer_nonce);
         match (proof, mac) {
             (Some(proof), Some(mac)) => mac.verify_slice(&proof).is_ok(),
             _ => false,

@@ -110,8 +110,9 @@ impl Iperf3Side {
         let datagrams = sum.filter(|sum| sum.packets.is_some());
         let any = datagrams.or(sent).or(received);
         let any = any.ok_or("the report of iperf3 has no sums")?;
-        let of_sender = |figure: Option<u64>| figure.filter(|_| is_sender || self.knows_other_side);
-        let of_receiver =
+        let sent_figure =
+            |figure: Option<u64>| figure.filter(|_| is_sender || self.knows_other_side);
+        let received_figure =
             |figure: Option<u64>| figure.filter(|_| !is_sender || self.knows_other_side);
         let bytes = |sum: Option<Iperf3Sum>| sum.and_then(|sum| sum.bytes);
         // Until 3.12 the bytes of the sum are those of the source, and there are no others.
@@ -123,13 +124,13 @@ impl Iperf3Side {
         let jitter = datagrams.and_then(|sum| sum.jitter_ms);
         Ok(ExternalTotals {
             seconds: any.seconds.filter(|_| self.is_client),
-            sent_bytes: of_sender(bytes(sent).or(bytes(datagrams)).and_then(count)),
-            received_bytes: of_receiver(bytes(received).or(arrived).and_then(count)),
+            sent_bytes: sent_figure(bytes(sent).or(bytes(datagrams)).and_then(count)),
+            received_bytes: received_figure(bytes(received).or(arrived).and_then(count)),
             packets: datagrams.and_then(|sum| sum.packets).and_then(count),
-            lost: of_receiver(datagrams.and_then(|sum| sum.lost_packets).and_then(count)),
-            jitter_ns: of_receiver(jitter.and_then(|jitter| count(jitter * 1e6))),
+            lost: received_figure(datagrams.and_then(|sum| sum.lost_packets).and_then(count)),
+            jitter_ns: received_figure(jitter.and_then(|jitter| count(jitter * 1e6))),
             mean_delay_ns: None,
-            retransmissions: of_sender(retransmits.and_then(count)),
+            retransmissions: sent_figure(retransmits.and_then(count)),
         })
     }
 }

@@ -254,24 +254,24 @@ Error lines              =             0
             received_bytes: Some(890),
             ..udp
         };
-        let of_tcp = ExternalTotals {
+        let from_tcp = ExternalTotals {
             seconds: Some(2.0),
             sent_bytes: Some(4000),
             received_bytes: Some(3900),
             retransmissions: Some(3),
             ..ExternalTotals::default()
         };
-        let own = ExternalReport::Figures(ReportedFiguresSpec {
+        let numbers = ExternalReport::Figures(ReportedFiguresSpec {
             sent_bytes: Some("sent:".to_owned()),
             lost: Some("lost ".to_owned()),
             ..ReportedFiguresSpec::default()
         });
-        let of_own = ExternalTotals {
+        let from_numbers = ExternalTotals {
             sent_bytes: Some(70),
             lost: Some(0),
             ..ExternalTotals::default()
         };
-        let of_itg = ExternalTotals {
+        let from_itg = ExternalTotals {
             seconds: Some(9.998016),
             received_bytes: Some(5_068_800),
             packets: Some(10_000),
@@ -281,12 +281,12 @@ Error lines              =             0
             ..ExternalTotals::default()
         };
         let table = [
-            (ExternalReport::Iperf3, tcp, of_tcp),
+            (ExternalReport::Iperf3, tcp, from_tcp),
             (ExternalReport::Iperf3, old_udp, udp),
             (ExternalReport::Iperf3, new_udp, new),
-            (ExternalReport::ItgDec, ITG_DEC, of_itg),
+            (ExternalReport::ItgDec, ITG_DEC, from_itg),
             (ExternalReport::None, "anything", ExternalTotals::default()),
-            (own, "sent: 5\nsent: 70 bytes, lost 0", of_own),
+            (numbers, "sent: 5\nsent: 70 bytes, lost 0", from_numbers),
         ];
         for (report, text, expected) in table {
             assert_eq!(report.read(text), Ok(expected.into()), "{text}");
@@ -296,16 +296,16 @@ Error lines              =             0
     #[test]
     fn what_is_no_report_is_an_error() {
         let error = r#"{"start":{},"end":{},"error":"unable to connect to server"}"#;
-        let own = |text: &str| {
+        let numbers = |text: &str| {
             ExternalReport::Figures(ReportedFiguresSpec {
                 sent_bytes: Some(text.to_owned()),
                 ..ReportedFiguresSpec::default()
             })
         };
         let table = [
-            (own("sent"), "sent no bytes", "no number after `sent`"),
+            (numbers("sent"), "sent no bytes", "no number after `sent`"),
             (
-                own("sent"),
+                numbers("sent"),
                 "sent 99999999999999999999",
                 "no number after `sent`",
             ),
@@ -325,8 +325,8 @@ Error lines              =             0
     proptest! {
         #[test]
         fn any_text_is_read_without_harm(text in ".{0,200}", before in ".{1,3}", number in any::<f64>()) {
-            let own = ReportedFiguresSpec { lost: Some(before), ..ReportedFiguresSpec::default() };
-            for report in [ExternalReport::Iperf3, ExternalReport::ItgDec, ExternalReport::Figures(own)] {
+            let texts = ReportedFiguresSpec { lost: Some(before), ..ReportedFiguresSpec::default() };
+            for report in [ExternalReport::Iperf3, ExternalReport::ItgDec, ExternalReport::Figures(texts)] {
                 let _ = report.read(&text);
                 let _ = report.read(&format!("TOTAL RESULTS\nBytes received = {number}\nTotal packets = {number}\nPackets dropped = {number}"));
             }

@@ -145,7 +145,7 @@ fn block_counts(sink: &DatagramSink, wanted: CountsWanted) -> SinkCounts {
 pub(super) struct SinkFlows {
     flows: Vec<Option<SinkFlow>>,
     free: Vec<usize>,
-    places: HashMap<FlowId, usize>,
+    indices: HashMap<FlowId, usize>,
     /// Indices of the flows of each session, in the order of its agreement.
     sessions: HashMap<u64, Vec<usize>>,
 }
@@ -159,70 +159,70 @@ impl SinkFlows {
         let mut first = None;
         for id in ids {
             let flow = Some(SinkFlow::new(session, has_stamps));
-            let place = match self.free.pop() {
-                Some(place) => {
-                    self.flows[place] = flow;
-                    place
+            let index = match self.free.pop() {
+                Some(index) => {
+                    self.flows[index] = flow;
+                    index
                 }
                 None => {
                     self.flows.push(flow);
                     self.flows.len() - 1
                 }
             };
-            self.places.insert(*id, place);
-            self.sessions.entry(session).or_default().push(place);
-            first.get_or_insert(place);
+            self.indices.insert(*id, index);
+            self.sessions.entry(session).or_default().push(index);
+            first.get_or_insert(index);
         }
         first
     }
 
     /// Adds datagrams that the socket of a flow dropped because its buffer was full.
-    pub(super) fn add_overflowed(&mut self, place: usize, datagrams: u64) {
-        if let Some(flow) = &mut self.flows[place] {
+    pub(super) fn add_overflowed(&mut self, index: usize, datagrams: u64) {
+        if let Some(flow) = &mut self.flows[index] {
             flow.overflowed = flow.overflowed.saturating_add(datagrams);
         }
     }
 
     pub(super) fn remove_session(&mut self, session: u64) {
-        for place in self.sessions.remove(&session).unwrap_or_default() {
-            self.flows[place] = None;
-            self.free.push(place);
+        for index in self.sessions.remove(&session).unwrap_or_default() {
+            self.flows[index] = None;
+            self.free.push(index);
         }
         let flows = &self.flows;
-        self.places.retain(|_, place| flows[*place].is_some());
+        self.indices.retain(|_, index| flows[*index].is_some());
     }
 
     /// Counts of the flows of a session.
     pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
-        let places = self.sessions.get(&session).map(Vec::as_slice);
-        let places = places.unwrap_or_default().iter();
-        places
-            .filter_map(|place| Some(self.flows[*place].as_ref()?.counts(wanted)))
+        let indices = self.sessions.get(&session).map(Vec::as_slice);
+        let indices = indices.unwrap_or_default().iter();
+        indices
+            .filter_map(|index| Some(self.flows[*index].as_ref()?.counts(wanted)))
             .collect()
     }
 
     fn of(&self, session: u64, id: FlowId) -> Option<usize> {
-        let place = *self.places.get(&id)?;
-        let flow = self.flows[place].as_ref()?;
-        (flow.session == session).then_some(place)
+        let index = *self.indices.get(&id)?;
+        let flow = self.flows[index].as_ref()?;
+        (flow.session == session).then_some(index)
     }
 
     /// Begins a stream: its index, unless its flow is unknown or already has a stream.
     pub(super) fn begin_stream(&mut self, session: u64, id: FlowId) -> Option<usize> {
-        let place = self.of(session, id)?;
-        let flow = self.flows[place].as_mut()?;
-        (!std::mem::replace(&mut flow.has_stream, true)).then_some(place)
+        let index = self.of(session, id)?;
+        let flow = self.flows[index].as_mut()?;
+        (!std::mem::replace(&mut flow.has_stream, true)).then_some(index)
     }
 
-    pub(super) fn end_stream(&mut self, place: usize) {
-        if let Some(flow) = &mut self.flows[place] {
+    pub(super) fn end_stream(&mut self, index: usize) {
+        if let Some(flow) = &mut self.flows[index] {
             flow.has_ended = true;
         }
     }
 
     /// A flow by its index.
-    pub(super) fn flow(&mut self, place: usize) -> Option<&mut SinkFlow> {
-        self.flows[place].as_mut()
+    pub(super) fn flow(&mut self, index: usize) -> Option<&mut SinkFlow> {
+        self.flows[index].as_mut()
     }
 
     /// Counts the datagrams that a socket of a session has received; returns how many belong to no
@@ -240,13 +240,13 @@ impl SinkFlows {
                 strange += 1;
                 continue;
             };
-            let known = last.filter(|(last, _)| *last == id).map(|(_, place)| place);
-            let Some(place) = known.or_else(|| self.of(session, id)) else {
+            let known = last.filter(|(last, _)| *last == id).map(|(_, index)| index);
+            let Some(index) = known.or_else(|| self.of(session, id)) else {
                 strange += 1;
                 continue;
             };
-            *last = Some((id, place));
-            let Some(flow) = &mut self.flows[place] else {
+            *last = Some((id, index));
+            let Some(flow) = &mut self.flows[index] else {
                 continue;
             };
             flow.tos = received.tos.or(flow.tos);

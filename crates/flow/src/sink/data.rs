@@ -37,7 +37,7 @@ const STAMPED_PIECE: usize = 256 << 10;
 /// Time for a connection to send the beginning of a stream, which can be lost twice within it.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 /// Connections to a port that may be without it at a time, in addition to the expected ones.
-const MOST_STRANGERS: usize = 256;
+const MOST_UNIDENTIFIED: usize = 256;
 
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -114,7 +114,7 @@ impl DataThread {
                     epoll,
                     shared,
                     sockets: Vec::new(),
-                    strangers: HashMap::new(),
+                    unidentified: HashMap::new(),
                     listeners: 0,
                     flows: SinkFlows::default(),
                     batch: DatagramBatch::new(DATAGRAMS),
@@ -164,7 +164,7 @@ enum DataSocket {
         is_joined: bool,
     },
     /// A connection that has not identified its flow yet.
-    Stranger {
+    Unidentified {
         session: u64,
         /// Number of its listener.
         listener: u64,
@@ -177,7 +177,7 @@ enum DataSocket {
     Stream {
         session: u64,
         stream: TcpStream,
-        place: usize,
+        index: usize,
         blocks: Option<BlockReader>,
     },
 }
@@ -187,7 +187,7 @@ impl DataSocket {
         match self {
             DataSocket::Listener { session, .. }
             | DataSocket::Datagrams { session, .. }
-            | DataSocket::Stranger { session, .. }
+            | DataSocket::Unidentified { session, .. }
             | DataSocket::Stream { session, .. } => *session,
         }
     }
@@ -197,7 +197,7 @@ impl DataSocket {
             DataSocket::Listener { socket, .. } | DataSocket::Datagrams { socket, .. } => {
                 socket.as_fd()
             }
-            DataSocket::Stranger { stream, .. } | DataSocket::Stream { stream, .. } => {
+            DataSocket::Unidentified { stream, .. } | DataSocket::Stream { stream, .. } => {
                 stream.as_fd()
             }
         }
@@ -211,7 +211,7 @@ struct DataReceiver {
     sockets: Vec<Option<DataSocket>>,
     /// Number of unidentified connections by the number of their listener: those at one port do not
     /// take slots of sources at another.
-    strangers: HashMap<u64, usize>,
+    unidentified: HashMap<u64, usize>,
     /// Number of listeners so far.
     listeners: u64,
     flows: SinkFlows,
@@ -243,7 +243,7 @@ impl DataReceiver {
                     self.attend(token);
                 }
             }
-            self.dismiss_strangers();
+            self.dismiss_unidentified();
         }
     }
 
@@ -286,10 +286,10 @@ impl DataReceiver {
                 let _ = reply.send(self.flows.counts(session, wanted));
             }
             DataCommand::Remove { session } => {
-                for place in &mut self.sockets {
-                    let gone = place.take_if(|socket| socket.session() == session);
-                    if let Some(DataSocket::Stranger { listener, .. }) = gone {
-                        self.strangers.remove(&listener);
+                for slot in &mut self.sockets {
+                    let gone = slot.take_if(|socket| socket.session() == session);
+                    if let Some(DataSocket::Unidentified { listener, .. }) = gone {
+                        self.unidentified.remove(&listener);
                     }
                 }
                 self.flows.remove_session(session);
@@ -299,7 +299,7 @@ impl DataReceiver {
     }
 
     /// Adds the datagrams that the buffers of a session dropped.
-    fn count_overflowed(&mut self, of_session: u64) {
+    fn count_overflowed(&mut self, wanted_session: u64) {
         for socket in self.sockets.iter_mut().flatten() {
             if let DataSocket::Datagrams {
                 session,
@@ -308,7 +308,7 @@ impl DataReceiver {
                 overflowed,
                 ..
             } = socket
-                && *session == of_session
+                && *session == wanted_session
                 && let Some(now) = sys::overflowed(socket.as_fd())
             {
                 let more = now.wrapping_sub(std::mem::replace(overflowed, now));
@@ -326,25 +326,25 @@ impl DataReceiver {
         let data = EventData::new_u64(token as u64);
         if epoll::add(&self.epoll, socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.sockets[token] = Some(socket);
-        } else if let DataSocket::Stranger { listener, .. } = socket {
+        } else if let DataSocket::Unidentified { listener, .. } = socket {
             // The connection is closed, which the source detects.
-            self.no_stranger(listener);
+            self.leave_unidentified(listener);
         }
     }
 
     /// Counts down after a connection has identified its flow, or has ended.
-    fn no_stranger(&mut self, listener: u64) {
-        if let Some(count) = self.strangers.get_mut(&listener) {
+    fn leave_unidentified(&mut self, listener: u64) {
+        if let Some(count) = self.unidentified.get_mut(&listener) {
             *count = count.saturating_sub(1);
         }
     }
 
     /// Serves a socket that is readable.
     fn attend(&mut self, token: usize) {
-        let Some(place) = self.sockets.get_mut(token) else {
+        let Some(slot) = self.sockets.get_mut(token) else {
             return;
         };
-        let Some(mut socket) = place.take() else {
+        let Some(mut socket) = slot.take() else {
             return;
         };
         let mut accepted = None;
@@ -357,7 +357,7 @@ impl DataReceiver {
                 flows,
             } => {
                 let stream = accepted_by(socket);
-                let most = *flows + MOST_STRANGERS;
+                let most = *flows + MOST_UNIDENTIFIED;
                 let listener = (*session, *number, *has_stamps, most);
                 accepted = stream.map(|stream| (stream, listener));
                 true
@@ -372,16 +372,16 @@ impl DataReceiver {
                 self.read_datagrams(*session, socket, last, is_joined);
                 true
             }
-            DataSocket::Stranger { listener, .. } => {
+            DataSocket::Unidentified { listener, .. } => {
                 let listener = *listener;
                 self.sockets[token] = match self.identify(socket) {
                     Introduced::NotYet(stranger) => Some(stranger),
                     Introduced::As(stream) => {
-                        self.no_stranger(listener);
+                        self.leave_unidentified(listener);
                         Some(stream)
                     }
-                    Introduced::Stranger => {
-                        self.no_stranger(listener);
+                    Introduced::Unknown => {
+                        self.leave_unidentified(listener);
                         self.turn_away();
                         None
                     }
@@ -390,13 +390,13 @@ impl DataReceiver {
             }
             DataSocket::Stream {
                 stream,
-                place,
+                index,
                 blocks,
                 ..
             } => {
-                let stays = self.read_stream(stream, *place, blocks);
+                let stays = self.read_stream(stream, *index, blocks);
                 if !stays {
-                    self.flows.end_stream(*place);
+                    self.flows.end_stream(*index);
                 }
                 stays
             }
@@ -415,13 +415,13 @@ impl DataReceiver {
         stream: Socket,
         (session, listener, has_stamps, most): (u64, u64, bool, usize),
     ) {
-        let strangers = self.strangers.entry(listener).or_default();
-        if *strangers >= most || stream.set_nonblocking(true).is_err() {
+        let unidentified = self.unidentified.entry(listener).or_default();
+        if *unidentified >= most || stream.set_nonblocking(true).is_err() {
             self.turn_away();
             return;
         }
-        *strangers += 1;
-        self.insert(DataSocket::Stranger {
+        *unidentified += 1;
+        self.insert(DataSocket::Unidentified {
             session,
             listener,
             stream: stream.into(),
@@ -433,7 +433,7 @@ impl DataReceiver {
     }
 
     fn identify(&mut self, socket: DataSocket) -> Introduced {
-        let DataSocket::Stranger {
+        let DataSocket::Unidentified {
             session,
             listener,
             stream,
@@ -443,16 +443,16 @@ impl DataReceiver {
             has_stamps,
         } = socket
         else {
-            return Introduced::Stranger;
+            return Introduced::Unknown;
         };
         match rustix::net::recv(&stream, &mut header[filled..], RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => return Introduced::Stranger,
+            Ok((_, 0)) => return Introduced::Unknown,
             Ok((_, count)) => filled += count,
             Err(error) if is_for_later(&error.into()) => {}
-            Err(_) => return Introduced::Stranger,
+            Err(_) => return Introduced::Unknown,
         }
         if filled < STREAM_HEADER {
-            return Introduced::NotYet(DataSocket::Stranger {
+            return Introduced::NotYet(DataSocket::Unidentified {
                 session,
                 listener,
                 stream,
@@ -462,12 +462,12 @@ impl DataReceiver {
                 has_stamps,
             });
         }
-        let place = read_stream(&header).and_then(|id| self.flows.begin_stream(session, id));
-        place.map_or(Introduced::Stranger, |place| {
+        let index = read_stream(&header).and_then(|id| self.flows.begin_stream(session, id));
+        index.map_or(Introduced::Unknown, |index| {
             Introduced::As(DataSocket::Stream {
                 session,
                 stream,
-                place,
+                index,
                 blocks: has_stamps.then(BlockReader::default),
             })
         })
@@ -490,8 +490,8 @@ impl DataReceiver {
                 return;
             };
             let now = self.stamps.look();
-            for place in 0..count {
-                let Some(received) = self.batch.datagram(place) else {
+            for index in 0..count {
+                let Some(received) = self.batch.datagram(index) else {
                     break;
                 };
                 *is_joined = received.segment_bytes < received.bytes.len();
@@ -499,8 +499,8 @@ impl DataReceiver {
                 let stamp = stamp.map_or(now, |stamp| self.stamps.convert(stamp, now));
                 let strange = self.flows.record_datagrams(session, &received, stamp, last);
                 if strange > 0 {
-                    let strangers = &self.shared.strange_datagrams;
-                    strangers.fetch_add(strange, Ordering::Relaxed);
+                    let count = &self.shared.strange_datagrams;
+                    count.fetch_add(strange, Ordering::Relaxed);
                 }
             }
             if count < most {
@@ -513,10 +513,10 @@ impl DataReceiver {
     fn read_stream(
         &mut self,
         stream: &TcpStream,
-        place: usize,
+        index: usize,
         blocks: &mut Option<BlockReader>,
     ) -> bool {
-        let Some(flow) = self.flows.flow(place) else {
+        let Some(flow) = self.flows.flow(index) else {
             return false;
         };
         for _ in 0..TURN {
@@ -551,21 +551,21 @@ impl DataReceiver {
     }
 
     fn turn_away(&self) {
-        let strangers = &self.shared.strange_connections;
-        strangers.fetch_add(1, Ordering::Relaxed);
+        let count = &self.shared.strange_connections;
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn dismiss_strangers(&mut self) {
-        self.strangers.retain(|_, count| *count > 0);
-        if self.strangers.is_empty() {
+    fn dismiss_unidentified(&mut self) {
+        self.unidentified.retain(|_, count| *count > 0);
+        if self.unidentified.is_empty() {
             return;
         }
-        let is_late = |socket: &mut DataSocket| matches!(socket, DataSocket::Stranger { since, .. } if since.elapsed() > INTRODUCTION);
-        let places = self.sockets.iter_mut();
-        let late: Vec<DataSocket> = places.filter_map(|place| place.take_if(is_late)).collect();
+        let is_late = |socket: &mut DataSocket| matches!(socket, DataSocket::Unidentified { since, .. } if since.elapsed() > INTRODUCTION);
+        let slots = self.sockets.iter_mut();
+        let late: Vec<DataSocket> = slots.filter_map(|slot| slot.take_if(is_late)).collect();
         for socket in late {
-            if let DataSocket::Stranger { listener, .. } = socket {
-                self.no_stranger(listener);
+            if let DataSocket::Unidentified { listener, .. } = socket {
+                self.leave_unidentified(listener);
                 self.turn_away();
             }
         }
@@ -589,7 +589,7 @@ fn accepted_by(listener: &Socket) -> Option<Socket> {
 enum Introduced {
     NotYet(DataSocket),
     As(DataSocket),
-    Stranger,
+    Unknown,
 }
 
 fn is_for_later(error: &io::Error) -> bool {

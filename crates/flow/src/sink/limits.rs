@@ -74,7 +74,9 @@ impl PermittedPeers {
         let peer = peer.to_canonical();
         match self {
             PermittedPeers::Loopback => peer.is_loopback(),
-            PermittedPeers::Only(peers) => peers.iter().any(|own| own.to_canonical() == peer),
+            PermittedPeers::Only(peers) => peers
+                .iter()
+                .any(|permitted| permitted.to_canonical() == peer),
             PermittedPeers::Networks(networks) => networks
                 .iter()
                 .any(|(address, bits)| is_in_network(peer, address.to_canonical(), *bits)),
@@ -183,11 +185,11 @@ impl Grants {
         for group in groups {
             self.check(group)?;
             flows = flows.saturating_add(group.flows);
-            let of_group = group
+            let group_counts = group
                 .bytes_per_second
                 .map(|rate| rate.saturating_mul(u64::from(group.flows)));
             rate = rate
-                .zip(of_group)
+                .zip(group_counts)
                 .map(|(sum, rate)| sum.saturating_add(rate));
         }
         let limits = &self.limits;
@@ -200,7 +202,7 @@ impl Grants {
                  are taken"
             ));
         }
-        let asked = match (limits.bytes_per_second, rate) {
+        let requested = match (limits.bytes_per_second, rate) {
             (None, _) => 0,
             (Some(most), None) => {
                 let most = rate_text(most);
@@ -218,12 +220,12 @@ impl Grants {
             (Some(_), Some(rate)) => rate,
         };
         taken.flows += flows;
-        taken.bytes_per_second += asked;
+        taken.bytes_per_second += requested;
         Ok(Grant {
             grants: self,
             sessions: 0,
             flows,
-            bytes_per_second: asked,
+            bytes_per_second: requested,
         })
     }
 
@@ -274,14 +276,14 @@ pub fn exceeds(groups: &[FlowGroup], counts: &[SinkCounts], elapsed: Duration) -
     let mut counts = counts.iter();
     let (mut agreed_bytes, mut bytes) = (0.0, 0.0);
     for group in groups {
-        let of_group = counts.by_ref().take(group.flows as usize);
+        let group_counts = counts.by_ref().take(group.flows as usize);
         // An unlimited flow does not contribute to the sum.
         let Some(agreed) = group.bytes_per_second else {
-            of_group.for_each(drop);
+            group_counts.for_each(drop);
             continue;
         };
         let block = f64::from(group.block_bytes);
-        for flow in of_group {
+        for flow in group_counts {
             let sent = sent_bytes(flow);
             if sent > agreed as f64 * seconds + BURST_BYTES + block {
                 return true;
@@ -440,10 +442,10 @@ mod tests {
         grants.check_peer(loopback).unwrap();
         let session = grants.admit().unwrap();
         assert!(grants.admit().unwrap_err().contains("1 sources"));
-        let stranger = grants.check_peer("192.0.2.1".parse().unwrap()).unwrap_err();
+        let refusal = grants.check_peer("192.0.2.1".parse().unwrap()).unwrap_err();
         let expected =
             "this sink accepts no sources from 192.0.2.1 (--allow of the sink permits them)";
-        assert_eq!(stranger, expected);
+        assert_eq!(refusal, expected);
         let first = grants.agree(&[group()]).unwrap();
         assert_eq!(grants.in_use(), (1, 2));
 

@@ -110,12 +110,12 @@ impl SinkShared {
     /// Notes a connection without an introduction. If its address has many of these, or no session
     /// is free, the oldest one is closed.
     fn note_silent(&self, number: u64, peer: IpAddr, stream: TcpStream, is_full: bool) {
-        let is_alike = |own: &SilentConnection| is_full || own.peer == peer;
+        let is_alike = |other: &SilentConnection| is_full || other.peer == peer;
         let mut silent = locked(&self.silent);
         let oldest = silent.iter().position(is_alike);
-        let alike = silent.iter().filter(|own| is_alike(own)).count();
-        if let Some(place) = oldest.filter(|_| is_full || alike >= MOST_SILENT) {
-            let oldest = silent.remove(place);
+        let alike = silent.iter().filter(|other| is_alike(other)).count();
+        if let Some(index) = oldest.filter(|_| is_full || alike >= MOST_SILENT) {
+            let oldest = silent.remove(index);
             drop(silent);
             // A source that has just connected gets time to introduce itself.
             thread::sleep(GREETING.saturating_sub(oldest.since.elapsed()));
@@ -133,7 +133,7 @@ impl SinkShared {
 
     /// The connection of a session has introduced itself, or has ended.
     fn forget_silent(&self, number: u64) {
-        locked(&self.silent).retain(|own| own.number != number);
+        locked(&self.silent).retain(|connection| connection.number != number);
     }
 
     fn is_stopping(&self) -> bool {

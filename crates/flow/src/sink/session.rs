@@ -136,10 +136,10 @@ fn converse(
 
 /// Both sides prove that they share the token.
 fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionFailure> {
-    let own = nonce()?;
+    let own_nonce = nonce()?;
     link.send(&ControlMessage::Greeting {
         version: PROTOCOL_VERSION,
-        nonce: own.clone(),
+        nonce: own_nonce.clone(),
     })?;
     let ControlMessage::Introduction { nonce, proof, .. } =
         link.expect(INTRODUCTION, "the source did not introduce itself", || {
@@ -149,12 +149,13 @@ fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionF
         return Err(out_of_turn().into());
     };
     let token = &shared.token;
-    let is_proved = is_nonce(&nonce) && token.is_proved(ProofRole::Source, &own, &nonce, &proof);
+    let is_proved =
+        is_nonce(&nonce) && token.is_proved(ProofRole::Source, &own_nonce, &nonce, &proof);
     if !is_proved {
         return Err("the source has another token".to_owned().into());
     }
     link.trust();
-    let proof = token.prove(ProofRole::Sink, &nonce, &own);
+    let proof = token.prove(ProofRole::Sink, &nonce, &own_nonce);
     Ok(link.send(&ControlMessage::Welcome { proof })?)
 }
 
@@ -394,9 +395,9 @@ impl SinkSession<'_> {
 
     /// Bytes of all datagrams.
     fn datagrams_of(&self, counts: &[SinkCounts]) -> u64 {
-        let of_group =
+        let group_counts =
             |group: &FlowGroup| std::iter::repeat_n(group.transport, group.flows as usize);
-        let transports = self.reading.groups.iter().flat_map(of_group);
+        let transports = self.reading.groups.iter().flat_map(group_counts);
         let flows = counts.iter().zip(transports);
         let datagrams = flows.filter(|(_, transport)| *transport == FlowTransport::Udp);
         datagrams.map(|(flow, _)| flow.bytes).sum()
@@ -436,14 +437,17 @@ mod tests {
         let stream = TcpStream::connect(sink.address()).unwrap();
         let mut source = ControlLink::new(stream, LONGEST_SILENCE).unwrap();
         let hear = |source: &mut ControlLink| source.expect(PATIENCE, "nothing came", || false);
-        let Ok(ControlMessage::Greeting { nonce: theirs, .. }) = hear(&mut source) else {
+        let Ok(ControlMessage::Greeting {
+            nonce: peer_nonce, ..
+        }) = hear(&mut source)
+        else {
             unreachable!("a sink greets");
         };
-        let own = nonce().unwrap();
+        let own_nonce = nonce().unwrap();
         let introduction = ControlMessage::Introduction {
             version: PROTOCOL_VERSION,
-            proof: token.prove(ProofRole::Source, &theirs, &own),
-            nonce: own,
+            proof: token.prove(ProofRole::Source, &peer_nonce, &own_nonce),
+            nonce: own_nonce,
         };
         source.send(&introduction).unwrap();
         hear(&mut source).unwrap();

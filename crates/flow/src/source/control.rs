@@ -120,30 +120,33 @@ fn introduced(
     let mut link = link.map_err(FlowError::system(&what))?;
     let greeting = link.expect(REPLY, &no_greeting(sink), &should_stop);
     let greeting = greeting.map_err(|error| match error {
-        FlowError::Stranger(begins) => FlowError::NoSink {
+        FlowError::OtherProtocol(begins) => FlowError::NoSink {
             address: sink,
             begins,
         },
         error => error,
     })?;
-    let ControlMessage::Greeting { nonce: theirs, .. } = greeting else {
+    let ControlMessage::Greeting {
+        nonce: peer_nonce, ..
+    } = greeting
+    else {
         return Err(out_of_turn());
     };
-    if !is_nonce(&theirs) {
+    if !is_nonce(&peer_nonce) {
         return Err(out_of_turn());
     }
-    let own = nonce()?;
+    let own_nonce = nonce()?;
     link.send(&ControlMessage::Introduction {
         version: PROTOCOL_VERSION,
-        nonce: own.clone(),
-        proof: token.prove(ProofRole::Source, &theirs, &own),
+        nonce: own_nonce.clone(),
+        proof: token.prove(ProofRole::Source, &peer_nonce, &own_nonce),
     })?;
     let ControlMessage::Welcome { proof } =
         link.expect(REPLY, "the sink did not reply", should_stop)?
     else {
         return Err(out_of_turn());
     };
-    if !token.is_proved(ProofRole::Sink, &own, &theirs, &proof) {
+    if !token.is_proved(ProofRole::Sink, &own_nonce, &peer_nonce, &proof) {
         return Err(FlowError::OtherToken);
     }
     link.trust();
@@ -312,7 +315,7 @@ impl<'a> RunningSource<'a> {
         // The lock of the state makes the change visible to waiting threads.
         let state = self.shared.state.read();
         if occasion == ReadingOccasion::Request {
-            *locked(&self.shared.asked) = Some(reading);
+            *locked(&self.shared.requested) = Some(reading);
         } else {
             let mut readings = locked(&self.shared.readings);
             if readings.len() == MOST_READINGS {

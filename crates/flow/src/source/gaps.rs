@@ -53,7 +53,7 @@ fn moments(plan: FlowPlan) -> Vec<u64> {
     loop {
         let has_ended = state.active.load(Ordering::Relaxed) == 0;
         let count = batch.receive(socket.as_fd(), 16).unwrap_or(0);
-        moments.extend((0..count).map(|place| batch.datagram(place).unwrap().stamp_ns.unwrap()));
+        moments.extend((0..count).map(|index| batch.datagram(index).unwrap().stamp_ns.unwrap()));
         if count == 0 {
             if has_ended {
                 break;

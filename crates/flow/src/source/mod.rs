@@ -52,7 +52,7 @@ struct SourceShared {
     state: WatchedState<SourceState>,
     readings: Mutex<VecDeque<LoadReading>>,
     /// The last requested reading.
-    asked: Mutex<Option<LoadReading>>,
+    requested: Mutex<Option<LoadReading>>,
     should_stop: AtomicBool,
     wants_reading: AtomicBool,
     pacing: Mutex<Vec<Arc<PacingHistogram>>>,
@@ -119,7 +119,7 @@ impl SourceHandle {
     /// The source has ended, or no reading arrives within `patience`.
     pub fn reading_now(&self, patience: Duration) -> Result<LoadReading, FlowError> {
         let shared = &self.shared;
-        locked(&shared.asked).take();
+        locked(&shared.requested).take();
         shared.wants_reading.store(true, Ordering::Relaxed);
         let what = "the sink did not report";
         shared.state.wait(patience, what, |state| match state {
@@ -127,7 +127,7 @@ impl SourceHandle {
                 let ended = "the source has ended".to_owned();
                 Some(Err(FlowError::ControlLost(ended)))
             }
-            _ => locked(&shared.asked).take().map(Ok),
+            _ => locked(&shared.requested).take().map(Ok),
         })?
     }
 

@@ -46,12 +46,12 @@ pub(super) fn open_all(
     agreed: &[AgreedGroup],
     keep_alive: impl FnMut() -> Result<(), FlowError>,
 ) -> Result<Vec<OpenFlow>, FlowError> {
-    let places = agreed.iter().flat_map(|group| {
+    let data_ports = agreed.iter().flat_map(|group| {
         let ids = group.ids.iter();
         ids.map(move |id| (group.port, FlowId(*id), group.congestion_control.clone()))
     });
     let mut flows = Vec::new();
-    for (plan, (port, id, sink_congestion_control)) in plans.into_iter().zip(places) {
+    for (plan, (port, id, sink_congestion_control)) in plans.into_iter().zip(data_ports) {
         let mut address = sink;
         address.set_port(port);
         let what = format!("open a flow to {address}");
@@ -90,7 +90,7 @@ fn connect_all(
             .collect();
         // A signal interrupts it; then the loop looks again.
         let _ = poll(&mut polled, Some(&MOMENT));
-        let ready: Vec<bool> = polled.iter().map(|own| !own.revents().is_empty()).collect();
+        let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut still_waiting = Vec::new();
         for (flow, is_ready) in waiting.into_iter().zip(ready) {
             if is_ready {
@@ -196,7 +196,7 @@ pub(super) fn connect(
             return Ok(None);
         }
         if Instant::now() > end {
-            let text = format!("nothing answered within {} s", CONNECT.as_secs());
+            let text = format!("no response within {} s", CONNECT.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
     }

@@ -258,13 +258,13 @@ impl SourcePlan {
     }
 }
 
-fn is_alike(group: &FlowGroup, of_flow: &FlowGroup) -> bool {
+fn is_alike(group: &FlowGroup, flow_group: &FlowGroup) -> bool {
     let flows = group.flows;
-    let of_flow = FlowGroup {
+    let flow_group = FlowGroup {
         flows,
-        ..of_flow.clone()
+        ..flow_group.clone()
     };
-    *group == of_flow
+    *group == flow_group
 }
 
 #[cfg(test)]

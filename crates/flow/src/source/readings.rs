@@ -249,7 +249,7 @@ impl ReadingMaker {
             for (counted, now) in self.counted_lost.iter_mut().zip(&totals) {
                 *counted = now.lost.max(*counted);
             }
-            let sent = totals.iter().map(|own| own.sent_blocks);
+            let sent = totals.iter().map(|flow| flow.sent_blocks);
             self.sent_before.push_front(sent.collect());
             self.sent_before.truncate(KEPT_SECONDS);
             self.before = totals;
@@ -281,8 +281,8 @@ impl ReadingMaker {
         let seconds = usize::try_from(beyond.as_millis().div_ceil(1000)).unwrap_or(usize::MAX);
         // A reading within a second covers less than a second.
         let is_part = occasion != ReadingOccasion::Second;
-        let place = seconds.saturating_add(usize::from(is_part));
-        let sent = self.sent_before.get(place).map_or(0, |sent| sent[number]);
+        let age = seconds.saturating_add(usize::from(is_part));
+        let sent = self.sent_before.get(age).map_or(0, |sent| sent[number]);
         sent.saturating_sub(now.received_blocks)
     }
 

@@ -104,13 +104,13 @@ impl SendingThread {
                 EventData::new_u64(WAKE),
                 EventFlags::IN,
             )?;
-            for (place, flow) in flows.iter().enumerate() {
+            for (index, flow) in flows.iter().enumerate() {
                 if flow.waits_for_room() {
                     let interest = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
                     epoll::add(
                         &epoll,
                         flow.socket(),
-                        EventData::new_u64(place as u64),
+                        EventData::new_u64(index as u64),
                         interest,
                     )?;
                 }
@@ -133,10 +133,10 @@ impl SendingThread {
 
     /// Sends until all flows have ended or the source is stopped.
     pub(super) fn run(mut self, start: u64) {
-        for (place, flow) in self.flows.iter_mut().enumerate() {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
             let first = flow.begin(start);
-            self.due.push(Reverse((first, place)));
-            self.due.push(Reverse((flow.end(), place)));
+            self.due.push(Reverse((first, index)));
+            self.due.push(Reverse((flow.end(), index)));
         }
         let mut events = Vec::with_capacity(256);
         let mut left = self.flows.len();
@@ -150,10 +150,10 @@ impl SendingThread {
             self.wait(&mut events);
             for event in &events {
                 let token = event.data.u64();
-                if let Ok(place) = usize::try_from(token)
-                    && self.flows.get(place).is_some_and(SendingFlow::is_blocked)
+                if let Ok(index) = usize::try_from(token)
+                    && self.flows.get(index).is_some_and(SendingFlow::is_blocked)
                 {
-                    left -= self.serve(place);
+                    left -= self.serve(index);
                 }
             }
         }
@@ -169,14 +169,14 @@ impl SendingThread {
     fn serve_moments(&mut self, mut now: u64) -> usize {
         let mut ended = 0;
         for _ in 0..TURN {
-            let Some(Reverse((moment, place))) = self.due.peek().copied() else {
+            let Some(Reverse((moment, index))) = self.due.peek().copied() else {
                 break;
             };
             if moment > now {
                 break;
             }
             self.due.pop();
-            ended += self.serve(place);
+            ended += self.serve(index);
             now = monotonic_ns();
         }
         ended
@@ -185,24 +185,24 @@ impl SendingThread {
     /// Serves each flow without a schedule once.
     fn serve_ready(&mut self) -> usize {
         let mut ended = 0;
-        for place in std::mem::take(&mut self.ready) {
-            ended += self.serve(place);
+        for index in std::mem::take(&mut self.ready) {
+            ended += self.serve(index);
         }
         ended
     }
 
     /// Serves a flow; 1 if it has ended.
-    fn serve(&mut self, place: usize) -> usize {
-        let flow = &mut self.flows[place];
+    fn serve(&mut self, index: usize) -> usize {
+        let flow = &mut self.flows[index];
         if flow.has_ended() {
             return 0;
         }
         match flow.advance(&mut self.buffers) {
-            NextMoment::At(moment) => self.due.push(Reverse((moment, place))),
+            NextMoment::At(moment) => self.due.push(Reverse((moment, index))),
             NextMoment::WithRoom => {}
             NextMoment::Now => {
-                if !self.ready.contains(&place) {
-                    self.ready.push(place);
+                if !self.ready.contains(&index) {
+                    self.ready.push(index);
                 }
             }
             NextMoment::Never => {

@@ -12,7 +12,10 @@ use rustix::process::{Pid, test_kill_process};
 use crate::support::PATIENCE;
 
 fn settings(arguments: &[&str]) -> ExternalSettings {
-    let arguments = arguments.iter().map(|own| (*own).to_owned()).collect();
+    let arguments = arguments
+        .iter()
+        .map(|argument| (*argument).to_owned())
+        .collect();
     let destination = ExternalDestination::loopback("127.0.0.1".parse().unwrap()).unwrap();
     ExternalSettings {
         ready: ReadyCondition::Line("ready".to_owned()),
@@ -151,9 +154,14 @@ fn iperf3(options: &[&str]) -> Option<ExternalFigures> {
     let port = free.local_addr().unwrap().port();
     drop(free);
     let text = port.to_string();
-    let place = ["-p", &text, "--json"];
-    let mut server =
-        settings(&[&["iperf3", "-s", "-1", "-B", "{destination}"], &place[..]].concat());
+    let port_options = ["-p", &text, "--json"];
+    let mut server = settings(
+        &[
+            &["iperf3", "-s", "-1", "-B", "{destination}"],
+            &port_options[..],
+        ]
+        .concat(),
+    );
     server.ready = ReadyCondition::Listening(port);
     server.report = ExternalReport::Iperf3;
     let server = ExternalGenerator::start(server).unwrap();
@@ -163,7 +171,7 @@ fn iperf3(options: &[&str]) -> Option<ExternalFigures> {
         return None;
     }
     let client = ["iperf3", "-c", "{destination}", "-b", "8M", "-t", "1"];
-    let mut client = settings(&[&client[..], &place[..], options].concat());
+    let mut client = settings(&[&client[..], &port_options[..], options].concat());
     client.ready = ReadyCondition::Started;
     client.report = ExternalReport::Iperf3;
     let client = ExternalGenerator::start(client).unwrap();

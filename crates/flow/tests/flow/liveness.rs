@@ -31,7 +31,7 @@ fn flows() -> Vec<FlowPlan> {
 struct Process {
     child: Child,
     _stdin: ChildStdin,
-    said: String,
+    output: String,
 }
 
 impl Process {
@@ -51,15 +51,15 @@ impl Process {
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let said = lines.map_while(Result::ok).find_map(|line| {
-            let (_, said) = line.split_once("ready: ")?;
-            Some(said.to_owned())
+        let output = lines.map_while(Result::ok).find_map(|line| {
+            let (_, output) = line.split_once("ready: ")?;
+            Some(output.to_owned())
         });
         let stdin = child.stdin.take().unwrap();
         Process {
             child,
             _stdin: stdin,
-            said: said.unwrap(),
+            output: output.unwrap(),
         }
     }
 
@@ -77,8 +77,8 @@ impl Drop for Process {
 }
 
 /// Prints a line for the parent, and stays until it ends.
-fn say_and_stay(said: &str) {
-    println!("ready: {said}");
+fn print_and_stay(output: &str) {
+    println!("ready: {output}");
     std::io::stdout().flush().unwrap();
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
@@ -88,7 +88,7 @@ fn say_and_stay(said: &str) {
 #[ignore = "a process of other tests"]
 fn sink_process() {
     let sink = sink();
-    say_and_stay(&sink.address().to_string());
+    print_and_stay(&sink.address().to_string());
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn source_process() {
     };
     let source = source(sink.parse().unwrap(), flows());
     source.ready(PATIENCE).unwrap();
-    say_and_stay("sending");
+    print_and_stay("sending");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn generator_process() {
     })
     .unwrap();
     generator.ready(PATIENCE).unwrap();
-    say_and_stay("generating");
+    print_and_stay("generating");
 }
 
 /// The end of a file's name by which a generator leaves its group.
@@ -142,14 +142,18 @@ fn ends_with_this_program(name: &str) {
     let file = directory.path().join(name);
     let process = Process::start("liveness::generator_process", &file.display().to_string());
     let numbers = std::fs::read_to_string(&file).unwrap();
-    let numbers = numbers.split_whitespace().map(|own| own.parse().unwrap());
-    let generators: Vec<Pid> = numbers.map(|own| Pid::from_raw(own).unwrap()).collect();
+    let numbers = numbers
+        .split_whitespace()
+        .map(|number| number.parse().unwrap());
+    let generators: Vec<Pid> = numbers
+        .map(|number| Pid::from_raw(number).unwrap())
+        .collect();
     assert_eq!(generators.len(), 2);
-    assert!(generators.iter().all(|own| test_kill_process(*own).is_ok()));
+    assert!(generators.iter().all(|pid| test_kill_process(*pid).is_ok()));
     process.signal(Signal::KILL);
     // It may stay a zombie until init has reaped it.
-    let is_gone = |own: &Pid| {
-        let state = format!("/proc/{}/stat", own.as_raw_nonzero());
+    let is_gone = |pid: &Pid| {
+        let state = format!("/proc/{}/stat", pid.as_raw_nonzero());
         std::fs::read_to_string(state).map_or(true, |state| state.contains(") Z "))
     };
     let time = time_until("the generator ends", || generators.iter().all(is_gone));
@@ -169,7 +173,7 @@ fn time_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
 fn a_source_stops_when_its_sink_is_killed_or_silent() {
     for signal in [Signal::KILL, Signal::STOP] {
         let sink = Process::start("liveness::sink_process", "");
-        let address = sink.said.parse().unwrap();
+        let address = sink.output.parse().unwrap();
         let source = source(address, flows());
         time_until("something is sent", || !source.readings().is_empty());
         sink.signal(signal);
@@ -210,7 +214,7 @@ fn datagrams_end_with_the_control_connection() {
         .port();
     let mut flow = flows().remove(0);
     flow.options.sink_port = Some(port);
-    let source = source(sink.said.parse().unwrap(), vec![flow]);
+    let source = source(sink.output.parse().unwrap(), vec![flow]);
     source.ready(PATIENCE).unwrap();
     sink.signal(Signal::KILL);
     let killed = Instant::now();

@@ -378,8 +378,8 @@ fn limits_and_tokens_are_checked_before_anything_is_sent() {
     assert!(matches!(error, FlowError::Refused(_)), "{error}");
     let plan = plan(sink.address(), vec![paced(1000)]);
     let other = SharedToken::new(b"a token of other tests").unwrap();
-    let stranger = TrafficSource::start(plan, other).unwrap();
-    let error = stranger.finish(PATIENCE).unwrap_err().to_string();
+    let impostor = TrafficSource::start(plan, other).unwrap();
+    let error = impostor.finish(PATIENCE).unwrap_err().to_string();
     assert!(error.contains("another token"), "{error}");
     eventually("both sources are gone", || {
         let status = sink.status();

@@ -6,5 +6,5 @@ mod external;
 mod liveness;
 mod loopback;
 mod relay;
-mod strangers;
 mod support;
+mod unauthenticated;

@@ -95,11 +95,11 @@ fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
 fn loss_duplicates_and_order_are_counted_exactly() {
     let sink = sink();
     let misdeeds = Arc::<Misdeeds>::default();
-    let of_relay = Arc::clone(&misdeeds);
+    let relay_handle = Arc::clone(&misdeeds);
     let address = relay_control(sink.address(), move |group| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
-        let misdeeds = Arc::clone(&of_relay);
+        let misdeeds = Arc::clone(&relay_handle);
         thread::spawn(move || relay_datagrams(socket, port, &misdeeds));
     });
     let flow = FlowPlan::paced(Udp, 100, 50_000, 2 * SECOND);
@@ -130,11 +130,11 @@ fn loss_duplicates_and_order_are_counted_exactly() {
 fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
     let sink = sink();
     let should_end = Arc::<AtomicBool>::default();
-    let of_relay = Arc::clone(&should_end);
+    let relay_handle = Arc::clone(&should_end);
     let address = relay_control(sink.address(), move |group| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
-        let should_end = Arc::clone(&of_relay);
+        let should_end = Arc::clone(&relay_handle);
         thread::spawn(move || {
             socket.set_read_timeout(Some(SECOND / 10)).unwrap();
             let mut buffer = [0; 2000];
@@ -170,7 +170,7 @@ fn a_network_that_lets_nothing_through_any_more_is_seen_while_it_does() {
     // In the first two seconds no loss is known, and in the others all but the datagrams of the
     // last one.
     assert!(lost.len() >= 5 && lost[0] == 0, "{lost:?}");
-    assert!(lost[2..5].iter().all(|own| *own > 100), "{lost:?}");
+    assert!(lost[2..5].iter().all(|lost| *lost > 100), "{lost:?}");
     assert!(lost.iter().sum::<u64>() <= flow.lost, "{lost:?}");
 }
 
@@ -229,21 +229,21 @@ fn relay_stream(listener: &TcpListener, port: u16, held: Duration) -> Duration {
 /// that the sink counted.
 fn held_stream(held: Duration) -> (Duration, StreamStalls) {
     let sink = sink();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, holds) = std::sync::mpsc::channel();
     let address = relay_control(sink.address(), move |group| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = std::mem::replace(&mut group.port, listener.local_addr().unwrap().port());
-        let tell = tell.clone();
+        let sender = sender.clone();
         thread::spawn(move || {
             // The test may have ended.
-            let _ = tell.send(relay_stream(&listener, port, held));
+            let _ = sender.send(relay_stream(&listener, port, held));
         });
     });
     let flow = FlowPlan::full(Tcp, 8192, 2 * SECOND);
     let source = source(address, vec![flow]);
     let totals = source.finish(PATIENCE).unwrap();
     assert!(totals.failure.is_none(), "{totals:?}");
-    let pause = told.recv_timeout(PATIENCE).unwrap();
+    let pause = holds.recv_timeout(PATIENCE).unwrap();
     (pause, totals.flows[0].stalls.unwrap())
 }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use flow::FlowTransport::{Tcp, Udp};
-use flow::message::{ControlMessage, FrameDecoder, LONGEST_FROM_STRANGER, PROTOCOL_VERSION};
+use flow::message::{ControlMessage, FrameDecoder, LONGEST_UNAUTHENTICATED, PROTOCOL_VERSION};
 use flow::source::FlowPlan;
 use flow::{FlowError, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
 
@@ -25,11 +25,11 @@ fn messages_after(sink: &SinkHandle, bytes: &[u8]) -> Vec<ControlMessage> {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     // The sink may have closed the connection already.
     let _ = stream.write_all(bytes);
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // What the sink did not read makes the end of the connection an error.
-    let _ = stream.read_to_end(&mut answer);
-    let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
-    decoder.push(&answer);
+    let _ = stream.read_to_end(&mut response);
+    let mut decoder = FrameDecoder::new(LONGEST_UNAUTHENTICATED);
+    decoder.push(&response);
     std::iter::from_fn(|| decoder.next_message().unwrap()).collect()
 }
 
@@ -88,7 +88,10 @@ fn heartbeats_until_refused(sink: &SinkHandle) {
     let several = ControlMessage::Heartbeat {}.encode().repeat(64);
     let end = Instant::now() + PATIENCE;
     while stream.write_all(&several).is_ok() {
-        assert!(Instant::now() < end, "a stranger holds a session for ever");
+        assert!(
+            Instant::now() < end,
+            "an unauthenticated peer holds a session for ever"
+        );
     }
 }
 
@@ -140,8 +143,8 @@ fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
 fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
     let kind = socket2::Type::STREAM;
     let socket = socket2::Socket::new(socket2::Domain::IPV4, kind, None).unwrap();
-    let own: std::net::SocketAddr = "127.0.0.2:0".parse().unwrap();
-    socket.bind(&own.into()).unwrap();
+    let elsewhere: std::net::SocketAddr = "127.0.0.2:0".parse().unwrap();
+    socket.bind(&elsewhere.into()).unwrap();
     socket.connect(&sink.into()).ok()?;
     Some(socket.into())
 }
@@ -176,7 +179,7 @@ fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
 fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let sink = sink(PermittedPeers::Loopback);
     // The port is free again before the sink opens it.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|own| own.local_addr());
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.unwrap().port();
     let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
     flow.options.sink_port = Some(port);
@@ -195,7 +198,9 @@ fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     second.ready(PATIENCE).unwrap();
     eventually("what the second sends arrives", || {
         let readings = second.readings();
-        readings.iter().any(|own| own.flows[0].received_bytes > 0)
+        readings
+            .iter()
+            .any(|reading| reading.flows[0].received_bytes > 0)
     });
     drop(strangers);
 }
@@ -232,7 +237,7 @@ fn a_program_that_only_repeats_is_no_sink() {
         stream.write_all(&greeting.encode()).unwrap();
         let mut buffer = [0; 1000];
         let count = stream.read(&mut buffer).unwrap();
-        let mut decoder = FrameDecoder::new(LONGEST_FROM_STRANGER);
+        let mut decoder = FrameDecoder::new(LONGEST_UNAUTHENTICATED);
         decoder.push(&buffer[..count]);
         let Ok(Some(ControlMessage::Introduction { proof, .. })) = decoder.next_message() else {
             unreachable!("a source introduces itself");
@@ -253,14 +258,14 @@ fn another_program_at_the_address_of_a_sink_is_called_so() {
     let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-        stream.write_all(answer).unwrap();
+        let response = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+        stream.write_all(response).unwrap();
         // The source closes the connection.
         stream.read(&mut [0; 100]).unwrap_or(0)
     });
     let error = refusal_at(address).to_string();
     let expected = "is no sink of Prestan (it begins with HTTP/1.1 400 Bad Request)";
-    assert_eq!(error, format!("what answers at {address} {expected}"));
+    assert_eq!(error, format!("the peer at {address} {expected}"));
     assert_eq!(server.join().unwrap(), 0);
 }
 
