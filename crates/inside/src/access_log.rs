@@ -30,7 +30,7 @@ pub struct AccessLog<Source = File> {
     rows: Vec<String>,
     operations: Vec<LoggedOperation>,
     /// Indices of the operations by number.
-    places: BTreeMap<u64, usize>,
+    indices: BTreeMap<u64, usize>,
     /// Operations that have a line.
     found: usize,
     /// The beginning of an incomplete line; cut where it is too long.
@@ -102,7 +102,7 @@ impl<Source: Read> AccessLog<Source> {
             prefix: format!("{suite}: "),
             rows,
             operations: Vec::new(),
-            places: BTreeMap::new(),
+            indices: BTreeMap::new(),
             found: 0,
             begun: Vec::new(),
             counts: AccessLogRecord::default(),
@@ -116,7 +116,7 @@ impl<Source: Read> AccessLog<Source> {
             self.counts.beyond += 1;
             return;
         }
-        self.places.insert(number, self.operations.len());
+        self.indices.insert(number, self.operations.len());
         self.operations.push(LoggedOperation {
             measure,
             ours,
@@ -160,11 +160,11 @@ impl<Source: Read> AccessLog<Source> {
             return;
         };
         match self.place_of(line.label) {
-            Some(place) => {
-                let own = &mut self.operations[place];
-                own.server = line.time;
-                own.lines = own.lines.saturating_add(1);
-                self.found += usize::from(own.lines == 1);
+            Some(index) => {
+                let operation = &mut self.operations[index];
+                operation.server = line.time;
+                operation.lines = operation.lines.saturating_add(1);
+                self.found += usize::from(operation.lines == 1);
             }
             None => self.counts.other_lines += 1,
         }
@@ -174,9 +174,9 @@ impl<Source: Read> AccessLog<Source> {
     fn place_of(&self, label: &str) -> Option<usize> {
         let (number, row) = label.strip_prefix(&self.prefix)?.split_once(' ')?;
         let row = row.strip_prefix('(')?.strip_suffix(')')?;
-        let place = *self.places.get(&number.parse().ok()?)?;
-        let measure = usize::from(self.operations[place].measure.0);
-        (self.rows.get(measure).map(String::as_str) == Some(row)).then_some(place)
+        let index = *self.indices.get(&number.parse().ok()?)?;
+        let measure = usize::from(self.operations[index].measure.0);
+        (self.rows.get(measure).map(String::as_str) == Some(row)).then_some(index)
     }
 
     /// Both times of the operations that have one line, by row, and the number of these operations.
@@ -186,14 +186,14 @@ impl<Source: Read> AccessLog<Source> {
         counts.unreadable_lines += u64::from(!self.begun.is_empty());
         counts.operations = self.operations.len() as u64;
         let mut rows: BTreeMap<MeasureId, (u64, ServerTimeBatches)> = BTreeMap::new();
-        for own in &self.operations {
-            match own.lines {
+        for operation in &self.operations {
+            match operation.lines {
                 0 => counts.missing += 1,
                 1 => {
                     counts.joined += 1;
-                    let (operations, batches) = rows.entry(own.measure).or_default();
+                    let (operations, batches) = rows.entry(operation.measure).or_default();
                     *operations += 1;
-                    batches.push(own.server, own.ours);
+                    batches.push(operation.server, operation.ours);
                 }
                 _ => counts.ambiguous += 1,
             }
@@ -247,8 +247,8 @@ mod tests {
         (
             times.measure,
             times.operations,
-            sum(|own| own.server),
-            sum(|own| own.ours),
+            sum(|operation| operation.server),
+            sum(|operation| operation.ours),
         )
     }
 
@@ -281,7 +281,7 @@ mod tests {
             found,
             [(PUT, 2, 1_000_000, 1_200_000), (GET, 1, 30_000, 90_000)]
         );
-        assert!(times.iter().all(|own| own.resolution == 1_000));
+        assert!(times.iter().all(|time| time.resolution == 1_000));
         let expected = AccessLogRecord {
             operations: 5,
             joined: 3,
@@ -390,13 +390,13 @@ mod tests {
                 log.look_for(*number, MeasureId((number % 2) as u16), 5);
             }
             let is_complete = log.read().unwrap();
-            let of_operations: u64 = log.operations.iter().map(|own| u64::from(own.lines)).sum();
+            let lines_of_operations: u64 = log.operations.iter().map(|operation| u64::from(operation.lines)).sum();
             let (times, counts) = log.join();
             prop_assert_eq!(counts.operations, numbers.len() as u64);
             prop_assert_eq!(counts.joined + counts.missing + counts.ambiguous, counts.operations);
             prop_assert_eq!(is_complete, counts.missing == 0);
-            prop_assert_eq!(of_operations + counts.other_lines + counts.unreadable_lines, in_log as u64);
-            prop_assert_eq!(times.iter().map(|own| own.operations).sum::<u64>(), counts.joined);
+            prop_assert_eq!(lines_of_operations + counts.other_lines + counts.unreadable_lines, in_log as u64);
+            prop_assert_eq!(times.iter().map(|time| time.operations).sum::<u64>(), counts.joined);
         }
     }
 }

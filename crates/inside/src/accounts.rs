@@ -131,23 +131,23 @@ impl InsideAccounts {
     }
 
     /// Reasons to caution the counts, each a sentence.
-    pub fn doubts(&self) -> Vec<String> {
+    pub fn cautions(&self) -> Vec<String> {
         let books = self.books();
-        let mut doubts = books.counters.doubts();
-        if let Some((at, which)) = books.ended.zip(books.counters.ended_in_words()) {
-            doubts.push(format!(
+        let mut cautions = books.counters.cautions();
+        if let Some((at, which)) = books.ended.zip(books.counters.description_of_end()) {
+            cautions.push(format!(
                 "{which} ended {:.1} s after the run began; what operations cost inside of the server is counted until then",
                 at as f64 / 1e9
             ));
         }
         if books.unrest > books.rests / 20 {
-            doubts.push(format!(
+            cautions.push(format!(
                 "the server was still at work {} of {} times, milliseconds after it had responded: what it did later counts \
                  for the row after",
                 books.unrest, books.rests
             ));
         }
-        doubts
+        cautions
     }
 
     /// An interface by which the server makes calls that are no system calls
@@ -194,11 +194,11 @@ impl InsideAccounts {
             books.rests += 1;
             books.unrest += u64::from(!books.counters.wait_for_rest_of_all());
         }
-        let of_before = u16::try_from(before).ok().map(MeasureId);
+        let measure_before = u16::try_from(before).ok().map(MeasureId);
         // A server may have a process for each connection, which exists from the first request of a
         // row on.
         let has_news =
-            is_first || of_before.is_some_and(|measure| !books.rows.contains_key(&measure));
+            is_first || measure_before.is_some_and(|measure| !books.rows.contains_key(&measure));
         if has_news {
             books.counters.look_again();
         }
@@ -215,7 +215,7 @@ impl InsideAccounts {
             self.row.store(unwatched(next), Ordering::Release);
             return;
         }
-        if let Some(measure) = of_before {
+        if let Some(measure) = measure_before {
             let account = books
                 .rows
                 .entry(measure)
@@ -347,10 +347,10 @@ mod tests {
         let batches = account.into_batches();
         assert!(batches.len() < MOST_BATCHES, "{}", batches.len());
         assert!(batches.len() >= MOST_BATCHES / 2 - 1, "{}", batches.len());
-        let operations: u64 = batches.iter().map(|own| own.operations).sum();
-        let processor: u64 = batches.iter().map(|own| own.counted.processor).sum();
+        let operations: u64 = batches.iter().map(|batch| batch.operations).sum();
+        let processor: u64 = batches.iter().map(|batch| batch.counted.processor).sum();
         assert_eq!((operations, processor), (10_001, 10_000 * 10_001 / 2));
-        assert!(batches.iter().all(|own| own.lasted >= SHORTEST));
+        assert!(batches.iter().all(|batch| batch.lasted >= SHORTEST));
     }
 
     #[test]
@@ -366,15 +366,15 @@ mod tests {
         }
         let batches = accounts.end();
         let operations = |measure| -> u64 {
-            let own = batches
+            let chosen = batches
                 .iter()
-                .filter(|own| own.measure == MeasureId(measure));
-            own.map(|own| own.operations).sum()
+                .filter(|batch| batch.measure == MeasureId(measure));
+            chosen.map(|chosen| chosen.operations).sum()
         };
         // 0, 4, ... 44, and 60, 76, ... 188.
         assert_eq!((operations(0), operations(1)), (12 + 9, 40));
         assert!(
-            batches.iter().all(|own| own.counted.threads > 0),
+            batches.iter().all(|batch| batch.counted.threads > 0),
             "{batches:?}"
         );
     }
@@ -396,11 +396,13 @@ mod tests {
             accounts.begin(Some(MeasureId(row)));
         }
         let batches = accounts.end();
-        let operations: u64 = batches.iter().map(|own| own.operations).sum();
+        let operations: u64 = batches.iter().map(|batch| batch.operations).sum();
         assert_eq!(operations, 3, "{batches:?}");
-        let doubts = accounts.doubts();
-        let is_told = doubts.iter().any(|own| own.contains("(cat) ended"));
-        assert!(is_told, "{doubts:?}");
+        let cautions = accounts.cautions();
+        let is_reported = cautions
+            .iter()
+            .any(|caution| caution.contains("(cat) ended"));
+        assert!(is_reported, "{cautions:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ mod tests {
         }
         assert!(sum > 0);
         // Beyond the largest number of a process.
-        let nobody = ProcessClock::of(5_000_000);
-        assert!(nobody.is_none_or(|clock| clock.read().is_none()));
+        let missing = ProcessClock::of(5_000_000);
+        assert!(missing.is_none_or(|clock| clock.read().is_none()));
     }
 }

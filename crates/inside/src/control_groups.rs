@@ -26,14 +26,15 @@ pub(crate) fn members_of(group: &Group) -> Vec<u32> {
     members_in(Path::new("/proc"), group, std::process::id())
 }
 
-fn members_below(proc: &Path, pid: u32, own: u32) -> Vec<u32> {
-    let group = group_of(proc, pid, own);
-    group.map_or(Vec::new(), |group| members_in(proc, &group, own))
+fn members_below(proc: &Path, pid: u32, this_process: u32) -> Vec<u32> {
+    let group = group_of(proc, pid, this_process);
+    group.map_or(Vec::new(), |group| members_in(proc, &group, this_process))
 }
 
-fn members_in(proc: &Path, group: &Group, own: u32) -> Vec<u32> {
+fn members_in(proc: &Path, group: &Group, this_process: u32) -> Vec<u32> {
     let is_in = |other: &u32| {
-        paths(proc, *other).contains(group) && !descendants_below(proc, &[*other]).contains(&own)
+        paths(proc, *other).contains(group)
+            && !descendants_below(proc, &[*other]).contains(&this_process)
     };
     let mut members: Vec<u32> = numbers_in(proc).into_iter().filter(is_in).collect();
     members.sort_unstable();
@@ -44,8 +45,8 @@ fn members_in(proc: &Path, group: &Group, own: u32) -> Vec<u32> {
 pub(crate) type Group = (String, String);
 
 /// The group of a process, if it is specific to a service.
-fn group_of(proc: &Path, pid: u32, own: u32) -> Option<Group> {
-    let others = [paths(proc, own), paths(proc, 1)].concat();
+fn group_of(proc: &Path, pid: u32, this_process: u32) -> Option<Group> {
+    let others = [paths(proc, this_process), paths(proc, 1)].concat();
     paths(proc, pid)
         .into_iter()
         .find(|group| is_of_a_service(&group.1) && !others.contains(group))
@@ -78,7 +79,9 @@ fn is_of_a_service(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     match name.rsplit_once('.') {
         _ if name.is_empty() || !path.starts_with('/') => false,
-        Some((name, "scope")) => CONTAINERS.iter().any(|own| name.starts_with(own)),
+        Some((name, "scope")) => CONTAINERS
+            .iter()
+            .any(|container| name.starts_with(container)),
         Some((_, "slice")) => false,
         Some((name, "service")) => !name.starts_with("user@"),
         _ => true,
@@ -141,14 +144,14 @@ mod tests {
     #[test]
     fn one_that_has_started_this_process_is_left_out() {
         let service = "0::/system.slice/ssh.service\n";
-        let own = "0::/user.slice/user-0.slice/session-3.scope\n";
-        let processes = [(1, service), (10, service), (50, own)];
+        let session = "0::/user.slice/user-0.slice/session-3.scope\n";
+        let processes = [(1, service), (10, service), (50, session)];
         assert_eq!(members(&processes, 10), [0_u32; 0]);
         let processes = [
             (1, "0::/init.scope\n"),
             (10, service),
             (11, service),
-            (50, own),
+            (50, session),
         ];
         assert_eq!(members(&processes, 10), [10, 11]);
     }
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn logins_and_slices_are_left_out_and_containers_are_not() {
-        for (path, is_told) in [
+        for (path, is_reported) in [
             ("/", false),
             ("/user.slice/user-0.slice/session-1.scope", false),
             ("/user.slice/user-0.slice/user@0.service", false),
@@ -199,7 +202,7 @@ mod tests {
             ("/docker/0123", true),
             ("/system.slice/php8.2-fpm.service", true),
         ] {
-            assert_eq!(is_of_a_service(path), is_told, "{path}");
+            assert_eq!(is_of_a_service(path), is_reported, "{path}");
         }
     }
 

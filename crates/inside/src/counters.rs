@@ -65,7 +65,7 @@ pub struct ServerCounters {
     ended: usize,
     lost: usize,
     /// Processor time of children that was counted when they were waited for.
-    of_children: Nanos,
+    children_processor: Nanos,
     /// One of them had a queue of io_uring when it was last searched.
     has_ring: bool,
     /// The server has ended when one of these has.
@@ -78,7 +78,7 @@ struct WatchedProcess {
     clock: ProcessClock,
     processor: Nanos,
     /// Processor time of children that it waited for, since it is watched.
-    of_children: Nanos,
+    children_processor: Nanos,
     stat: Option<(File, StatFields)>,
     io: Option<(File, IoFields)>,
     threads: ProcessThreads,
@@ -119,7 +119,7 @@ impl ServerCounters {
             started: 0,
             ended: 0,
             lost: 0,
-            of_children: 0,
+            children_processor: 0,
             has_ring: false,
             named: Arc::default(),
         };
@@ -138,7 +138,7 @@ impl ServerCounters {
         // Earlier activity belongs to no row.
         counters.read();
         counters.started = 0;
-        counters.of_children = 0;
+        counters.children_processor = 0;
         Ok(counters)
     }
 
@@ -154,8 +154,8 @@ impl ServerCounters {
     }
 
     /// The process whose end ended the server.
-    pub(crate) fn ended_in_words(&self) -> Option<String> {
-        self.named.ended_in_words()
+    pub(crate) fn description_of_end(&self) -> Option<String> {
+        self.named.description_of_end()
     }
 
     /// Adds the counters of the processor, if it has them and this user may read them.
@@ -173,7 +173,7 @@ impl ServerCounters {
 
     /// True if calls and bytes read and written cannot be counted.
     pub fn lacks_io(&self) -> bool {
-        self.processes.values().any(|own| own.io.is_none())
+        self.processes.values().any(|process| process.io.is_none())
     }
 
     /// True if waits of threads cannot be counted.
@@ -201,7 +201,11 @@ impl ServerCounters {
             missing.extend(self.too_many_threads());
         }
         missing.extend(self.events_refused.clone());
-        if self.events.as_ref().is_some_and(|own| own.without_kernel) {
+        if self
+            .events
+            .as_ref()
+            .is_some_and(|event| event.without_kernel)
+        {
             let without = "instructions, cycles and cache misses are those outside of the kernel: this user may not count more \
                            (`sysctl kernel.perf_event_paranoid=1`)";
             missing.push(without.to_owned());
@@ -229,12 +233,12 @@ impl ServerCounters {
     /// The processes that are currently watched.
     pub fn processes(&self) -> Vec<ServerProcessRecord> {
         let all = self.processes.iter();
-        let of_process = |(&pid, process): (&u32, &WatchedProcess)| ServerProcessRecord {
+        let process_record = |(&pid, process): (&u32, &WatchedProcess)| ServerProcessRecord {
             pid,
             name: name(pid),
             threads: process.stat.as_ref().map_or(0, |(_, stat)| stat.threads),
         };
-        all.map(of_process).collect()
+        all.map(process_record).collect()
     }
 
     /// Waits until the server has used no processor for a moment, and none of its threads is
@@ -260,7 +264,7 @@ impl ServerCounters {
 
     /// The same, including processes not seen yet, if the server has started some before.
     pub fn wait_for_rest_of_all(&mut self) -> bool {
-        if self.started > 0 || self.of_children > 0 {
+        if self.started > 0 || self.children_processor > 0 {
             let mut counted = InsideCounts::default();
             self.look(&mut counted);
             self.pending.add(&counted);
@@ -271,7 +275,7 @@ impl ServerCounters {
     /// Processor time of all watched processes.
     fn processor(&self) -> Nanos {
         let all = self.processes.values();
-        all.filter_map(|own| own.clock.read()).sum()
+        all.filter_map(|process| process.clock.read()).sum()
     }
 
     /// Counts since the last reading.
@@ -287,12 +291,12 @@ impl ServerCounters {
         let mut departed = BTreeMap::new();
         let source = &self.source;
         self.processes.retain(|&pid, process| {
-            let before = process.of_children;
+            let before = process.children_processor;
             let read = process.read(page_size, tick, source, &mut counted);
-            waited_for += process.of_children - before;
+            waited_for += process.children_processor - before;
             if read.is_none() {
                 let io = process.io.as_ref().map(|(_, last)| *last);
-                let processor = process.processor + process.of_children;
+                let processor = process.processor + process.children_processor;
                 departed.insert(pid, (process.parent, processor, io));
             }
             read.is_some()
@@ -301,7 +305,7 @@ impl ServerCounters {
             self.ended += 1;
             // A parent that has ended, too, may have waited for it, and another one for that.
             let mut parent = *parent;
-            while let Some((above, ..)) = parent.and_then(|own| departed.get(&own)) {
+            while let Some((above, ..)) = parent.and_then(|parent| departed.get(&parent)) {
                 parent = *above;
             }
             let inherits =
@@ -320,7 +324,7 @@ impl ServerCounters {
         let known = waited_for.min(self.owed);
         self.owed -= known;
         counted.processor += waited_for - known;
-        self.of_children += waited_for - known;
+        self.children_processor += waited_for - known;
         // Its parent may have been read before it, and then has the time at the next reading.
         let mut all = inherited;
         all.add(&self.departed);
@@ -332,20 +336,21 @@ impl ServerCounters {
     }
 
     /// Reasons to caution the counts, each a sentence.
-    pub fn doubts(&self) -> Vec<String> {
+    pub fn cautions(&self) -> Vec<String> {
         let later = self
             .too_many
             .is_some_and(|(_, from_the_beginning)| !from_the_beginning);
         let too_many = later.then(|| self.too_many_threads()).flatten();
-        let mut doubts = Vec::from_iter(too_many.map(|why| format!("from some moment on, {why}")));
+        let mut cautions =
+            Vec::from_iter(too_many.map(|why| format!("from some moment on, {why}")));
         match self.started {
             0 => {}
-            1 => doubts.push(
+            1 => cautions.push(
                 "one process of the server started while it was watched; what it did until it was seen, a tenth of a second \
                  at most, counts for the row that was at work then"
                     .to_owned(),
             ),
-            more => doubts.push(format!(
+            more => cautions.push(format!(
                 "{more} processes of the server started while it was watched; what they did until they were seen, a tenth of \
                  a second at most, counts for the rows that were at work then"
             )),
@@ -354,25 +359,25 @@ impl ServerCounters {
             (_, 0) => {}
             // The end of the server is reported separately.
             _ if self.have_ended() => {}
-            (1, _) => doubts.push(
+            (1, _) => cautions.push(
                 "one process of the server ended while it was watched, and no watched one waited for it; what it did at its end \
                  is not counted"
                     .to_owned(),
             ),
-            (all, lost) => doubts.push(format!(
+            (all, lost) => cautions.push(format!(
                 "{all} processes of the server ended while it was watched, and no watched one waited for {lost} of them; what \
                  these did at their end is not counted"
             )),
         }
-        if self.of_children > self.tick {
-            doubts.push(format!(
-                "{:.2} s of the processor time is that of processes that had ended, of which the kernel tells in steps of {} ms \
+        if self.children_processor > self.tick {
+            cautions.push(format!(
+                "{:.2} s of the processor time is that of processes that had ended, which the kernel reports in steps of {} ms \
                  when the server has waited for them: it may be in the row after",
-                self.of_children as f64 / 1e9,
+                self.children_processor as f64 / 1e9,
                 self.tick / 1_000_000
             ));
         }
-        doubts
+        cautions
     }
 
     /// Searches for processes at the next reading, however short ago the last search was.
@@ -410,7 +415,7 @@ fn others_are_ready() -> bool {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let running = text.split([' ', '/']).nth(3);
     running
-        .and_then(|own| own.parse().ok())
+        .and_then(|running| running.parse().ok())
         .is_none_or(|running: u32| running > 1)
 }
 
@@ -441,7 +446,7 @@ impl WatchedProcess {
             parent: status_number(pid, "PPid"),
             clock,
             processor: 0,
-            of_children: 0,
+            children_processor: 0,
             stat: open("stat").map(|file| (file, StatFields::default())),
             // Permission to open it implies permission to read it.
             io: open("io")
@@ -476,7 +481,8 @@ impl WatchedProcess {
             counted.user_ticks += now.user_ticks.saturating_sub(before.user_ticks);
             counted.system_ticks += now.system_ticks.saturating_sub(before.system_ticks);
             counted.threads += now.threads;
-            self.of_children += tick * now.children_ticks.saturating_sub(before.children_ticks);
+            self.children_processor +=
+                tick * now.children_ticks.saturating_sub(before.children_ticks);
             let pages = now.resident_pages.cast_signed() - before.resident_pages.cast_signed();
             counted.memory_growth += pages * page_size.cast_signed();
             let has_others = now.threads != before.threads;

@@ -56,7 +56,7 @@ impl CurrentRow {
     }
 
     /// The last byte of the response arrived. Work of the server still belongs to the row.
-    pub fn answered(&self) {
+    pub fn response_received(&self) {
         self.moment.fetch_and(!UNDER_WAY, Ordering::Release);
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let first = current.moment();
         assert_eq!(first.row(), Some(MeasureId(0)));
         assert!(first.is_same_operation(current.moment()));
-        current.answered();
+        current.response_received();
         assert_eq!(current.row(), Some(MeasureId(0)));
         assert!(!first.is_same_operation(current.moment()));
         assert!(!current.moment().is_same_operation(current.moment()));

@@ -47,8 +47,8 @@ impl NamedProcesses {
 
     /// The first one that has ended, and processes that came into its service since:
     /// `process 4711 (node)`.
-    pub fn ended_in_words(&self) -> Option<String> {
-        let ended = self.all.iter().find(|own| own.has_ended())?;
+    pub fn description_of_end(&self) -> Option<String> {
+        let ended = self.all.iter().find(|process| process.has_ended())?;
         let words = format!("process {} ({})", ended.pid, ended.name);
         let new = ended.service.as_ref().and_then(|(group, before)| {
             let members = members_of(group);
@@ -96,16 +96,16 @@ mod tests {
 
     #[test]
     fn a_process_has_ended_before_it_was_waited_for() {
-        let own = std::process::id();
+        let this_process = std::process::id();
         let mut child = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let both = NamedProcesses::of(&[child.id(), own]);
+        let both = NamedProcesses::of(&[child.id(), this_process]);
         assert_eq!(both.all.len(), 1, "one has started the other: {both:?}");
         let named = NamedProcesses::of(&[child.id()]);
-        assert!(!named.have_ended() && named.ended_in_words().is_none());
+        assert!(!named.have_ended() && named.description_of_end().is_none());
         child.kill().unwrap();
         // The other end of its output is closed by its end only.
         let mut output = child.stdout.take().unwrap();
@@ -114,6 +114,6 @@ mod tests {
         child.wait().unwrap();
         assert!(named.have_ended());
         let words = format!("process {} (cat)", child.id());
-        assert_eq!(named.ended_in_words(), Some(words));
+        assert_eq!(named.description_of_end(), Some(words));
     }
 }

@@ -151,7 +151,7 @@ fn task(tid: u32) -> Option<TaskFields> {
 
 /// The state of a thread: `R` where it is running or runnable, `S` where it sleeps.
 pub(crate) fn state(tid: u32) -> Option<char> {
-    task(tid).map(|own| own.state)
+    task(tid).map(|fields| fields.state)
 }
 
 /// True if a thread is gone, or was not waited for yet.
@@ -162,7 +162,7 @@ pub(crate) fn thread_has_ended(tid: u32) -> bool {
 /// True if a thread works for io_uring in the kernel, and makes no system calls.
 pub(crate) fn is_of_io_uring(tid: u32) -> bool {
     const PF_IO_WORKER: u32 = 0x10;
-    task(tid).is_some_and(|own| own.flags & PF_IO_WORKER != 0)
+    task(tid).is_some_and(|fields| fields.flags & PF_IO_WORKER != 0)
 }
 
 /// True if a process has a queue of io_uring open.
@@ -170,9 +170,14 @@ pub(crate) fn uses_io_uring(pid: u32) -> bool {
     // The first thread may have ended, and then has no descriptors.
     let open = |tid: u32| fs::read_dir(format!("/proc/{pid}/task/{tid}/fd")).ok();
     let descriptors = threads(pid).into_iter().find_map(open);
-    descriptors.into_iter().flatten().flatten().any(|own| {
-        fs::read_link(own.path()).is_ok_and(|link| link == Path::new("anon_inode:[io_uring]"))
-    })
+    descriptors
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|descriptor| {
+            fs::read_link(descriptor.path())
+                .is_ok_and(|link| link == Path::new("anon_inode:[io_uring]"))
+        })
 }
 
 /// A number from the `status` of a process or thread, such as `PPid`; of several, the first. Works
@@ -291,22 +296,25 @@ mod tests {
 
     #[test]
     fn this_process_has_its_child_until_that_has_ended() {
-        let own = std::process::id();
+        let this_process = std::process::id();
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let all = descendants(&[own]);
-        assert!(all.contains(&own) && all.contains(&child.id()), "{all:?}");
-        assert!(threads(own).contains(&own));
+        let all = descendants(&[this_process]);
+        assert!(
+            all.contains(&this_process) && all.contains(&child.id()),
+            "{all:?}"
+        );
+        assert!(threads(this_process).contains(&this_process));
         // This test has its own thread.
         let this = rustix::thread::gettid()
             .as_raw_nonzero()
             .get()
             .cast_unsigned();
-        assert!(this != own && process_of(this) == Some(own));
-        assert_eq!(status_number(child.id(), "PPid"), Some(own));
+        assert!(this != this_process && process_of(this) == Some(this_process));
+        assert_eq!(status_number(child.id(), "PPid"), Some(this_process));
         assert_eq!(status_number(child.id(), "State"), None);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!descendants(&[own]).contains(&child.id()));
+        assert!(!descendants(&[this_process]).contains(&child.id()));
         assert_eq!(threads(child.id()), [0_u32; 0]);
     }
 }

@@ -50,16 +50,16 @@ impl ProcessorEvents {
             without_kernel: false,
         };
         for &tid in threads {
-            let own = match events.of_thread(tid, counted) {
+            let opened = match events.thread_counters(tid, counted) {
                 // An event that is refused with the kernel may be permitted without.
                 Err(error) if is_refusal(&error) && events.threads.is_empty() => {
                     events.without_kernel = true;
-                    events.of_thread(tid, counted)
+                    events.thread_counters(tid, counted)
                 }
-                own => own,
+                opened => opened,
             };
-            match own {
-                Ok(own) => events.threads.push(own),
+            match opened {
+                Ok(opened) => events.threads.push(opened),
                 // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(reason(&error)),
@@ -75,7 +75,11 @@ impl ProcessorEvents {
         Ok(events)
     }
 
-    fn of_thread<E: Event + Clone>(&self, tid: u32, counted: &[E; 3]) -> io::Result<[Counter; 3]> {
+    fn thread_counters<E: Event + Clone>(
+        &self,
+        tid: u32,
+        counted: &[E; 3],
+    ) -> io::Result<[Counter; 3]> {
         let tid = i32::try_from(tid).map_err(io::Error::other)?;
         let event = |event: &E| {
             let mut builder = Builder::new(event.clone());
@@ -99,11 +103,11 @@ impl ProcessorEvents {
                 *sum += scaled(counter);
             }
         }
-        let own = &mut *counted;
+        let totals = &mut *counted;
         let counts = [
-            &mut own.instructions,
-            &mut own.cycles,
-            &mut own.cache_misses,
+            &mut totals.instructions,
+            &mut totals.cycles,
+            &mut totals.cache_misses,
         ];
         for ((count, now), before) in counts.into_iter().zip(now).zip(&mut self.read) {
             // Scaled numbers may become smaller.
@@ -195,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_machine_without_counters_and_a_server_with_many_threads_have_none() {
-        let own = std::process::id();
-        let many: Vec<u32> = vec![own; MOST_THREADS + 1];
+        let this_process = std::process::id();
+        let many: Vec<u32> = vec![this_process; MOST_THREADS + 1];
         let Err(NoProcessorEvents::Refused(why)) = ProcessorEvents::of(&many, &SOFTWARE) else {
             panic!("so many threads are counted");
         };

@@ -82,12 +82,12 @@ impl StackSampler {
             }),
             is_to_end: AtomicBool::new(false),
         });
-        let of_thread = Arc::clone(&shared);
+        let thread_handle = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("sampler".to_owned())
             .spawn(move || {
-                while !of_thread.is_to_end.load(Ordering::Relaxed) {
-                    of_thread.state().take();
+                while !thread_handle.is_to_end.load(Ordering::Relaxed) {
+                    thread_handle.state().take();
                     thread::sleep(LOOK);
                 }
             })?;
@@ -232,16 +232,16 @@ mod tests {
         assert_eq!((idle.measure, busy.measure), (MeasureId(0), MeasureId(1)));
         assert_eq!((idle.operations, busy.operations), (1, 2));
         let of = |row: &FlameRow| -> u64 {
-            let own = row.stacks.iter();
-            let own = own.filter(|own| own.stack.contains("prestan_test_spins"));
-            own.map(FlameStack::count).sum()
+            let stacks = row.stacks.iter();
+            let stacks = stacks.filter(|stacks| stacks.stack.contains("prestan_test_spins"));
+            stacks.map(FlameStack::count).sum()
         };
         // 200 ms are a thousand samples, and fewer where processors are scarce. Tests beside it are
         // sampled, too.
         assert!((100..=1_100).contains(&of(busy)), "{busy:?}");
         assert!(of(idle) < 20, "{idle:?}");
-        let told: u64 = busy.stacks.iter().map(FlameStack::count).sum();
-        assert_eq!(told + busy.other, busy.samples, "{busy:?}");
+        let counted: u64 = busy.stacks.iter().map(FlameStack::count).sum();
+        assert_eq!(counted + busy.other, busy.samples, "{busy:?}");
     }
 
     #[test]

@@ -57,16 +57,16 @@ impl TaskStats {
             SocketFlags::CLOEXEC,
             Some(GENERIC),
         );
-        let mut own = TaskStats {
+        let mut stats = TaskStats {
             socket: socket.ok()?,
             family: CONTROL,
         };
         let mut buffer = [0; 4096];
-        let fields = own.asked(GET_FAMILY, FAMILY_NAME, b"TASKSTATS\0", &mut buffer)?;
-        own.family = u16::from_ne_bytes(*field(fields, FAMILY_ID)?.first_chunk()?);
+        let fields = stats.request(GET_FAMILY, FAMILY_NAME, b"TASKSTATS\0", &mut buffer)?;
+        stats.family = u16::from_ne_bytes(*field(fields, FAMILY_ID)?.first_chunk()?);
         // A kernel that was built without accounting of delays does not count time slices either.
-        let (_, ran) = own.fields_of(std::process::id())?;
-        (ran > 0).then_some(own)
+        let (_, ran) = stats.fields_of(std::process::id())?;
+        (ran > 0).then_some(stats)
     }
 
     /// Counts of all threads that a process has or had; `None` if it has ended.
@@ -76,13 +76,13 @@ impl TaskStats {
 
     fn fields_of(&self, pid: u32) -> Option<(ThreadFields, u64)> {
         let mut buffer = [0; 1024];
-        let fields = self.asked(GET, OF_PROCESS, &pid.to_ne_bytes(), &mut buffer)?;
-        of_process(fields, pid)
+        let fields = self.request(GET, OF_PROCESS, &pid.to_ne_bytes(), &mut buffer)?;
+        counts_in_response(fields, pid)
     }
 
     /// The fields of the response to a request with one field. The kernel responds before `send`
     /// returns.
-    fn asked<'b>(
+    fn request<'b>(
         &self,
         command: u8,
         kind: u16,
@@ -104,7 +104,7 @@ fn fields_of_response(message: &[u8], family: u16) -> Option<&[u8]> {
 
 /// The counts of this process in a response, and its number of time slices. `None` where the
 /// response is about another process.
-fn of_process(fields: &[u8], pid: u32) -> Option<(ThreadFields, u64)> {
+fn counts_in_response(fields: &[u8], pid: u32) -> Option<(ThreadFields, u64)> {
     let fields = field(fields, PROCESS_AND_STATS)?;
     let is_own = *field(fields, OF_PROCESS)? == pid.to_ne_bytes();
     let stats = field(fields, STATS)?;
@@ -132,8 +132,8 @@ fn request(family: u16, command: u8, kind: u16, value: &[u8]) -> Option<Vec<u8>>
 fn field(mut fields: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(*fields.first_chunk()?));
-        let own = u16::from_ne_bytes(*fields.get(2..)?.first_chunk()?);
-        if own == kind {
+        let field_kind = u16::from_ne_bytes(*fields.get(2..)?.first_chunk()?);
+        if field_kind == kind {
             return fields.get(FIELD..length);
         }
         fields = fields.get(length.max(FIELD).next_multiple_of(FIELD)..)?;
@@ -149,8 +149,8 @@ fn thread_fields(stats: &[u8]) -> Option<ThreadFields> {
     })
 }
 
-fn number(stats: &[u8], place: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*stats.get(place..)?.first_chunk()?))
+fn number(stats: &[u8], offset: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*stats.get(offset..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -171,19 +171,19 @@ mod tests {
     fn stats() -> Vec<u8> {
         let mut stats = vec![0; 416];
         let values = [(RAN, 4_u64), (QUEUED, 5), (WAITS, 6), (PREEMPTIONS, 7)];
-        for (place, value) in values {
-            stats[place..place + 8].copy_from_slice(&value.to_ne_bytes());
+        for (offset, value) in values {
+            stats[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
         }
         stats
     }
 
     /// A response about process 77.
     fn response(family: u16, stats: &[u8]) -> Vec<u8> {
-        let own = [
+        let parts = [
             written(OF_PROCESS, &77_u32.to_ne_bytes()),
             written(STATS, stats),
         ];
-        let fields = written(PROCESS_AND_STATS, &own.concat());
+        let fields = written(PROCESS_AND_STATS, &parts.concat());
         let mut message = vec![0; HEADERS];
         message[4..6].copy_from_slice(&family.to_ne_bytes());
         message.extend(fields);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn read(message: &[u8], pid: u32) -> Option<(ThreadFields, u64)> {
-        of_process(fields_of_response(message, 30)?, pid)
+        counts_in_response(fields_of_response(message, 30)?, pid)
     }
 
     #[test]
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_of_processes_that_exist() {
-        let Some(own) = TaskStats::open() else {
+        let Some(stats) = TaskStats::open() else {
             eprintln!("skipped: taskstats is for root, and for kernels that have it");
             return;
         };
-        assert!(own.of(std::process::id()).is_some());
+        assert!(stats.of(std::process::id()).is_some());
         // No process has this number, and the next request has a response as before.
-        assert_eq!(own.of(u32::MAX / 2), None);
-        assert!(own.of(std::process::id()).is_some());
+        assert_eq!(stats.of(u32::MAX / 2), None);
+        assert!(stats.of(std::process::id()).is_some());
     }
 
     proptest! {
@@ -254,9 +254,9 @@ mod tests {
         }
 
         #[test]
-        fn no_change_of_a_response_panics(place in 0..450_usize, value in any::<u8>()) {
+        fn no_change_of_a_response_panics(offset in 0..450_usize, value in any::<u8>()) {
             let mut message = response(30, &stats());
-            if let Some(byte) = message.get_mut(place) {
+            if let Some(byte) = message.get_mut(offset) {
                 *byte = value;
             }
             let _ = read(&message, 77);

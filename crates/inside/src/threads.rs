@@ -140,7 +140,7 @@ mod tests {
         let waits = counted(&ThreadSource::Each(1_000), 200).waits;
         assert!(waits >= 200, "{waits}");
         let Some(task_stats) = TaskStats::open() else {
-            eprintln!("skipped: the kernel lets this process not ask for task statistics");
+            eprintln!("skipped: the kernel does not give this process task statistics");
             return;
         };
         let together = ThreadSource::Together(task_stats);

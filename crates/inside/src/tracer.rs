@@ -91,7 +91,7 @@ impl Tracer {
         let (sender, attached) = mpsc::channel();
         let roots = roots.to_vec();
         let kinds = FileKinds::new(storage, collection);
-        let (of_thread, own_tid) = (Arc::clone(&activity), Arc::clone(&tid));
+        let (thread_handle, own_tid) = (Arc::clone(&activity), Arc::clone(&tid));
         // Tracing is done by a thread, not by a process: all calls of ptrace have to come from the
         // same one.
         let thread = thread::Builder::new()
@@ -99,7 +99,7 @@ impl Tracer {
             .spawn(move || {
                 sys::accept_wake();
                 let _ = own_tid.set(rustix::thread::gettid().as_raw_nonzero().get());
-                Tracing::new(kinds, current, of_thread).run(&roots, sender)
+                Tracing::new(kinds, current, thread_handle).run(&roots, sender)
             })?;
         let tracer = Tracer {
             thread: Some(thread),

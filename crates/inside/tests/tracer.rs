@@ -56,8 +56,8 @@ impl Session {
     fn operation(&mut self, row: MeasureId, command: &str) {
         assert!(self.tracer.wait_until_idle(LONG));
         self.current.begin(row);
-        self.server.tell(command);
-        self.current.answered();
+        self.server.perform(command);
+        self.current.response_received();
         assert!(self.tracer.wait_until_idle(LONG));
         self.current.rest();
     }
@@ -72,13 +72,13 @@ fn server() {
 #[test]
 fn calls_are_counted_by_row_kind_and_target() {
     let mut session = session();
-    session.server.tell("files");
+    session.server.perform("files");
     session.operation(A, "files");
-    session.server.tell("files");
+    session.server.perform("files");
     session.operation(B, "files");
     session.operation(A, "files");
     let rows = session.tracer.end().rows;
-    session.server.tell("files");
+    session.server.perform("files");
 
     let [a, b] = &rows[..] else {
         panic!("{rows:?}");
@@ -161,7 +161,7 @@ fn threads_and_other_programs_are_followed() {
     assert_eq!(count(&rows[1], "open", &collection), 1, "{rows:?}");
     assert_eq!(count(&rows[1], "kill", &CallTarget::Nothing), 1);
     assert!(rows[1].calls.iter().any(|call| call.call == "execve"));
-    session.server.tell("program");
+    session.server.perform("program");
 }
 
 #[test]
@@ -171,9 +171,9 @@ fn synchronous_writes_are_told_from_others() {
     let rows = session.tracer.end().rows;
     let writes = |synchronous| -> u64 {
         let calls = rows[0].calls.iter();
-        let chosen = calls.filter(|own| own.call == "write" && own.synchronous == synchronous);
-        let on_disk = chosen.filter(|own| own.target == CallTarget::Collection);
-        on_disk.map(|own| own.count).sum()
+        let chosen = calls.filter(|call| call.call == "write" && call.synchronous == synchronous);
+        let on_disk = chosen.filter(|call| call.target == CallTarget::Collection);
+        on_disk.map(|call| call.count).sum()
     };
     assert_eq!((writes(true), writes(false)), (2, 1), "{rows:?}");
 }
@@ -199,14 +199,14 @@ fn calls_of_programs_with_32_bits_have_names() {
     };
     assert_eq!(count(&rows[0], "socket", &socket), 1, "{rows:?}");
     assert!(
-        !rows[0].calls.iter().any(|own| own.call == "unknown"),
+        !rows[0].calls.iter().any(|call| call.call == "unknown"),
         "{rows:?}"
     );
 }
 
 /// Calls that are submitted to the kernel without a system call are not seen; their possibility is.
 #[test]
-fn calls_that_are_no_system_calls_are_told() {
+fn calls_that_are_no_system_calls_are_reported() {
     let mut session = session();
     session.operation(A, "files");
     assert_eq!(session.tracer.end().unseen, None);
@@ -222,15 +222,15 @@ fn calls_that_are_no_system_calls_are_told() {
 
 /// A server may open its queue in one row, and close it in the next.
 #[test]
-fn a_queue_that_was_closed_is_known() {
+fn a_queue_that_was_closed_is_found() {
     let mut server = Traced::start();
     let counters = ServerCounters::of(&[server.id()]).unwrap();
     let accounts = InsideAccounts::new(counters, Duration::from_millis(1), 1);
     accounts.begin(Some(A));
     assert_eq!(accounts.unseen(), None);
-    server.tell("ring");
+    server.perform("ring");
     accounts.begin(Some(B));
-    server.tell("close");
+    server.perform("close");
     let is_refused = server.directory.path().join("refused").exists();
     let expected = (!is_refused).then_some(AsyncInterface::IoUring);
     assert_eq!(accounts.unseen(), expected);
@@ -244,8 +244,8 @@ fn waiting_for_a_lock_is_told_from_waiting_for_work() {
     let rows = session.tracer.end().rows;
     let waited = |row: &TracedRow, call: &str, for_lock| -> Duration {
         let calls = row.calls.iter();
-        let chosen = calls.filter(|own| own.call == call && own.for_lock == for_lock);
-        Duration::from_nanos(chosen.map(|own| own.lasted).sum())
+        let chosen = calls.filter(|traced| traced.call == call && traced.for_lock == for_lock);
+        Duration::from_nanos(chosen.map(|call| call.lasted).sum())
     };
     let long = Duration::from_millis(10);
     let [locks, work] = [&rows[0], &rows[1]];
@@ -254,8 +254,10 @@ fn waiting_for_a_lock_is_told_from_waiting_for_work() {
     assert!(waited(work, "futex", true) < long, "{work:?}");
     assert!(waited(work, "futex", false) >= long, "{work:?}");
     // Unlocking a file is not waiting.
-    let unlocked = locks.calls.iter().filter(|own| own.call == "flock");
-    let unlocked = unlocked.filter(|own| !own.for_lock).map(|own| own.count);
+    let unlocked = locks.calls.iter().filter(|call| call.call == "flock");
+    let unlocked = unlocked
+        .filter(|call| !call.for_lock)
+        .map(|call| call.count);
     assert_eq!(unlocked.sum::<u64>(), 1, "{locks:?}");
 }
 
@@ -264,7 +266,7 @@ fn sockets_are_told_apart() {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = database.local_addr().unwrap().to_string();
     let mut session = session();
-    session.server.tell(&format!("listen {peer}"));
+    session.server.perform(&format!("listen {peer}"));
     session.operation(A, "serve");
     session.operation(A, "serve");
     let rows = session.tracer.end().rows;
@@ -286,12 +288,12 @@ fn sockets_are_told_apart() {
 fn sockets_of_before(server: &mut Traced) {
     let database = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = database.local_addr().unwrap().to_string();
-    server.tell(&format!("listen {peer}"));
-    server.tell("connect");
+    server.perform(&format!("listen {peer}"));
+    server.perform("connect");
     let current = Arc::new(CurrentRow::new(1));
     let tracer = Tracer::attach(&[server.id()], None, COLLECTION, Arc::clone(&current)).unwrap();
     current.begin(A);
-    server.tell("respond");
+    server.perform("respond");
     let rows = tracer.end().rows;
     let database = CallTarget::Socket { peer };
     assert_eq!(count(&rows[0], "send", &CallTarget::Client), 1, "{rows:?}");
@@ -312,12 +314,12 @@ fn sockets_of_before_are_told_apart() {
 #[test]
 fn sockets_of_a_server_without_its_first_thread_are_told_apart() {
     let mut server = Traced::start();
-    let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
-    if pidfd_open(server.pid(), of_thread).is_err() {
+    let thread_handle = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+    if pidfd_open(server.pid(), thread_handle).is_err() {
         eprintln!("skipped: this kernel has no descriptors of threads (Linux 6.9)");
         return;
     }
-    server.tell("lose");
+    server.perform("lose");
     sockets_of_before(&mut server);
 }
 
@@ -333,7 +335,7 @@ fn what_a_server_does_after_its_response_is_waited_for() {
 fn a_busy_server_is_not_idle() {
     let mut session = session();
     assert!(session.tracer.wait_until_idle(LONG));
-    session.server.tell("compute");
+    session.server.perform("compute");
     assert!(!session.tracer.wait_until_idle(Duration::from_millis(20)));
 }
 
@@ -354,7 +356,7 @@ fn signals_arrive_and_nothing_is_left_stopped() {
     until(|| session.server.state() == 'T');
     assert_eq!(session.server.tracer(), 0);
     kill_process(pid, Signal::CONT).unwrap();
-    session.server.tell("files");
+    session.server.perform("files");
 
     kill_process(pid, Signal::TERM).unwrap();
     let status = session.server.child.wait().unwrap();
@@ -410,8 +412,8 @@ fn a_second_tracer_is_refused() {
     let current = Arc::new(CurrentRow::new(0));
     let id = session.server.id();
     let refused = Tracer::attach(&[id], None, "", Arc::clone(&current)).unwrap_err();
-    let own = std::process::id();
-    let by = format!("(process {own}) traces it already; end that first");
+    let this_process = std::process::id();
+    let by = format!("(process {this_process}) traces it already; end that first");
     assert!(refused.to_string().ends_with(&by), "{refused}");
     drop(session.tracer);
     drop(Tracer::attach(&[id], None, "", Arc::clone(&current)).unwrap());
@@ -422,6 +424,6 @@ fn a_second_tracer_is_refused() {
         matches!(nothing, TraceError::NothingRuns { .. }),
         "{nothing}"
     );
-    let itself = Tracer::attach(&[own], None, "", current).unwrap_err();
+    let itself = Tracer::attach(&[this_process], None, "", current).unwrap_err();
     assert!(matches!(itself, TraceError::Itself), "{itself}");
 }

@@ -207,7 +207,7 @@ impl WatchedRows {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
         let unseen = unseen.map(|by| EventKind::UnseenCalls { by });
-        let doubts = self.accounts.doubts().into_iter();
+        let doubts = self.accounts.cautions().into_iter();
         let doubts = doubts.map(|text| EventKind::Warning { text });
         batches.chain(unseen).chain(doubts).collect()
     }
@@ -255,7 +255,7 @@ impl RowWatch for WatchedRows {
         self.accounts.begin(row.filter(is_attributable));
     }
 
-    fn answered(&self) {}
+    fn response_arrived(&self) {}
 
     fn rests(&self) {
         self.accounts.rest();

@@ -85,7 +85,7 @@ fn what_children_did_is_counted_once_whether_they_were_seen_or_not() {
 }
 
 #[test]
-fn of_more_threads_than_files_may_be_open_nothing_is_read() {
+fn nothing_is_read_of_more_threads_than_files_may_be_open() {
     let (mut shell, commands, _output) =
         shell("sleep 60 & a=$!; sleep 60 & read leave; kill $a $!");
     let roots = [shell.id()];
@@ -116,7 +116,7 @@ fn processes_that_start_and_end_are_told() {
     assert_eq!((processes[0].pid, processes[0].threads), (shell.id(), 1));
     counters.look_again();
     counters.read();
-    assert_eq!(counters.doubts(), [""; 0]);
+    assert_eq!(counters.cautions(), [""; 0]);
 
     let mut until = |line: &[u8], processes: usize| {
         commands.write_all(line).unwrap();
@@ -126,7 +126,7 @@ fn processes_that_start_and_end_are_told() {
             counters.look_again();
             counters.read();
         }
-        counters.doubts().join("; ")
+        counters.cautions().join("; ")
     };
     let started = until(b"begin\n", 2);
     assert!(

@@ -64,7 +64,7 @@ mod tests {
         ) {
             let chain = CallChain::of(&addresses);
             prop_assert!(chain.kernel.len() <= MOST_FRAMES && chain.user.len() <= MOST_FRAMES);
-            let marks = chain.kernel.iter().chain(&chain.user).filter(|own| **own >= FIRST_MARK);
+            let marks = chain.kernel.iter().chain(&chain.user).filter(|address| **address >= FIRST_MARK);
             prop_assert_eq!(marks.count(), 0);
         }
     }

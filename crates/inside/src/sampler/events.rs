@@ -55,7 +55,7 @@ pub(super) struct SampledStack {
 impl PerfEvents {
     /// Events of these processes and all their descendants.
     pub(super) fn of(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
-        match PerfEvents::of_processors(roots) {
+        match PerfEvents::by_processor(roots) {
             Ok(events)
                 if events
                     .processes
@@ -65,7 +65,7 @@ impl PerfEvents {
                 Err(SamplingError::NothingRuns("its processes ended".to_owned()))
             }
             Ok(events) => Ok(events),
-            Err(_) => PerfEvents::of_threads(roots),
+            Err(_) => PerfEvents::by_thread(roots),
         }
     }
 
@@ -80,7 +80,7 @@ impl PerfEvents {
     }
 
     /// An event for each processor.
-    fn of_processors(roots: &[u32]) -> io::Result<PerfEvents> {
+    fn by_processor(roots: &[u32]) -> io::Result<PerfEvents> {
         let mut events = PerfEvents::new(Some(ServerMembers::of(roots)));
         let processors = online_processors();
         for &processor in &processors {
@@ -92,7 +92,7 @@ impl PerfEvents {
     }
 
     /// An event for each thread and each processor.
-    fn of_threads(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
+    fn by_thread(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
         let processors = online_processors();
         let mut events = PerfEvents::new(None);
         attached_threads(roots, |tid, before| {
@@ -123,7 +123,7 @@ impl PerfEvents {
     }
 
     fn add_thread(&mut self, tid: u32, processors: &[usize]) -> io::Result<()> {
-        for (place, &processor) in processors.iter().enumerate() {
+        for (index, &processor) in processors.iter().enumerate() {
             let event = match self.event(tid, processor) {
                 Err(error)
                     if error.kind() == io::ErrorKind::PermissionDenied && self.is_first() =>
@@ -133,7 +133,7 @@ impl PerfEvents {
                 }
                 opened => opened,
             };
-            match (event, self.rings.get(place)) {
+            match (event, self.rings.get(index)) {
                 (Ok(event), Some(ring)) => {
                     write_to(&event, ring)?;
                     self.others.push(event);
@@ -185,13 +185,13 @@ impl PerfEvents {
                     Ok(Record::Sample(sample)) => {
                         let pid = sample.pid().unwrap_or_default();
                         let processes = self.processes.as_mut();
-                        if processes.is_none_or(|own| own.contains(pid)) {
+                        if processes.is_none_or(|process| process.contains(pid)) {
                             let chain = CallChain::of(sample.callchain().unwrap_or_default());
                             sampled(SampledStack { pid, chain });
                         }
                     }
-                    Ok(Record::Lost(own)) => lost += own.lost,
-                    Ok(Record::LostSamples(own)) => lost += own.lost,
+                    Ok(Record::Lost(record)) => lost += record.lost,
+                    Ok(Record::LostSamples(record)) => lost += record.lost,
                     Ok(_) => {}
                     Err(_) => lost += 1,
                 }
@@ -293,8 +293,8 @@ mod tests {
     fn without_rights<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
         let dropped = std::thread::spawn(|| {
             if rustix::process::geteuid().is_root() {
-                let nobody = rustix::process::Uid::from_raw(NOBODY);
-                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                let uid = rustix::process::Uid::from_raw(NOBODY);
+                rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
             }
             what()
         });
@@ -314,16 +314,16 @@ mod tests {
         assert!(message.starts_with("cannot sample"), "{message}");
         let remedies = ["run as root", "CONFIG_PERF_EVENTS", "processes ended"];
         assert!(
-            remedies.iter().any(|own| message.contains(own)),
+            remedies.iter().any(|remedy| message.contains(remedy)),
             "{message}"
         );
     }
 
     #[test]
     fn without_rights_the_kernel_is_left_out() {
-        let own = std::process::id();
+        let this_process = std::process::id();
         let samples = without_rights(move || {
-            let mut events = PerfEvents::of(&[own]).ok()?;
+            let mut events = PerfEvents::of(&[this_process]).ok()?;
             work();
             let (mut taken, mut in_kernel) = (0, 0);
             let lost = events.take(|sample| {

@@ -25,7 +25,7 @@ const WHOLE: usize = 3;
 
 /// Code in a process or in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum CodePlace {
+pub(super) enum CodeAddress {
     /// An address in the kernel.
     Kernel(u64),
     /// Index of a file, and offset from its beginning.
@@ -37,7 +37,7 @@ pub(super) enum CodePlace {
 pub(super) struct KnownStack {
     /// Index of the name of the process.
     pub(super) process: usize,
-    pub(super) frames: Vec<CodePlace>,
+    pub(super) frames: Vec<CodeAddress>,
     /// Callers are missing.
     pub(super) is_cut: bool,
 }
@@ -104,28 +104,28 @@ impl CodeImages {
         // An address outside of code is no caller, and neither are those beyond it: a register had
         // another value.
         for address in chain.user {
-            match self.place(pid, address) {
-                Some(place) => frames.push(place),
+            match self.code_address(pid, address) {
+                Some(code_address) => frames.push(code_address),
                 None => break,
             }
         }
         let is_cut = frames.len() < WHOLE;
         frames.reverse();
-        frames.extend(chain.kernel.into_iter().rev().map(CodePlace::Kernel));
+        frames.extend(chain.kernel.into_iter().rev().map(CodeAddress::Kernel));
         KnownStack {
             process: self
                 .processes
                 .get(&pid)
-                .map_or(usize::MAX, |own| own.program),
+                .map_or(usize::MAX, |images| images.program),
             frames,
             is_cut,
         }
     }
 
-    fn place(&mut self, pid: u32, address: u64) -> Option<CodePlace> {
+    fn code_address(&mut self, pid: u32, address: u64) -> Option<CodeAddress> {
         let known = self.processes.get(&pid);
-        if let Some(place) = known.and_then(|known| known.place(address)) {
-            return Some(place);
+        if let Some(code_address) = known.and_then(|known| known.code_address(address)) {
+            return Some(code_address);
         }
         let may_read = match known {
             Some(known) => known.read.elapsed() >= AGAIN,
@@ -134,7 +134,7 @@ impl CodeImages {
         if may_read && let Some(read) = self.read(pid) {
             self.processes.insert(pid, read);
         }
-        self.processes.get(&pid)?.place(address)
+        self.processes.get(&pid)?.code_address(address)
     }
 
     /// Reads the name and the mappings of a process; `None` where it has ended.
@@ -161,7 +161,7 @@ impl CodeImages {
     }
 
     fn program_number(&mut self, name: &str) -> usize {
-        let known = self.programs.iter().position(|own| own == name);
+        let known = self.programs.iter().position(|program| program == name);
         known.unwrap_or_else(|| {
             self.programs.push(name.to_owned());
             self.programs.len() - 1
@@ -170,7 +170,7 @@ impl CodeImages {
 
     fn image_number(&mut self, pid: u32, line: &MapsLine<'_>) -> usize {
         let key = (line.path.to_owned(), line.inode);
-        if let Some(known) = self.images.iter().position(|own| own.key == key) {
+        if let Some(known) = self.images.iter().position(|image| image.key == key) {
             return known;
         }
         let is_open = self.images.len() < MOST_IMAGES;
@@ -197,12 +197,14 @@ impl CodeImages {
 }
 
 impl ProcessImages {
-    fn place(&self, address: u64) -> Option<CodePlace> {
-        let after = self.regions.partition_point(|own| own.start <= address);
+    fn code_address(&self, address: u64) -> Option<CodeAddress> {
+        let after = self
+            .regions
+            .partition_point(|region| region.start <= address);
         let region = self.regions.get(after.checked_sub(1)?)?;
         let within = address - region.start;
         (address < region.end)
-            .then(|| CodePlace::File(region.image, region.offset.saturating_add(within)))
+            .then(|| CodeAddress::File(region.image, region.offset.saturating_add(within)))
     }
 }
 
@@ -274,18 +276,18 @@ mod tests {
     #[test]
     fn addresses_of_this_process_lie_in_its_program() {
         let mut images = CodeImages::default();
-        let own = std::process::id();
+        let this_process = std::process::id();
         let here = addresses_of_this_process_lie_in_its_program as fn() as usize as u64;
         let chain = CallChain {
             kernel: vec![u64::MAX - 10_000],
             user: vec![here, here + 1, 8, here],
         };
-        let stack = images.stack_of(own, chain);
+        let stack = images.stack_of(this_process, chain);
         // An address outside of code is no caller, and neither are those beyond it.
         let [
-            CodePlace::File(image, _),
-            CodePlace::File(_, offset),
-            CodePlace::Kernel(_),
+            CodeAddress::File(image, _),
+            CodeAddress::File(_, offset),
+            CodeAddress::Kernel(_),
         ] = stack.frames[..]
         else {
             panic!("{stack:?}");

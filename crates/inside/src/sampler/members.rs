@@ -73,9 +73,10 @@ mod tests {
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).unwrap();
         let later: u32 = line.trim().parse().unwrap();
-        let own = std::process::id();
-        let found = [shell.id(), later, own, 1, 0, u32::MAX].map(|pid| processes.contains(pid));
-        let again = processes.contains(own);
+        let this_process = std::process::id();
+        let found =
+            [shell.id(), later, this_process, 1, 0, u32::MAX].map(|pid| processes.contains(pid));
+        let again = processes.contains(this_process);
         let later = rustix::process::Pid::from_raw(later.cast_signed()).unwrap();
         rustix::process::kill_process(later, rustix::process::Signal::KILL).unwrap();
         shell.wait().unwrap();

@@ -10,7 +10,7 @@ use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use record::OF_KERNEL;
 
-use super::images::{CodeImages, CodePlace};
+use super::images::{CodeAddress, CodeImages};
 
 /// Longest name of a function, in characters: those of templates can be endless.
 const LONGEST: usize = 160;
@@ -18,18 +18,18 @@ const LONGEST: usize = 160;
 /// The names of functions by address.
 pub(super) struct FunctionNames<'i> {
     images: &'i CodeImages,
-    names: HashMap<CodePlace, String>,
+    names: HashMap<CodeAddress, String>,
 }
 
 impl FunctionNames<'_> {
     /// The names for these addresses.
-    pub(super) fn of(places: HashSet<CodePlace>, images: &CodeImages) -> FunctionNames<'_> {
+    pub(super) fn of(addresses: HashSet<CodeAddress>, images: &CodeImages) -> FunctionNames<'_> {
         let mut in_kernel = Vec::new();
         let mut in_files: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-        for place in places {
-            match place {
-                CodePlace::Kernel(address) => in_kernel.push(address),
-                CodePlace::File(image, offset) => in_files.entry(image).or_default().push(offset),
+        for address in addresses {
+            match address {
+                CodeAddress::Kernel(address) => in_kernel.push(address),
+                CodeAddress::File(image, offset) => in_files.entry(image).or_default().push(offset),
             }
         }
         let symbolizer = Symbolizer::builder()
@@ -38,10 +38,10 @@ impl FunctionNames<'_> {
             .enable_auto_reload(false)
             .build();
         let mut names = HashMap::new();
-        let mut add = |places: Vec<CodePlace>, found: Vec<Symbolized<'_>>| {
-            for (place, found) in places.into_iter().zip(&found) {
+        let mut add = |addresses: Vec<CodeAddress>, found: Vec<Symbolized<'_>>| {
+            for (address, found) in addresses.into_iter().zip(&found) {
                 if let Some(symbol) = found.as_sym() {
-                    names.insert(place, shown(&symbol.name));
+                    names.insert(address, shown(&symbol.name));
                 }
             }
         };
@@ -52,7 +52,7 @@ impl FunctionNames<'_> {
             });
             if let Ok(found) = symbolizer.symbolize(&source, Input::AbsAddr(&in_kernel)) {
                 add(
-                    in_kernel.into_iter().map(CodePlace::Kernel).collect(),
+                    in_kernel.into_iter().map(CodeAddress::Kernel).collect(),
                     found,
                 );
             }
@@ -64,20 +64,20 @@ impl FunctionNames<'_> {
             };
             let source = Source::Elf(Elf::new(format!("/proc/self/fd/{}", file.as_raw_fd())));
             if let Ok(found) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) {
-                let places = offsets.into_iter();
-                let places = places.map(|offset| CodePlace::File(number, offset));
-                add(places.collect(), found);
+                let addresses = offsets.into_iter();
+                let addresses = addresses.map(|offset| CodeAddress::File(number, offset));
+                add(addresses.collect(), found);
             }
         }
         FunctionNames { images, names }
     }
 
     /// The name of a function in a folded stack.
-    pub(super) fn name(&self, place: CodePlace) -> String {
-        let known = self.names.get(&place).map(String::as_str);
-        match place {
-            CodePlace::Kernel(_) => format!("{}{OF_KERNEL}", known.unwrap_or("[kernel]")),
-            CodePlace::File(image, _) => known.map_or_else(
+    pub(super) fn name(&self, address: CodeAddress) -> String {
+        let known = self.names.get(&address).map(String::as_str);
+        match address {
+            CodeAddress::Kernel(_) => format!("{}{OF_KERNEL}", known.unwrap_or("[kernel]")),
+            CodeAddress::File(image, _) => known.map_or_else(
                 || {
                     let image = self.images.images().get(image);
                     format!("[{}]", shown(image.map_or("?", |image| &image.name)))
@@ -132,19 +132,19 @@ mod tests {
         };
         let stack = images.stack_of(std::process::id(), chain);
         // An offset beyond the end of the file has no function, and neither has a missing file.
-        let CodePlace::File(image, _) = stack.frames[0] else {
+        let CodeAddress::File(image, _) = stack.frames[0] else {
             panic!("{stack:?}");
         };
-        let beyond = CodePlace::File(image, u64::MAX / 2);
-        let nowhere = CodePlace::File(usize::MAX, 0);
-        let mut places: HashSet<CodePlace> = stack.frames.iter().copied().collect();
-        places.extend([beyond, nowhere, CodePlace::Kernel(1)]);
-        let names = FunctionNames::of(places, &images);
+        let beyond = CodeAddress::File(image, u64::MAX / 2);
+        let nowhere = CodeAddress::File(usize::MAX, 0);
+        let mut addresses: HashSet<CodeAddress> = stack.frames.iter().copied().collect();
+        addresses.extend([beyond, nowhere, CodeAddress::Kernel(1)]);
+        let names = FunctionNames::of(addresses, &images);
         assert_eq!(names.name(stack.frames[0]), "prestan_test_named");
         let program = &images.images()[image].name;
         assert_eq!(names.name(beyond), format!("[{program}]"));
         assert_eq!(names.name(nowhere), "[?]");
-        assert_eq!(names.name(CodePlace::Kernel(1)), "[kernel]_[k]");
+        assert_eq!(names.name(CodeAddress::Kernel(1)), "[kernel]_[k]");
     }
 
     #[test]

@@ -74,12 +74,12 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_remedy() {
-        let told = |code| reason(7, 30, io::Error::from_raw_os_error(code)).to_string();
+        let message = |code| reason(7, 30, io::Error::from_raw_os_error(code)).to_string();
         for (message, part) in [
-            (told(libc::EACCES), "kernel.perf_event_paranoid=1"),
-            (told(libc::EPERM), "PERFMON"),
-            (told(libc::EMFILE), "more than 30 threads"),
-            (told(libc::ENOSYS), "CONFIG_PERF_EVENTS"),
+            (message(libc::EACCES), "kernel.perf_event_paranoid=1"),
+            (message(libc::EPERM), "PERFMON"),
+            (message(libc::EMFILE), "more than 30 threads"),
+            (message(libc::ENOSYS), "CONFIG_PERF_EVENTS"),
         ] {
             assert!(message.starts_with("cannot sample"), "{message}");
             assert!(message.contains(part), "{message}: {part}");

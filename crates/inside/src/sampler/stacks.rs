@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use record::{FlameRow, FlameStack, MeasureId};
 
-use super::images::{CodePlace, KnownStack};
+use super::images::{CodeAddress, KnownStack};
 use super::names::FunctionNames;
 
 /// Most different stacks of a row that are kept while it is sampled.
@@ -47,7 +47,7 @@ impl SampledRows {
 
     /// Begins an operation of a row.
     pub(super) fn begins(&mut self, row: MeasureId, now: Duration) {
-        let own = self.rows.entry(row).or_insert_with(|| RowStacks {
+        let stacks_of_row = self.rows.entry(row).or_insert_with(|| RowStacks {
             begun: now,
             operations: 0,
             samples: 0,
@@ -56,39 +56,39 @@ impl SampledRows {
             other: 0,
             stacks: HashMap::new(),
         });
-        own.operations += 1;
+        stacks_of_row.operations += 1;
     }
 
     /// Adds a sample of a row that has begun.
     pub(super) fn add(&mut self, row: MeasureId, now: Duration, stack: KnownStack) {
-        let Some(own) = self.rows.get_mut(&row) else {
+        let Some(stacks_of_row) = self.rows.get_mut(&row) else {
             return;
         };
-        own.samples += 1;
-        own.cut += u64::from(stack.is_cut);
-        let passed = now.saturating_sub(own.begun).as_nanos() / self.part.as_nanos();
-        let place = usize::try_from(passed).unwrap_or(usize::MAX);
-        let has_room = own.stacks.len() < MOST_STACKS;
-        match own.stacks.get_mut(&stack) {
-            Some(parts) => parts[place.min(FlameRow::PARTS - 1)] += 1,
+        stacks_of_row.samples += 1;
+        stacks_of_row.cut += u64::from(stack.is_cut);
+        let passed = now.saturating_sub(stacks_of_row.begun).as_nanos() / self.part.as_nanos();
+        let part = usize::try_from(passed).unwrap_or(usize::MAX);
+        let has_room = stacks_of_row.stacks.len() < MOST_STACKS;
+        match stacks_of_row.stacks.get_mut(&stack) {
+            Some(parts) => parts[part.min(FlameRow::PARTS - 1)] += 1,
             None if has_room => {
                 let mut parts = Parts::default();
-                parts[place.min(FlameRow::PARTS - 1)] = 1;
-                own.stacks.insert(stack, parts);
+                parts[part.min(FlameRow::PARTS - 1)] = 1;
+                stacks_of_row.stacks.insert(stack, parts);
             }
-            None => own.other += 1,
+            None => stacks_of_row.other += 1,
         }
     }
 
     /// Adds lost samples of a row.
     pub(super) fn add_lost(&mut self, row: MeasureId, lost: u64) {
-        if let Some(own) = self.rows.get_mut(&row) {
-            own.lost += lost;
+        if let Some(stacks_of_row) = self.rows.get_mut(&row) {
+            stacks_of_row.lost += lost;
         }
     }
 
     /// All addresses that need a name.
-    pub(super) fn frames(&self) -> HashSet<CodePlace> {
+    pub(super) fn frames(&self) -> HashSet<CodeAddress> {
         let stacks = self.rows.values().flat_map(|row| row.stacks.keys());
         stacks
             .flat_map(|stack| stack.frames.iter().copied())
@@ -102,9 +102,9 @@ impl SampledRows {
             let mut folded: BTreeMap<String, Parts> = BTreeMap::new();
             for (stack, parts) in &row.stacks {
                 let mut name = names.program(stack.process);
-                for place in &stack.frames {
+                for address in &stack.frames {
                     name.push(';');
-                    name += &names.name(*place);
+                    name += &names.name(*address);
                 }
                 let sum = folded.entry(name).or_default();
                 for (sum, part) in sum.iter_mut().zip(parts) {
@@ -142,10 +142,10 @@ fn most_frequent(folded: BTreeMap<String, Parts>) -> (Vec<FlameStack>, u64) {
         }
     });
     let mut stacks: Vec<FlameStack> = stacks.collect();
-    stacks.sort_by_key(|own| std::cmp::Reverse(own.count()));
+    stacks.sort_by_key(|stack| std::cmp::Reverse(stack.count()));
     let mut bytes = 0;
-    let kept = stacks.iter().take(MOST_RECORDED).take_while(|own| {
-        bytes += own.stack.len();
+    let kept = stacks.iter().take(MOST_RECORDED).take_while(|recorded| {
+        bytes += recorded.stack.len();
         bytes <= MOST_BYTES
     });
     let rest = stacks.split_off(kept.count());
@@ -162,7 +162,7 @@ mod tests {
     fn stack(address: u64) -> KnownStack {
         KnownStack {
             process: 0,
-            frames: vec![CodePlace::Kernel(address)],
+            frames: vec![CodeAddress::Kernel(address)],
             is_cut: address.is_multiple_of(2),
         }
     }

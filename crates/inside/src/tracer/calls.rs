@@ -72,7 +72,7 @@ pub(super) struct CallKind {
 /// All system calls by number.
 #[derive(Debug)]
 pub(super) struct CallTable {
-    own: Vec<CallKind>,
+    native: Vec<CallKind>,
     bits32: Vec<CallKind>,
 }
 
@@ -84,18 +84,18 @@ impl CallTable {
         let name = |number| Sysno::new(number).map_or(UNKNOWN, |call| call.name());
         let name32 = |number| Sysno32::new(number).map_or(UNKNOWN, |call| call.name());
         CallTable {
-            own: (0..NUMBERS)
-                .map(|own| kind(usual_name(name(own))))
+            native: (0..NUMBERS)
+                .map(|number| kind(usual_name(name(number))))
                 .collect(),
             bits32: (0..NUMBERS)
-                .map(|own| kind(usual_name(name32(own))))
+                .map(|number| kind(usual_name(name32(number))))
                 .collect(),
         }
     }
 
     pub(super) fn kind(&self, abi: CallAbi, number: u64) -> CallKind {
         let kinds = match abi {
-            CallAbi::Own => &self.own[..],
+            CallAbi::Own => &self.native[..],
             CallAbi::Bits32 => &self.bits32[..],
             CallAbi::Other => &[],
         };
@@ -107,7 +107,7 @@ impl CallTable {
 impl CallKind {
     /// The call of sockets that `socketcall` makes, the only one for sockets on some 32-bit
     /// architectures (`linux/net.h`).
-    pub(super) fn of_socket_call(number: u64) -> CallKind {
+    pub(super) fn socket_call(number: u64) -> CallKind {
         const NAMES: [&str; 20] = [
             "socket",
             "bind",
@@ -130,10 +130,10 @@ impl CallKind {
             "recvmmsg",
             "sendmmsg",
         ];
-        let place = usize::try_from(number)
+        let index = usize::try_from(number)
             .ok()
-            .and_then(|own| own.checked_sub(1));
-        kind(place.and_then(|own| NAMES.get(own)).unwrap_or(&UNKNOWN))
+            .and_then(|number| number.checked_sub(1));
+        kind(index.and_then(|index| NAMES.get(index)).unwrap_or(&UNKNOWN))
     }
 }
 
@@ -271,7 +271,7 @@ pub(super) fn is_for_lock(name: &str, arguments: &[u64; 6]) -> bool {
     /// Constants of 32-bit programs (`asm-generic/fcntl.h`).
     const F_SETLKW64: i32 = 14;
     // Registers have 64 bits, and these arguments 32: the upper half is meaningless.
-    let argument = |place: usize| arguments[place] as i32;
+    let argument = |index: usize| arguments[index] as i32;
     match name {
         "futex" => {
             let operation = argument(1) & !libc::FUTEX_PRIVATE_FLAG;
@@ -348,16 +348,16 @@ mod tests {
     #[test]
     fn calls_are_known_by_number() {
         let table = CallTable::new();
-        let own = |number: libc::c_long| table.kind(CallAbi::Own, number.cast_unsigned());
-        let rename = own(libc::SYS_renameat2);
+        let native = |number: libc::c_long| table.kind(CallAbi::Own, number.cast_unsigned());
+        let rename = native(libc::SYS_renameat2);
         assert_eq!(rename.name, "renameat2");
         assert_eq!(rename.arguments, Arguments::PathsAt([0, 1, 2, 3]));
-        let stat = own(libc::SYS_newfstatat);
+        let stat = native(libc::SYS_newfstatat);
         assert_eq!(stat.name, "newfstatat");
         assert_eq!(stat.arguments, Arguments::PathAt(0, 1));
-        let read = own(libc::SYS_read);
+        let read = native(libc::SYS_read);
         assert!(read.moves_bytes && read.waits == Waits::Unless);
-        assert_eq!(own(libc::SYS_futex).waits, Waits::Always);
+        assert_eq!(native(libc::SYS_futex).waits, Waits::Always);
         for number in [NUMBERS as u64 - 1, u64::MAX] {
             assert_eq!(table.kind(CallAbi::Own, number).name, UNKNOWN);
         }
@@ -373,19 +373,19 @@ mod tests {
         ] {
             assert_eq!(table.kind(CallAbi::Bits32, number).name, name);
         }
-        assert_eq!(CallKind::of_socket_call(3).arguments, Arguments::Connect);
+        assert_eq!(CallKind::socket_call(3).arguments, Arguments::Connect);
         for number in [0, 21, u64::MAX] {
-            assert_eq!(CallKind::of_socket_call(number).name, UNKNOWN);
+            assert_eq!(CallKind::socket_call(number).name, UNKNOWN);
         }
     }
 
     #[test]
     fn synchronous_writes_are_told_from_others() {
-        let asks = |name, flags: i32| {
+        let waits = |name, flags: i32| {
             asks_for_disk(name, &[1, 2, 3, 4, 5, u64::from(flags.cast_unsigned())])
         };
-        assert!(asks("pwritev2", libc::RWF_DSYNC) && asks("pwritev2", libc::RWF_SYNC));
-        assert!(!asks("pwritev2", libc::RWF_NOWAIT) && !asks("pwritev", libc::RWF_SYNC));
+        assert!(waits("pwritev2", libc::RWF_DSYNC) && waits("pwritev2", libc::RWF_SYNC));
+        assert!(!waits("pwritev2", libc::RWF_NOWAIT) && !waits("pwritev", libc::RWF_SYNC));
         assert_eq!(written_descriptor(kind("pwritev2")), Some(0));
         assert_eq!(written_descriptor(kind("copy_file_range")), Some(2));
         assert_eq!(written_descriptor(kind("read")), None);
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn all_calls_of_a_server_on_disk_are_in_the_table() {
         let table = CallTable::new();
-        let has = |name: &str| table.own.iter().any(|kind| kind.name == name);
+        let has = |name: &str| table.native.iter().any(|kind| kind.name == name);
         for name in [
             "openat",
             "fsync",

@@ -20,7 +20,7 @@ pub(super) struct CallCounts {
 
 #[derive(Debug, Default)]
 struct RowCalls {
-    places: HashMap<(&'static str, Rc<CallTarget>, CallManner), usize>,
+    indices: HashMap<(&'static str, Rc<CallTarget>, CallManner), usize>,
     calls: Vec<TracedCall>,
     others: u64,
     /// The number of the operation that was counted last, from 1, and the calls and others before
@@ -41,10 +41,10 @@ pub(super) enum CallManner {
 impl RowCalls {
     /// Index of the count for this kind of call. After too many kinds, files and peers are not
     /// distinguished any more, so that the numbers of calls stay true.
-    fn place(&mut self, call: &'static str, target: &Rc<CallTarget>, manner: CallManner) -> usize {
+    fn index(&mut self, call: &'static str, target: &Rc<CallTarget>, manner: CallManner) -> usize {
         let next = self.calls.len();
         let key = match (
-            self.places.entry((call, Rc::clone(target), manner)),
+            self.indices.entry((call, Rc::clone(target), manner)),
             &**target,
         ) {
             (Entry::Occupied(known), _) => return *known.get(),
@@ -62,7 +62,7 @@ impl RowCalls {
             (Entry::Vacant(new), _) => new.into_key(),
         };
         let target = CallTarget::clone(&key.1);
-        *self.places.entry(key).or_insert_with(|| {
+        *self.indices.entry(key).or_insert_with(|| {
             self.calls.push(TracedCall {
                 call: call.to_owned(),
                 target,
@@ -82,7 +82,7 @@ impl RowCalls {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     row: MeasureId,
-    place: usize,
+    index: usize,
 }
 
 impl CallCounts {
@@ -99,15 +99,15 @@ impl CallCounts {
             calls.last = operation;
             calls.before_last = (calls.calls.clone(), calls.others);
         }
-        let place = calls.place(call, target, manner);
-        calls.calls[place].count += 1;
-        Counted { row, place }
+        let index = calls.index(call, target, manner);
+        calls.calls[index].count += 1;
+        Counted { row, index }
     }
 
     /// Adds the result of a call.
     pub(super) fn ended(&mut self, counted: Counted, failed: bool, bytes: u64, lasted: Duration) {
         let row = self.rows.get_mut(&counted.row);
-        if let Some(call) = row.and_then(|row| row.calls.get_mut(counted.place)) {
+        if let Some(call) = row.and_then(|row| row.calls.get_mut(counted.index)) {
             call.failed += u64::from(failed);
             call.bytes += bytes;
             call.lasted += u64::try_from(lasted.as_nanos()).unwrap_or(u64::MAX);
@@ -125,7 +125,7 @@ impl CallCounts {
                 }
                 operations -= 1;
             }
-            let order = |own: &TracedCall| (own.for_lock, own.synchronous);
+            let order = |call: &TracedCall| (call.for_lock, call.synchronous);
             row.calls.sort_by(|a, b| {
                 (&a.call, &a.target, order(a)).cmp(&(&b.call, &b.target, order(b)))
             });
@@ -215,13 +215,13 @@ mod tests {
             (CallManner::Usual, 7),
             (CallManner::ForLock, 5),
         ] {
-            let own = counts.begun((row, 1), "futex", &nothing, manner);
-            counts.ended(own, false, 0, Duration::from_nanos(lasted));
+            let counted = counts.begun((row, 1), "futex", &nothing, manner);
+            counts.ended(counted, false, 0, Duration::from_nanos(lasted));
         }
         let rows = counts.into_rows(&current);
         let calls = rows[0].calls.iter();
         let found: Vec<_> = calls
-            .map(|own| (own.for_lock, own.count, own.lasted))
+            .map(|call| (call.for_lock, call.count, call.lasted))
             .collect();
         assert_eq!(found, [(false, 1, 7), (true, 2, 10)]);
     }

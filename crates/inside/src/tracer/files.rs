@@ -148,14 +148,14 @@ impl ProcessFiles {
         }
         // The descriptor of a process is that of its first thread, which may have ended and then
         // has no descriptors.
-        let of_process = self.handle.as_ref().and_then(copied);
-        let socket = of_process.or_else(|| copied(&opened(tid, OF_THREAD)?))?;
+        let process_socket = self.handle.as_ref().and_then(copied);
+        let socket = process_socket.or_else(|| copied(&opened(tid, OF_THREAD)?))?;
         let socket = socket.as_fd();
         let domain = sockopt::socket_domain(socket).ok()?;
         if domain == AddressFamily::UNIX {
             let peer = unix_name(getpeername(socket).ok().flatten());
-            let own = || unix_name(getsockname(socket).ok());
-            return peer.or_else(own).map(socket_with);
+            let local_name = || unix_name(getsockname(socket).ok());
+            return peer.or_else(local_name).map(socket_with);
         }
         if domain != AddressFamily::INET && domain != AddressFamily::INET6 {
             return None;
@@ -164,8 +164,8 @@ impl ProcessFiles {
             return Some(CallTarget::Client);
         }
         let peer = SocketAddr::try_from(getpeername(socket).ok()??).ok()?;
-        let own = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
-        Some(if targets.is_listening(tid, own.port()) {
+        let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
+        Some(if targets.is_listening(tid, local.port()) {
             CallTarget::Client
         } else {
             socket_with(text_of(peer))

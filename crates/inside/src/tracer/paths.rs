@@ -178,13 +178,13 @@ mod tests {
         ] {
             assert_eq!(kinds.target(Path::new(path)), target, "{path}");
         }
-        let own = FileKinds::new(Some(Path::new("/tmp/abcdef/storage")), "PrestanTest-1");
+        let kinds = FileKinds::new(Some(Path::new("/tmp/abcdef/storage")), "PrestanTest-1");
         for (path, target) in [
             ("/tmp/abcdef/storage/a", file("a")),
             ("/tmp/abcdef/lock/db", file("../lock/db")),
             ("/tmp/other", file("/tmp/other")),
         ] {
-            assert_eq!(own.target(Path::new(path)), target, "{path}");
+            assert_eq!(kinds.target(Path::new(path)), target, "{path}");
         }
         let nothing = FileKinds::new(None, "");
         assert_eq!(nothing.target(Path::new("/srv")), file("/srv"));

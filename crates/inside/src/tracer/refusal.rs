@@ -97,8 +97,8 @@ struct Circumstances {
 
 /// Why the kernel refused to trace a thread.
 pub(super) fn reason(pid: u32, error: io::Error) -> TraceError {
-    let own = std::process::id();
-    let user = status_number(own, "Uid");
+    let this_process = std::process::id();
+    let user = status_number(this_process, "Uid");
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let circumstances = Circumstances {
         tracer: status_number(pid, "TracerPid").filter(|&tracer| tracer != 0),

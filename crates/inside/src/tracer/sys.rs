@@ -77,9 +77,9 @@ const OWN_AND_BITS32: [u32; 2] = [0xC000_003E, 0x4000_0003];
 const OWN_AND_BITS32: [u32; 2] = [0xC000_00B7, 0x4000_0028];
 
 fn abi_of(architecture: u32) -> CallAbi {
-    let [own, bits32] = OWN_AND_BITS32;
+    let [native, bits32] = OWN_AND_BITS32;
     match architecture {
-        _ if architecture == own => CallAbi::Own,
+        _ if architecture == native => CallAbi::Own,
         _ if architecture == bits32 => CallAbi::Bits32,
         _ => CallAbi::Other,
     }

@@ -387,12 +387,12 @@ impl Tracing {
             Arguments::Paths(from, to) => {
                 let from = files.path(targets, tid, libc::AT_FDCWD, arguments[from]);
                 let to = files.path(targets, tid, libc::AT_FDCWD, arguments[to]);
-                of_both(from, to)
+                target_of_rename(from, to)
             }
             Arguments::PathsAt([from_directory, from, to_directory, to]) => {
                 let from = files.path(targets, tid, fd(from_directory), arguments[from]);
                 let to = files.path(targets, tid, fd(to_directory), arguments[to]);
-                of_both(from, to)
+                target_of_rename(from, to)
             }
         }
     }
@@ -447,9 +447,9 @@ fn unpacked(tid: u32, kind: CallKind, arguments: [u64; 6]) -> (CallKind, [u64; 6
     let (numbers, _) = memory.as_chunks::<WIDTH>();
     let mut packed = numbers
         .iter()
-        .map(|own| u64::from(u32::from_ne_bytes(*own)));
-    let of_socket = std::array::from_fn(|_| packed.next().unwrap_or_default());
-    (CallKind::of_socket_call(arguments[0]), of_socket)
+        .map(|number| u64::from(u32::from_ne_bytes(*number)));
+    let socket_arguments = std::array::from_fn(|_| packed.next().unwrap_or_default());
+    (CallKind::socket_call(arguments[0]), socket_arguments)
 }
 
 fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
@@ -478,7 +478,7 @@ fn forget_changed(files: &mut ProcessFiles, call: &CallUnderWay, result: i32) {
 }
 
 /// The target of a rename: the collection if one of both is in it, else the destination.
-fn of_both(from: Rc<CallTarget>, to: Rc<CallTarget>) -> Rc<CallTarget> {
+fn target_of_rename(from: Rc<CallTarget>, to: Rc<CallTarget>) -> Rc<CallTarget> {
     if *from == CallTarget::Collection {
         from
     } else {

@@ -73,12 +73,12 @@ impl Traced {
             responses: BufReader::new(child.stdout.take().unwrap()),
             child,
         };
-        server.tell("nothing");
+        server.perform("nothing");
         server
     }
 
     /// Sends a command; returns after its response.
-    pub(crate) fn tell(&mut self, command: &str) {
+    pub(crate) fn perform(&mut self, command: &str) {
         let commands = self.commands.as_mut().unwrap();
         commands
             .write_all(format!("{command}\n").as_bytes())
@@ -361,7 +361,7 @@ fn bits32(directory: &Path) {
         0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80,
     ];
     const DATA: [u32; 3] = [1, 1, 0];
-    let words = |words: &[u32]| words.iter().flat_map(|own| own.to_le_bytes()).collect();
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let parts: [Vec<u8>; 3] = [words(&HEADERS), CODE.to_vec(), words(&DATA)];
     let program = directory.join("program");
     fs::write(&program, parts.concat()).unwrap();
@@ -386,9 +386,10 @@ fn program(collection: &Path) {
 /// A child signals its parent while that waits for it: a signal without a handler, and to stop and
 /// continue.
 fn interrupted() {
-    let own = std::process::id();
-    let script =
-        format!("kill -WINCH {own}; kill -WINCH {own}; kill -STOP {own}; kill -CONT {own}");
+    let this_process = std::process::id();
+    let script = format!(
+        "kill -WINCH {this_process}; kill -WINCH {this_process}; kill -STOP {this_process}; kill -CONT {this_process}"
+    );
     let mut child = Command::new("sh").args(["-c", &script]).spawn().unwrap();
     assert!(child.wait().unwrap().success());
 }

@@ -23,7 +23,7 @@ impl RowWatch for FlamedRows {
         self.0.begin(row);
     }
 
-    fn answered(&self) {}
+    fn response_arrived(&self) {}
 
     fn rests(&self) {
         self.0.begin(None);

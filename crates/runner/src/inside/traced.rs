@@ -59,8 +59,8 @@ impl RowWatch for TracedRows {
         }
     }
 
-    fn answered(&self) {
-        self.current.answered();
+    fn response_arrived(&self) {
+        self.current.response_received();
     }
 
     fn rests(&self) {
@@ -118,7 +118,7 @@ impl TracedServer {
         // those of the run, and a process that both share has one tracer.
         static TRACING: Mutex<()> = Mutex::new(());
         let _alone = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(which) = self.named.ended_in_words() {
+        if let Some(which) = self.named.description_of_end() {
             let why = format!("system calls of the server were not counted: {which} had ended");
             return vec![doubt(why)];
         }
@@ -153,7 +153,7 @@ impl TracedServer {
         let mut events = ended.events;
         events.extend(rows.doubt());
         let is_cut_off = ended.cut_off.is_some();
-        let dead = self.named.ended_in_words();
+        let dead = self.named.description_of_end();
         if let Some(which) = &dead {
             events.push(doubt(format!(
                 "{which} ended while it was traced, and system calls are those of the operations before that; attaching a tracer \
