@@ -196,7 +196,7 @@ impl ConnectionState {
         let other = &self.directions[1 - self.side(segment)];
         // If nothing of an end was captured, everything is missing.
         let sent = other.board.sent.filter(|_| other.figures.segments > 0)?;
-        let ahead = other.place_near(segment.acknowledged) - sent;
+        let ahead = other.offset_near(segment.acknowledged) - sent;
         (ahead > 0).then(|| segment.acknowledged.wrapping_sub(ahead as u32))
     }
 
@@ -228,14 +228,14 @@ impl ConnectionState {
         };
         let moment = self.moment(from, &passing, &before[from]);
         let shift = self.shift(from);
-        let heard = self.directions[1 - from].hear(&passing, shift);
-        if let Some(rtt_ns) = heard.rtt_ns {
+        let effect = self.directions[1 - from].acknowledge(&passing, shift);
+        if let Some(rtt_ns) = effect.rtt_ns {
             self.note_rtt(from, rtt_ns.min(LONGEST_RTT_NS));
         }
         let awaits_server = self.transactions.awaits_server();
         let sent = self.directions[from].send(&passing, &moment);
         self.directions[from].figures.wireshark.add(&marks);
-        self.note_turn(&turn, &passing, heard.data_progress, &sent, each);
+        self.note_turn(&turn, &passing, effect.data_progress, &sent, each);
         self.note_closing(from, segment);
         self.waits.note(&WaitEvent {
             at_ns: segment.at_ns,
@@ -243,7 +243,7 @@ impl ConnectionState {
             sender: ConnectionEnd::BOTH[from],
             length: if sent.is_probe { 0 } else { segment.length },
             has_new_data: !sent.new.is_empty(),
-            has_progress: heard.progress > 0,
+            has_progress: effect.progress > 0,
             retransmission: sent.retransmission,
             gap_since_ns: sent.gap_since_ns,
             permitted_ns: sent.permitted_ns,
@@ -367,8 +367,8 @@ impl ConnectionState {
     /// were captured.
     fn shift(&self, from: usize) -> Option<u8> {
         let options = |end: usize| self.directions[end].figures.syn_options;
-        let (own, other) = (options(from)?, options(1 - from)?);
-        Some(other.window_scale.and(own.window_scale).unwrap_or(0))
+        let (sender, receiver) = (options(from)?, options(1 - from)?);
+        Some(receiver.window_scale.and(sender.window_scale).unwrap_or(0))
     }
 
     fn note_rtt(&mut self, end: usize, rtt_ns: i64) {
@@ -441,25 +441,25 @@ impl ConnectionState {
             self.transactions.response_acknowledged(passing.at_ns);
         }
         let other = &self.directions[usize::from(turn.is_client)];
-        if let Some(place) = other.board.acknowledged.filter(|_| data_progress > 0) {
-            self.transactions.acknowledged(turn, place, each);
+        if let Some(offset) = other.board.acknowledged.filter(|_| data_progress > 0) {
+            self.transactions.acknowledged(turn, offset, each);
         }
         if segment.flags.syn {
             self.transactions.begin(turn.is_client, sent.payload);
         }
-        let acknowledged = other.place_near(segment.acknowledged);
+        let acknowledged = other.offset_near(segment.acknowledged);
         for new in &sent.new {
-            let offset = |place: i64| {
-                let offset = usize::try_from(place - sent.payload).unwrap_or(0);
-                offset.min(segment.payload.len())
+            let index = |offset: i64| {
+                let index = usize::try_from(offset - sent.payload).unwrap_or(0);
+                index.min(segment.payload.len())
             };
             let bytes = NewBytes {
                 at_ns: passing.at_ns,
                 packet: passing.packet,
-                place: new.start,
+                offset: new.start,
                 length: new.end - new.start,
                 acknowledged,
-                captured: segment.payload[offset(new.start)..offset(new.end)].into(),
+                captured: segment.payload[index(new.start)..index(new.end)].into(),
             };
             self.transactions.add(turn, bytes, each);
         }

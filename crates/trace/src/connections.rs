@@ -39,8 +39,11 @@ enum ConnectionSlot {
 /// The ends of a connection, in their order.
 type ConnectionEnds = (SocketAddr, SocketAddr);
 
-fn ends(of: &TcpSegment<'_>) -> ConnectionEnds {
-    (of.source.min(of.destination), of.source.max(of.destination))
+fn ends(segment: &TcpSegment<'_>) -> ConnectionEnds {
+    (
+        segment.source.min(segment.destination),
+        segment.source.max(segment.destination),
+    )
 }
 
 /// Reads the segments of a capture, in their order.
@@ -99,7 +102,7 @@ impl TcpConnections {
                     self.pass_on(packet, &segment, ends, each);
                     return None;
                 }
-                let limits = self.limits.of_connection(self.slots.len());
+                let limits = self.limits.per_connection(self.slots.len());
                 let state = ConnectionState::new(packet, &segment, self.server, &limits);
                 self.slots.push(ConnectionSlot::Reading(Box::new(state)));
                 self.by_ends.insert(ends, self.slots.len() - 1);
@@ -123,7 +126,11 @@ impl TcpConnections {
         if !segment.flags.ack || segment.flags.rst {
             return None;
         }
-        match self.by_ends.get(&ends(segment)).map(|of| &self.slots[*of]) {
+        match self
+            .by_ends
+            .get(&ends(segment))
+            .map(|index| &self.slots[*index])
+        {
             Some(ConnectionSlot::Reading(state)) => state.missing(segment),
             Some(ConnectionSlot::Finished(_)) => None,
             // It would be the first one of its connection.
@@ -151,7 +158,7 @@ impl TcpConnections {
         if !self.passing.contains_key(&ends) {
             self.make_room(each);
         }
-        let limits = self.limits.of_passing();
+        let limits = self.limits.for_passing();
         let server = self.server;
         let state = self.passing.entry(ends);
         let state = state

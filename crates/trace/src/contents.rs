@@ -111,7 +111,10 @@ pub fn read_capture(
     let mut connections = connections.unwrap_or_else(|| TcpConnections::new(options.limits, None));
     pass_on(&mut order, true, &mut connections, &mut each);
     let traced = connections.finish(&mut each);
-    let starts = traced.connections.iter().map(|of| of.start_ns);
+    let starts = traced
+        .connections
+        .iter()
+        .map(|connection| connection.start_ns);
     Ok(CaptureContents {
         packets,
         start_ns: starts.chain(start_ns).min().unwrap_or(0),

@@ -41,17 +41,22 @@ impl RecentSegments {
     }
 }
 
-fn number(of: &TcpSegment<'_>) -> Option<u64> {
-    let identification = of.identification.filter(|number| *number != 0)?;
-    let flags = [of.flags.syn, of.flags.ack, of.flags.fin, of.flags.rst];
+fn number(segment: &TcpSegment<'_>) -> Option<u64> {
+    let identification = segment.identification.filter(|number| *number != 0)?;
+    let flags = [
+        segment.flags.syn,
+        segment.flags.ack,
+        segment.flags.fin,
+        segment.flags.rst,
+    ];
     let flags = flags
         .iter()
         .fold(0, |bits, flag| bits << 1 | u64::from(*flag));
-    let (stamp, echo) = of.options.timestamps.unwrap_or_default();
+    let (stamp, echo) = segment.options.timestamps.unwrap_or_default();
     let words = [
-        u64::from(identification) << 16 | u64::from(of.window),
-        u64::from(of.source.port()) << 40 | u64::from(of.length) << 4 | flags,
-        u64::from(of.sequence) << 32 | u64::from(of.acknowledged),
+        u64::from(identification) << 16 | u64::from(segment.window),
+        u64::from(segment.source.port()) << 40 | u64::from(segment.length) << 4 | flags,
+        u64::from(segment.sequence) << 32 | u64::from(segment.acknowledged),
         u64::from(stamp) << 32 | u64::from(echo),
     ];
     let mix = |mixed: u64, word: &u64| {

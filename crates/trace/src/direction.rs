@@ -12,7 +12,7 @@ use crate::retransmission::{
 use crate::round_trip::{LONGEST_RTT_NS, RoundTripTimes, RttSample, SentStamps, SmoothedRoundTrip};
 use crate::scoreboard::{Delivery, Scoreboard};
 use crate::segment::{TcpOptions, TcpSegment};
-use crate::sequence::Places;
+use crate::sequence::StreamOffsets;
 use crate::series::{BytesOverTime, TimeSeries};
 use crate::wireshark::{WiresharkMarks, WiresharkRetransmission};
 
@@ -207,7 +207,7 @@ pub(crate) struct SentBytes {
 
 /// Effect of an acknowledgment.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HeardAcknowledgment {
+pub(crate) struct AckEffect {
     /// Bytes that it acknowledges for the first time.
     pub(crate) progress: i64,
     /// Payload bytes among them.
@@ -221,14 +221,14 @@ pub(crate) struct DirectionState {
     pub(crate) figures: DirectionFigures,
     pub(crate) board: Scoreboard,
     pub(crate) explainer: Explainer,
-    places: Places,
+    offsets: StreamOffsets,
     stamps: SentStamps,
     smoothed: SmoothedRoundTrip,
     /// Number of the window of data, and the offset at which it ends.
     window_number: u32,
     window_limit: i64,
     /// The receiver's window and its latest acknowledgment, for recognising duplicates.
-    last_heard: Option<(u32, u16)>,
+    last_acknowledgment: Option<(u32, u16)>,
     pub(crate) offered: Option<i64>,
     closed_since_ns: Option<i64>,
     permissions: WindowPermissions,
@@ -271,12 +271,12 @@ impl DirectionState {
             },
             board: Scoreboard::new(limits.segments),
             explainer: Explainer::new(limits.retransmissions),
-            places: Places::default(),
+            offsets: StreamOffsets::default(),
             stamps: SentStamps::default(),
             smoothed: SmoothedRoundTrip::default(),
             window_number: 0,
             window_limit: i64::MIN,
-            last_heard: None,
+            last_acknowledgment: None,
             offered: None,
             closed_since_ns: None,
             permissions: WindowPermissions::default(),
@@ -325,7 +325,7 @@ impl DirectionState {
     pub(crate) fn send(&mut self, passing: &Passing<'_>, moment: &SendMoment) -> SentBytes {
         let segment = passing.segment;
         let flags = segment.flags;
-        let first = self.places.place(segment.sequence);
+        let first = self.offsets.offset(segment.sequence);
         let mut sent = SentBytes {
             payload: first + i64::from(flags.syn),
             ..SentBytes::default()
@@ -445,13 +445,13 @@ impl DirectionState {
     }
 
     /// Adds an acknowledgment of the receiver. `shift`: scale of its windows, if known.
-    pub(crate) fn hear(&mut self, passing: &Passing<'_>, shift: Option<u8>) -> HeardAcknowledgment {
+    pub(crate) fn acknowledge(&mut self, passing: &Passing<'_>, shift: Option<u8>) -> AckEffect {
         let segment = passing.segment;
-        let mut heard = HeardAcknowledgment::default();
+        let mut effect = AckEffect::default();
         if !segment.flags.ack || segment.flags.rst {
-            return heard;
+            return effect;
         }
-        let to = self.places.place(segment.acknowledged);
+        let to = self.offsets.offset(segment.acknowledged);
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         if segment.length > 0 {
             // The first data came as late as their sender produced them.
@@ -468,33 +468,33 @@ impl DirectionState {
             at_ns: passing.at_ns,
             shortest_rtt_ns: self.figures.rtt.smallest_ns().unwrap_or(0),
         };
-        if let Some(end) = self.hear_sack(to, segment, delivery) {
+        if let Some(end) = self.add_sack(to, segment, delivery) {
             self.explainer.selected(end, passing.at_ns);
         }
         let newly = self.board.acknowledge(to, delivery);
         self.figures.uncaptured_bytes += newly.uncaptured.unsigned_abs();
-        heard.progress = newly.bytes;
+        effect.progress = newly.bytes;
         let acknowledged = to - newly.bytes..to;
         let markers = self.markers.iter().flatten();
         let markers = markers
-            .filter(|place| acknowledged.contains(*place))
+            .filter(|offset| acknowledged.contains(*offset))
             .count();
-        heard.data_progress = newly.bytes - markers as i64;
+        effect.data_progress = newly.bytes - markers as i64;
         if newly.bytes > 0 {
-            heard.rtt_ns = newly.sent_ns.map(|sent_ns| passing.at_ns - sent_ns);
+            effect.rtt_ns = newly.sent_ns.map(|sent_ns| passing.at_ns - sent_ns);
             self.explainer.progressed(acknowledged, passing.at_ns, echo);
-            self.note_progress(passing.at_ns, to, heard.rtt_ns, echo);
+            self.note_progress(passing.at_ns, to, effect.rtt_ns, echo);
         } else {
             let is_plain = segment.length == 0 && !segment.flags.syn && !segment.flags.fin;
-            let is_same = self.last_heard == Some((segment.acknowledged, segment.window));
+            let is_same = self.last_acknowledgment == Some((segment.acknowledged, segment.window));
             if is_plain && is_same && flight_before > 0 {
                 self.figures.duplicate_acks += 1;
                 self.explainer.duplicated(to, passing.at_ns);
             }
         }
-        self.last_heard = Some((segment.acknowledged, segment.window));
+        self.last_acknowledgment = Some((segment.acknowledged, segment.window));
         self.note_window(passing, to, shift);
-        heard
+        effect
     }
 
     fn note_progress(&mut self, at_ns: i64, to: i64, rtt_ns: Option<i64>, echo: Option<u32>) {
@@ -526,10 +526,10 @@ impl DirectionState {
 
     /// D-SACK is a first block of bytes that are acknowledged, or within the second (RFC 2883,
     /// section 4). Returns the offset behind the last byte with a SACK.
-    fn hear_sack(&mut self, to: i64, segment: &TcpSegment<'_>, delivery: Delivery) -> Option<i64> {
+    fn add_sack(&mut self, to: i64, segment: &TcpSegment<'_>, delivery: Delivery) -> Option<i64> {
         let mut blocks = [None; 4];
         for (block, sack) in blocks.iter_mut().zip(segment.options.sack) {
-            *block = sack.map(|(first, end)| (self.place_near(first), self.place_near(end)));
+            *block = sack.map(|(first, end)| (self.offset_near(first), self.offset_near(end)));
         }
         let within =
             |inner: (i64, i64), outer: (i64, i64)| outer.0 <= inner.0 && inner.1 <= outer.1;
@@ -547,9 +547,9 @@ impl DirectionState {
     }
 
     /// The offset of a sequence number, without updating the state: the number may be wrong.
-    pub(crate) fn place_near(&self, sequence: u32) -> i64 {
-        let mut places = self.places;
-        places.place(sequence)
+    pub(crate) fn offset_near(&self, sequence: u32) -> i64 {
+        let mut offsets = self.offsets;
+        offsets.offset(sequence)
     }
 
     /// Adds a window.

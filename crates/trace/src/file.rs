@@ -301,7 +301,7 @@ impl<R: Read> CaptureReader<R> {
             at_ns: found.at_ns,
             wire_length: found.wire_length,
             direction: found.direction,
-            bytes: self.input.passed(found.place),
+            bytes: self.input.passed(found.range),
         }))
     }
 
@@ -340,7 +340,7 @@ struct LocatedPacket {
     wire_length: u32,
     direction: PacketDirection,
     /// Its bytes in the input.
-    place: input::Passed,
+    range: input::Passed,
 }
 
 /// Byte order of a file.

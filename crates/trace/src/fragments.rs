@@ -7,7 +7,7 @@
 use core::net::IpAddr;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::ip::{FragmentPlace, IpPayload};
+use crate::ip::{FragmentPosition, IpPayload};
 use crate::not_tcp::NotTcp;
 
 /// Packets of which fragments are kept at a time.
@@ -39,12 +39,12 @@ impl FragmentKey {
         interface: u32,
         vlan: Option<u16>,
         ip: &IpPayload<'_>,
-        place: FragmentPlace,
+        position: FragmentPosition,
     ) -> FragmentKey {
         FragmentKey {
             source: ip.source,
             destination: ip.destination,
-            id: place.id,
+            id: position.id,
             protocol: if ip.source.is_ipv4() { ip.protocol } else { 0 },
             interface,
             vlan,
@@ -102,9 +102,9 @@ impl Reassembly {
         key: FragmentKey,
         at_ns: i64,
         ip: &IpPayload<'_>,
-        place: FragmentPlace,
+        position: FragmentPosition,
     ) -> Result<WholeDatagram<'_>, NotTcp> {
-        if ip.wire_length == 0 || (place.has_more && !ip.wire_length.is_multiple_of(8)) {
+        if ip.wire_length == 0 || (position.has_more && !ip.wire_length.is_multiple_of(8)) {
             return Err(NotTcp::BadFragment);
         }
         self.expire(key, at_ns);
@@ -116,7 +116,7 @@ impl Reassembly {
             OpenDatagram::new(*serial - 1, at_ns)
         });
         let before = open.cost;
-        let outcome = open.add(ip, place);
+        let outcome = open.add(ip, position);
         *bytes = *bytes - before + open.cost;
         if !open.is_complete() {
             self.shrink();
@@ -199,20 +199,20 @@ impl OpenDatagram {
         }
     }
 
-    fn add(&mut self, ip: &IpPayload<'_>, place: FragmentPlace) -> Result<(), NotTcp> {
-        let end = place.offset + ip.wire_length;
-        let same = self.pieces.get(&place.offset);
+    fn add(&mut self, ip: &IpPayload<'_>, position: FragmentPosition) -> Result<(), NotTcp> {
+        let end = position.offset + ip.wire_length;
+        let same = self.pieces.get(&position.offset);
         if same.is_some_and(|same| same.wire_length == ip.wire_length) {
             return Ok(());
         }
-        let before = self.pieces.range(..=place.offset).next_back();
-        let overlaps = before.is_some_and(|(at, piece)| at + piece.wire_length > place.offset)
-            || self.pieces.range(place.offset..end).next().is_some();
+        let before = self.pieces.range(..=position.offset).next_back();
+        let overlaps = before.is_some_and(|(at, piece)| at + piece.wire_length > position.offset)
+            || self.pieces.range(position.offset..end).next().is_some();
         let last = self.pieces.last_key_value();
         let furthest = last
             .map_or(0, |(at, piece)| at + piece.wire_length)
             .max(end);
-        let total = if place.has_more {
+        let total = if position.has_more {
             self.total
         } else {
             Some(end)
@@ -233,7 +233,7 @@ impl OpenDatagram {
             wire_length: ip.wire_length,
             bytes: ip.bytes.into(),
         };
-        self.pieces.insert(place.offset, piece);
+        self.pieces.insert(position.offset, piece);
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Http2Reader {
 impl Default for Http2Reader {
     fn default() -> Http2Reader {
         Http2Reader {
-            walks: [FrameWalk::of_client(), FrameWalk::of_server()],
+            walks: [FrameWalk::for_client(), FrameWalk::for_server()],
             streams: OpenStreams::default(),
         }
     }
@@ -59,7 +59,7 @@ impl Http2Reader {
             client.read(bytes, may_resume, |event| streams.sent(event, each));
         } else {
             let may_resume = begun.is_some_and(|stream| streams.is_awaited(stream));
-            server.read(bytes, may_resume, |event| streams.answered(event, each));
+            server.read(bytes, may_resume, |event| streams.received(event, each));
         }
     }
 
@@ -92,12 +92,12 @@ struct OpenStream {
     is_unreadable: bool,
     /// The same while other requests were in progress.
     is_mixed: bool,
-    answer: Option<StreamAnswer>,
+    response: Option<StreamResponse>,
 }
 
 /// A response, read frame by frame.
 #[derive(Debug)]
-struct StreamAnswer {
+struct StreamResponse {
     /// Offset in the requests that its sender expected next.
     acknowledged: i64,
     has_body: bool,
@@ -123,7 +123,7 @@ impl OpenStream {
             is_within_frame: false,
             is_unreadable: false,
             is_mixed: false,
-            answer: None,
+            response: None,
         }
     }
 
@@ -147,14 +147,14 @@ impl OpenStream {
         }
     }
 
-    fn answered(&mut self, part: &FramePart<'_>) {
+    fn received(&mut self, part: &FramePart<'_>) {
         let header = part.header;
         let request = &mut self.request;
-        let is_anew = self.answer.is_none();
+        let is_anew = self.response.is_none();
         if is_anew && !(header.is_headers() && part.is_first) {
             return;
         }
-        let answer = self.answer.get_or_insert(StreamAnswer {
+        let response = self.response.get_or_insert(StreamResponse {
             acknowledged: part.start.acknowledged,
             has_body: false,
             is_ambiguous: false,
@@ -163,25 +163,29 @@ impl OpenStream {
         if is_anew {
             request.response_first_ns = Some(part.start.at_ns);
         } else if part.is_first {
-            answer.is_ambiguous |= header.is_headers() && !answer.has_body;
+            response.is_ambiguous |= header.is_headers() && !response.has_body;
         }
         if part.is_first {
             request.response_bytes += header.length as u64;
-            answer.has_body |= header.is_data();
+            response.has_body |= header.is_data();
         }
         request.response_last_ns = request.response_last_ns.max(Some(part.at_ns));
-        answer.is_over |= part.is_last && header.ends_stream();
+        response.is_over |= part.is_last && header.ends_stream();
     }
 
     fn is_over(&self) -> bool {
-        self.end.is_some() && self.answer.as_ref().is_some_and(|answer| answer.is_over)
+        self.end.is_some()
+            && self
+                .response
+                .as_ref()
+                .is_some_and(|response| response.is_over)
     }
 
     fn request(self) -> TracedRequest {
         let mut is_clean = !self.is_mixed && !self.is_within_frame;
-        if let Some(answer) = self.answer {
-            is_clean &= !answer.is_ambiguous;
-            is_clean &= self.end.is_some_and(|end| end <= answer.acknowledged);
+        if let Some(response) = self.response {
+            is_clean &= !response.is_ambiguous;
+            is_clean &= self.end.is_some_and(|end| end <= response.acknowledged);
             // The response came before its whole body had passed, or this is unknown.
             is_clean &= !self.is_unreadable
                 || self
@@ -215,28 +219,31 @@ impl OpenStreams {
 
     fn is_awaited(&self, stream: u32) -> bool {
         let open = self.open.get(&stream);
-        open.is_some_and(|open| open.answer.is_none())
+        open.is_some_and(|open| open.response.is_none())
     }
 
     /// Handles frames of the client.
     fn sent(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         match event {
             FrameFinding::Part(part) => self.sent_part(&part, each),
-            FrameFinding::Lost(place) => {
+            FrameFinding::Lost(offset) => {
                 let under_way = self.open.iter_mut().filter(|(_, open)| open.end.is_none());
                 let mut under_way: Vec<_> = under_way.collect();
                 let is_alone = under_way.len() == 1;
                 for (_, open) in &mut under_way {
-                    open.end = Some(place);
+                    open.end = Some(offset);
                     open.is_within_frame = false;
                     open.is_unreadable = true;
                     open.is_mixed |= !is_alone;
                 }
-                self.owner = under_way.first().filter(|_| is_alone).map(|(of, _)| **of);
+                self.owner = under_way
+                    .first()
+                    .filter(|_| is_alone)
+                    .map(|(stream, _)| **stream);
             }
             FrameFinding::Unreadable { at_ns, length, end } => {
                 let owner = self.owner.and_then(|owner| self.open.get_mut(&owner));
-                if let Some(open) = owner.filter(|open| open.answer.is_none()) {
+                if let Some(open) = owner.filter(|open| open.response.is_none()) {
                     let request = &mut open.request;
                     request.request_last_ns = request.request_last_ns.max(at_ns);
                     open.body_passed = open.body_passed.saturating_add(length);
@@ -278,7 +285,7 @@ impl OpenStreams {
     }
 
     /// Handles frames of the server.
-    fn answered(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
+    fn received(&mut self, event: FrameFinding<'_>, each: RequestVisitor<'_>) {
         let part = match event {
             FrameFinding::Part(part) => part,
             FrameFinding::Lost(_) | FrameFinding::Unreadable { .. } => {
@@ -295,7 +302,7 @@ impl OpenStreams {
         if !(is_head || header.is_data() || header.is_continuation()) {
             return;
         }
-        open.answered(&part);
+        open.received(&part);
         let status = &mut open.request.status;
         let is_known = status.is_some_and(|status| status >= 200);
         if let Some(found) = labels

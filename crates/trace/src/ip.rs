@@ -24,12 +24,12 @@ pub(crate) struct IpPayload<'a> {
     /// Its bytes, as far as they were captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) wire_length: usize,
-    pub(crate) fragment: Option<FragmentPlace>,
+    pub(crate) fragment: Option<FragmentPosition>,
 }
 
 /// Part of a packet in a fragment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FragmentPlace {
+pub(crate) struct FragmentPosition {
     pub(crate) id: u32,
     /// Offset in bytes.
     pub(crate) offset: usize,
@@ -82,8 +82,8 @@ fn ipv4(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
     };
     let length = total.checked_sub(header_length).ok_or(NotTcp::Malformed)?;
     let payload = bytes.get(header_length..).ok_or(NotTcp::CutOff)?;
-    let place = half(6);
-    let is_fragment = place & 0x3fff != 0;
+    let field = half(6);
+    let is_fragment = field & 0x3fff != 0;
     let address = |at: usize| {
         let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
         IpAddr::V4(Ipv4Addr::from(bytes))
@@ -96,10 +96,10 @@ fn ipv4(bytes: &[u8], wire_length: usize) -> Result<IpPayload<'_>, NotTcp> {
         // A frame may be padded behind the packet.
         bytes: &payload[..payload.len().min(length)],
         wire_length: length,
-        fragment: is_fragment.then(|| FragmentPlace {
+        fragment: is_fragment.then(|| FragmentPosition {
             id: u32::from(half(4)),
-            offset: usize::from(place & 0x1fff) * 8,
-            has_more: place & 0x2000 != 0,
+            offset: usize::from(field & 0x1fff) * 8,
+            has_more: field & 0x2000 != 0,
         }),
     })
 }
@@ -160,15 +160,15 @@ fn extensions(mut packet: IpPayload<'_>) -> Result<IpPayload<'_>, NotTcp> {
             .wire_length
             .checked_sub(length)
             .ok_or(NotTcp::Malformed)?;
-        let place = u16::from_be_bytes([header[2], header[3]]);
+        let field = u16::from_be_bytes([header[2], header[3]]);
         let id = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         packet.bytes = packet.bytes.get(length..).ok_or(NotTcp::CutOff)?;
         // An atomic fragment is a whole packet (RFC 6946).
-        if is_fragment && place & 0xfff9 != 0 {
-            packet.fragment = Some(FragmentPlace {
+        if is_fragment && field & 0xfff9 != 0 {
+            packet.fragment = Some(FragmentPosition {
                 id,
-                offset: usize::from(place & 0xfff8),
-                has_more: place & 1 != 0,
+                offset: usize::from(field & 0xfff8),
+                has_more: field & 1 != 0,
             });
             return Ok(packet);
         }

@@ -43,27 +43,27 @@ impl Default for AnalysisLimits {
 
 impl AnalysisLimits {
     /// The limits of the connection with that index.
-    pub(crate) fn of_connection(&self, index: usize) -> AnalysisLimits {
+    pub(crate) fn per_connection(&self, index: usize) -> AnalysisLimits {
         let share = index.div_ceil(WITH_FULL_LIMITS).clamp(1, 8);
-        let of = |limit: usize| limit.div_ceil(share);
+        let shared = |limit: usize| limit.div_ceil(share);
         AnalysisLimits {
-            segments: of(self.segments),
-            samples: of(self.samples),
-            points: of(self.points),
-            retransmissions: of(self.retransmissions),
-            requests: of(self.requests),
+            segments: shared(self.segments),
+            samples: shared(self.samples),
+            points: shared(self.points),
+            retransmissions: shared(self.retransmissions),
+            requests: shared(self.requests),
             ..*self
         }
     }
 
     /// The limits of connections that are read for their requests only.
-    pub(crate) fn of_passing(&self) -> AnalysisLimits {
+    pub(crate) fn for_passing(&self) -> AnalysisLimits {
         AnalysisLimits {
             samples: 1,
             points: 2,
             retransmissions: 0,
             requests: 0,
-            ..self.of_connection(usize::MAX)
+            ..self.per_connection(usize::MAX)
         }
     }
 }

@@ -80,10 +80,10 @@ fn dissect<'a>(
     let mut inside = link_payload(packet.link, packet.bytes, packet.wire_length)?;
     for _ in 0..MOST_LAYERS {
         let mut ip = ip::parse(inside.bytes, inside.wire_length)?;
-        if let Some(place) = ip.fragment {
-            let key = FragmentKey::new(packet.interface, inside.vlan, &ip, place);
+        if let Some(position) = ip.fragment {
+            let key = FragmentKey::new(packet.interface, inside.vlan, &ip, position);
             let fragments = fragments.take().ok_or(NotTcp::Fragment)?;
-            let whole = fragments.add(key, packet.at_ns, &ip, place)?;
+            let whole = fragments.add(key, packet.at_ns, &ip, position)?;
             ip = ip::after_reassembly(IpPayload {
                 protocol: whole.protocol,
                 bytes: whole.bytes,
@@ -94,7 +94,7 @@ fn dissect<'a>(
         }
         match tunnel::payload(&ip)? {
             Some(payload) => inside = payload,
-            None => return segment::of_ip(packet.at_ns, &ip),
+            None => return segment::from_ip(packet.at_ns, &ip),
         }
     }
     Err(NotTcp::OtherTransport)

@@ -51,11 +51,11 @@ impl OrderWindow {
             payload: &[],
             ..*segment
         };
-        let place = self.place(&head);
-        self.moved += u64::from(place < self.waiting.len());
+        let index = self.index_for(&head);
+        self.moved += u64::from(index < self.waiting.len());
         self.bytes += segment.payload.len();
         self.waiting.insert(
-            place,
+            index,
             WaitingSegment {
                 packet,
                 head,
@@ -74,18 +74,18 @@ impl OrderWindow {
 
     /// A segment that the given one acknowledges, with bytes from the offset `missing` on.
     pub(crate) fn take(&mut self, by: &TcpSegment<'_>, missing: u32) -> Option<WaitingSegment> {
-        let is_wanted = |of: &WaitingSegment| {
-            let is_near = of.head.at_ns.saturating_sub(by.at_ns) <= MOST_LATE_NS;
-            is_near && acknowledges(by, &of.head) && is_behind(end(&of.head), missing)
+        let is_wanted = |waiting: &WaitingSegment| {
+            let is_near = waiting.head.at_ns.saturating_sub(by.at_ns) <= MOST_LATE_NS;
+            is_near && acknowledges(by, &waiting.head) && is_behind(end(&waiting.head), missing)
         };
-        let place = self.waiting.iter().position(is_wanted)?;
-        let taken = self.waiting.remove(place)?;
+        let index = self.waiting.iter().position(is_wanted)?;
+        let taken = self.waiting.remove(index)?;
         self.bytes -= taken.payload.len();
         self.moved += 1;
         Some(taken)
     }
 
-    fn place(&self, segment: &TcpSegment<'_>) -> usize {
+    fn index_for(&self, segment: &TcpSegment<'_>) -> usize {
         let is_later = |other: &&WaitingSegment| {
             let ahead_ns = other.head.at_ns.saturating_sub(segment.at_ns);
             (1..=MOST_DISORDER_NS).contains(&ahead_ns) && !follows(segment, &other.head)
@@ -115,7 +115,10 @@ fn acknowledges(segment: &TcpSegment<'_>, other: &TcpSegment<'_>) -> bool {
 }
 
 /// The sequence number behind a segment.
-fn end(of: &TcpSegment<'_>) -> u32 {
-    let markers = u32::from(of.flags.syn) + u32::from(of.flags.fin);
-    of.sequence.wrapping_add(of.length).wrapping_add(markers)
+fn end(segment: &TcpSegment<'_>) -> u32 {
+    let markers = u32::from(segment.flags.syn) + u32::from(segment.flags.fin);
+    segment
+        .sequence
+        .wrapping_add(segment.length)
+        .wrapping_add(markers)
 }

@@ -10,7 +10,7 @@ const MOST_WAITING: usize = 256;
 pub(crate) struct NewBytes {
     pub(crate) at_ns: i64,
     pub(crate) packet: u64,
-    pub(crate) place: i64,
+    pub(crate) offset: i64,
     /// Bytes on the wire.
     pub(crate) length: i64,
     /// Offset in the other direction that their sender expected next.
@@ -39,27 +39,27 @@ impl InOrder {
     }
 
     /// Sets the offset of the first byte, if it is known before it passes.
-    pub(crate) fn begin(&mut self, place: i64) {
-        self.next.get_or_insert(place);
+    pub(crate) fn begin(&mut self, offset: i64) {
+        self.next.get_or_insert(offset);
     }
 
     /// Adds bytes; no byte twice.
     pub(crate) fn add(&mut self, bytes: NewBytes) {
-        self.begin(bytes.place);
-        let is_late = self.next.is_some_and(|next| bytes.place < next);
+        self.begin(bytes.offset);
+        let is_late = self.next.is_some_and(|next| bytes.offset < next);
         // Bytes behind a gap that was given up have no offset any more.
         if is_late || bytes.length <= 0 {
             return;
         }
         self.waiting_bytes += bytes.captured.len();
-        self.waiting.insert(bytes.place, bytes);
+        self.waiting.insert(bytes.offset, bytes);
     }
 
     /// Skips to an offset up to which the receiver has everything: missing bytes were not captured.
-    pub(crate) fn skip_to(&mut self, place: i64) {
+    pub(crate) fn skip_to(&mut self, offset: i64) {
         let first = self.waiting.first_key_value().map(|(first, _)| *first);
         if let (Some(first), Some(next)) = (first, self.next) {
-            self.next = Some(next.max(first.min(place)));
+            self.next = Some(next.max(first.min(offset)));
         }
     }
 
@@ -70,9 +70,9 @@ impl InOrder {
         if self.next != Some(*first) && !is_full {
             return None;
         }
-        let (place, bytes) = self.waiting.pop_first()?;
+        let (offset, bytes) = self.waiting.pop_first()?;
         self.waiting_bytes -= bytes.captured.len();
-        self.next = Some(place + bytes.length);
+        self.next = Some(offset + bytes.length);
         Some(bytes)
     }
 }

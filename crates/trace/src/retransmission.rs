@@ -99,7 +99,7 @@ pub struct Retransmission {
     /// Its moment, in nanoseconds.
     pub at_ns: i64,
     /// Offset of its first byte in the stream; the SYN has offset 0 if it was captured.
-    pub place: i64,
+    pub offset: i64,
     /// Bytes sent again; SYN and FIN count as one.
     pub bytes: u64,
     /// Its cause.
@@ -242,7 +242,7 @@ impl Explainer {
         let retransmission = Retransmission {
             packet: moment.packet,
             at_ns: moment.at_ns,
-            place: bytes.start,
+            offset: bytes.start,
             bytes: amount.unsigned_abs(),
             kind,
             since_sent_ns: found
@@ -382,9 +382,9 @@ impl Explainer {
     }
 
     /// Adds a duplicate acknowledgment of the bytes before the offset.
-    pub(crate) fn duplicated(&mut self, place: i64, at_ns: i64) {
+    pub(crate) fn duplicated(&mut self, offset: i64, at_ns: i64) {
         self.duplicates = self.duplicates.saturating_add(1);
-        self.shown[1] = Some((place + 1, at_ns));
+        self.shown[1] = Some((offset + 1, at_ns));
     }
 
     /// Adds a SACK of the bytes before the offset.
@@ -442,10 +442,10 @@ fn is_sent_again(found: SegmentBytes, moment: &SendMoment) -> bool {
     let Some((since_ns, behind)) = found.filled else {
         return false;
     };
-    if let Some((own, behind)) = moment.stamp.zip(behind)
-        && own != behind
+    if let Some((stamp, behind)) = moment.stamp.zip(behind)
+        && stamp != behind
     {
-        return is_behind(own, behind);
+        return is_behind(stamp, behind);
     }
     let needed_ns = moment.sender_rtt_ns.unwrap_or(OVERTAKEN_NS);
     moment.at_ns - since_ns >= needed_ns.max(LEAST_SILENCE_NS) * 9 / 10

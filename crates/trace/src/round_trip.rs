@@ -68,8 +68,8 @@ impl RoundTripTimes {
             self.selected.push(sample.rtt_ns);
             return;
         }
-        let place = self.next_random() % self.count;
-        if let Some(selected) = self.selected.get_mut(place as usize) {
+        let index = self.next_random() % self.count;
+        if let Some(selected) = self.selected.get_mut(index as usize) {
             *selected = sample.rtt_ns;
         }
     }

@@ -307,14 +307,14 @@ impl RtoTable {
 /// dissertation's Figures 21 and 22 and Tables 34 and 35: those whose computed timeout is at most
 /// the minimum. Only so does Table 35 (W9, one: 54.17 % at 1 s) agree with Table 6 (50 % + 4 %).
 pub fn share_up_to(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64> {
-    share(compared, |of| of.rto_ns <= minimum_ns)
+    share(compared, |timeout| timeout.rto_ns <= minimum_ns)
 }
 
 /// Share of segments (0 to 1) whose round trip is within the timeout, if that is at least the
 /// minimum: a sender with this minimum would not have sent them again.
 pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64> {
-    share(compared, |of| {
-        of.sample.rtt_ns as f64 <= of.rto_ns.max(minimum_ns)
+    share(compared, |timeout| {
+        timeout.sample.rtt_ns as f64 <= timeout.rto_ns.max(minimum_ns)
     })
 }
 
@@ -370,6 +370,9 @@ fn share(
     compared: &[ComparedTimeout],
     is_counted: impl Fn(&ComparedTimeout) -> bool,
 ) -> Option<f64> {
-    let counted = compared.iter().filter(|of| is_counted(of)).count();
+    let counted = compared
+        .iter()
+        .filter(|timeout| is_counted(timeout))
+        .count();
     (!compared.is_empty()).then(|| counted as f64 / compared.len() as f64)
 }

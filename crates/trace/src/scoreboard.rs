@@ -195,20 +195,20 @@ impl Scoreboard {
         }
     }
 
-    fn index_of(&self, place: i64) -> usize {
-        self.ranges.partition_point(|range| range.end <= place)
+    fn index_at(&self, offset: i64) -> usize {
+        self.ranges.partition_point(|range| range.end <= offset)
     }
 
-    fn range_with(&self, place: i64) -> Option<&SentRange> {
-        let range = self.ranges.get(self.index_of(place))?;
-        (range.first <= place).then_some(range)
+    fn range_with(&self, offset: i64) -> Option<&SentRange> {
+        let range = self.ranges.get(self.index_at(offset))?;
+        (range.first <= offset).then_some(range)
     }
 
     /// Counts another transmission of the bytes.
     fn resend(&mut self, bytes: Range<i64>, at_ns: i64) {
         self.split(bytes.start);
         self.split(bytes.end);
-        let from = self.index_of(bytes.start);
+        let from = self.index_at(bytes.start);
         let resent = self.ranges.range_mut(from..);
         let resent = resent.take_while(|range| range.end <= bytes.end);
         for range in resent.take(MOST_STEPS) {
@@ -218,45 +218,45 @@ impl Scoreboard {
     }
 
     /// Splits the range at the offset.
-    fn split(&mut self, place: i64) {
-        let index = self.index_of(place);
+    fn split(&mut self, offset: i64) {
+        let index = self.index_at(offset);
         let Some(range) = self.ranges.get_mut(index) else {
             return;
         };
-        if range.first >= place {
+        if range.first >= offset {
             return;
         }
         let rest = SentRange {
-            first: place,
+            first: offset,
             ..*range
         };
-        range.end = place;
+        range.end = offset;
         self.ranges.insert(index + 1, rest);
     }
 
     /// Parts of the bytes behind the acknowledged ones that no range has.
     fn unknown_within(&self, bytes: Range<i64>) -> Vec<Range<i64>> {
         let mut unknown = Vec::new();
-        let mut place = bytes.start.max(self.acknowledged.unwrap_or(i64::MIN));
-        let ranges = self.ranges.range(self.index_of(place)..);
+        let mut offset = bytes.start.max(self.acknowledged.unwrap_or(i64::MIN));
+        let ranges = self.ranges.range(self.index_at(offset)..);
         let ranges = ranges.take_while(|range| range.first < bytes.end);
         for (step, range) in ranges.enumerate() {
             if step == MOST_STEPS {
                 return unknown;
             }
-            if place < range.first {
-                unknown.push(place..range.first);
+            if offset < range.first {
+                unknown.push(offset..range.first);
             }
-            place = range.end;
+            offset = range.end;
         }
-        if place < bytes.end {
-            unknown.push(place..bytes.end);
+        if offset < bytes.end {
+            unknown.push(offset..bytes.end);
         }
         unknown
     }
 
     fn insert(&mut self, bytes: Range<i64>, at_ns: i64) {
-        let index = self.index_of(bytes.start);
+        let index = self.index_at(bytes.start);
         self.ranges.insert(
             index,
             SentRange {
@@ -358,7 +358,7 @@ impl Scoreboard {
             let before = self.last_blocks.iter().flatten();
             let before = before.filter(|(other, end)| *other <= first && first < *end);
             let marked = before.map(|(_, end)| *end).max().unwrap_or(first);
-            let from = self.index_of(marked.min(end));
+            let from = self.index_at(marked.min(end));
             for index in from..self.ranges.len() {
                 let range = self.ranges[index];
                 if range.end > end {
@@ -379,10 +379,10 @@ impl Scoreboard {
     }
 
     /// True if something behind the offset has a SACK, so that the receiver misses bytes before it.
-    pub(crate) fn has_sack_behind(&self, place: i64) -> bool {
+    pub(crate) fn has_sack_behind(&self, offset: i64) -> bool {
         let acknowledged = self.acknowledged.unwrap_or(i64::MIN);
         self.sack_end
-            .is_some_and(|end| end > place && end > acknowledged)
+            .is_some_and(|end| end > offset && end > acknowledged)
     }
 
     /// True if later bytes have passed, and earlier ones neither passed nor were acknowledged.
@@ -401,7 +401,11 @@ mod tests {
     use super::*;
 
     fn with_sack(scoreboard: &Scoreboard) -> usize {
-        scoreboard.ranges.iter().filter(|own| own.has_sack).count()
+        scoreboard
+            .ranges
+            .iter()
+            .filter(|range| range.has_sack)
+            .count()
     }
 
     #[test]
@@ -411,8 +415,8 @@ mod tests {
             shortest_rtt_ns: 0,
         };
         let mut scoreboard = Scoreboard::new(8192);
-        for place in 0..8000 {
-            scoreboard.send(place..place + 1, place, None, |_| {});
+        for offset in 0..8000 {
+            scoreboard.send(offset..offset + 1, offset, None, |_| {});
         }
         let block = [Some((1, 8000)), None, None, None];
         for packets in 1..=8 {
@@ -420,8 +424,8 @@ mod tests {
             assert_eq!(with_sack(&scoreboard), (packets * MOST_STEPS).min(7999));
         }
         // A block that has grown.
-        for place in 8000..8010 {
-            scoreboard.send(place..place + 1, place, None, |_| {});
+        for offset in 8000..8010 {
+            scoreboard.send(offset..offset + 1, offset, None, |_| {});
         }
         let block = [Some((1, 8010)), None, None, None];
         scoreboard.selectively_acknowledge(block, delivery);
@@ -434,7 +438,7 @@ mod tests {
         let twice = scoreboard
             .ranges
             .iter()
-            .filter(|own| own.transmissions == 2);
+            .filter(|range| range.transmissions == 2);
         assert_eq!(twice.count(), MOST_STEPS);
     }
 }

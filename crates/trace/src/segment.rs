@@ -94,8 +94,8 @@ impl TcpOptions {
             (4, []) => self.sack_permitted = true,
             (5, blocks) if blocks.len().is_multiple_of(8) => {
                 let (blocks, _) = blocks.as_chunks::<8>();
-                for (place, block) in self.sack.iter_mut().zip(blocks) {
-                    *place = Some(two_words(block));
+                for (field, block) in self.sack.iter_mut().zip(blocks) {
+                    *field = Some(two_words(block));
                 }
             }
             (8, value) => self.timestamps = value.first_chunk().map(two_words),
@@ -132,7 +132,7 @@ pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> 
         let ip = ip::parse(inside.bytes, inside.wire_length)?;
         match ip.fragment {
             Some(_) => Err(NotTcp::Fragment),
-            None => of_ip(at_ns, &ip),
+            None => from_ip(at_ns, &ip),
         }
     };
     read().map_err(|error| match error {
@@ -142,7 +142,7 @@ pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> 
 }
 
 /// The segment in an unfragmented IP packet.
-pub(crate) fn of_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'a>, NotTcp> {
+pub(crate) fn from_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'a>, NotTcp> {
     if ip.protocol != ip::TCP {
         return Err(ip::other(ip.protocol));
     }

@@ -9,16 +9,16 @@ pub(crate) fn is_behind(one: u32, other: u32) -> bool {
 /// Converts the sequence numbers of one direction to offsets: the first number has offset 0, and
 /// each later one the offset nearest to the latest.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Places {
+pub(crate) struct StreamOffsets {
     latest: Option<(u32, i64)>,
 }
 
-impl Places {
+impl StreamOffsets {
     /// The offset of a sequence number.
-    pub(crate) fn place(&mut self, sequence: u32) -> i64 {
-        let (latest, place) = self.latest.unwrap_or((sequence, 0));
-        let place = place + i64::from(sequence.wrapping_sub(latest).cast_signed());
-        self.latest = Some((sequence, place));
-        place
+    pub(crate) fn offset(&mut self, sequence: u32) -> i64 {
+        let (latest, offset) = self.latest.unwrap_or((sequence, 0));
+        let offset = offset + i64::from(sequence.wrapping_sub(latest).cast_signed());
+        self.latest = Some((sequence, offset));
+        offset
     }
 }

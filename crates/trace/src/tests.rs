@@ -73,7 +73,7 @@ impl Conversation {
         packet
     }
 
-    fn answer(&mut self, load: &[u8]) -> Vec<u8> {
+    fn respond(&mut self, load: &[u8]) -> Vec<u8> {
         let packet = self.packet((SERVER, self.port), (self.back, self.there), load);
         self.back = self.back.wrapping_add(load.len() as u32);
         packet
@@ -116,13 +116,13 @@ fn head(number: u64, body: usize) -> Vec<u8> {
 }
 
 /// Number, response time in microseconds, cleanliness.
-fn told(packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
+fn timed_requests(packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
     let found = requests(packets);
-    let told = found.iter().map(|request| {
+    let timed = found.iter().map(|request| {
         let time = request.response_time_ns().map(|ns| ns / 1000);
         (request.number, time, request.is_clean)
     });
-    told.collect()
+    timed.collect()
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn a_request_ends_with_its_last_segment_and_a_response_begins_with_its_first() {
             talk.send(&head(1, 300)),
             talk.send(&[b'x'; 200]),
             talk.send(&[b'x'; 100]),
-            talk.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
-            talk.answer(b"ab"),
+            talk.respond(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
+            talk.respond(b"ab"),
             talk.send(&head(2, 0)),
-            talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"),
+            talk.respond(b"HTTP/1.1 204 No Content\r\n\r\n"),
         ];
         let found = requests(&packets);
         assert_eq!(found.len(), 2);
@@ -145,7 +145,7 @@ fn a_request_ends_with_its_last_segment_and_a_response_begins_with_its_first() {
         assert_eq!(found[0].response_first_ns, Some(3000));
         assert_eq!(found[0].response_last_ns, Some(4000));
         assert_eq!(
-            told(&packets),
+            timed_requests(&packets),
             [(Some(1), Some(1), true), (Some(2), Some(1), true)]
         );
     }
@@ -159,13 +159,13 @@ fn connections_do_not_mix() {
         one.send(&head(1, 10)),
         two.send(&head(2, 0)),
         one.send(b"0123456789"),
-        two.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+        two.respond(b"HTTP/1.1 200 OK\r\n\r\n"),
         two.send(&head(3, 0)),
-        one.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
-        two.answer(b"HTTP/1.1 200 OK\r\n\r\n"),
+        one.respond(b"HTTP/1.1 200 OK\r\n\r\n"),
+        two.respond(b"HTTP/1.1 200 OK\r\n\r\n"),
     ];
     assert_eq!(
-        told(&packets),
+        timed_requests(&packets),
         [
             (Some(1), Some(3), true),
             (Some(2), Some(2), true),
@@ -194,7 +194,7 @@ fn requests_of_connections_that_are_not_kept_are_passed_on() {
         let mut packets = talk.opening().to_vec();
         for number in [first, first + 1] {
             packets.push(talk.send(&head(number, 0)));
-            packets.push(talk.answer(b"HTTP/1.1 204 No Content\r\n\r\n"));
+            packets.push(talk.respond(b"HTTP/1.1 204 No Content\r\n\r\n"));
         }
         for bytes in &packets {
             packet += 1;
@@ -218,9 +218,9 @@ fn requests_of_connections_that_are_not_kept_are_passed_on() {
 fn what_passes_again_changes_nothing() {
     let mut talk = Conversation::new(4000, false);
     let request = talk.send(&head(1, 0));
-    let response = talk.answer(b"HTTP/1.1 200 OK\r\n\r\n");
+    let response = talk.respond(b"HTTP/1.1 200 OK\r\n\r\n");
     let next = talk.send(&head(2, 0));
-    let answer = talk.answer(b"HTTP/1.1 200 OK\r\n\r\n");
+    let respond = talk.respond(b"HTTP/1.1 200 OK\r\n\r\n");
     let packets = [
         request.clone(),
         request.clone(),
@@ -228,10 +228,10 @@ fn what_passes_again_changes_nothing() {
         request,
         next,
         response,
-        answer,
+        respond,
     ];
     assert_eq!(
-        told(&packets),
+        timed_requests(&packets),
         [(Some(1), Some(2), true), (Some(2), Some(2), true)]
     );
 }
@@ -240,9 +240,12 @@ fn what_passes_again_changes_nothing() {
 fn a_segment_that_overtakes_the_first_byte_is_not_the_first() {
     let mut talk = Conversation::new(4000, false);
     let request = talk.send(&head(1, 0));
-    let first = talk.answer(b"HTTP/1.1 200 OK\r\n");
-    let second = talk.answer(b"\r\n");
-    assert_eq!(told(&[request, second, first]), [(Some(1), Some(2), true)]);
+    let first = talk.respond(b"HTTP/1.1 200 OK\r\n");
+    let second = talk.respond(b"\r\n");
+    assert_eq!(
+        timed_requests(&[request, second, first]),
+        [(Some(1), Some(2), true)]
+    );
 }
 
 #[test]
@@ -252,13 +255,13 @@ fn a_time_that_means_nothing_is_none() {
     let packets = [
         early.send(&head(1, 20)),
         early.send(b"0123456789"),
-        early.answer(ok),
+        early.respond(ok),
         early.send(b"0123456789"),
         early.send(&head(2, 0)),
-        early.answer(ok),
+        early.respond(ok),
     ];
     assert_eq!(
-        told(&packets),
+        timed_requests(&packets),
         [(Some(1), None, false), (Some(2), Some(1), true)]
     );
 
@@ -266,41 +269,44 @@ fn a_time_that_means_nothing_is_none() {
     let packets = [
         pipelined.send(&head(1, 0)),
         pipelined.send(&head(2, 0)),
-        pipelined.answer(ok),
+        pipelined.respond(ok),
     ];
-    assert_eq!(told(&packets), [(Some(1), None, false)]);
+    assert_eq!(timed_requests(&packets), [(Some(1), None, false)]);
 
     // The response was in flight when the rest of the request passed.
     let mut crossed = Conversation::new(4000, false);
     let first = crossed.send(&head(1, 20));
     let (ports, numbers) = ((4000, SERVER), (crossed.there, crossed.back));
     let rest = crossed.packet(ports, numbers, &[b'x'; 20]);
-    let response = crossed.answer(ok);
-    assert_eq!(told(&[first, rest, response]), [(Some(1), None, false)]);
+    let response = crossed.respond(ok);
+    assert_eq!(
+        timed_requests(&[first, rest, response]),
+        [(Some(1), None, false)]
+    );
 
     // A client that left the body out, because the final response came first.
     let mut refused = Conversation::new(4000, false);
     let packets = [
         refused.send(&head(1, 20)),
-        refused.answer(b"HTTP/1.1 417 Expectation Failed\r\n\r\n"),
+        refused.respond(b"HTTP/1.1 417 Expectation Failed\r\n\r\n"),
         refused.send(&head(2, 0)),
-        refused.answer(ok),
+        refused.respond(ok),
     ];
     assert_eq!(
-        told(&packets),
+        timed_requests(&packets),
         [(Some(1), None, false), (Some(2), Some(1), true)]
     );
 
     let mut together = Conversation::new(4000, false);
     let packets = [
         together.send(&[head(1, 0), head(2, 0)].concat()),
-        together.answer(ok),
+        together.respond(ok),
     ];
-    assert_eq!(told(&packets), [(Some(1), None, false)]);
+    assert_eq!(timed_requests(&packets), [(Some(1), None, false)]);
 
     let mut unanswered = Conversation::new(4000, false);
     assert_eq!(
-        told(&[unanswered.send(&head(1, 0))]),
+        timed_requests(&[unanswered.send(&head(1, 0))]),
         [(Some(1), None, true)]
     );
 }
@@ -315,8 +321,11 @@ fn a_packet_that_was_cut_off_has_its_length_all_the_same() {
     assert_eq!(segment.length as usize, whole.len());
     assert_eq!(segment.payload.len(), 100);
     // 100 bytes hold the whole head here, and so the number.
-    let answer = talk.answer(b"HTTP/1.1 201 Created\r\n\r\n");
-    assert_eq!(told(&[request, answer]), [(Some(1), Some(1), true)]);
+    let respond = talk.respond(b"HTTP/1.1 201 Created\r\n\r\n");
+    assert_eq!(
+        timed_requests(&[request, respond]),
+        [(Some(1), Some(1), true)]
+    );
 }
 
 #[test]
@@ -394,13 +403,13 @@ fn passing(messages: &[Message]) -> Vec<Passing> {
         let segments = std::iter::once(first).chain(rest.chunks(message.segment));
         let mut segments: Vec<Passing> = segments
             .enumerate()
-            .map(|(place, bytes)| {
+            .map(|(position, bytes)| {
                 let packet = if is_request {
                     talk.send(bytes)
                 } else {
-                    talk.answer(bytes)
+                    talk.respond(bytes)
                 };
-                (index, place == 0, packet)
+                (index, position == 0, packet)
             })
             .collect();
         for (segment, when) in &message.again {
@@ -471,13 +480,13 @@ proptest! {
         damage in prop::collection::vec(any::<(Index, Index, u8, bool)>(), 0..40),
     ) {
         let mut frames: Vec<Vec<u8>> = passing(&messages).into_iter().map(|(_, _, packet)| packet).collect();
-        for (frame, place, byte, cut) in &damage {
+        for (frame, offset, byte, cut) in &damage {
             let frame = frame.get_mut(&mut frames);
-            let place = place.index(frame.len().max(1)).min(80);
+            let offset = offset.index(frame.len().max(1)).min(80);
             if *cut {
-frame.truncate(place)
+frame.truncate(offset)
 } else {
-frame.iter_mut().skip(place).take(1).for_each(|of| *of = *byte)
+frame.iter_mut().skip(offset).take(1).for_each(|damaged| *damaged = *byte)
 }
         }
         // A frame can also fill a gap of others.
@@ -492,7 +501,7 @@ fn a_length_that_no_stream_has_is_no_reason_to_panic() {
     let request = format!("PUT / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
     let packets = [
         talk.send(request.as_bytes()),
-        talk.answer(b"HTTP/1.1 201 Created\r\n\r\n"),
+        talk.respond(b"HTTP/1.1 201 Created\r\n\r\n"),
     ];
-    assert_eq!(told(&packets), [(None, None, false)]);
+    assert_eq!(timed_requests(&packets), [(None, None, false)]);
 }

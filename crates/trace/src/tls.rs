@@ -90,10 +90,10 @@ impl TlsRecords {
     /// Reads bytes. `data` is called with the number of each record of application data, counted
     /// from 1, and how many of the bytes belong to it.
     pub(crate) fn read(&mut self, bytes: &NewBytes, mut data: impl FnMut(u64, i64)) {
-        if self.next.is_some_and(|next| next != bytes.place) {
+        if self.next.is_some_and(|next| next != bytes.offset) {
             self.is_lost = true;
         }
-        self.next = Some(bytes.place + bytes.length);
+        self.next = Some(bytes.offset + bytes.length);
         if self.is_lost && header(&bytes.captured).is_some() {
             self.is_lost = false;
             self.left = 0;

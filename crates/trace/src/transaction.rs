@@ -248,9 +248,9 @@ impl TransactionReader {
     }
 
     /// Sets the offset of the first byte of payload of an end.
-    pub(crate) fn begin(&mut self, is_client: bool, place: i64) {
-        self.order[side(is_client)].begin(place);
-        self.beginnings[side(is_client)] = Some(place);
+    pub(crate) fn begin(&mut self, is_client: bool, offset: i64) {
+        self.order[side(is_client)].begin(offset);
+        self.beginnings[side(is_client)] = Some(offset);
     }
 
     /// Handles a clock that went back after that moment.
@@ -273,14 +273,14 @@ impl TransactionReader {
     pub(crate) fn acknowledged(
         &mut self,
         turn: &SegmentTurn,
-        place: i64,
+        offset: i64,
         each: RequestVisitor<'_>,
     ) {
         let other = SegmentTurn {
             is_client: !turn.is_client,
             ..*turn
         };
-        self.order[side(other.is_client)].skip_to(place);
+        self.order[side(other.is_client)].skip_to(offset);
         self.read(&other, each);
     }
 
@@ -292,7 +292,7 @@ impl TransactionReader {
 
     fn read(&mut self, turn: &SegmentTurn, each: RequestVisitor<'_>) {
         while let Some(bytes) = self.order[side(turn.is_client)].pop() {
-            let is_first = self.beginnings[side(turn.is_client)] == Some(bytes.place);
+            let is_first = self.beginnings[side(turn.is_client)] == Some(bytes.offset);
             let protocol = self.protocol.or_else(|| protocol(turn, &bytes, is_first));
             self.protocol = protocol;
             match protocol {
@@ -380,7 +380,7 @@ impl TransactionReader {
             response_head: HeadStart::default(),
             declared: None,
             response_declared: None,
-            end: bytes.place,
+            end: bytes.offset,
             is_interim: false,
             is_early: false,
         }
@@ -468,18 +468,18 @@ impl OpenTransaction {
     fn awaits_server(&self) -> bool {
         let passed = self.request.request_bytes;
         let is_whole = |declared: i64| passed >= declared.unsigned_abs();
-        let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
-        self.declared.is_some_and(is_whole) && (!is_answered || self.is_under_way())
+        let has_response = self.request.response_first_ns.is_some() && !self.is_interim;
+        self.declared.is_some_and(is_whole) && (!has_response || self.is_under_way())
     }
 
     /// True if the client's data here are the next request.
     fn is_over_before(&self, bytes: &NewBytes) -> bool {
-        let is_answered = self.request.response_first_ns.is_some() && !self.is_interim;
+        let has_response = self.request.response_first_ns.is_some() && !self.is_interim;
         let passed = self.request.request_bytes;
         let is_whole = |declared: i64| passed >= declared.unsigned_abs();
         // A client that got its final response early can leave the body out (RFC 9110, section
         // 10.1.1).
-        is_answered && (self.declared.is_none_or(is_whole) || begins_request(&bytes.captured))
+        has_response && (self.declared.is_none_or(is_whole) || begins_request(&bytes.captured))
     }
 
     fn add_request(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {
@@ -488,7 +488,7 @@ impl OpenTransaction {
         request.request_bytes = passed;
         request.request_first_ns = request.request_first_ns.min(bytes.at_ns);
         request.request_last_ns = request.request_last_ns.max(bytes.at_ns);
-        self.end = bytes.place + bytes.length;
+        self.end = bytes.offset + bytes.length;
         if request.response_first_ns.is_some() && !self.is_interim {
             request.is_clean = false;
         }

@@ -62,9 +62,9 @@ impl WaitTotal {
 
     fn keep(&mut self, wait: Wait) {
         let longest = &mut self.longest;
-        let place = longest.partition_point(|kept| kept.length_ns >= wait.length_ns);
-        if place < MOST_KEPT {
-            longest.insert(place, wait);
+        let index = longest.partition_point(|kept| kept.length_ns >= wait.length_ns);
+        if index < MOST_KEPT {
+            longest.insert(index, wait);
             longest.truncate(MOST_KEPT);
         }
     }

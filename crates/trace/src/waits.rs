@@ -137,7 +137,7 @@ struct Sending {
     last_length: u32,
     is_pushed: bool,
     /// The last acknowledgment that can have permitted it to send: its moment and packet.
-    heard: Option<(i64, u64)>,
+    permit: Option<(i64, u64)>,
     /// Most bytes in flight since its last pause.
     peak: i64,
     pace: SendingPace,
@@ -243,9 +243,9 @@ impl WaitLedger {
     /// passed meanwhile.
     fn attribute_closing(&mut self, event: &WaitEvent, wait: Wait) {
         let sent = self.sending.iter();
-        let known = sent.flat_map(|of| [of.last_ns.zip(Some(of.last_packet)), of.heard]);
-        let known = known.flatten().max();
-        let (start_ns, from_packet) = known.unwrap_or((wait.start_ns, wait.from_packet));
+        let latest = sent.flat_map(|end| [end.last_ns.zip(Some(end.last_packet)), end.permit]);
+        let latest = latest.flatten().max();
+        let (start_ns, from_packet) = latest.unwrap_or((wait.start_ns, wait.from_packet));
         let length_ns = event.at_ns - start_ns;
         let wait = Wait {
             start_ns,
@@ -282,10 +282,10 @@ impl WaitLedger {
     }
 
     /// Attributes data after data of the same end that had more to send.
-    fn attribute_path(&mut self, event: &WaitEvent, own: &DirectionBefore) {
+    fn attribute_path(&mut self, event: &WaitEvent, state: &DirectionBefore) {
         let sender = event.sender;
         let sending = self.sending[sender as usize];
-        let (Some(last_ns), Some((heard_ns, _))) = (sending.last_ns, sending.heard) else {
+        let (Some(last_ns), Some((permit_ns, _))) = (sending.last_ns, sending.permit) else {
             return;
         };
         let wait = Wait {
@@ -294,47 +294,48 @@ impl WaitLedger {
             from_packet: sending.last_packet,
             to_packet: event.packet,
         };
-        let path = own
+        let path = state
             .path
-            .unwrap_or(PathRoundTrip::always(own.round_trip_ns()));
+            .unwrap_or(PathRoundTrip::always(state.round_trip_ns()));
         // Far from the sender, a permission reaches it a round trip later.
         let is_awaited = |permitted_ns: i64| event.at_ns - permitted_ns <= path.now_ns * 23 / 20;
-        if own.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
+        if state.is_near_receiver() && event.permitted_ns.is_some_and(is_awaited) {
             self.claim(WaitCause::WindowLimited, sender.other(), wait);
             return;
         }
-        if own.has_gap {
+        if state.has_gap {
             return;
         }
-        let reaction_ns = event.at_ns - heard_ns;
-        let is_prompt = reaction_ns <= PROMPT_NS + own.reaction_ns() * 3 / 2;
+        let reaction_ns = event.at_ns - permit_ns;
+        let is_prompt = reaction_ns <= PROMPT_NS + state.reaction_ns() * 3 / 2;
         // After less than a full segment its program had written no more, or Nagle's algorithm
         // waited for the acknowledgment.
-        let is_held = own.flight == 0 && is_prompt && reaction_ns >= own.sender_rtt_ns * 3 / 4;
-        let is_own_pace = if own.is_full(sending.last_length) {
-            !is_prompt && !own.is_near_receiver()
+        let is_held = state.flight == 0 && is_prompt && reaction_ns >= state.sender_rtt_ns * 3 / 4;
+        let is_own_pace = if state.is_full(sending.last_length) {
+            !is_prompt && !state.is_near_receiver()
         } else {
             !is_held
         };
         // Without acknowledgments of data in flight it can be a probe with new bytes (RFC 8985,
         // section 7.3).
-        let is_probe = own.flight > 0 && reaction_ns >= own.round_trip_ns();
-        // The sender had the permission of the receiver's window before.
-        let is_permitted = |permitted_ns: i64| permitted_ns + own.sender_rtt_ns <= last_ns;
+        let is_probe = state.flight > 0 && reaction_ns >= state.round_trip_ns();
+        // The sender had the permission of the receiver's window state.
+        let is_permitted = |permitted_ns: i64| permitted_ns + state.sender_rtt_ns <= last_ns;
         let is_permitted = event.permitted_ns.is_none_or(is_permitted);
         // After the end of the other end it responds to that.
-        let is_other = is_probe || event.opens_gap || self.is_closing || !own.is_sender_known;
+        let is_other = is_probe || event.opens_gap || self.is_closing || !state.is_sender_known;
         if is_own_pace && is_permitted && !is_other {
             self.claim(WaitCause::SenderPace, sender, wait);
         }
-        if !is_prompt || !own.is_full(sending.last_length) {
+        if !is_prompt || !state.is_full(sending.last_length) {
             return;
         }
         if sending.has_restarted {
             self.claim(WaitCause::SlowStartAfterIdle, sender, wait);
             return;
         }
-        let is_much = own.is_near_receiver() || own.flight >= LEAST_SEGMENTS * own.segment_size;
+        let is_much =
+            state.is_near_receiver() || state.flight >= LEAST_SEGMENTS * state.segment_size;
         let Some(wait) = self.unclaimed(wait) else {
             return;
         };
@@ -344,10 +345,10 @@ impl WaitLedger {
             self.totals.enter_unsettled(sender, wait)
         };
         // Data in flight to a receiver nearby are not visible.
-        let flight = if own.is_near_receiver() {
+        let flight = if state.is_near_receiver() {
             0
         } else {
-            own.flight
+            state.flight
         };
         total.path.get_or_insert_default().add(path, flight);
     }
@@ -375,15 +376,15 @@ impl WaitLedger {
     }
 
     /// Attributes data after a late acknowledgment, of the other end, or after a pause.
-    fn attribute_turn(&mut self, event: &WaitEvent, own: &DirectionBefore, wait: Wait) -> bool {
+    fn attribute_turn(&mut self, event: &WaitEvent, state: &DirectionBefore, wait: Wait) -> bool {
         let sender = event.sender;
         if let Some(late) = self.late.take().filter(|late| late.sender == sender) {
             let reaction_ns = event.at_ns - late.at_ns;
             // A reaction to an acknowledgment cannot pass sooner than a round trip to the sender
             // after it.
-            let earliest_ns = own.sender_rtt_ns - own.sender_rtt_ns / 40;
-            let latest_ns = REACTION_NS + own.reaction_ns() * 5 / 4;
-            if !own.is_full(event.length) && (earliest_ns..=latest_ns).contains(&reaction_ns) {
+            let earliest_ns = state.sender_rtt_ns - state.sender_rtt_ns / 40;
+            let latest_ns = REACTION_NS + state.reaction_ns() * 5 / 4;
+            if !state.is_full(event.length) && (earliest_ns..=latest_ns).contains(&reaction_ns) {
                 self.claim(WaitCause::DelayedAcknowledgment, sender.other(), late.wait);
                 return true;
             }
@@ -393,31 +394,31 @@ impl WaitLedger {
             Some(last) if last != sender => {
                 let start_ns = others.last_ns.unwrap_or(wait.start_ns);
                 let turn = Wait {
-                    start_ns: start_ns.saturating_add(own.sender_rtt_ns),
-                    length_ns: event.at_ns - start_ns - own.sender_rtt_ns,
+                    start_ns: start_ns.saturating_add(state.sender_rtt_ns),
+                    length_ns: event.at_ns - start_ns - state.sender_rtt_ns,
                     from_packet: others.last_packet,
                     ..wait
                 };
                 self.claim(WaitCause::Turn, sender, turn);
-                self.restart(event, own);
+                self.restart(event, state);
                 true
             }
             last => {
-                let round_trip_ns = own.round_trip_ns();
+                let round_trip_ns = state.round_trip_ns();
                 let sending = self.sending[sender as usize];
                 // A reaction to the last acknowledgment passes a round trip to the sender after it.
                 // Later data had not been written, and were not while that acknowledgment was in
                 // flight. Keep-alives can pass.
-                let heard_ns = sending.heard.map(|(at_ns, _)| at_ns).max(sending.last_ns);
-                let silent_ns = event.at_ns - heard_ns.unwrap_or(wait.start_ns);
-                let least_ns = if own.is_sender_known {
+                let since_ns = sending.permit.map(|(at_ns, _)| at_ns).max(sending.last_ns);
+                let silent_ns = event.at_ns - since_ns.unwrap_or(wait.start_ns);
+                let least_ns = if state.is_sender_known {
                     LEAST_PAUSE_NS
                 } else {
                     IDLE_NS
                 };
-                let is_pause = own.flight == 0
+                let is_pause = state.flight == 0
                     && !event.opens_gap
-                    && silent_ns >= least_ns.max(2 * own.reaction_ns());
+                    && silent_ns >= least_ns.max(2 * state.reaction_ns());
                 let wait = sending.last_ns.map_or(wait, |start_ns| Wait {
                     start_ns,
                     length_ns: event.at_ns - start_ns,
@@ -431,12 +432,12 @@ impl WaitLedger {
                         WaitCause::Pause
                     };
                     let can_be_timer = cause == WaitCause::Pause
-                        && own.is_near_receiver()
+                        && state.is_near_receiver()
                         && wait.length_ns >= LEAST_TIMEOUT_NS
-                        && own.is_full(sending.last_length)
+                        && state.is_full(sending.last_length)
                         // A timer sends one segment; of more, GRO makes a longer one.
-                        && i64::from(event.length) <= own.segment_size
-                        && (own.is_full(event.length) || !sending.is_pushed);
+                        && i64::from(event.length) <= state.segment_size
+                        && (state.is_full(event.length) || !sending.is_pushed);
                     if can_be_timer {
                         self.silence = self.unclaimed(wait).map(|wait| Silence {
                             sender,
@@ -448,7 +449,7 @@ impl WaitLedger {
                     } else {
                         self.claim(cause, sender, wait);
                     }
-                    self.restart(event, own);
+                    self.restart(event, state);
                 }
                 is_pause
             }
@@ -456,12 +457,12 @@ impl WaitLedger {
     }
 
     /// Notes that the end sends again after a pause.
-    fn restart(&mut self, event: &WaitEvent, own: &DirectionBefore) {
+    fn restart(&mut self, event: &WaitEvent, state: &DirectionBefore) {
         let sending = &mut self.sending[event.sender as usize];
         let pause_ns = sending.last_ns.map_or(0, |last_ns| event.at_ns - last_ns);
-        let is_idle = pause_ns >= IDLE_NS.max(own.round_trip_ns());
-        let was_much = sending.peak > 4 * own.segment_size;
-        sending.restart = (is_idle && was_much && own.flight == 0).then_some(sending.peak);
+        let is_idle = pause_ns >= IDLE_NS.max(state.round_trip_ns());
+        let was_much = sending.peak > 4 * state.segment_size;
+        sending.restart = (is_idle && was_much && state.flight == 0).then_some(sending.peak);
         sending.has_restarted = false;
         sending.peak = 0;
         if is_idle {
@@ -545,13 +546,13 @@ impl WaitLedger {
     }
 
     /// Confirms or rejects the waits for a congestion window by the data of each round trip.
-    fn note_pace(&mut self, event: &WaitEvent, own: DirectionBefore) {
-        let path_ns = own.path.map(|path| path.now_ns);
-        let round_ns = path_ns.unwrap_or(own.round_trip_ns());
+    fn note_pace(&mut self, event: &WaitEvent, state: DirectionBefore) {
+        let path_ns = state.path.map(|path| path.now_ns);
+        let round_ns = path_ns.unwrap_or(state.round_trip_ns());
         let length = i64::from(event.length);
-        let flight = (!own.is_near_receiver()).then_some(own.flight + length);
+        let flight = (!state.is_near_receiver()).then_some(state.flight + length);
         let pace = &mut self.sending[event.sender as usize].pace;
-        let cause = match pace.sent(event.at_ns, length, flight, round_ns, own.segment_size) {
+        let cause = match pace.sent(event.at_ns, length, flight, round_ns, state.segment_size) {
             PaceVerdict::Undecided => return,
             PaceVerdict::Growing => WaitCause::CongestionWindow,
             PaceVerdict::Steady => WaitCause::SenderPace,
@@ -562,7 +563,7 @@ impl WaitLedger {
     fn remember(&mut self, event: &WaitEvent) {
         self.last = Some((event.at_ns, event.packet));
         self.is_closing |= event.is_closing;
-        let own = event.before[event.sender as usize];
+        let state = event.before[event.sender as usize];
         let sending = &mut self.sending[event.sender as usize];
         if event.retransmission.is_some() {
             sending.end_restart();
@@ -573,15 +574,15 @@ impl WaitLedger {
             sending.last_packet = event.packet;
             sending.last_length = event.length;
             sending.is_pushed = event.is_pushed;
-            sending.peak = sending.peak.max(own.flight + i64::from(event.length));
+            sending.peak = sending.peak.max(state.flight + i64::from(event.length));
         }
         // A duplicate acknowledgment permits to send, too (RFC 3042).
-        let is_answer = event.length == 0 && event.before[event.sender.other() as usize].flight > 0;
-        if event.has_progress || event.opens_window || is_answer {
-            self.sending[event.sender.other() as usize].heard = Some((event.at_ns, event.packet));
+        let is_ack = event.length == 0 && event.before[event.sender.other() as usize].flight > 0;
+        if event.has_progress || event.opens_window || is_ack {
+            self.sending[event.sender.other() as usize].permit = Some((event.at_ns, event.packet));
         }
         if event.has_new_data {
-            self.note_pace(event, own);
+            self.note_pace(event, state);
             self.late = None;
             self.last_data = Some(event.sender);
             self.sending[event.sender.other() as usize].end_restart();

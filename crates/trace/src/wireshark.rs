@@ -155,38 +155,39 @@ impl SegmentMarker {
         };
         checked.marks.reused_ports = is_reused;
         self.note_base(from, &mut checked);
-        let [one, other] = &mut self.directions;
-        let (own, other) = if from == 0 {
-            (one, other)
+        let [client, server] = &mut self.directions;
+        let (sender, receiver) = if from == 0 {
+            (client, server)
         } else {
-            (other, one)
+            (server, client)
         };
-        own.check_windows(other, &mut checked);
-        own.check_acknowledged(other, &mut checked);
+        sender.check_windows(receiver, &mut checked);
+        sender.check_acknowledged(receiver, &mut checked);
         if segment.length > 0 || flags.syn || flags.fin {
             let first_rtt_ns = self.first_rtt_ns.unwrap_or(OUT_OF_ORDER_NS);
-            own.check_resent(other, &mut checked, first_rtt_ns);
+            sender.check_resent(receiver, &mut checked, first_rtt_ns);
         }
-        own.note(&checked);
-        own.acknowledge(other, &mut checked);
+        sender.note(&checked);
+        sender.acknowledge(receiver, &mut checked);
         self.note_handshake(from, segment);
         checked.marks
     }
 
     fn note_base(&mut self, from: usize, checked: &mut Checked<'_>) {
         let segment = checked.segment;
-        let own = &mut self.directions[from];
-        let is_again = own.base.is_some();
+        let direction = &mut self.directions[from];
+        let is_again = direction.base.is_some();
         if segment.flags.syn && is_again {
             if !segment.flags.ack {
-                own.next = own.most_to_acknowledge;
-            } else if own.base != Some(segment.sequence) {
-                own.base = Some(segment.sequence);
+                direction.next = direction.most_to_acknowledge;
+            } else if direction.base != Some(segment.sequence) {
+                direction.base = Some(segment.sequence);
                 checked.marks.reused_ports = true;
             }
         }
         let before = if segment.flags.syn { 0 } else { 1 };
-        own.base
+        direction
+            .base
             .get_or_insert(segment.sequence.wrapping_sub(before));
         if let Some(acknowledged) = checked.acknowledged {
             let other = &mut self.directions[1 - from];
@@ -216,11 +217,11 @@ impl SegmentMarker {
     }
 
     /// Scales windows if both ends offered it.
-    fn agree_on_factors(&mut self, from: usize, is_answer: bool) {
+    fn agree_on_factors(&mut self, from: usize, is_syn_ack: bool) {
         if self.directions[from].factor == WindowFactor::Unknown {
             self.directions[0].factor = WindowFactor::Unscaled;
             self.directions[1].factor = WindowFactor::Unscaled;
-        } else if is_answer && self.directions[1 - from].factor == WindowFactor::Unscaled {
+        } else if is_syn_ack && self.directions[1 - from].factor == WindowFactor::Unscaled {
             self.directions[from].factor = WindowFactor::Unscaled;
         }
     }

@@ -109,8 +109,8 @@ impl<R: Read> ByteInput<R> {
 
 impl<R> ByteInput<R> {
     /// Bytes that were taken, and are still stored.
-    pub(super) fn passed(&self, place: Passed) -> &[u8] {
-        &self.buffer[place]
+    pub(super) fn passed(&self, range: Passed) -> &[u8] {
+        &self.buffer[range]
     }
 
     /// Offset in the file of the next byte.

@@ -137,7 +137,7 @@ impl PcapHeader {
             is_untimed: false,
             wire_length: wire.max(captured as u32),
             direction,
-            place: input.take(captured),
+            range: input.take(captured),
         }))
     }
 }

@@ -90,11 +90,13 @@ impl Section {
     }
 
     pub(super) fn dropped(&self) -> Option<u64> {
-        let known = self
+        let dropped = self
             .interfaces
             .iter()
             .filter_map(|interface| interface.dropped);
-        known.chain(self.dropped_before).reduce(u64::saturating_add)
+        dropped
+            .chain(self.dropped_before)
+            .reduce(u64::saturating_add)
     }
 
     /// The next packet, after the blocks before it.
@@ -259,7 +261,11 @@ impl Section {
                 (0, None, word(0).min(snap).min(stored), word(0), 4)
             }
         };
-        let Some(link) = self.interfaces.get(interface as usize).map(|of| of.link) else {
+        let Some(link) = self
+            .interfaces
+            .get(interface as usize)
+            .map(|interface| interface.link)
+        else {
             return Err(block.fail(CaptureDefect::Interface(interface)));
         };
         if captured as usize > LONGEST_PACKET {
@@ -279,7 +285,7 @@ impl Section {
         };
         self.latest_ns = at_ns.ok_or_else(|| block.fail(CaptureDefect::Time))?;
         input.take(HEAD + header);
-        let place = input.take(captured as usize);
+        let range = input.take(captured as usize);
         input.take(block.body() + TAIL - header - captured as usize);
         Ok(LocatedPacket {
             number: block.number,
@@ -289,7 +295,7 @@ impl Section {
             is_untimed: ticks.is_none(),
             wire_length: wire.max(captured),
             direction,
-            place,
+            range,
         })
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn message_begun(bytes: &NewBytes) -> Option<u32> {
 
 impl FrameWalk {
     /// Frames of a client, which begins with the preface.
-    pub(super) fn of_client() -> FrameWalk {
+    pub(super) fn for_client() -> FrameWalk {
         FrameWalk {
             state: WalkState::Preface(PREFACE.len()),
             expected: None,
@@ -107,7 +107,7 @@ impl FrameWalk {
     }
 
     /// Frames of a server.
-    pub(super) fn of_server() -> FrameWalk {
+    pub(super) fn for_server() -> FrameWalk {
         FrameWalk {
             state: BEFORE_HEADER,
             expected: None,
@@ -122,10 +122,10 @@ impl FrameWalk {
         may_resume: bool,
         mut each: impl FnMut(FrameFinding<'_>),
     ) {
-        let expected = self.expected.replace(bytes.place + bytes.length);
-        if expected.is_some_and(|expected| expected != bytes.place) && !self.is_lost() {
+        let expected = self.expected.replace(bytes.offset + bytes.length);
+        if expected.is_some_and(|expected| expected != bytes.offset) && !self.is_lost() {
             self.state = WalkState::Lost;
-            each(FrameFinding::Lost(bytes.place));
+            each(FrameFinding::Lost(bytes.offset));
         }
         if self.is_lost() && may_resume {
             self.state = BEFORE_HEADER;
@@ -173,7 +173,7 @@ impl FrameWalk {
                 }
                 let read = captured.len().min(FrameHeader::BYTES - *count);
                 if read == 0 {
-                    each(FrameFinding::Lost(bytes.place + at - *count as i64));
+                    each(FrameFinding::Lost(bytes.offset + at - *count as i64));
                     self.state = WalkState::Lost;
                     return 0;
                 }
@@ -181,7 +181,7 @@ impl FrameWalk {
                 *count += read;
                 if *count == FrameHeader::BYTES {
                     let (header, start) = (FrameHeader::parse(*header), *start);
-                    let (at_ns, end) = (*latest_ns, bytes.place + at + read as i64);
+                    let (at_ns, end) = (*latest_ns, bytes.offset + at + read as i64);
                     self.begin(header, start, at_ns, end, each);
                 }
                 read as i64
@@ -191,7 +191,7 @@ impl FrameWalk {
                 each(FrameFinding::Unreadable {
                     at_ns: bytes.at_ns,
                     length: left,
-                    end: bytes.place + bytes.length,
+                    end: bytes.offset + bytes.length,
                 });
                 left
             }
@@ -256,7 +256,7 @@ impl FrameWalk {
             header: *header,
             start: *start,
             at_ns: bytes.at_ns,
-            end: bytes.place + at + read,
+            end: bytes.offset + at + read,
             is_first: false,
             is_last,
             payload: payload.as_deref().filter(|_| is_last),

@@ -222,7 +222,7 @@ impl Script {
         let found = findings(&self.figures(), FindingThresholds { share: 0.05 });
         let found = found.iter();
         found
-            .map(|of| (of.cause, of.end, of.time_ns / 1_000_000))
+            .map(|found| (found.cause, found.end, found.time_ns / 1_000_000))
             .collect()
     }
 }
@@ -250,8 +250,8 @@ fn a_late_acknowledgment_delays_small_data_only() {
         // Captured at the server: the client reacts a round trip later.
         script.data(at_ms + 20, Client, 1000 + first, second, 0);
         let causes = script.causes();
-        let is_delayed = |of: &(SlownessCause, ConnectionEnd, i64)| {
-            of.0 == SlownessCause::DelayedAcknowledgment && of.1 == Server
+        let is_delayed = |(cause, end, _): &(SlownessCause, ConnectionEnd, i64)| {
+            *cause == SlownessCause::DelayedAcknowledgment && *end == Server
         };
         assert_eq!(
             causes.iter().any(is_delayed),
@@ -278,7 +278,7 @@ fn causes_with_window(mut script: Script, window: u16) -> Vec<(SlownessCause, Co
 fn a_full_window_limits_its_peer() {
     let limited = (SlownessCause::WindowLimited, Client, 200);
     assert_eq!(causes_with_window(Script::opened(), 2000), [limited]);
-    let is_limited = |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == limited.0;
+    let is_limited = |(cause, ..): &(SlownessCause, ConnectionEnd, i64)| *cause == limited.0;
     let causes = causes_with_window(Script::opened(), 60_000);
     assert!(!causes.iter().any(is_limited), "{causes:?}");
     // Without the handshake the window can be much larger.
@@ -310,8 +310,8 @@ fn a_silence_is_that_of_a_timer_if_one_segment_follows_for_a_round_trip() {
         script.data(after_ms + between_ms, Server, 3000, 1000, 18);
         script.acknowledge(after_ms + between_ms, Client, 18, 4000);
         let causes = script.causes();
-        let found = causes.iter().find(|of| of.2 >= silence_ms);
-        assert_eq!(found.map(|of| of.0), Some(cause), "{causes:?}");
+        let found = causes.iter().find(|found| found.2 >= silence_ms);
+        assert_eq!(found.map(|found| found.0), Some(cause), "{causes:?}");
     }
 }
 
@@ -460,10 +460,10 @@ fn bytes_that_overlap_are_counted_once() {
 
 #[test]
 fn bytes_come_in_order_or_not_at_all() {
-    let bytes = |place: i64, length: usize| NewBytes {
-        at_ns: place,
+    let bytes = |offset: i64, length: usize| NewBytes {
+        at_ns: offset,
         packet: 1,
-        place,
+        offset,
         length: length as i64,
         acknowledged: 0,
         captured: vec![0; length].into(),
@@ -473,17 +473,17 @@ fn bytes_come_in_order_or_not_at_all() {
     order.add(bytes(10, 10));
     assert_eq!(order.pop(), None);
     order.add(bytes(0, 10));
-    assert_eq!(order.pop().map(|of| of.place), Some(0));
-    assert_eq!(order.pop().map(|of| of.place), Some(10));
+    assert_eq!(order.pop().map(|bytes| bytes.offset), Some(0));
+    assert_eq!(order.pop().map(|bytes| bytes.offset), Some(10));
     // The receiver has bytes that were not captured.
     order.add(bytes(40, 10));
     order.skip_to(30);
     assert_eq!(order.pop(), None);
     order.skip_to(50);
-    assert_eq!(order.pop().map(|of| of.place), Some(40));
+    assert_eq!(order.pop().map(|bytes| bytes.offset), Some(40));
     // Too many bytes wait.
-    for place in 0..300 {
-        order.add(bytes(1000 + place * 20, 10));
+    for offset in 0..300 {
+        order.add(bytes(1000 + offset * 20, 10));
     }
     let mut waiting = 0;
     while order.pop().is_some() {
@@ -526,9 +526,9 @@ fn limits_hold_for_each_connection() {
     );
     for round in 0..10_u32 {
         let at_ms = 30 + i64::from(round) * 10;
-        let (asked, answered) = (round * 18, round * response.len() as u32);
-        script.text(at_ms, Client, asked, request, answered);
-        script.text(at_ms + 1, Server, answered, response, asked + 18);
+        let (sent, received) = (round * 18, round * response.len() as u32);
+        script.text(at_ms, Client, sent, request, received);
+        script.text(at_ms + 1, Server, received, response, sent + 18);
     }
     let figures = script.figures();
     assert_eq!((figures.requests.len(), figures.request_count), (2, 10));

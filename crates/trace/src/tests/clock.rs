@@ -59,13 +59,13 @@ fn read_any(packets: &[Packet]) -> CaptureContents {
 /// us and the acknowledgment of it after 150 us.
 fn exchanges(port: u16, start_us: i64, requests: u64) -> Vec<Packet> {
     let mut talk = Conversation::new(port, false);
-    let [syn, answer] = talk.opening();
-    let mut packets = vec![(start_us, syn), (start_us + 100, answer)];
+    let [syn, response] = talk.opening();
+    let mut packets = vec![(start_us, syn), (start_us + 100, response)];
     packets.push((start_us + 150, talk.send(b"")));
     for number in 1..=requests {
         let at_us = start_us + 1000 * number as i64;
         packets.push((at_us, talk.send(&head(number, 0))));
-        packets.push((at_us + 100, talk.answer(OK)));
+        packets.push((at_us + 100, talk.respond(OK)));
         packets.push((at_us + 150, talk.send(b"")));
     }
     packets
@@ -78,7 +78,7 @@ const WHOLE: Times = [Some(100), Some(100), Some(150)];
 const NONE: Times = [None; 3];
 
 fn times(contents: &CaptureContents, connection: usize) -> Vec<Times> {
-    let of = |request: &TracedRequest| {
+    let times = |request: &TracedRequest| {
         let times = [
             request.response_time_ns(),
             request.total_ns(),
@@ -87,7 +87,7 @@ fn times(contents: &CaptureContents, connection: usize) -> Vec<Times> {
         times.map(|ns| ns.map(|ns| ns / 1000))
     };
     let requests = &contents.traced.connections[connection].requests;
-    requests.iter().map(of).collect()
+    requests.iter().map(times).collect()
 }
 
 fn reversal(packet: u64, follows: u64, back_us: i64) -> ClockReversal {
@@ -167,8 +167,8 @@ fn two_clocks_that_alternate_are_kept_apart() {
     let mut packets = exchanges(4000, 0, 3);
     packets.extend(exchanges(4001, 20, 3));
     packets.sort_by_key(|(at_us, _)| *at_us);
-    for (place, (at_us, _)) in packets.iter_mut().enumerate() {
-        *at_us -= if place % 2 == 1 { HOUR_US } else { 0 };
+    for (index, (at_us, _)) in packets.iter_mut().enumerate() {
+        *at_us -= if index % 2 == 1 { HOUR_US } else { 0 };
     }
     let contents = read(&packets);
     assert_eq!(contents.traced.reversals.count, 1);
@@ -189,8 +189,8 @@ fn packets_in_another_order_are_sorted_by_their_time_stamps() {
         let mut packets = Vec::new();
         for part in sorted.chunks(2 * together) {
             let numbered = || part.iter().cloned().enumerate();
-            packets.extend(numbered().filter(|(place, _)| place % 2 == 1));
-            packets.extend(numbered().filter(|(place, _)| place % 2 == 0));
+            packets.extend(numbered().filter(|(index, _)| index % 2 == 1));
+            packets.extend(numbered().filter(|(index, _)| index % 2 == 0));
         }
         let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
         let contents = read(&packets);
@@ -223,7 +223,7 @@ fn a_packet_that_is_too_far_from_its_place_is_named() {
 
 #[test]
 fn of_equal_time_stamps_the_order_holds_but_for_acknowledgments() {
-    let at_once = |packets: &mut Vec<Packet>| packets.iter_mut().for_each(|of| of.0 = 0);
+    let at_once = |packets: &mut Vec<Packet>| packets.iter_mut().for_each(|packet| packet.0 = 0);
     // A simulator that writes the response to a SYN before the SYN.
     let mut packets = exchanges(4000, 0, 1);
     packets.swap(0, 1);
@@ -246,7 +246,7 @@ fn of_equal_time_stamps_the_order_holds_but_for_acknowledgments() {
 fn of_equal_time_stamps_what_was_sent_again_stays_behind_its_acknowledgment() {
     let mut packets = exchanges(4000, 0, 2);
     packets.insert(5, packets[3].clone());
-    packets.iter_mut().for_each(|of| of.0 = 0);
+    packets.iter_mut().for_each(|packet| packet.0 = 0);
     let contents = read_any(&packets);
     let resent = contents.traced.connections[0].from_client.resent_bytes;
     assert_eq!((contents.moved, resent), (0, head(1, 0).len() as u64));

@@ -467,10 +467,10 @@ proptest! {
     /// A file that is cut has the packets before the cut, and an error unless the cut is between
     /// blocks.
     #[test]
-    fn a_prefix_has_the_first_packets(big: bool, place: Index) {
+    fn a_prefix_has_the_first_packets(big: bool, offset: Index) {
         let bytes = sections(big);
         let all = read(&bytes[..]).0;
-        let (packets, error) = read(&bytes[..place.index(bytes.len())]);
+        let (packets, error) = read(&bytes[..offset.index(bytes.len())]);
         prop_assert!(all.starts_with(&packets));
         prop_assert!(packets.len() < all.len() || error.is_none());
     }
@@ -489,9 +489,9 @@ proptest! {
             }
             bytes = file.bytes;
         }
-        for (place, value) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = value;
+        for (offset, value) in changes {
+            let offset = offset.index(bytes.len());
+            bytes[offset] = value;
         }
         let mut reader = match CaptureReader::new(&bytes[..]) {
             Ok(reader) => reader,

@@ -7,7 +7,7 @@ use wire::http2::{
     append_settings_ack, append_window_update,
 };
 
-use super::{Conversation, requests, told};
+use super::{Conversation, requests, timed_requests};
 use crate::segment::parse;
 use crate::transaction::TracedRequest;
 
@@ -22,7 +22,7 @@ fn conversation() -> (Conversation, Vec<Vec<u8>>) {
     let mut settings = Vec::new();
     append_settings(&mut settings, &[]);
     append_settings_ack(&mut settings);
-    let packets = vec![talk.send(&begin), talk.answer(&settings)];
+    let packets = vec![talk.send(&begin), talk.respond(&settings)];
     (talk, packets)
 }
 
@@ -60,7 +60,7 @@ fn window(stream: u32) -> Vec<u8> {
 
 /// After the two packets with which a conversation begins.
 fn told_of(begin: Vec<Vec<u8>>, packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
-    told(&[&begin, packets].concat())
+    timed_requests(&[&begin, packets].concat())
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn a_stream_is_an_exchange_from_its_last_frame_to_the_headers_of_its_response() 
         talk.send(&request(1, 1, 300)),
         talk.send(&data(1, 200, false)),
         talk.send(&data(1, 100, true)),
-        talk.answer(&window(0)),
-        talk.answer(&[window(1), response(1, false)].concat()),
-        talk.answer(&data(1, 700, true)),
+        talk.respond(&window(0)),
+        talk.respond(&[window(1), response(1, false)].concat()),
+        talk.respond(&data(1, 700, true)),
         talk.send(&[window(0), request(3, 2, 0)].concat()),
-        talk.answer(&response(3, true)),
+        talk.respond(&response(3, true)),
     ];
     let found = requests(&[&begin[..], &packets].concat());
     let moments = |request: &TracedRequest| {
@@ -101,10 +101,10 @@ fn streams_side_by_side_each_have_their_times() {
     let (mut talk, begin) = conversation();
     let packets = [
         talk.send(&[request(1, 1, 10), request(3, 2, 0)].concat()),
-        talk.answer(&response(3, false)),
+        talk.respond(&response(3, false)),
         talk.send(&data(1, 10, true)),
         talk.send(&request(5, 3, 0)),
-        talk.answer(&[data(3, 5, true), response(5, true), response(1, true)].concat()),
+        talk.respond(&[data(3, 5, true), response(5, true), response(1, true)].concat()),
     ];
     assert_eq!(
         told_of(begin, &packets),
@@ -123,7 +123,7 @@ fn frames_may_be_cut_anywhere() {
     let back = [window(0), response(1, false), data(1, 30, true)].concat();
     let mut packets: Vec<_> = sent.chunks(1).map(|byte| talk.send(byte)).collect();
     let last = packets.len() + 1;
-    packets.extend(back.chunks(1).map(|byte| talk.answer(byte)));
+    packets.extend(back.chunks(1).map(|byte| talk.respond(byte)));
     let first = last + 13 + 1;
     assert_eq!(
         told_of(begin, &packets),
@@ -145,13 +145,13 @@ fn a_body_whose_frames_were_cut_off_ends_before_its_response() {
     let packets = [
         cut(talk.send(&first)),
         cut(talk.send(&body(1))),
-        talk.answer(&window(1)),
-        talk.answer(&response(1, true)),
+        talk.respond(&window(1)),
+        talk.respond(&response(1, true)),
         // Nothing of it.
         talk.send(&window(0)),
         cut(talk.send(&[request(3, 2, 60_000), body(3)].concat())),
         cut(talk.send(&body(3))),
-        talk.answer(&response(3, true)),
+        talk.respond(&response(3, true)),
     ];
     assert_eq!(
         told_of(begin, &packets),
@@ -165,9 +165,9 @@ fn an_answer_whose_frames_were_cut_off_does_not_hide_the_next() {
     let long = [response(1, false), data(1, 1500, false), data(1, 10, true)].concat();
     let packets = [
         talk.send(&request(1, 1, 0)),
-        cut(talk.answer(&long)),
+        cut(talk.respond(&long)),
         talk.send(&request(3, 2, 0)),
-        talk.answer(&response(3, true)),
+        talk.respond(&response(3, true)),
     ];
     assert_eq!(
         told_of(begin, &packets),
@@ -181,14 +181,14 @@ fn a_stream_without_a_time_has_none() {
     let (mut talk, begin) = conversation();
     let packets = [
         talk.send(&request(1, 1, 20)),
-        talk.answer(&response(1, true)),
+        talk.respond(&response(1, true)),
         talk.send(&data(1, 20, true)),
         talk.send(&request(3, 2, 40_000)),
         cut(talk.send(&[data(3, 10_000, false), data(3, 10_000, false)].concat())),
-        talk.answer(&response(3, true)),
+        talk.respond(&response(3, true)),
         cut(talk.send(&[data(3, 10_000, false), data(3, 10_000, true)].concat())),
         talk.send(&request(5, 3, 0)),
-        talk.answer(&response(5, true)),
+        talk.respond(&response(5, true)),
     ];
     assert_eq!(
         told_of(begin, &packets),
@@ -203,7 +203,7 @@ fn a_stream_without_a_time_has_none() {
     let (mut talk, begin) = conversation();
     let packets = [
         talk.send(&request(1, 1, 0)),
-        talk.answer(&[response(1, false), response(1, false), data(1, 3, true)].concat()),
+        talk.respond(&[response(1, false), response(1, false), data(1, 3, true)].concat()),
     ];
     assert_eq!(told_of(begin, &packets), [(Some(1), None, false)]);
 
@@ -218,7 +218,7 @@ fn a_stream_without_a_time_has_none() {
     let packets = [
         talk.send(&[request(1, 1, 1500), request(3, 2, 1500)].concat()),
         cut(talk.send(&both)),
-        talk.answer(&[response(1, true), response(3, true)].concat()),
+        talk.respond(&[response(1, true), response(3, true)].concat()),
     ];
     assert_eq!(
         told_of(begin, &packets),
@@ -263,7 +263,7 @@ fn packets(
             bytes.extend(data(stream, back, true));
         }
         moments.push((last as i64, (last + 1 + 13 / segment) as i64));
-        all.extend(bytes.chunks(segment).map(|bytes| talk.answer(bytes)));
+        all.extend(bytes.chunks(segment).map(|bytes| talk.respond(bytes)));
     }
     (all, moments)
 }
@@ -296,19 +296,19 @@ proptest! {
         damage in prop::collection::vec(any::<(Index, Index, u8, u8)>(), 0..60),
     ) {
         let (mut packets, _) = packets(&streams, segment, &[]);
-        for (packet, place, byte, kind) in &damage {
+        for (packet, offset, byte, kind) in &damage {
             let (at, count) = (packet.index(packets.len()), packets.len());
             if kind % 8 == 1 && count > 1 {
                 packets.remove(at);
                 continue;
             }
             let packet = &mut packets[at];
-            let place = place.index(packet.len().max(1));
+            let offset = offset.index(packet.len().max(1));
             match kind % 8 {
-                0 => packet.truncate(place.max(BEFORE)),
+                0 => packet.truncate(offset.max(BEFORE)),
                 // Payload more often than what is before it.
-                2..=5 => packet.iter_mut().skip(place.max(BEFORE)).take(1).for_each(|of| *of = *byte),
-                _ => packet.iter_mut().skip(place).take(1).for_each(|of| *of = *byte),
+                2..=5 => packet.iter_mut().skip(offset.max(BEFORE)).take(1).for_each(|damaged| *damaged = *byte),
+                _ => packet.iter_mut().skip(offset).take(1).for_each(|damaged| *damaged = *byte),
             }
         }
         // A packet without captured payload may be one, too.
@@ -325,7 +325,7 @@ proptest! {
     ) {
         let (mut talk, mut packets) = conversation();
         packets.extend(there.chunks(segment).map(|bytes| talk.send(bytes)));
-        packets.extend(back.chunks(segment).map(|bytes| talk.answer(bytes)));
+        packets.extend(back.chunks(segment).map(|bytes| talk.respond(bytes)));
         prop_assert!(requests(&packets).len() <= there.len() / 9);
     }
 }
@@ -339,7 +339,7 @@ fn heads_and_sizes_of_streams_are_read() {
     append_headers(&mut response, 1, &[0x88], 16_384, false);
     append_data_header(&mut response, 1, 5, true);
     response.extend_from_slice(b"hello");
-    packets.push(talk.answer(&response));
+    packets.push(talk.respond(&response));
     let requests = requests(&packets);
     let [request] = &requests[..] else {
         panic!("{requests:?}");

@@ -90,12 +90,12 @@ fn every_link_type_leads_to_the_segment() {
             ("null, big endian", LinkType::NULL, with(&[0, 0, 0, family])),
             ("loop", LinkType::LOOP, with(&[0, 0, 0, family])),
         ];
-        let own = if is_ipv6 {
+        let link_type = if is_ipv6 {
             LinkType::IPV6
         } else {
             LinkType::IPV4
         };
-        for link in [LinkType::RAW, LinkType(12), LinkType(14), own] {
+        for link in [LinkType::RAW, LinkType(12), LinkType(14), link_type] {
             table.push(("raw", link, ip.clone()));
         }
         for (what, link, bytes) in table {
@@ -134,9 +134,9 @@ fn what_is_not_tcp_is_counted_by_kind() {
         bytes[9] = protocol;
         bytes
     };
-    let changed = |place: usize, value: u8| {
+    let changed = |offset: usize, value: u8| {
         let mut bytes = ip(false, PAYLOAD);
-        bytes[place] = value;
+        bytes[offset] = value;
         bytes
     };
     let tags = [0x81, 0, 0, 1].repeat(9);
@@ -236,9 +236,9 @@ fn a_packet_that_was_cut_off_has_its_length_on_the_wire() {
 
 #[test]
 fn a_length_of_0_is_that_of_the_frame() {
-    for (is_ipv6, place) in [(false, 2), (true, 4)] {
+    for (is_ipv6, offset) in [(false, 2), (true, 4)] {
         let mut bytes = ip(is_ipv6, &[b'x'; 100]);
-        bytes[place..place + 2].fill(0);
+        bytes[offset..offset + 2].fill(0);
         let headers = bytes.len() - 100;
         let mut packet = captured(LinkType::RAW, &bytes);
         packet.wire_length = (headers + 90_000) as u32;
@@ -261,9 +261,9 @@ fn fragment(ip: &[u8], id: u8, from: usize, count: usize) -> Vec<u8> {
         let mut header = header.to_vec();
         header[4..6].copy_from_slice(&(body.len() as u16 + 8).to_be_bytes());
         let protocol = std::mem::replace(&mut header[6], 44);
-        let place = (from as u16 | u16::from(more)).to_be_bytes();
-        let own = [protocol, 0, place[0], place[1], 0, 0, 0, id];
-        return [&header, &own[..], body].concat();
+        let offset = (from as u16 | u16::from(more)).to_be_bytes();
+        let fields = [protocol, 0, offset[0], offset[1], 0, 0, 0, id];
+        return [&header, &fields[..], body].concat();
     }
     let mut v4 = Ipv4Header::new(
         body.len() as u16,
@@ -583,9 +583,9 @@ proptest! {
                     0 | 108 => [&[0, 0, 0, 2], &inside[..]].concat(),
                     _ => inside.clone(),
                 };
-                for (place, value) in &changes {
-                    let place = place.index(bytes.len());
-                    bytes[place] = *value;
+                for (offset, value) in &changes {
+                    let offset = offset.index(bytes.len());
+                    bytes[offset] = *value;
                 }
                 let bytes = &bytes[..cut.index(bytes.len() + 1)];
                 let mut packet = captured(LinkType(link), bytes);

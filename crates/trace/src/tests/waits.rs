@@ -35,7 +35,7 @@ fn a_response_that_never_came_is_the_servers_time() {
             script.close(3000, Client, 18, length, is_reset);
             let figures = script.figures();
             let found = findings(&figures, FindingThresholds { share: 0.05 });
-            let found = found.first().map(|of| (of.cause, of.end));
+            let found = found.first().map(|found| (found.cause, found.end));
             assert_eq!(
                 found,
                 expected.map(|cause| (cause, Server)),
@@ -62,7 +62,7 @@ fn what_an_acknowledgment_releases_passes_a_round_trip_later() {
         let causes = script.causes();
         let is_delayed = causes
             .iter()
-            .any(|of| of.0 == SlownessCause::DelayedAcknowledgment);
+            .any(|found| found.0 == SlownessCause::DelayedAcknowledgment);
         assert_eq!(is_delayed, is_found, "{after_ms}: {causes:?}");
     }
 }
@@ -94,7 +94,7 @@ fn a_small_response_behind_a_pause_is_no_slow_start() {
         let causes = script.causes();
         let is_slow = causes
             .iter()
-            .any(|of| of.0 == SlownessCause::SlowStartAfterIdle);
+            .any(|found| found.0 == SlownessCause::SlowStartAfterIdle);
         assert_eq!(is_slow, is_found, "{second}: {causes:?}");
     }
 }
@@ -116,14 +116,14 @@ fn a_sender_that_sends_the_same_in_each_round_trip_has_a_pace_of_its_own() {
     assert!(causes[0].2 > 400, "{causes:?}");
 
     let mut script = Script::opened();
-    let (mut at_ms, mut place) = (20, 0);
+    let (mut at_ms, mut offset) = (20, 0);
     for segments in 2..30_u32 {
         for _ in 0..segments {
-            script.data(at_ms, Server, place, 1000, 0);
-            place += 1000;
+            script.data(at_ms, Server, offset, 1000, 0);
+            offset += 1000;
         }
         at_ms += 20;
-        script.acknowledge(at_ms, Client, 0, place);
+        script.acknowledge(at_ms, Client, 0, offset);
     }
     let causes = script.causes();
     assert_eq!(causes[0].0, SlownessCause::CongestionWindow, "{causes:?}");
@@ -172,9 +172,12 @@ fn a_window_that_opens_late_limits_the_sender() {
         let causes = script.causes();
         assert_eq!(causes[0].0, SlownessCause::WindowLimited, "{causes:?}");
         assert!(causes[0].2 >= 10 * (30 + rtt_ms) - 50, "{causes:?}");
-        let is_other = causes
-            .iter()
-            .any(|of| matches!(of.0, SlownessCause::ServerPause | SlownessCause::SenderPace));
+        let is_other = causes.iter().any(|found| {
+            matches!(
+                found.0,
+                SlownessCause::ServerPause | SlownessCause::SenderPace
+            )
+        });
         assert!(!is_other, "{causes:?}");
     }
 }
@@ -191,7 +194,9 @@ fn a_silence_that_ends_with_a_gap_is_no_pause() {
         script.acknowledge(240, Client, 18, if gap > 0 { 1000 } else { 2000 });
         script.data(241, Server, 2000 + gap, 500, 18);
         let causes = script.causes();
-        let has_pause = causes.iter().any(|of| of.0 == SlownessCause::ServerPause);
+        let has_pause = causes
+            .iter()
+            .any(|found| found.0 == SlownessCause::ServerPause);
         assert_eq!(has_pause, is_pause, "{causes:?}");
     }
 }
@@ -208,7 +213,9 @@ fn a_pause_at_the_sender_is_found_below_two_round_trips() {
     script.acknowledge(80, Client, 18, 2000);
     let causes = script.causes();
     assert_eq!(
-        causes.iter().find(|of| of.0 == SlownessCause::ServerPause),
+        causes
+            .iter()
+            .find(|found| found.0 == SlownessCause::ServerPause),
         Some(&(SlownessCause::ServerPause, Server, 40)),
         "{causes:?}"
     );
@@ -248,8 +255,9 @@ fn a_small_part_behind_a_late_reaction_is_no_delayed_acknowledgment() {
     // The application waited, and not for the acknowledgment.
     script.data(400, Client, 100, 100, 0);
     let causes = script.causes();
-    let is_delayed =
-        |of: &(SlownessCause, ConnectionEnd, i64)| of.0 == SlownessCause::DelayedAcknowledgment;
+    let is_delayed = |(cause, ..): &(SlownessCause, ConnectionEnd, i64)| {
+        *cause == SlownessCause::DelayedAcknowledgment
+    };
     assert!(!causes.iter().any(is_delayed), "{causes:?}");
 }
 
@@ -289,7 +297,9 @@ fn a_window_smaller_than_a_segment_is_not_always_full() {
             script.acknowledge(at_ms + 15, Client, 18, first + bytes);
         }
         let causes = script.causes();
-        let is_limited = causes.iter().any(|of| of.0 == SlownessCause::WindowLimited);
+        let is_limited = causes
+            .iter()
+            .any(|found| found.0 == SlownessCause::WindowLimited);
         assert_eq!(is_limited, is_found, "{bytes}: {causes:?}");
     }
 }
@@ -301,21 +311,21 @@ fn a_response_time_is_no_round_trip_of_a_path() {
     script.stamps = Some((1, 0));
     script.acknowledge(40, Client, 0, 0);
     script.text(40, Client, 0, REQUEST, 0);
-    let mut place = 0;
+    let mut offset = 0;
     for round in 0..8 {
         let at_ms = 580 + 40 * i64::from(round);
         script.stamps = Some((1000 + round, 1 + round));
         for _ in 0..=round {
-            script.data(at_ms, Server, place, 1000, 18);
-            place += 1000;
+            script.data(at_ms, Server, offset, 1000, 18);
+            offset += 1000;
         }
         script.stamps = Some((2 + round, 1000 + round));
-        script.acknowledge(at_ms, Client, 18, place);
+        script.acknowledge(at_ms, Client, 18, offset);
     }
     let figures = script.figures();
     let waits = figures.waits.iter();
     let rtts: Vec<i64> = waits
-        .filter_map(|of| Some(of.path?.rtt_ns() / 1_000_000))
+        .filter_map(|connection| Some(connection.path?.rtt_ns() / 1_000_000))
         .collect();
     assert_eq!(rtts, [40], "{:?}", figures.waits);
 }
@@ -326,21 +336,21 @@ fn a_response_time_is_no_round_trip_of_a_path() {
 fn without_a_handshake_the_servers_round_trips_are_no_pauses() {
     for has_stamps in [false, true] {
         let mut script = Script::joined();
-        let mut place = 0;
+        let mut offset = 0;
         for round in 0..20 {
             let at_ms = 40 * i64::from(round);
             script.stamps = has_stamps.then_some((1000 + round, 1 + round));
             for _ in 0..3 {
-                script.data(at_ms, Server, place, 1000, 0);
-                place += 1000;
+                script.data(at_ms, Server, offset, 1000, 0);
+                offset += 1000;
             }
             script.stamps = has_stamps.then_some((2 + round, 1000 + round));
-            script.acknowledge(at_ms, Client, 0, place);
+            script.acknowledge(at_ms, Client, 0, offset);
         }
         let causes = script.causes();
         let is_own = causes
             .iter()
-            .any(|of| matches!(of.0, SlownessCause::ServerPause));
+            .any(|found| matches!(found.0, SlownessCause::ServerPause));
         assert!(!is_own, "{has_stamps}: {causes:?}");
     }
 }

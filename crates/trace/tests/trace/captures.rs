@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::support::{Answers, Capture, analyse};
+use crate::support::{Capture, TsharkResults, analyse};
 use trace::findings::{FindingDetail, FindingThresholds, SlownessCause, findings};
 use trace::retransmission::{RetransmissionKind, SpuriousEvidence};
 use trace::tls::TlsContent;
@@ -39,30 +39,30 @@ fn names(marks: &WiresharkMarks) -> Vec<&'static str> {
 }
 
 /// Differences between the marks of a capture and tshark's.
-fn differences(capture: &Capture, answers: &Answers) -> Vec<String> {
+fn differences(capture: &Capture, expected: &TsharkResults) -> Vec<String> {
     let (marks, _) = analyse(capture);
     let mut differences = Vec::new();
-    assert_eq!(marks.len(), answers.packets.len(), "{}", capture.name);
-    for (marks, answer) in marks.iter().zip(&answers.packets) {
-        let place = format!("{} packet {}", capture.name, answer.number);
-        if names(marks) != answer.marks {
+    assert_eq!(marks.len(), expected.packets.len(), "{}", capture.name);
+    for (marks, expected) in marks.iter().zip(&expected.packets) {
+        let packet = format!("{} packet {}", capture.name, expected.number);
+        if names(marks) != expected.marks {
             differences.push(format!(
-                "{place}: {:?}, not {:?}",
+                "{packet}: {:?}, not {:?}",
                 names(marks),
-                answer.marks
+                expected.marks
             ));
         }
-        if marks.duplicate_ack != answer.duplicate_ack {
-            let (own, other) = (marks.duplicate_ack, answer.duplicate_ack);
-            differences.push(format!("{place}: duplicate {own:?}, not {other:?}"));
+        if marks.duplicate_ack != expected.duplicate_ack {
+            let (found, expected) = (marks.duplicate_ack, expected.duplicate_ack);
+            differences.push(format!("{packet}: duplicate {found:?}, not {expected:?}"));
         }
-        let is_near = match (marks.ack_rtt_ns, answer.ack_rtt_ns) {
-            (Some(own), Some(other)) => (own - other).abs() < 1000,
-            (own, other) => own == other,
+        let is_near = match (marks.ack_rtt_ns, expected.ack_rtt_ns) {
+            (Some(found), Some(expected)) => (found - expected).abs() < 1000,
+            (found, expected) => found == expected,
         };
         if !is_near {
-            let (own, other) = (marks.ack_rtt_ns, answer.ack_rtt_ns);
-            differences.push(format!("{place}: round trip {own:?}, not {other:?}"));
+            let (found, expected) = (marks.ack_rtt_ns, expected.ack_rtt_ns);
+            differences.push(format!("{packet}: round trip {found:?}, not {expected:?}"));
         }
     }
     differences
@@ -72,7 +72,7 @@ fn differences(capture: &Capture, answers: &Answers) -> Vec<String> {
 fn marks_and_round_trips_are_those_of_tshark() {
     let mut differing = Vec::new();
     for capture in Capture::all() {
-        differing.extend(differences(&capture, &Answers::kept(&capture)));
+        differing.extend(differences(&capture, &TsharkResults::stored(&capture)));
     }
     assert!(differing.is_empty(), "\n{}\n", differing.join("\n"));
 }
@@ -93,35 +93,38 @@ fn tshark_still_answers_so() {
 
 /// Compares the stored results with those of tshark, or replaces them.
 fn compare_with_tshark(capture: &Capture) {
-    let today = Answers::of_tshark(capture);
+    let today = TsharkResults::from_tshark(capture);
     if std::env::var_os("PRESTAN_BLESS").is_some() {
         std::fs::write(capture.path("tshark.txt"), &today).unwrap();
     }
-    let kept = std::fs::read_to_string(capture.path("tshark.txt")).unwrap_or_default();
-    assert!(kept == today, "{}: tshark answers otherwise", capture.name);
+    let stored = std::fs::read_to_string(capture.path("tshark.txt")).unwrap_or_default();
+    assert!(stored == today, "{}: tshark's results differ", capture.name);
 }
 
 #[test]
 fn a_wrong_mark_is_found() {
     let capture = Capture::read("fast");
-    let mut answers = Answers::kept(&capture);
-    assert_eq!(differences(&capture, &answers), Vec::<String>::new());
-    answers.packets[40].marks = vec!["out_of_order".to_owned()];
-    let rtt = answers
+    let mut expected = TsharkResults::stored(&capture);
+    assert_eq!(differences(&capture, &expected), Vec::<String>::new());
+    expected.packets[40].marks = vec!["out_of_order".to_owned()];
+    let rtt = expected
         .packets
         .iter()
         .position(|packet| packet.ack_rtt_ns.is_some());
-    let with_rtt = &mut answers.packets[rtt.unwrap()];
+    let with_rtt = &mut expected.packets[rtt.unwrap()];
     with_rtt.ack_rtt_ns = with_rtt.ack_rtt_ns.map(|rtt_ns| rtt_ns + 1500);
-    assert_eq!(differences(&capture, &answers).len(), 2);
+    assert_eq!(differences(&capture, &expected).len(), 2);
 }
 
 #[test]
 fn delays_are_those_of_tshark() {
     for capture in Capture::all() {
-        let expected = Answers::kept(&capture).delays();
+        let expected = TsharkResults::stored(&capture).delays();
         let (_, traced) = analyse(&capture);
-        let requests = traced.connections.iter().flat_map(|of| &of.requests);
+        let requests = traced
+            .connections
+            .iter()
+            .flat_map(|connection| &connection.requests);
         let delays: Vec<_> = requests
             .filter(|request| request.method.as_deref() == Some("GET"))
             .map(|request| request.delay_ns())
@@ -166,13 +169,20 @@ fn kernel_differences(capture: &Capture, kernel: &HashMap<String, u64>) -> Vec<S
         (sender.duplicate_sacks, "TCPDSACKRecv"),
         (counts.of(Unexplained), "unexplained"),
     ];
-    let differences = table.into_iter().filter_map(|(own, name)| {
-        let other = kernel.get(name).copied().unwrap_or(0);
-        let difference = own.cast_signed() - other.cast_signed();
+    let differences = table.into_iter().filter_map(|(traced_count, name)| {
+        let kernel_count = kernel.get(name).copied().unwrap_or(0);
+        let difference = traced_count.cast_signed() - kernel_count.cast_signed();
         let known = KERNEL_DIFFERENCES.iter();
-        let known = known.filter(|(of, counter, _)| *of == capture.name && *counter == name);
+        let known = known.filter(|(name_of_capture, counter, _)| {
+            *name_of_capture == capture.name && *counter == name
+        });
         let expected: i64 = known.map(|(_, _, difference)| difference).sum();
-        (difference != expected).then(|| format!("{}: {name} {other}, not {own}", capture.name))
+        (difference != expected).then(|| {
+            format!(
+                "{}: {name} {kernel_count}, not {traced_count}",
+                capture.name
+            )
+        })
     });
     differences.collect()
 }
@@ -182,7 +192,7 @@ fn kinds_are_those_of_the_kernel_that_sent() {
     let captures = Capture::all();
     let differences = captures
         .iter()
-        .flat_map(|of| kernel_differences(of, &of.kernel()));
+        .flat_map(|capture| kernel_differences(capture, &capture.kernel()));
     let differences: Vec<_> = differences.collect();
     assert!(differences.is_empty(), "\n{}\n", differences.join("\n"));
     let mut kernel = captures[0].kernel();
@@ -306,7 +316,10 @@ fn findings_are_those_that_the_captures_were_made_for() {
     for (name, expected) in table {
         let (_, traced) = analyse(&Capture::read(name));
         let found = findings(&traced.connections[0], FindingThresholds { share: 0.05 });
-        let causes: Vec<_> = found.iter().map(|of| (of.cause, of.end)).collect();
+        let causes: Vec<_> = found
+            .iter()
+            .map(|slowness| (slowness.cause, slowness.end))
+            .collect();
         assert_eq!(causes, *expected, "{name}: {found:#?}");
         let costs = found
             .windows(2)
@@ -326,30 +339,33 @@ fn findings_are_those_that_the_captures_were_made_for() {
 /// The evidence of some findings, by the settings of the captures.
 #[test]
 fn findings_have_the_figures_of_what_was_done() {
-    let of = |name: &str, cause: SlownessCause| {
+    let finding = |name: &str, cause: SlownessCause| {
         let (_, traced) = analyse(&Capture::read(name));
         let found = findings(&traced.connections[0], FindingThresholds::default());
-        found.into_iter().find(|of| of.cause == cause).unwrap()
+        found
+            .into_iter()
+            .find(|found| found.cause == cause)
+            .unwrap()
     };
     let is_ms = |time_ns: i64, from: i64, to: i64| (from..to).contains(&(time_ns / 1_000_000));
-    let timeout = of("timeout", SlownessCause::Timeout);
+    let timeout = finding("timeout", SlownessCause::Timeout);
     assert_eq!(timeout.count, 1);
     assert!(is_ms(timeout.time_ns, 200, 260), "{timeout:?}");
-    let syn = of("syn-loss", SlownessCause::HandshakeRetransmission);
+    let syn = finding("syn-loss", SlownessCause::HandshakeRetransmission);
     assert!(is_ms(syn.time_ns, 1000, 1100), "{syn:?}");
-    let nagle = of("nagle", SlownessCause::DelayedAcknowledgment);
+    let nagle = finding("nagle", SlownessCause::DelayedAcknowledgment);
     assert!(
         is_ms(nagle.time_ns / nagle.count.cast_signed(), 38, 46),
         "{nagle:?}"
     );
-    let reader = of("zero-window", SlownessCause::ZeroWindow);
+    let reader = finding("zero-window", SlownessCause::ZeroWindow);
     assert!(is_ms(reader.time_ns, 700, 900), "{reader:?}");
-    let server = of("persistent", SlownessCause::ServerResponseTime);
+    let server = finding("persistent", SlownessCause::ServerResponseTime);
     assert_eq!(server.count, 3);
     assert!(is_ms(server.time_ns, 180, 190), "{server:?}");
-    let client = of("persistent", SlownessCause::ClientPause);
+    let client = finding("persistent", SlownessCause::ClientPause);
     assert!(is_ms(client.time_ns, 1400, 1420), "{client:?}");
-    let limited = of("window-limited", SlownessCause::WindowLimited);
+    let limited = finding("window-limited", SlownessCause::WindowLimited);
     let (_, traced) = analyse(&Capture::read("window-limited"));
     let FindingDetail::Window { rate, .. } = limited.detail else {
         panic!("{limited:?}");
@@ -380,12 +396,15 @@ fn requests_are_those_that_were_sent() {
 
     let (_, traced) = analyse(&Capture::read("nagle"));
     let requests = &traced.connections[0].requests;
-    let request_bytes: Vec<_> = requests.iter().map(|of| of.request_bytes).collect();
+    let request_bytes: Vec<_> = requests
+        .iter()
+        .map(|request| request.request_bytes)
+        .collect();
     assert_eq!(request_bytes, [252; 4]);
     assert!(
         requests
             .iter()
-            .all(|of| of.is_clean && of.method.as_deref() == Some("PUT"))
+            .all(|request| request.is_clean && request.method.as_deref() == Some("PUT"))
     );
 }
 
@@ -466,21 +485,21 @@ fn round_trips_by_acknowledgments_are_among_those_of_tshark() {
     ] {
         let capture = Capture::read(name);
         let (_, traced) = analyse(&capture);
-        let answers = Answers::kept(&capture);
-        let theirs: Vec<_> = answers
+        let stored = TsharkResults::stored(&capture);
+        let expected: Vec<_> = stored
             .packets
             .iter()
-            .filter_map(|of| of.ack_rtt_ns)
+            .filter_map(|packet| packet.ack_rtt_ns)
             .collect();
-        let own = &traced.connections[0].from_server.rtt;
-        assert!(own.count() > 20, "{name}");
-        for sample in own.samples() {
-            let is_near = |other: &i64| (other - sample.rtt_ns).abs() < 1000;
-            assert!(theirs.iter().any(is_near), "{name}: {sample:?}");
+        let found = &traced.connections[0].from_server.rtt;
+        assert!(found.count() > 20, "{name}");
+        for sample in found.samples() {
+            let is_near = |rtt_ns: &i64| (rtt_ns - sample.rtt_ns).abs() < 1000;
+            assert!(expected.iter().any(is_near), "{name}: {sample:?}");
         }
         // A clock that ticks every millisecond.
         let by_stamps = traced.connections[0].from_server.stamp_rtt.smallest_ns();
-        let difference_ns = by_stamps.unwrap() - own.smallest_ns().unwrap();
+        let difference_ns = by_stamps.unwrap() - found.smallest_ns().unwrap();
         assert!(
             (-1_000_000..2_000_000).contains(&difference_ns),
             "{name}: {difference_ns}"
@@ -497,7 +516,9 @@ fn spurious_retransmissions_are_shown_by_sack_and_by_time_stamps() {
             .from_server
             .first_retransmissions
             .clone();
-        all.iter().filter_map(|of| of.spurious).collect::<Vec<_>>()
+        all.iter()
+            .filter_map(|retransmission| retransmission.spurious)
+            .collect::<Vec<_>>()
     };
     assert_eq!(evidence("fast"), []);
     assert_eq!(evidence("timeout"), []);

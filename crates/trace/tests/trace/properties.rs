@@ -207,18 +207,18 @@ fn shifted(
     let mut marks = Vec::new();
     for (packet, mut segment) in (1..).zip(capture.segments()) {
         let is_client = segment.destination.port() == 8080;
-        let (own, other) = if is_client {
+        let (sent, acknowledged) = if is_client {
             (client, server)
         } else {
             (server, client)
         };
-        segment.sequence = segment.sequence.wrapping_add(own);
+        segment.sequence = segment.sequence.wrapping_add(sent);
         if segment.flags.ack {
-            segment.acknowledged = segment.acknowledged.wrapping_add(other);
+            segment.acknowledged = segment.acknowledged.wrapping_add(acknowledged);
         }
         for (first, end) in segment.options.sack.iter_mut().flatten() {
-            *first = first.wrapping_add(other);
-            *end = end.wrapping_add(other);
+            *first = first.wrapping_add(acknowledged);
+            *end = end.wrapping_add(acknowledged);
         }
         marks.extend(connections.add(packet, &segment, &mut |_| ()));
     }
@@ -234,7 +234,7 @@ fn sequence_numbers_that_wrap_within_a_transfer_change_nothing() {
             let mut segments = capture.segments();
             segments
                 .find(|segment| segment.source.port() == port)
-                .map(|of| of.sequence)
+                .map(|segment| segment.sequence)
         };
         let server = first(8080).map_or(0, u32::wrapping_neg);
         // The server's numbers wrap behind 30,000 bytes.

@@ -68,7 +68,10 @@ fn weights_are_those_of_table_5() {
         (0.0625, 0.375),
         (0.0625, 0.125),
     ];
-    assert_eq!(PAPER_WEIGHTS.map(|of| (of.alpha, of.beta)), expected);
+    assert_eq!(
+        PAPER_WEIGHTS.map(|weights| (weights.alpha, weights.beta)),
+        expected
+    );
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn strategies_choose_within_windows() {
         let selected = strategy.select(&samples);
         selected
             .iter()
-            .map(|of| of.at_ns / 1_000_000)
+            .map(|timeout| timeout.at_ns / 1_000_000)
             .collect::<Vec<_>>()
     };
     assert_eq!(chosen(SamplingStrategy::One), [0, 4, 6]);
@@ -103,7 +106,7 @@ fn a_timeout_is_that_in_force_when_the_segment_was_sent() {
     ];
     let formula = RtoFormula::paper(PAPER_WEIGHTS[0]);
     let compared = timeouts(&samples, formula, SamplingStrategy::All);
-    let rto: Vec<_> = compared.iter().map(|of| of.rto_ns / MS).collect();
+    let rto: Vec<_> = compared.iter().map(|timeout| timeout.rto_ns / MS).collect();
     // After 100, 100: SRTT 100, RTTVAR 37.5. After 400: RTTVAR 103.125, SRTT 137.5.
     assert_eq!(rto, [300.0, 137.5 + 4.0 * 103.125]);
     let table = RtoTable::of(&compared);

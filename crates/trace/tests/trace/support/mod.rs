@@ -117,7 +117,7 @@ pub(crate) fn analyse(capture: &Capture) -> (Vec<WiresharkMarks>, TracedConnecti
 
 /// Result of tshark for a packet.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TsharkPacket {
     pub(crate) number: u64,
     pub(crate) at_ns: i64,
     pub(crate) stream: String,
@@ -132,8 +132,8 @@ pub(crate) struct Answer {
     pub(crate) marks: Vec<String>,
 }
 
-pub(crate) struct Answers {
-    pub(crate) packets: Vec<Answer>,
+pub(crate) struct TsharkResults {
+    pub(crate) packets: Vec<TsharkPacket>,
 }
 
 /// True if tshark is installed, in the version whose rules are followed.
@@ -155,8 +155,8 @@ fn nanoseconds(seconds: &str) -> i64 {
     whole * 1_000_000_000 + part
 }
 
-impl Answers {
-    pub(crate) fn of_tshark(capture: &Capture) -> String {
+impl TsharkResults {
+    pub(crate) fn from_tshark(capture: &Capture) -> String {
         let mut command = Command::new("tshark");
         command.args(["-n", "-T", "fields", "-d", "tcp.port==8080,http", "-r"]);
         command.arg(capture.path("pcap"));
@@ -173,10 +173,10 @@ impl Answers {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub(crate) fn kept(capture: &Capture) -> Answers {
+    pub(crate) fn stored(capture: &Capture) -> TsharkResults {
         let text = fs::read_to_string(capture.path("tshark.txt")).unwrap();
-        let packets = text.lines().map(Answer::parse).collect();
-        Answers { packets }
+        let packets = text.lines().map(TsharkPacket::parse).collect();
+        TsharkResults { packets }
     }
 
     /// From each request to the last acknowledgment of new payload by its client, before the
@@ -222,14 +222,14 @@ impl Answers {
     }
 }
 
-impl Answer {
-    fn parse(line: &str) -> Answer {
+impl TsharkPacket {
+    fn parse(line: &str) -> TsharkPacket {
         let fields: Vec<&str> = line.split('\t').collect();
         let number = |index: usize| fields[index].parse::<i64>().unwrap();
         let flags = fields[8].trim_start_matches("0x");
         let marked = MARKS.iter().zip(&fields[FIELDS.len()..]);
         let marked = marked.filter(|(_, mark)| !mark.is_empty());
-        Answer {
+        TsharkPacket {
             number: number(0).unsigned_abs(),
             at_ns: nanoseconds(fields[1]),
             stream: fields[2].to_owned(),
