@@ -6,7 +6,7 @@ use std::{env, fs, iter};
 use crate::error::RunnerError;
 use record::{Event, EventKind, Run};
 use rundir::RunFolder;
-use wire::shown::redacted_target;
+use wire::redact::redacted_target;
 
 use crate::words::may_be_url;
 

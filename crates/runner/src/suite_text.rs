@@ -6,7 +6,7 @@ use std::path::Path;
 use builtin::{BuiltinFile, SUITES};
 use suite::spec::SuiteSpec;
 use suite::{BackgroundPlan, Overrides, Plan, TrafficOrigin};
-use wire::shown::redacted_target;
+use wire::redact::redacted_target;
 
 use crate::error::RunnerError;
 use crate::text_file;

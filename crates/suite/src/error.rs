@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wire::shown::{HIDDEN, names_secret, redacted_line};
+use wire::redact::{HIDDEN, names_secret, redacted_line};
 
 use crate::place::Place;
 

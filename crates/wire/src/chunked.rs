@@ -149,9 +149,9 @@ impl ChunkedDecoder {
             (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
             (ChunkState::DataLf, b'\n') => ChunkState::Size(0),
             (ChunkState::Size(_) | ChunkState::Blanks, byte) if byte != b'\n' => {
-                return Err(ChunkError::Size(excerpt::of_bytes(&[byte])));
+                return Err(ChunkError::Size(excerpt::escaped_bytes(&[byte])));
             }
-            (_, byte) => return Err(ChunkError::LineEnd(excerpt::of_bytes(&[byte]))),
+            (_, byte) => return Err(ChunkError::LineEnd(excerpt::escaped_bytes(&[byte]))),
         };
         Ok(())
     }

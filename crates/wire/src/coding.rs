@@ -90,7 +90,7 @@ impl Packing {
             gzip if gzip.eq_ignore_ascii_case("gzip") || gzip.eq_ignore_ascii_case("x-gzip") => {
                 Ok(Packing::Gzip)
             }
-            other => Err(CodingError::Unknown(excerpt::of_text(other))),
+            other => Err(CodingError::Unknown(excerpt::escaped_text(other))),
         }
     }
 }
@@ -103,7 +103,7 @@ fn unpack(body: &[u8], limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 fn broken(error: &io::Error) -> CodingError {
-    CodingError::Broken(excerpt::of_text(&error.to_string()))
+    CodingError::Broken(excerpt::escaped_text(&error.to_string()))
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_body_there_is_the_beginning() {
+    fn a_long_body_is_cut() {
         let packed = gzip(b"<html>");
         let read = |body, is_whole, limit| {
             let (document, has_more) = beginning(Some("gzip"), body, is_whole, limit)?;

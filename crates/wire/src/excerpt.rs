@@ -4,14 +4,14 @@
 const SHOWN: usize = 60;
 
 /// The beginning of `bytes` with everything but printable ASCII escaped, "..." where it was cut.
-pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+pub(crate) fn escaped_bytes(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(SHOWN)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("{}{dots}", shown.escape_ascii())
 }
 
 /// The beginning of `text` with control characters escaped, "..." where it was cut.
-pub(crate) fn of_text(text: &str) -> String {
+pub(crate) fn escaped_text(text: &str) -> String {
     let end = text
         .char_indices()
         .nth(SHOWN)
@@ -26,10 +26,13 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_escaped_and_long_text_is_cut() {
-        assert_eq!(of_bytes(b"a\x1b[2J\r\n"), r"a\x1b[2J\r\n");
-        assert_eq!(of_text("gr\u{fc}n\u{1b}[2J"), r"grün\u{1b}[2J");
-        assert_eq!(of_bytes(&[b'x'; 61]), format!("{}...", "x".repeat(60)));
-        assert_eq!(of_text(&"ü".repeat(61)), format!("{}...", "ü".repeat(60)));
-        assert_eq!(of_text(&"ü".repeat(60)), "ü".repeat(60));
+        assert_eq!(escaped_bytes(b"a\x1b[2J\r\n"), r"a\x1b[2J\r\n");
+        assert_eq!(escaped_text("gr\u{fc}n\u{1b}[2J"), r"grün\u{1b}[2J");
+        assert_eq!(escaped_bytes(&[b'x'; 61]), format!("{}...", "x".repeat(60)));
+        assert_eq!(
+            escaped_text(&"ü".repeat(61)),
+            format!("{}...", "ü".repeat(60))
+        );
+        assert_eq!(escaped_text(&"ü".repeat(60)), "ü".repeat(60));
     }
 }

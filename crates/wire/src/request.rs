@@ -74,14 +74,14 @@ pub fn write_head(out: &mut Vec<u8>, head: &RequestHead<'_>) -> Result<(), Reque
 
 fn check(head: &RequestHead<'_>) -> Result<(), RequestError> {
     if !is_token(head.method) {
-        return Err(RequestError::Method(excerpt::of_text(head.method)));
+        return Err(RequestError::Method(excerpt::escaped_text(head.method)));
     }
     if head.target.is_empty() || !head.target.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(RequestError::Target(excerpt::of_text(head.target)));
+        return Err(RequestError::Target(excerpt::escaped_text(head.target)));
     }
     for (name, value) in head.headers {
         if !is_token(name) {
-            return Err(RequestError::HeaderName(excerpt::of_text(name)));
+            return Err(RequestError::HeaderName(excerpt::escaped_text(name)));
         }
         if value.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
             return Err(RequestError::HeaderValue {

@@ -85,7 +85,9 @@ mod tests {
 
     fn read(value: &str) -> Vec<(&str, Option<u64>)> {
         let metrics = server_timing(value);
-        metrics.map(|own| (own.name, own.duration)).collect()
+        metrics
+            .map(|metric| (metric.name, metric.duration))
+            .collect()
     }
 
     #[test]
@@ -158,9 +160,9 @@ mod tests {
         fn whatever_comes_is_read(text in prop_oneof![almost(), any::<String>()]) {
             let metrics: Vec<TimingMetric<'_>> = server_timing(&text).collect();
             prop_assert!(metrics.len() <= text.len() + 1);
-            for own in metrics {
-                prop_assert!(is_token(own.name) && text.contains(own.name));
-                prop_assert!(own.duration.is_none_or(|own| own <= 86_400_000_000_000));
+            for metric in metrics {
+                prop_assert!(is_token(metric.name) && text.contains(metric.name));
+                prop_assert!(metric.duration.is_none_or(|nanos| nanos <= 86_400_000_000_000));
             }
         }
 
@@ -168,13 +170,13 @@ mod tests {
         fn what_was_written_is_read(written in prop::collection::vec(("[a-zA-Z][a-z0-9_.-]{0,8}", prop::option::of(0..10_000_000_u64), "[ -~]{0,12}"), 0..6)) {
             let field = |(name, duration, text): &(String, Option<u64>, String)| {
                 let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-                let duration = duration.map_or(String::new(), |own| format!(" ; dur={}", own as f64 / 1000.0));
+                let duration = duration.map_or(String::new(), |micros| format!(" ; dur={}", micros as f64 / 1000.0));
                 format!("{name};desc=\"{text}\"{duration}")
             };
             let value: Vec<String> = written.iter().map(field).collect();
             let value = value.join(" , ");
             let expected: Vec<(&str, Option<u64>)> =
-                written.iter().map(|(name, own, _)| (name.as_str(), own.map(|own| own * 1000))).collect();
+                written.iter().map(|(name, micros, _)| (name.as_str(), micros.map(|micros| micros * 1000))).collect();
             prop_assert_eq!(read(&value), expected);
         }
     }

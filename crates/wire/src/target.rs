@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::{Host, Url};
 
-use crate::shown::without_secret_values;
+use crate::redact::without_secret_values;
 
 /// The scheme of a [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -279,7 +279,7 @@ fn split_zone(rest: &str) -> Result<(String, Option<String>), TargetError> {
     let whole = || Ok((rest.to_owned(), None));
     let Some((inside, _)) = address
         .strip_prefix('[')
-        .and_then(|own| own.split_once(']'))
+        .and_then(|rest| rest.split_once(']'))
     else {
         return whole();
     };

@@ -185,14 +185,14 @@ mod tests {
     #[test]
     fn a_step_is_told_once_and_noise_never() {
         let wall = WallClock::new(RunClock::start());
-        assert_eq!(wall.look_for_step(), None, "nobody set the clock");
+        assert_eq!(wall.look_for_step(), None, "the clock was not set");
         let origin = wall.origin.load(Ordering::Relaxed);
         let stamp = origin + 1_000_000;
         assert_eq!(wall.moment(stamp), Some(1_000_000));
         for step in [3_600_000_000_000, -2_000_000] {
             let origin = wall.origin.load(Ordering::Relaxed);
             assert_eq!(wall.moved_to(origin + step), Some(step));
-            assert_eq!(wall.moved_to(origin + step), None, "told already");
+            assert_eq!(wall.moved_to(origin + step), None, "reported already");
         }
         assert_eq!(
             wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900),

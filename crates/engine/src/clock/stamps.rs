@@ -318,8 +318,8 @@ mod tests {
     fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
         let end = Instant::now() + Duration::from_secs(5);
         loop {
-            if let Some(answer) = ask() {
-                return answer;
+            if let Some(stamp) = ask() {
+                return stamp;
             }
             assert!(Instant::now() < end, "no stamp within five seconds");
             std::thread::yield_now();

@@ -87,15 +87,18 @@ impl Destination {
         let Destination::Tcp(addresses) = self else {
             return Vec::new();
         };
-        let connections = |own: &KnownAddress| own.connections.load(Ordering::Relaxed);
-        let used = addresses.all.iter().filter(|own| connections(own) > 0);
+        let connections = |known: &KnownAddress| known.connections.load(Ordering::Relaxed);
+        let used = addresses.all.iter().filter(|known| connections(known) > 0);
         let used: Vec<&KnownAddress> = used.collect();
-        if used.iter().all(|own| own.address.ip().to_string() == host) {
+        if used
+            .iter()
+            .all(|known| known.address.ip().to_string() == host)
+        {
             return Vec::new();
         }
-        let used = used.into_iter().map(|own| AddressConnections {
-            address: own.address.to_string(),
-            connections: connections(own),
+        let used = used.into_iter().map(|known| AddressConnections {
+            address: known.address.to_string(),
+            connections: connections(known),
         });
         used.collect()
     }
@@ -106,7 +109,7 @@ impl Addresses {
     pub(crate) fn order(&self) -> Vec<usize> {
         let count = self.all.len();
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        let is_sound = |place: &usize| !self.all[*place].is_put_off.load(Ordering::Relaxed);
+        let is_sound = |index: &usize| !self.all[*index].is_put_off.load(Ordering::Relaxed);
         // Addresses that are put off stay behind the others.
         let (mut order, put_off): (Vec<usize>, Vec<usize>) = (0..count).partition(is_sound);
         let rotated = if order.is_empty() { count } else { order.len() };
@@ -123,32 +126,32 @@ impl Addresses {
         order
     }
 
-    pub(crate) fn address(&self, place: usize) -> SocketAddr {
-        self.all[place].address
+    pub(crate) fn address(&self, index: usize) -> SocketAddr {
+        self.all[index].address
     }
 
     /// How long to wait for this address before the next one is tried: the usual time, or twice
     /// that of the last connection, so that a distant address is not tried twice with each.
-    pub(crate) fn moment(&self, place: usize) -> Duration {
-        let last = self.all[place].opened_within.load(Ordering::Relaxed);
+    pub(crate) fn moment(&self, index: usize) -> Duration {
+        let last = self.all[index].opened_within.load(Ordering::Relaxed);
         NEXT_ADDRESS.max(Duration::from_nanos(last) * 2)
     }
 
     /// Notes that a connection was opened to this address within that time.
-    pub(crate) fn accepted(&self, place: usize, within: Nanos) {
-        let own = &self.all[place];
-        own.is_put_off.store(false, Ordering::Relaxed);
-        own.opened_within.store(within, Ordering::Relaxed);
-        own.connections.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn accepted(&self, index: usize, within: Nanos) {
+        let address = &self.all[index];
+        address.is_put_off.store(false, Ordering::Relaxed);
+        address.opened_within.store(within, Ordering::Relaxed);
+        address.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Puts off an address: it refused a connection, or another one accepted one before it.
-    pub(crate) fn put_off(&self, place: usize) {
-        self.all[place].is_put_off.store(true, Ordering::Relaxed);
+    pub(crate) fn put_off(&self, index: usize) {
+        self.all[index].is_put_off.store(true, Ordering::Relaxed);
     }
 
     /// Reports, once in a run, that no address responds.
-    pub(crate) fn tell(&self, text: impl FnOnce() -> String) {
+    pub(crate) fn report_once(&self, text: impl FnOnce() -> String) {
         if !self.is_told.swap(true, Ordering::Relaxed) {
             self.journal.write(EventKind::Warning { text: text() });
         }
@@ -172,37 +175,40 @@ mod tests {
 
     #[test]
     fn the_first_address_is_kept_until_it_is_put_off() {
-        let own = addresses(AddressChoice::First);
-        assert_eq!((own.order(), own.order()), (vec![0, 1, 2], vec![0, 1, 2]));
-        own.put_off(0);
-        assert_eq!(own.order(), [1, 2, 0]);
-        own.put_off(1);
-        own.put_off(2);
-        assert_eq!(own.order(), [0, 1, 2]);
-        own.accepted(1, 1);
-        assert_eq!(own.order(), [1, 0, 2]);
+        let addresses_of_host = addresses(AddressChoice::First);
+        assert_eq!(
+            (addresses_of_host.order(), addresses_of_host.order()),
+            (vec![0, 1, 2], vec![0, 1, 2])
+        );
+        addresses_of_host.put_off(0);
+        assert_eq!(addresses_of_host.order(), [1, 2, 0]);
+        addresses_of_host.put_off(1);
+        addresses_of_host.put_off(2);
+        assert_eq!(addresses_of_host.order(), [0, 1, 2]);
+        addresses_of_host.accepted(1, 1);
+        assert_eq!(addresses_of_host.order(), [1, 0, 2]);
     }
 
     #[test]
     fn an_address_has_twice_the_time_of_its_last_connection() {
-        let own = addresses(AddressChoice::First);
-        assert_eq!(own.moment(0), NEXT_ADDRESS);
-        own.accepted(0, 100_000_000);
-        assert_eq!(own.moment(0), NEXT_ADDRESS);
-        own.accepted(0, 300_000_000);
-        assert_eq!(own.moment(0), Duration::from_millis(600));
-        assert_eq!(own.moment(1), NEXT_ADDRESS);
+        let addresses_of_host = addresses(AddressChoice::First);
+        assert_eq!(addresses_of_host.moment(0), NEXT_ADDRESS);
+        addresses_of_host.accepted(0, 100_000_000);
+        assert_eq!(addresses_of_host.moment(0), NEXT_ADDRESS);
+        addresses_of_host.accepted(0, 300_000_000);
+        assert_eq!(addresses_of_host.moment(0), Duration::from_millis(600));
+        assert_eq!(addresses_of_host.moment(1), NEXT_ADDRESS);
     }
 
     #[test]
     fn other_choices_spread_connections_over_what_answers() {
-        let own = addresses(AddressChoice::RoundRobin);
-        own.put_off(1);
-        let firsts: Vec<usize> = (0..4).map(|_| own.order()[0]).collect();
+        let addresses_of_host = addresses(AddressChoice::RoundRobin);
+        addresses_of_host.put_off(1);
+        let firsts: Vec<usize> = (0..4).map(|_| addresses_of_host.order()[0]).collect();
         assert_eq!(firsts, [0, 2, 0, 2]);
-        let own = addresses(AddressChoice::Random);
+        let addresses_of_host = addresses(AddressChoice::Random);
         let mut counts = [0; 3];
-        (0..3000).for_each(|_| counts[own.order()[0]] += 1);
+        (0..3000).for_each(|_| counts[addresses_of_host.order()[0]] += 1);
         assert!(
             counts.iter().all(|count| (900..1100).contains(count)),
             "{counts:?}"

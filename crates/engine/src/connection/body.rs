@@ -89,8 +89,10 @@ impl BodyIntake {
             let both = left.len().min(data.len());
             if data[..both] != left[..both] {
                 let mut pairs = data.iter().zip(left);
-                let place = pairs.position(|(own, other)| own != other).unwrap_or(both);
-                self.compared = Some(ComparedBody::Differs(at + place as u64));
+                let offset = pairs
+                    .position(|(received, expected)| received != expected)
+                    .unwrap_or(both);
+                self.compared = Some(ComparedBody::Differs(at + offset as u64));
             }
         }
     }
@@ -128,8 +130,8 @@ mod tests {
                     break;
                 }
             }
-            let place = received.iter().zip(&expected).position(|(a, b)| a != b);
-            let found = place.map_or(ComparedBody::Alike, |at| ComparedBody::Differs(at as u64));
+            let offset = received.iter().zip(&expected).position(|(a, b)| a != b);
+            let found = offset.map_or(ComparedBody::Alike, |at| ComparedBody::Differs(at as u64));
             prop_assert_eq!(intake.compared, Some(found));
             prop_assert_eq!(intake.length, received.len() as u64);
             prop_assert!(body.is_empty());

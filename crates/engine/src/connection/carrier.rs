@@ -18,10 +18,10 @@ pub(crate) enum Carrier {
 
 impl Carrier {
     /// A response has arrived on it.
-    pub(crate) fn has_answered(&self) -> bool {
+    pub(crate) fn has_responded(&self) -> bool {
         match self {
-            Carrier::Http1(connection) => connection.has_answered,
-            Carrier::Http2(connection) => connection.has_answered,
+            Carrier::Http1(connection) => connection.has_responded,
+            Carrier::Http2(connection) => connection.has_responded,
         }
     }
 
@@ -76,15 +76,15 @@ impl Carrier {
     /// Writes the pending bytes, and reads the response to the oldest request; with streams, the
     /// first request with a response becomes the oldest.
     #[inline]
-    pub(crate) async fn answer(
+    pub(crate) async fn next_response(
         &mut self,
         queue: &mut RequestQueue,
         body: &mut Vec<u8>,
         clock: RunClock,
     ) -> Result<Response, ExchangeError> {
         match self {
-            Carrier::Http1(connection) => connection.answer(queue, body, clock).await,
-            Carrier::Http2(connection) => connection.answer(queue, body, clock).await,
+            Carrier::Http1(connection) => connection.next_response(queue, body, clock).await,
+            Carrier::Http2(connection) => connection.next_response(queue, body, clock).await,
         }
     }
 }

@@ -52,10 +52,10 @@ use crate::connection::prepared::{PreparedRequest, Values};
 pub(crate) use crate::connection::queue::RequestToken;
 use crate::connection::queue::{RequestHistory, RequestQueue, UnderWay};
 use crate::connection::silent_closes::SilentCloses;
-use crate::event_loop::patience::{GaveUp, Patience, Watchdog};
+use crate::event_loop::patience::{EarlyEndOfWait, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
-use authentication::OwnCredentials;
-use exchange::gave_up_failure;
+use authentication::ClientCredentials;
+use exchange::failure_of_wait;
 pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
 
 /// Factor of the usual time limit for a patient client.
@@ -70,7 +70,7 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
     interim: 16,
 };
 /// Why requests are sent again.
-const LATE_STREAM: &str = "another stream had no answer in time, and the connection was closed";
+const LATE_STREAM: &str = "another stream had no response in time, and the connection was closed";
 /// Memory for kept responses that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
 /// Settings shared by the clients of a run.
@@ -110,7 +110,7 @@ pub(crate) struct Client {
     last_status: u16,
     /// Connection and *first* of the response that ended last.
     last_begun: Cell<Option<(Option<u32>, Nanos)>>,
-    credentials: OwnCredentials,
+    credentials: ClientCredentials,
     queue: RequestQueue,
     /// Ended requests that have not been returned yet.
     ended: VecDeque<(RequestToken, Exchange<Response>)>,
@@ -134,7 +134,7 @@ impl Client {
     pub(crate) fn new(config: Rc<ClientConfig>, auth: Authenticator, rng: ChaCha8Rng) -> Self {
         let patience = Patience::new(Rc::clone(&config.watchdog));
         Client {
-            heads: config.heads.as_ref().map(Heads::of_client),
+            heads: config.heads.as_ref().map(Heads::for_client),
             http: config.http,
             config,
             connection: None,
@@ -144,7 +144,7 @@ impl Client {
             last_used: 0,
             last_status: 0,
             last_begun: Cell::new(None),
-            credentials: OwnCredentials::new(auth, rng),
+            credentials: ClientCredentials::new(auth, rng),
             queue: RequestQueue::default(),
             ended: VecDeque::new(),
             waiting_since: 0,
@@ -192,7 +192,7 @@ impl Client {
         let (patience, interruptible) = (Rc::clone(&self.patience), !self.ignore_cancel);
         let dialing = pin!(self.dial());
         let dialed = patience.wait_for(end, interruptible, dialing).await;
-        dialed.unwrap_or_else(|gave_up| Err(gave_up_failure(gave_up, timeout)))
+        dialed.unwrap_or_else(|early_end| Err(failure_of_wait(early_end, timeout)))
     }
 
     /// Waits before a request that is not measured; false where the run ended meanwhile.
@@ -200,7 +200,7 @@ impl Client {
         let end = self.config.time.clock.now().saturating_add(nanos(pause));
         let for_ever = pin!(std::future::pending::<()>());
         let waited = self.patience.wait_for(end, !self.ignore_cancel, for_ever);
-        waited.await == Err(GaveUp::Late)
+        waited.await == Err(EarlyEndOfWait::Late)
     }
 
     /// The shortest round trip of the current connection, if there is one and the system reports
@@ -210,7 +210,7 @@ impl Client {
     }
 
     /// Reports to the observer of heads why there is no response.
-    fn tell_of_failure(&self, what: &str) {
+    fn report_failure(&self, what: &str) {
         if let Some(heads) = &self.heads {
             heads.failure(what);
         }
@@ -244,7 +244,7 @@ impl Client {
         let head = self.head().cloned();
         match (&exchange.result, head) {
             (Ok(_), Some(head)) => exchange.map(|_| ReceivedHead { head }),
-            (Ok(_), None) => unreachable!("an answer has a head"),
+            (Ok(_), None) => unreachable!("a response has a head"),
             (Err(_), _) => exchange.map(|_| unreachable!("it is an error")),
         }
     }
@@ -351,7 +351,7 @@ impl Client {
         }
         if self.patience.is_over(!self.ignore_cancel) {
             self.connection = None;
-            let failure = gave_up_failure(GaveUp::Interrupted, self.config.timeout);
+            let failure = failure_of_wait(EarlyEndOfWait::Interrupted, self.config.timeout);
             return self.end_all(&failure);
         }
         let mut timeout = self.config.timeout;
@@ -371,19 +371,19 @@ impl Client {
                 .await
         };
         match waited {
-            Ok(Ending::Answered(result)) => {
+            Ok(Ending::Response(result)) => {
                 Some(self.end_oldest(result, "the server ended the connection", false))
             }
             Ok(Ending::BrokenOff(failure)) => {
                 Some(self.end_oldest(Err(failure), "a response was cut off", true))
             }
             Ok(Ending::All(failure)) => self.end_all(&failure),
-            Err(gave_up) => {
-                self.was_left_waiting = gave_up == GaveUp::Late;
+            Err(early_end) => {
+                self.was_left_waiting = early_end == EarlyEndOfWait::Late;
                 self.connection = None;
-                let failure = gave_up_failure(gave_up, timeout);
+                let failure = failure_of_wait(early_end, timeout);
                 // Streams do not wait for each other: the others are not late.
-                if gave_up == GaveUp::Late && self.has_streams() && self.queue.len() > 1 {
+                if early_end == EarlyEndOfWait::Late && self.has_streams() && self.queue.len() > 1 {
                     return Some(self.end_oldest(Err(failure), LATE_STREAM, true));
                 }
                 self.end_all(&failure)
@@ -406,9 +406,11 @@ impl Client {
                 unreachable!("there is a connection")
             };
             let clock = self.config.time.clock;
-            let answer = connection.answer(&mut self.queue, &mut self.body, clock);
-            let ended = match answer.await {
-                Ok(response) => self.answered(connection, response).map(Ending::Answered),
+            let response = connection.next_response(&mut self.queue, &mut self.body, clock);
+            let ended = match response.await {
+                Ok(response) => self
+                    .take_response(connection, response)
+                    .map(Ending::Response),
                 Err(error) => self.broken_off(connection, error).map(Ending::BrokenOff),
             };
             if let Some(ended) = ended {
@@ -419,7 +421,7 @@ impl Client {
 
     /// Handles the response to the oldest request, which ends with it unless that requires other
     /// credentials.
-    fn answered(
+    fn take_response(
         &mut self,
         connection: Carrier,
         response: Response,
@@ -504,7 +506,7 @@ impl Client {
         result: Result<Response, Failure>,
     ) -> Exchange<Response> {
         if let Err(failure) = &result {
-            self.tell_of_failure(&failure.what);
+            self.report_failure(&failure.what);
         }
         let mut exchange =
             Exchange::of(&request.history, &request.stamps, result, &self.config.time);
@@ -569,7 +571,7 @@ fn last_head<'a>(
 /// Requests that end, and their results.
 enum Ending {
     /// The oldest, with a response; a failure if that requires credentials that were not given.
-    Answered(Result<Response, Failure>),
+    Response(Result<Response, Failure>),
     /// The oldest, without a response.
     BrokenOff(Failure),
     All(Failure),

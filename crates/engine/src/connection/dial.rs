@@ -65,7 +65,7 @@ pub(crate) struct DialError(String);
 /// A connection that is being opened.
 struct PendingConnection<'a> {
     /// The index of its address.
-    place: usize,
+    index: usize,
     begun: Nanos,
     opening: Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>,
 }
@@ -161,8 +161,8 @@ impl Dialer {
                 Ok((connected?, None))
             }
             Destination::Tcp(addresses) => {
-                let (transport, place) = self.connect_to_any(addresses).await?;
-                Ok((transport, Some(addresses.address(place))))
+                let (transport, index) = self.connect_to_any(addresses).await?;
+                Ok((transport, Some(addresses.address(index))))
             }
         }
     }
@@ -188,14 +188,14 @@ impl Dialer {
             let left = limit.saturating_sub(elapsed);
             if !left.is_zero()
                 && now >= alone_until
-                && let Some(place) = waiting.next()
+                && let Some(index) = waiting.next()
             {
-                let moment = addresses.moment(place).min(share);
+                let moment = addresses.moment(index).min(share);
                 alone_until = now + moment.as_nanos() as Nanos;
                 open.push(PendingConnection {
-                    place,
+                    index,
                     begun: now,
-                    opening: Box::pin(self.attempt(addresses.address(place))),
+                    opening: Box::pin(self.attempt(addresses.address(index))),
                 });
             }
             if open.is_empty() || left.is_zero() {
@@ -209,7 +209,7 @@ impl Dialer {
             if silent.is_empty() {
                 pause = pause.min(SILENCE - Duration::from_nanos(now - open[0].begun));
             } else {
-                addresses.tell(|| silence(&named(addresses, silent), left));
+                addresses.report_once(|| silence(&named(addresses, silent), left));
             }
             if waiting.len() > 0 {
                 pause = pause.min(Duration::from_nanos(alone_until.saturating_sub(now)));
@@ -219,17 +219,17 @@ impl Dialer {
                     // Those that began later had less time.
                     open[..at]
                         .iter()
-                        .for_each(|earlier| addresses.put_off(earlier.place));
-                    addresses.accepted(ended.place, self.time.clock.now() - ended.begun);
-                    return Ok((transport, ended.place));
+                        .for_each(|earlier| addresses.put_off(earlier.index));
+                    addresses.accepted(ended.index, self.time.clock.now() - ended.begun);
+                    return Ok((transport, ended.index));
                 }
                 Some((_, ended, Err(error))) => {
                     self.exhaustion.note(&error);
                     hint = connect_hint(error.kind());
                     if is_of_address(error.kind()) {
-                        addresses.put_off(ended.place);
+                        addresses.put_off(ended.index);
                     }
-                    let address = addresses.address(ended.place);
+                    let address = addresses.address(ended.index);
                     failures.push(format!("{address}: {}", plain(&error)));
                     alone_until = begun;
                 }
@@ -237,9 +237,9 @@ impl Dialer {
             }
         }
         open.iter()
-            .for_each(|silent| addresses.put_off(silent.place));
+            .for_each(|silent| addresses.put_off(silent.index));
         for address in named(addresses, &open) {
-            failures.push(format!("{address}: no answer within {limit:?}"));
+            failures.push(format!("{address}: no response within {limit:?}"));
             hint = NOTHING_CAME;
         }
         Err(DialError(format!(
@@ -295,14 +295,14 @@ async fn first_to_end<'a>(
 
 /// The addresses of attempts.
 fn named(addresses: &Addresses, open: &[PendingConnection<'_>]) -> Vec<String> {
-    let all = open.iter().map(|one| addresses.address(one.place));
+    let all = open.iter().map(|one| addresses.address(one.index));
     all.map(|address| address.to_string()).collect()
 }
 
 /// The report about addresses that have not responded for a while.
 fn silence(addresses: &[String], left: Duration) -> String {
     format!(
-        "connecting to {}: no answer within {SILENCE:?}{NOTHING_CAME} Waiting for {:.0} s more",
+        "connecting to {}: no response within {SILENCE:?}{NOTHING_CAME} Waiting for {:.0} s more",
         addresses.join(", "),
         left.as_secs_f64()
     )
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn an_address_that_had_long_is_told_after_a_second_and_alone() {
         let [silent, sound] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [at, next] = [&silent, &sound].map(|own| own.local_addr().unwrap());
+        let [at, next] = [&silent, &sound].map(|listener| listener.local_addr().unwrap());
         // The queue is full, so that all others are dropped.
         rustix::net::listen(&silent, 0).unwrap();
         let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(300)).ok();
@@ -394,15 +394,15 @@ mod tests {
         let dialed = EventLoop::new().unwrap().run(dialer.dial());
         assert_eq!(dialed.unwrap().address, Some(next));
 
-        let told = journal.events();
-        let [event] = told.as_slice() else {
-            panic!("{told:?}")
+        let events = journal.events();
+        let [event] = events.as_slice() else {
+            panic!("{events:?}")
         };
         let EventKind::Warning { text } = &event.kind else {
             panic!("{event:?}")
         };
         assert!(
-            text.starts_with(&format!("connecting to {at}: no answer within 1s")),
+            text.starts_with(&format!("connecting to {at}: no response within 1s")),
             "{text}"
         );
     }

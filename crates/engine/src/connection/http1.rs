@@ -71,7 +71,7 @@ pub(crate) struct Connection {
     /// Head and body of a request are always written separately.
     two_writes: bool,
     /// A response has arrived on it.
-    pub(crate) has_answered: bool,
+    pub(crate) has_responded: bool,
     /// Observer of heads.
     heads: Option<HeadsOfClient>,
 }
@@ -137,7 +137,7 @@ pub(crate) enum ExchangeError {
     #[error("{0}")]
     GoingAway(String),
     /// With several requests in flight, responses cannot be assigned.
-    #[error("more answers came than there were requests")]
+    #[error("more responses came than there were requests")]
     Unasked,
 }
 
@@ -145,8 +145,8 @@ pub(crate) enum ExchangeError {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamEnd {
     /// With a response.
-    #[error("it was answered")]
-    Answered,
+    #[error("it has its response")]
+    Complete,
     /// The server has not processed the request.
     #[error("the server refused the stream (RST_STREAM, REFUSED_STREAM)")]
     Refused,
@@ -176,7 +176,7 @@ impl Connection {
             seen: SeenAt::default(),
             is_shared: false,
             two_writes: false,
-            has_answered: false,
+            has_responded: false,
             heads,
         }
     }
@@ -229,7 +229,7 @@ impl Connection {
 
     /// Writes the pending bytes, and reads the response to the oldest request; its stamps are set
     /// as far as it came, also after an error.
-    pub(crate) async fn answer(
+    pub(crate) async fn next_response(
         &mut self,
         queue: &mut RequestQueue,
         body: &mut Vec<u8>,
@@ -237,7 +237,7 @@ impl Connection {
     ) -> Result<Response, ExchangeError> {
         self.is_shared |= queue.len() > 1;
         let Some(first) = queue.first() else {
-            unreachable!("there is a request to be answered")
+            unreachable!("there is a request without a response")
         };
         body.clear();
         self.reader.restart(first.is_head);
@@ -274,7 +274,7 @@ impl Connection {
         if response.surplus && self.is_shared && self.has_spoken_unasked() {
             return Err(ExchangeError::Unasked);
         }
-        self.has_answered = true;
+        self.has_responded = true;
         Ok(response)
     }
 
@@ -295,8 +295,8 @@ impl Connection {
             let Some(first) = queue.first_mut() else {
                 return Ok(None);
             };
-            let is_answered = first.has_left() || self.reader.is_done();
-            if is_answered || self.answered_early(&mut first.stamps, reading).await? {
+            let has_response = first.has_left() || self.reader.is_done();
+            if has_response || self.responded_early(&mut first.stamps, reading).await? {
                 return Ok(None);
             }
         }
@@ -358,7 +358,7 @@ impl Connection {
     }
 
     /// Waits until more can be written; true when a whole response came instead.
-    async fn answered_early(
+    async fn responded_early(
         &mut self,
         stamps: &mut Stamps,
         reading: &mut ResponseReading<'_>,
@@ -402,7 +402,8 @@ impl Connection {
                     }
                 }
                 Taken::End => {
-                    let silence = || "the server ended the connection without an answer".to_owned();
+                    let silence =
+                        || "the server ended the connection without a response".to_owned();
                     let what = broken.as_ref().map_or_else(silence, plain);
                     return Err(self.ended(what, reading));
                 }

@@ -59,7 +59,7 @@ pub(crate) struct Http2Connection {
     /// The head of the last response.
     head: Option<ResponseHead>,
     /// A response has arrived on it.
-    pub(crate) has_answered: bool,
+    pub(crate) has_responded: bool,
     heads: Option<HeadsOfClient>,
 }
 
@@ -86,7 +86,7 @@ impl Http2Connection {
             header_bytes: 0,
             marks: Vec::new(),
             head: None,
-            has_answered: false,
+            has_responded: false,
             heads,
         };
         let out = &mut connection.streams.out;
@@ -131,7 +131,7 @@ impl Http2Connection {
                 .next()
                 .unwrap_or_default();
             let line = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
-            return format!("it answers `{}`", line.escape_debug());
+            return format!("it responds `{}`", line.escape_debug());
         }
         error.to_string()
     }
@@ -179,7 +179,7 @@ impl Http2Connection {
 
     /// Writes pending bytes, and reads until a stream has ended: its request is then the first of
     /// the queue, and its stamps are set as far as it came, also after an error.
-    pub(crate) async fn answer(
+    pub(crate) async fn next_response(
         &mut self,
         queue: &mut RequestQueue,
         body: &mut Vec<u8>,
@@ -242,8 +242,8 @@ impl Http2Connection {
         if let Some(first) = queue.first_mut() {
             first.history.stream = Some(number);
         }
-        if let Some(StreamEnd::Answered) = end {
-            self.has_answered = true;
+        if let Some(StreamEnd::Complete) = end {
+            self.has_responded = true;
             return Ok(Response {
                 status,
                 version: HttpVersion::Http2,
@@ -345,7 +345,7 @@ impl Http2Connection {
         let mut scratch = scratch.borrow_mut();
         let count = match self.transport.take(&mut scratch, look) {
             Ok(0) => {
-                let what = "the server ended the connection without an answer".to_owned();
+                let what = "the server ended the connection without a response".to_owned();
                 return Err(self.ended(what, queue));
             }
             Ok(count) => count,
@@ -358,7 +358,7 @@ impl Http2Connection {
             arrival: self.transport.arrival(),
         };
         if let Err(error) = self.feed(&scratch[..count], seen, queue) {
-            self.streams.say_goodbye(error.code());
+            self.streams.send_goaway(error.code());
             let _ = self.flush(queue);
             return Err(error.into());
         }

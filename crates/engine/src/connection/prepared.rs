@@ -65,8 +65,8 @@ impl Values<'_> {
 }
 
 impl Values<'_> {
-    fn repetition(&self, place: usize) -> u32 {
-        self.repetitions.get(place).copied().unwrap_or_default()
+    fn repetition(&self, index: usize) -> u32 {
+        self.repetitions.get(index).copied().unwrap_or_default()
     }
 
     /// An operand of arithmetic.
@@ -74,7 +74,7 @@ impl Values<'_> {
         match variable {
             Variable::Iteration => i64::try_from(self.count.iteration).unwrap_or(i64::MAX),
             Variable::User => i64::from(self.count.user),
-            Variable::Repetition(place) => i64::from(self.repetition(place)),
+            Variable::Repetition(index) => i64::from(self.repetition(index)),
             Variable::Saved(_) => {
                 unreachable!("what a step saved is no number (`suite::template`)")
             }
@@ -133,7 +133,7 @@ fn mark(part: &TemplatePart) -> String {
         TemplatePart::User => "@@prestan-hole-u@@".to_owned(),
         TemplatePart::Length => "@@prestan-hole-l@@".to_owned(),
         TemplatePart::Saved(slot) => format!("@@prestan-hole-s{slot}@@"),
-        TemplatePart::Repetition(place) => format!("@@prestan-hole-r{place}@@"),
+        TemplatePart::Repetition(index) => format!("@@prestan-hole-r{index}@@"),
         TemplatePart::Computed(expression) => format!("@@prestan-hole-c{expression}@@"),
     }
 }
@@ -160,7 +160,7 @@ impl PreparedRequest {
             body: match &request.body {
                 Body::None => PreparedBody::None,
                 Body::Fixed(bytes) => PreparedBody::Fixed(Arc::clone(bytes)),
-                Body::Live(text) => PreparedBody::Live(Prepared::of_pieces(text.0.pieces())),
+                Body::Live(text) => PreparedBody::Live(Prepared::from_pieces(text.0.pieces())),
             },
             is_idempotent: is_idempotent(&request.method),
             is_head: request.method == "HEAD",
@@ -265,13 +265,13 @@ fn head(
     let in_workplace = |path: &Text| format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
     let destination = request.to.as_ref();
     let destination = destination.map(|to| config.target.absolute(&in_workplace(to)));
-    let own = request.headers.iter();
-    let own: Vec<(&str, String)> = own
+    let headers = request.headers.iter();
+    let headers: Vec<(&str, String)> = headers
         .map(|header| (header.name.as_str(), marked(&header.value)))
         .collect();
-    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+    let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
     let destination = destination.as_deref().map(|value| ("Destination", value));
-    let headers: Vec<(&str, &str)> = destination.into_iter().chain(own).collect();
+    let headers: Vec<(&str, &str)> = destination.into_iter().chain(headers).collect();
     let length = mark(&TemplatePart::Length);
     let head = HeadParts {
         method: &request.method,
@@ -280,7 +280,7 @@ fn head(
         length: (request.body != Body::None).then_some(&length),
         label,
     };
-    Ok(Prepared::of_marked(&head.bytes(config, http)?))
+    Ok(Prepared::from_marked(&head.bytes(config, http)?))
 }
 
 /// The parts of a head, in addition to those of all heads.
@@ -320,21 +320,21 @@ impl HeadParts<'_> {
 impl Prepared {
     /// A text of a suite.
     pub(crate) fn of(text: &Text) -> Prepared {
-        Prepared::of_marked(marked(text).as_bytes())
+        Prepared::from_marked(marked(text).as_bytes())
     }
 
     /// The path on the server of a resource in the collection in which the user works.
     pub(crate) fn in_workplace(path: &Text) -> Prepared {
         let path = format!("{}{}", mark(&TemplatePart::Workplace), marked(path));
-        Prepared::of_marked(path.as_bytes())
+        Prepared::from_marked(path.as_bytes())
     }
 
-    fn of_pieces(pieces: &[Piece]) -> Prepared {
-        Prepared::of_marked(marked_pieces(pieces).as_bytes())
+    fn from_pieces(pieces: &[Piece]) -> Prepared {
+        Prepared::from_marked(marked_pieces(pieces).as_bytes())
     }
 
     /// Cuts a text at its marks.
-    fn of_marked(mut bytes: &[u8]) -> Prepared {
+    fn from_marked(mut bytes: &[u8]) -> Prepared {
         let mut parts = Vec::new();
         while let Some((at, part, end)) = next_mark(bytes) {
             if at > 0 {
@@ -408,8 +408,8 @@ impl Prepared {
                     let saved = values.saved.get(*slot).and_then(Option::as_deref);
                     out.extend_from_slice(saved.unwrap_or_default());
                 }
-                TemplatePart::Repetition(place) => {
-                    push_decimal(out, u64::from(values.repetition(*place)), 1);
+                TemplatePart::Repetition(index) => {
+                    push_decimal(out, u64::from(values.repetition(*index)), 1);
                 }
                 TemplatePart::Computed(expression) => {
                     let value = expression.value(|variable| values.number(variable));
@@ -457,7 +457,7 @@ fn marked_pieces(pieces: &[Piece]) -> String {
         Piece::Variable(Variable::Iteration) => mark(&TemplatePart::Iteration),
         Piece::Variable(Variable::User) => mark(&TemplatePart::User),
         Piece::Variable(Variable::Saved(slot)) => mark(&TemplatePart::Saved(*slot)),
-        Piece::Variable(Variable::Repetition(place)) => mark(&TemplatePart::Repetition(*place)),
+        Piece::Variable(Variable::Repetition(index)) => mark(&TemplatePart::Repetition(*index)),
         Piece::Computed(expression) => mark(&TemplatePart::Computed(expression.clone())),
     };
     pieces.iter().map(piece).collect()
@@ -478,9 +478,9 @@ fn next_mark(bytes: &[u8]) -> Option<(usize, TemplatePart, usize)> {
 }
 
 fn part_of(name: &[u8]) -> Option<TemplatePart> {
-    let (kind, place) = name.split_first()?;
-    let written = std::str::from_utf8(place).ok()?;
-    let place = || written.parse().ok();
+    let (kind, index) = name.split_first()?;
+    let written = std::str::from_utf8(index).ok()?;
+    let index = || written.parse().ok();
     match (kind, name.len()) {
         (b'n', 1) => Some(TemplatePart::Number),
         (b'p', 1) => Some(TemplatePart::Purpose),
@@ -488,8 +488,8 @@ fn part_of(name: &[u8]) -> Option<TemplatePart> {
         (b'i', 1) => Some(TemplatePart::Iteration),
         (b'u', 1) => Some(TemplatePart::User),
         (b'l', 1) => Some(TemplatePart::Length),
-        (b's', _) => place().map(TemplatePart::Saved),
-        (b'r', _) => place().map(TemplatePart::Repetition),
+        (b's', _) => index().map(TemplatePart::Saved),
+        (b'r', _) => index().map(TemplatePart::Repetition),
         (b'c', _) => written.parse().ok().map(TemplatePart::Computed),
         _ => None,
     }
@@ -547,7 +547,7 @@ mod tests {
             TemplatePart::Computed("user_5_sub".parse().unwrap()),
         ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
-        let prepared = Prepared::of_marked(text.as_bytes());
+        let prepared = Prepared::from_marked(text.as_bytes());
         let saved = [None, Some(b"tok\xfcn".to_vec())];
         let mut out = Vec::new();
         prepared.fill(&mut out, &values(&saved), 40);
@@ -566,7 +566,7 @@ mod tests {
             TemplatePart::Purpose,
         ];
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
-        let prepared = Prepared::of_marked(text.as_bytes());
+        let prepared = Prepared::from_marked(text.as_bytes());
         let filled = values(&[]);
         let bound = prepared
             .clone()
@@ -584,7 +584,7 @@ mod tests {
             "@@",
             "",
         ] {
-            let filled = Prepared::of_marked(text.as_bytes()).bytes(&values(&[]));
+            let filled = Prepared::from_marked(text.as_bytes()).bytes(&values(&[]));
             assert_eq!(filled.as_deref(), Some(text.as_bytes()));
         }
     }

@@ -279,14 +279,14 @@ impl RequestQueue {
         let Some(last) = self.requests.back() else {
             return &[];
         };
-        self.own(last.at.start..last.at.body_start)
+        self.slice_of_bytes(last.at.start..last.at.body_start)
     }
 
     /// The method of the oldest request.
     pub(crate) fn first_method(&self) -> &[u8] {
         let head = self
             .first()
-            .map(|first| self.own(first.at.start..first.at.head_end));
+            .map(|first| self.slice_of_bytes(first.at.start..first.at.head_end));
         let mut words = head.unwrap_or_default().split(|byte| *byte == b' ');
         words.next().unwrap_or_default()
     }
@@ -299,7 +299,7 @@ impl RequestQueue {
         }
     }
 
-    fn own(&self, range: Range<usize>) -> &[u8] {
+    fn slice_of_bytes(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range.start - self.gone..range.end - self.gone]
     }
 
@@ -358,10 +358,10 @@ impl RequestQueue {
     /// The contiguous bytes from a position on; `None` behind the last.
     fn slice(&self, (whole, part): (usize, usize)) -> Option<&[u8]> {
         let request = self.requests.get(whole)?;
-        let own = request.at.end - request.at.start;
+        let own_length = request.at.end - request.at.start;
         Some(match &request.fixed {
-            Some(fixed) if part >= own => &fixed[part - own..],
-            Some(_) => self.own(request.at.start + part..request.at.end),
+            Some(fixed) if part >= own_length => &fixed[part - own_length..],
+            Some(_) => self.slice_of_bytes(request.at.start + part..request.at.end),
             None => {
                 let mut last = request;
                 let mut behind = whole + 1;
@@ -371,7 +371,7 @@ impl RequestQueue {
                     last = next;
                     behind += 1;
                 }
-                self.own(request.at.start + part..last.at.end)
+                self.slice_of_bytes(request.at.start + part..last.at.end)
             }
         })
     }
@@ -492,7 +492,7 @@ mod tests {
             let mut queue = RequestQueue::default();
             let mut known: VecDeque<(Lengths, u8)> = VecDeque::new();
             let mut letter = b'a';
-            for (requests, room, taken, answered, is_lost) in rounds {
+            for (requests, room, taken, responses, is_lost) in rounds {
                 let mut wanted = Vec::new();
                 for lengths in requests {
                     letter = if letter > 200 { b'a' } else { letter + 1 };
@@ -507,7 +507,7 @@ mod tests {
                 let all = known.iter().map(|(lengths, letter)| expected(*lengths, *letter).len() as u64);
                 prop_assert!(lengths.eq(all));
                 prop_assert!(queue.requests.iter().all(|request| request.stamps.started == 5));
-                for _ in 0..answered.min(queue.len()) {
+                for _ in 0..responses.min(queue.len()) {
                     queue.take_first();
                     known.pop_front();
                 }

@@ -77,7 +77,7 @@ mod tests {
         assert!((1..=2).contains(&grown.0), "{grown:?}");
         assert!((1..=2).contains(&grown.1), "{grown:?}");
         assert_eq!(
-            segments(server.as_fd()).map(|own| own.received > 0),
+            segments(server.as_fd()).map(|segment| segment.received > 0),
             Some(true)
         );
         // On loopback: less than a second, and neither zero nor years in nanoseconds.

@@ -133,8 +133,8 @@ fn identity(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<Certif
     let pem = if key == cert { pem } else { read(key)? };
     let failed = |why: &str| format!("reading the key {} failed: {why}", key.display());
     let der = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
-        let says = |words: &[u8]| pem.windows(words.len()).any(|window| window == words);
-        if says(b"BEGIN ENCRYPTED PRIVATE KEY") || says(b"Proc-Type: 4,ENCRYPTED") {
+        let contains = |words: &[u8]| pem.windows(words.len()).any(|window| window == words);
+        if contains(b"BEGIN ENCRYPTED PRIVATE KEY") || contains(b"Proc-Type: 4,ENCRYPTED") {
             failed("it is encrypted (`openssl pkey -in FILE` prints it in clear)")
         } else if key == cert {
             failed("the file has a certificate and no key; --key FILE names that of the key")

@@ -202,11 +202,11 @@ impl Core {
         Some(task)
     }
 
-    fn poll(&self, place: usize) {
+    fn poll(&self, index: usize) {
         let task = self
             .tasks
             .borrow_mut()
-            .get_mut(place)
+            .get_mut(index)
             .and_then(|slot| slot.task.take());
         // Waking a task that has ended has no effect.
         let Some(mut task) = task else { return };
@@ -216,7 +216,7 @@ impl Core {
         }));
         let lost = match polled {
             Ok(Poll::Pending) => {
-                if let Some(slot) = self.tasks.borrow_mut().get_mut(place) {
+                if let Some(slot) = self.tasks.borrow_mut().get_mut(index) {
                     slot.task = Some(task);
                 }
                 return;
@@ -243,7 +243,7 @@ impl Core {
             Err(error) => unreachable!("the descriptor is epoll's and open: {error}"),
         }
         for event in &*events {
-            self.tell(event.data.u64(), event.flags);
+            self.dispatch(event.data.u64(), event.flags);
         }
         #[cfg(test)]
         if is_simulated && events.is_empty() && self.ready.borrow().is_empty() {
@@ -251,11 +251,11 @@ impl Core {
         }
     }
 
-    fn tell(&self, token: u64, flags: EventFlags) {
+    fn dispatch(&self, token: u64, flags: EventFlags) {
         match token {
             alarms::TOKEN => self.alarms.ring(),
             mailbox::TOKEN => self.mailbox.collect(|task| self.make_ready(task)),
-            source => self.sources.tell(source, flags),
+            source => self.sources.set_ready(source, flags),
         }
     }
 }
@@ -280,17 +280,17 @@ pub(crate) fn words(panic: &(dyn Any + Send)) -> String {
 /// Adds a task to the event loop of this thread.
 pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) {
     let core = Core::current();
-    let place = core.tasks.borrow().len();
+    let index = core.tasks.borrow().len();
     let task = Task {
         work: Box::pin(work),
-        waker: core.waker(place),
+        waker: core.waker(index),
     };
     core.tasks.borrow_mut().push(TaskSlot {
         is_ready: false,
         task: Some(task),
     });
     core.spawned.alive.set(core.spawned.alive.get() + 1);
-    core.make_ready(place);
+    core.make_ready(index);
 }
 
 /// Waits until a [spawned](spawn) task is lost by a panic, and returns its message; `None` when all

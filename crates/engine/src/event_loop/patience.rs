@@ -135,7 +135,7 @@ impl Watchdog {
 
 /// Why waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GaveUp {
+pub(crate) enum EarlyEndOfWait {
     /// The time limit was reached.
     Late,
     /// The run was interrupted.
@@ -147,20 +147,20 @@ pub(crate) enum GaveUp {
 pub(crate) struct Patience {
     watchdog: Rc<Watchdog>,
     /// Index in [`Watchdog::waiting`].
-    place: usize,
+    index: usize,
 }
 
 impl Patience {
     pub(crate) fn new(watchdog: Rc<Watchdog>) -> Self {
         let mut waiting = watchdog.waiting.borrow_mut();
-        let place = waiting.len();
+        let index = waiting.len();
         waiting.push(Waiting {
             end: NEVER,
             late: false,
             waker: None,
         });
         drop(waiting);
-        Patience { watchdog, place }
+        Patience { watchdog, index }
     }
 
     /// Waits for `work` until `end`, and no longer than the run permits if `interruptible`. The
@@ -170,22 +170,22 @@ impl Patience {
         end: Nanos,
         interruptible: bool,
         mut work: Pin<&mut impl Future<Output = T>>,
-    ) -> Result<T, GaveUp> {
+    ) -> Result<T, EarlyEndOfWait> {
         let result = poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
             }
             let late = self.write_down(end, context);
             match (self.is_over(interruptible), late) {
-                (true, _) => Poll::Ready(Err(GaveUp::Interrupted)),
-                (false, true) => Poll::Ready(Err(GaveUp::Late)),
+                (true, _) => Poll::Ready(Err(EarlyEndOfWait::Interrupted)),
+                (false, true) => Poll::Ready(Err(EarlyEndOfWait::Late)),
                 (false, false) => Poll::Pending,
             }
         })
         .await;
-        let own = &mut self.watchdog.waiting.borrow_mut()[self.place];
-        own.end = NEVER;
-        own.late = false;
+        let registered = &mut self.watchdog.waiting.borrow_mut()[self.index];
+        registered.end = NEVER;
+        registered.late = false;
         result
     }
 
@@ -198,13 +198,13 @@ impl Patience {
     /// Notes that this user waits; true if it has waited too long.
     fn write_down(&self, end: Nanos, context: &Context<'_>) -> bool {
         let mut waiting = self.watchdog.waiting.borrow_mut();
-        let own = &mut waiting[self.place];
-        own.end = end;
-        match &own.waker {
+        let registered = &mut waiting[self.index];
+        registered.end = end;
+        match &registered.waker {
             Some(waker) if waker.will_wake(context.waker()) => {}
-            _ => own.waker = Some(context.waker().clone()),
+            _ => registered.waker = Some(context.waker().clone()),
         }
-        own.late
+        registered.late
     }
 }
 
@@ -238,7 +238,11 @@ mod tests {
                 let begun = clock.now();
                 let work = pin!(sleep(Duration::from_millis(takes)));
                 let result = patience.wait_for(begun + ms(limit), true, work).await;
-                let expected = if late { Err(GaveUp::Late) } else { Ok(()) };
+                let expected = if late {
+                    Err(EarlyEndOfWait::Late)
+                } else {
+                    Ok(())
+                };
                 assert_eq!(result, expected, "{takes} ms of {limit}");
                 let waited = clock.now() - begun;
                 if late {
@@ -283,7 +287,7 @@ mod tests {
             let for_ever = pin!(std::future::pending::<()>());
             let end = clock.now() + nanos(Duration::from_secs(30));
             let cut = patience.wait_for(end, true, for_ever).await;
-            assert_eq!(cut, Err(GaveUp::Interrupted));
+            assert_eq!(cut, Err(EarlyEndOfWait::Interrupted));
             assert_eq!(clock.now(), nanos(GRACE));
             let for_ever = pin!(std::future::pending::<()>());
             let end = clock.now() + nanos(Duration::from_millis(50));
@@ -293,13 +297,13 @@ mod tests {
             let for_ever = pin!(std::future::pending::<()>());
             let end = clock.now() + nanos(Duration::from_secs(300));
             let cut = patience.wait_for(end, false, for_ever).await;
-            assert_eq!(cut, Err(GaveUp::Interrupted));
+            assert_eq!(cut, Err(EarlyEndOfWait::Interrupted));
             assert_eq!(clock.now(), nanos(LAST_GRACE));
             assert!(patience.is_over(false));
             ended
         };
         let ended = block_on(watchdog.guard(&cancel, || beats.set(beats.get() + 1), work));
-        assert_eq!(ended, Err(GaveUp::Late));
+        assert_eq!(ended, Err(EarlyEndOfWait::Late));
         assert_eq!(beats.get(), 1000);
     }
 }

@@ -48,7 +48,7 @@ struct Readiness {
 }
 
 impl Sources {
-    pub(super) fn tell(&self, token: u64, flags: EventFlags) {
+    pub(super) fn set_ready(&self, token: u64, flags: EventFlags) {
         let states = self.states.borrow();
         let state = usize::try_from(token).ok().and_then(|at| states.get(at));
         let Some(Some(state)) = state else { return };
@@ -68,9 +68,9 @@ impl Sources {
     fn insert(&self, state: Rc<Readiness>) -> usize {
         let mut states = self.states.borrow_mut();
         match self.free.borrow_mut().pop() {
-            Some(place) => {
-                states[place] = Some(state);
-                place
+            Some(index) => {
+                states[index] = Some(state);
+                index
             }
             None => {
                 states.push(Some(state));
@@ -79,9 +79,9 @@ impl Sources {
         }
     }
 
-    fn remove(&self, place: usize) {
-        self.states.borrow_mut()[place] = None;
-        self.free.borrow_mut().push(place);
+    fn remove(&self, index: usize) {
+        self.states.borrow_mut()[index] = None;
+        self.free.borrow_mut().push(index);
     }
 }
 
@@ -96,7 +96,7 @@ fn wake(waker: &RefCell<Option<Waker>>) {
 pub(crate) struct Source {
     fd: OwnedFd,
     state: Rc<Readiness>,
-    place: usize,
+    index: usize,
     core: Rc<Core>,
 }
 
@@ -113,16 +113,16 @@ impl Source {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Source> {
         let core = Core::current();
         let state = Rc::<Readiness>::default();
-        let place = core.sources.insert(Rc::clone(&state));
-        let data = EventData::new_u64(place as u64);
+        let index = core.sources.insert(Rc::clone(&state));
+        let data = EventData::new_u64(index as u64);
         if let Err(error) = epoll::add(&core.epoll, &fd, data, READING) {
-            core.sources.remove(place);
+            core.sources.remove(index);
             return Err(error.into());
         }
         Ok(Source {
             fd,
             state,
-            place,
+            index,
             core,
         })
     }
@@ -205,7 +205,7 @@ impl Source {
     }
 
     fn watch(&self, interest: EventFlags) -> io::Result<()> {
-        let data = EventData::new_u64(self.place as u64);
+        let data = EventData::new_u64(self.index as u64);
         Ok(epoll::modify(&self.core.epoll, &self.fd, data, interest)?)
     }
 }
@@ -214,14 +214,14 @@ impl Drop for Source {
     fn drop(&mut self) {
         // Closing would suffice, unless there is a copy of the descriptor.
         let _ = epoll::delete(&self.core.epoll, &self.fd);
-        self.core.sources.remove(self.place);
+        self.core.sources.remove(self.index);
     }
 }
 
-fn wait(place: &RefCell<Option<Waker>>, context: &Context<'_>) {
-    let mut place = place.borrow_mut();
-    match &*place {
+fn wait(slot: &RefCell<Option<Waker>>, context: &Context<'_>) {
+    let mut slot = slot.borrow_mut();
+    match &*slot {
         Some(waker) if waker.will_wake(context.waker()) => {}
-        _ => *place = Some(context.waker().clone()),
+        _ => *slot = Some(context.waker().clone()),
     }
 }

@@ -149,7 +149,7 @@ fn another_thread_wakes_a_task() {
     const ROUNDS: u32 = 1000;
     let (sender, receiver) = mpsc::channel::<Waker>();
     let is_over = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_over);
+    let raised = Arc::clone(&is_over);
     let other = std::thread::spawn(move || {
         // One at a time, each after the last was received.
         for _ in 1..ROUNDS {
@@ -157,7 +157,7 @@ fn another_thread_wakes_a_task() {
         }
         // And many at once.
         let last = receiver.recv().unwrap();
-        told.store(true, Ordering::SeqCst);
+        raised.store(true, Ordering::SeqCst);
         (0..ROUNDS).for_each(|_| last.wake_by_ref());
     });
     let mut polls = 0;
@@ -170,8 +170,8 @@ fn another_thread_wakes_a_task() {
             Poll::Pending
         }
     });
-    let heard = event_loop().run(within(Duration::from_secs(60), woken));
-    assert_eq!(heard, Some(()), "a call was lost after {polls}");
+    let woken_up = event_loop().run(within(Duration::from_secs(60), woken));
+    assert_eq!(woken_up, Some(()), "a call was lost after {polls}");
     other.join().unwrap();
     assert!((ROUNDS..=2 * ROUNDS).contains(&polls), "{polls}");
 }

@@ -103,7 +103,7 @@ pub fn environment() -> Environment {
 
 /// Runs a plan: probe, make the collection, measure, remove the collection.
 pub fn run(spec: &RunSpec, place: &RunPlace, watch: &Watch, sink: &mut dyn Sink) -> Finished {
-    let place = &place.of_run(spec);
+    let place = &place.for_run(spec);
     let record = plan_record(spec, place);
     let mut env = environment();
     let clock = RunClock::start();
@@ -242,10 +242,10 @@ impl Session<'_> {
         for site in sites.iter_mut().filter(|site| site.made.is_some()) {
             site.client.ignore_cancel = true;
             let shows_marker = site.made.is_some_and(|made| made.shows_marker);
-            let own = (&*self.spec.run_id, shows_marker);
+            let marked_by = (&*self.spec.run_id, shows_marker);
             let target = &site.endpoint.target;
             let client = &mut site.client;
-            let removed = workspace::remove(client, target, own, self.held, self.journal);
+            let removed = workspace::remove(client, target, marked_by, self.held, self.journal);
             is_all_removed &= event_loop.run(watchdog.guard(cancel, || (), removed));
         }
         self.held.end(is_all_removed);
@@ -267,15 +267,19 @@ impl Session<'_> {
         }
     }
 
-    fn client_config(&self, own: (usize, &Endpoint), watchdog: &Rc<Watchdog>) -> ClientConfig {
-        let target = &own.1.target;
+    fn client_config(
+        &self,
+        numbered_endpoint: (usize, &Endpoint),
+        watchdog: &Rc<Watchdog>,
+    ) -> ClientConfig {
+        let target = &numbered_endpoint.1.target;
         let root = match self.spec.plan.workspace {
             Workspace::Collection | Workspace::Furnished => {
                 collection_path(target, &self.spec.run_id)
             }
             Workspace::ReadOnly => target.path().to_owned(),
         };
-        client_config(self.place, own, root, &self.means, watchdog)
+        client_config(self.place, numbered_endpoint, root, &self.means, watchdog)
     }
 
     async fn probe(&self, site: &mut RunSite) -> Result<Probed, RunError> {
@@ -298,7 +302,7 @@ impl Session<'_> {
         let (leftovers, others) =
             workspace::leftovers(client, target, Some(run_id), MOST_LEFTOVERS).await;
         for leftover in leftovers {
-            self.tell_of(leftover);
+            self.report_leftover(leftover);
         }
         if others > 0 {
             let url = target.url();
@@ -334,7 +338,7 @@ impl Session<'_> {
     }
 
     /// Reports a leftover that concerns this run; a resource that only has a similar name does not.
-    fn tell_of(&self, leftover: Leftover) {
+    fn report_leftover(&self, leftover: Leftover) {
         let reason = leftover.reason();
         let url = leftover.url;
         match leftover.state {
@@ -469,14 +473,14 @@ impl Session<'_> {
             let auth = |number: usize| endpoints[number].authenticator(self.place.http.auth);
             load::tasks(&workload, load, self.spec.seed, worker, ids, share, auth)
         };
-        context.tell_of_users();
+        context.record_users();
         let window = || workload.window();
         let enough = || {
             context.end_by_constraint();
             workload.stop();
         };
         self.at_work(context, sink, window, enough, &tasks)?;
-        context.tell_of_generator(record::TestId(0));
+        context.record_generator(record::TestId(0));
         Ok(())
     }
 
@@ -512,7 +516,7 @@ impl Session<'_> {
         };
         let body = &body;
         let processors = self.place.processors.as_ref();
-        let processors = processors.map_or(&[][..], |own| &own.worker);
+        let processors = processors.map_or(&[][..], |processors| &processors.worker);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .zip(recorders)
@@ -556,7 +560,7 @@ impl Session<'_> {
 fn unmet_need(test: &TestPlan, sites: &[RunSite]) -> Option<String> {
     let class = &test.needs.as_ref()?.0;
     let targets = test.targets();
-    let mut asked = targets.iter().filter_map(|target| {
+    let mut probed_targets = targets.iter().filter_map(|target| {
         let site = sites.get(usize::from(*target))?;
         site.probed.as_ref()
     });
@@ -564,7 +568,7 @@ fn unmet_need(test: &TestPlan, sites: &[RunSite]) -> Option<String> {
         let can_lock = class == "2" && probed.can_be_locked;
         can_lock || probed.server.dav.contains(class)
     };
-    let server = &asked.find(|probed| !has_class(probed))?.server;
+    let server = &probed_targets.find(|probed| !has_class(probed))?.server;
     let says = match server.dav.as_slice() {
         [] if class == "2" => "OPTIONS gives no DAV header, nor PROPFIND a `supportedlock`".into(),
         [] => "OPTIONS gives no DAV header".into(),

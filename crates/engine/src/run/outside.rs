@@ -114,8 +114,8 @@ pub fn look(place: &RunPlace) -> Result<Presence, RunError> {
         let is_missing = match head.status {
             404 | 410 => true,
             405 | 501 => false,
-            200..=399 => return Ok(Presence::There(answered("HEAD", &head))),
-            _ => return Ok(Presence::Unknown(answered("HEAD", &head))),
+            200..=399 => return Ok(Presence::There(result_of("HEAD", &head))),
+            _ => return Ok(Presence::Unknown(result_of("HEAD", &head))),
         };
         look_by_propfind(client, path, &url, is_missing).await
     })
@@ -129,19 +129,19 @@ async fn look_by_propfind(
     url: &str,
     is_missing: bool,
 ) -> Result<Presence, RunError> {
-    let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
-    let answer = reached("PROPFIND", url, client.perform(asked).await)?;
-    let is_of_nothing = || {
+    let listing = propfind_request(path, "0", RESOURCETYPE, LABEL);
+    let response = reached("PROPFIND", url, client.perform(listing).await)?;
+    let describes_nothing = || {
         let parsed = parse_multistatus(client.body(), &XmlLimits::default());
-        parsed.is_ok_and(|multistatus| multistatus.is_of_nothing())
+        parsed.is_ok_and(|multistatus| multistatus.is_missing())
     };
-    match answer.status {
+    match response.status {
         404 | 410 => Ok(Presence::Absent),
         // A server without WebDAV.
         400 | 405 | 501 if is_missing => Ok(Presence::Absent),
-        207 if is_of_nothing() => Ok(Presence::Absent),
-        200..=399 => Ok(Presence::There(answered("PROPFIND", &answer))),
-        _ => Ok(Presence::Unknown(answered("PROPFIND", &answer))),
+        207 if describes_nothing() => Ok(Presence::Absent),
+        200..=399 => Ok(Presence::There(result_of("PROPFIND", &response))),
+        _ => Ok(Presence::Unknown(result_of("PROPFIND", &response))),
     }
 }
 
@@ -241,8 +241,8 @@ fn silent() -> Arc<dyn Observer> {
     Arc::new(Silent)
 }
 
-fn answered(method: &str, head: &ResponseHead) -> String {
-    format!("{method} was answered {}", head.status_text())
+fn result_of(method: &str, head: &ResponseHead) -> String {
+    format!("{method} returned {}", head.status_text())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::run::spec::{RunPlace, RunSpec};
 
 /// The plan as it is kept in the run directory.
 pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
-    let (plan, place) = (&spec.plan, &place.of_run(spec));
+    let (plan, place) = (&spec.plan, &place.for_run(spec));
     let limit = plan.tests.first().map(|test| test.limit);
     PlanRecord {
         format: RUN_FORMAT,
@@ -79,9 +79,9 @@ fn load_record(
     (spec, place): (&RunSpec, &RunPlace),
     adapt: Option<AdaptRecord>,
 ) -> record::Load {
-    let of_rounds = LoadDrive::default();
+    let defaults = LoadDrive::default();
     let (load, warmup) = match &spec.drive {
-        Drive::Rounds(rounds) => (&of_rounds, rounds.warmup),
+        Drive::Rounds(rounds) => (&defaults, rounds.warmup),
         Drive::Load(load) => (load, load.warmup),
     };
     let (requests, duration) = match (&spec.drive, limit) {

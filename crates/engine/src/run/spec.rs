@@ -71,13 +71,13 @@ pub struct RunPlace {
 
 impl RunPlace {
     /// The same for that run: a load uses connections as its tests specify, if they do.
-    pub(crate) fn of_run(&self, spec: &RunSpec) -> RunPlace {
-        let mut own = self.clone();
+    pub(crate) fn for_run(&self, spec: &RunSpec) -> RunPlace {
+        let mut place = self.clone();
         if let (Drive::Load(_), Ok(http)) = (&spec.drive, spec.plan.http()) {
-            let connections = &mut own.http.connections;
+            let connections = &mut place.http.connections;
             *connections = test_http(*connections, http);
         }
-        own
+        place
     }
 
     /// The note about a run that sends unusual requests.
@@ -100,8 +100,8 @@ impl RunPlace {
 
     /// Most connections of all users of a run together.
     pub(crate) fn connections(&self, RunSpec { plan, users, .. }: &RunSpec) -> u32 {
-        let of_tests = plan.tests.iter().filter_map(|test| test.http);
-        let all = of_tests.chain([self.http.connections]);
+        let uses_of_tests = plan.tests.iter().filter_map(|test| test.http);
+        let all = uses_of_tests.chain([self.http.connections]);
         let most = all.map(|http| http.parallel).max().unwrap_or(1);
         let targets = u32::try_from(plan.targets.len().max(1)).unwrap_or(u32::MAX);
         users.saturating_mul(most).saturating_mul(targets)

@@ -3,8 +3,8 @@
 use record::{Outcome, Server};
 use suite::Workspace;
 use wire::dav::{XmlLimits, dav_tokens, parse_multistatus};
+use wire::redact::redacted_link;
 use wire::response::{ResponseHead, Version, intermediary};
-use wire::shown::redacted_link;
 
 use crate::connection::client::{Client, Exchange, PlainRequest};
 use crate::connection::dial::PROXY_LINE;
@@ -82,10 +82,10 @@ pub(crate) async fn probe(
         server: server_of(&head),
         can_be_locked: false,
     };
-    let answered = head.status_text();
+    let status = head.status_text();
     if head.status == 400 && is_without_tls(url) && wants_tls(client.body()) {
         return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} was answered {answered}: the server expects TLS on this port; perhaps it is {HTTPS}"
+            "OPTIONS {url} returned {status}: the server expects TLS on this port; perhaps it is {HTTPS}"
         )));
     }
     if workspace == Workspace::ReadOnly {
@@ -93,12 +93,11 @@ pub(crate) async fn probe(
     }
     if let Some(why) = not_of_target(&head) {
         return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} was answered {answered}: {why}"
+            "OPTIONS {url} returned {status}: {why}"
         )));
     }
     if head.status == 404 {
-        let nothing =
-            || format!("OPTIONS {url} was answered {answered}: it does not exist; {CREATE_IT}");
+        let nothing = || format!("OPTIONS {url} returned {status}: it does not exist; {CREATE_IT}");
         let why = unusable(client, path, url).await.unwrap_or_else(nothing);
         return Err(RunError::NotWebdav(why));
     }
@@ -110,27 +109,27 @@ pub(crate) async fn probe(
     let propfind = client
         .perform(propfind_request(path, "0", TYPE_AND_LOCKS, LABEL))
         .await;
-    let answer = reached("PROPFIND", url, propfind)?;
-    if answer.status == 207
+    let response = reached("PROPFIND", url, propfind)?;
+    if response.status == 207
         && let Ok(multistatus) = parse_multistatus(client.body(), &XmlLimits::default())
     {
         let mut responses = multistatus.responses.iter();
         probed.can_be_locked = responses.any(|response| response.can_be_locked);
         return Ok(probed);
     }
-    let propfind = answer.status_text();
-    if let Some(why) = not_of_target(&answer) {
+    let propfind = response.status_text();
+    if let Some(why) = not_of_target(&response) {
         return Err(RunError::NotWebdav(format!(
-            "PROPFIND {url} was answered {propfind}: {why}"
+            "PROPFIND {url} returned {propfind}: {why}"
         )));
     }
-    let advice = match answer.status {
+    let advice = match response.status {
         400 if client.sends_proxy_line() => format!("perhaps {NO_PROXY_LINE}"),
         403 => forbidden(client, path, "look there").await,
-        _ => advice(&answer, instead),
+        _ => advice(&response, instead),
     };
     Err(RunError::NotWebdav(format!(
-        "{url} is no WebDAV collection: OPTIONS was answered {answered} without a DAV header, PROPFIND with {propfind}; \
+        "{url} is no WebDAV collection: OPTIONS returned {status} without a DAV header, PROPFIND with {propfind}; \
          {advice}"
     )))
 }
@@ -180,7 +179,7 @@ fn not_of_target(head: &ResponseHead) -> Option<String> {
         429 => "the server, or a proxy before it, limits requests",
         502 => "a proxy had no valid response from the server behind it; is that running?",
         503 => "the server, or a proxy before it, takes no requests for the moment",
-        504 => "a proxy had no answer from the server behind it in time",
+        504 => "a proxy had no response from the server behind it in time",
         _ => return None,
     };
     let later = head.headers.get("Retry-After").filter(|value| {
@@ -247,8 +246,8 @@ enum ResourceKind {
 /// Kind of the resource at a path; `None` if the server does not report it.
 async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
     let propfind = propfind_request(path, "0", RESOURCETYPE, LABEL);
-    let answer = client.perform(propfind).await.result.ok()?;
-    match answer.head.status {
+    let response = client.perform(propfind).await.result.ok()?;
+    match response.head.status {
         404 => return Some(ResourceKind::Missing),
         207 => {}
         _ => return None,
@@ -264,14 +263,14 @@ async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
 }
 
 /// Advice after this response to PROPFIND on the target.
-fn advice(answer: &ResponseHead, instead: &str) -> String {
-    let location = answer.headers.get("Location");
-    match (answer.status, location) {
+fn advice(response: &ResponseHead, instead: &str) -> String {
+    let location = response.headers.get("Location");
+    match (response.status, location) {
         (300..=399, Some(location)) => format!(
             "it points to {}, and redirects are not followed: give that URL if it is yours",
             redacted_link(location)
         ),
-        (500.., _) if answer.status != 501 => {
+        (500.., _) if response.status != 501 => {
             "the server is in trouble, its log may say why".to_owned()
         }
         _ => format!("check the path, or {instead}"),
@@ -285,7 +284,7 @@ pub(crate) fn reached(
     exchange: Exchange,
 ) -> Result<ResponseHead, RunError> {
     match exchange.result {
-        Ok(answer) => Ok(answer.head),
+        Ok(response) => Ok(response.head),
         Err(failure) => {
             let what = format!("{method} {url}: {}", failure.what);
             Err(match failure.outcome {

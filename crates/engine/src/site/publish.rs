@@ -84,7 +84,7 @@ async fn done(client: &mut Client, request: PlainRequest<'_>) -> Result<(), RunE
         Ok(_) if by_first_attempt => Ok(()),
         Ok(ReceivedHead { head, .. }) if (200..300).contains(&head.status) => Ok(()),
         Ok(ReceivedHead { head, .. }) => {
-            let what = format!("it was answered {}", head.status_text());
+            let what = format!("the server returned {}", head.status_text());
             Err(failed(method, &url, &what))
         }
         Err(failure) if failure.outcome == Outcome::Cancelled => Err(RunError::Interrupted),

@@ -16,18 +16,18 @@ use std::path::Path;
 
 use record::{EventKind, LeftBehind, Outcome};
 use wire::dav::{XmlLimits, parse_multistatus};
+use wire::redact::redacted_link;
 use wire::response::ResponseHead;
-use wire::shown::redacted_link;
 use wire::target::Target;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
-use crate::site::insistence::insist;
 use crate::site::probe::{RESOURCETYPE, forbidden, propfind_request, unusable};
+use crate::site::retries::perform_with_retries;
 use crate::watch::journal::Journal;
 use held::{HeldLock, HeldLocks};
 pub(crate) use mark::FilesRefused;
-use mark::{CollectionSighting, look, mark};
+use mark::{MadeCollectionState, look, mark};
 pub use marker::MARKER;
 use removal::{Removal, remove_collection};
 
@@ -97,13 +97,13 @@ pub(crate) async fn create(
     let was_absent = occupancy == Occupancy::Free;
     // If no note can be kept, only a message names the leftover.
     let is_noted = notes.is_some_and(|notes| made::note_collection(notes, run_id, &url).is_ok());
-    let made = insist(client, PlainRequest::bare("MKCOL", &path, LABEL)).await;
+    let made = perform_with_retries(client, PlainRequest::bare("MKCOL", &path, LABEL)).await;
     let repeats = made.may_be_done || made.exchange.repeats("MKCOL");
     let is_made = match &made.exchange.result {
-        Ok(answer) if (200..300).contains(&answer.head.status) => true,
+        Ok(response) if (200..300).contains(&response.head.status) => true,
         // It did not exist before our first request. Another run with this name may have come
         // between.
-        Ok(answer) if answer.head.status == 405 && was_absent && repeats => {
+        Ok(response) if response.head.status == 405 && was_absent && repeats => {
             is_fresh(client, &path).await
         }
         _ => false,
@@ -114,8 +114,7 @@ pub(crate) async fn create(
             Ok(refuses) => {
                 forget_note(notes, run_id);
                 let sighting = look(client, &path).await;
-                let shows_marker =
-                    matches!(sighting, CollectionSighting::Marked(own) if own.run_id == run_id);
+                let shows_marker = matches!(sighting, MadeCollectionState::Marked(marker) if marker.run_id == run_id);
                 return Ok(MadeWorkspace {
                     refuses,
                     shows_marker,
@@ -123,23 +122,23 @@ pub(crate) async fn create(
             }
             Err(what) => what,
         },
-        Ok(answer) => match unusable(client, target.path(), &target.url()).await {
+        Ok(response) => match unusable(client, target.path(), &target.url()).await {
             Some(unusable) => unusable,
             None => {
-                let answered = if answer.head.status == 403 {
+                let returned = if response.head.status == 403 {
                     let why = forbidden(client, target.path(), "write there").await;
-                    format!("was answered {}; {why}", answer.head.status_text())
+                    format!("returned {}; {why}", response.head.status_text())
                 } else {
-                    answered("MKCOL", &answer.head)
+                    result_of("MKCOL", &response.head)
                 };
-                format!("{failed}: MKCOL {url} {answered}")
+                format!("{failed}: MKCOL {url} {returned}")
             }
         },
         Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
     // Proxies that gave up waiting, and servers that failed midway, do not report if it was made.
     let status = made.exchange.result.as_ref().ok();
-    let status = status.map(|answer| answer.head.status);
+    let status = status.map(|response| response.head.status);
     let may_be_done = made.may_be_done || matches!(status, None | Some(502 | 504));
     let may_be_ours = may_be_done || was_absent && status != Some(405);
     // The collection is ours if it was made and did not exist before, or if it is empty and has no
@@ -177,7 +176,7 @@ pub(crate) async fn create(
 
 /// True if there is a collection without a marker and without members, like one that was just made.
 async fn is_fresh(client: &mut Client, path: &str) -> bool {
-    look(client, path).await == CollectionSighting::Unmarked && made::is_empty(client, path).await
+    look(client, path).await == MadeCollectionState::Unmarked && made::is_empty(client, path).await
 }
 
 /// The collection of a run has a marker, or does not exist.
@@ -188,7 +187,7 @@ fn forget_note(notes: Option<&Path>, run_id: &str) {
 }
 
 /// How a request that was to create a resource was declined, with advice.
-fn answered(method: &str, head: &ResponseHead) -> String {
+fn result_of(method: &str, head: &ResponseHead) -> String {
     let hint = match (head.status, head.headers.get("Location")) {
         (300..=399, Some(location)) => {
             let location = redacted_link(location);
@@ -201,7 +200,7 @@ fn answered(method: &str, head: &ResponseHead) -> String {
         (507, _) => "; the server is out of space".to_owned(),
         _ => String::new(),
     };
-    format!("was answered {}{hint}", head.status_text())
+    format!("returned {}{hint}", head.status_text())
 }
 
 /// Existence of a resource at a path.
@@ -215,9 +214,10 @@ pub(super) enum Occupancy {
 
 /// For a server without PROPFIND, by HEAD.
 pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occupancy, RunError> {
-    let asked = insist(client, propfind_request(path, "0", RESOURCETYPE, LABEL)).await;
-    let status = match asked.exchange.result {
-        Ok(answer) => answer.head.status,
+    let listing =
+        perform_with_retries(client, propfind_request(path, "0", RESOURCETYPE, LABEL)).await;
+    let status = match listing.exchange.result {
+        Ok(response) => response.head.status,
         Err(failure) => {
             return Err(RunError::Unreachable(format!(
                 "PROPFIND {path}: {}",
@@ -228,7 +228,7 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
     Ok(match status {
         207 => {
             let multistatus = parse_multistatus(client.body(), &XmlLimits::default());
-            if multistatus.is_ok_and(|multistatus| multistatus.is_of_nothing()) {
+            if multistatus.is_ok_and(|multistatus| multistatus.is_missing()) {
                 Occupancy::Free
             } else {
                 Occupancy::Taken
@@ -237,7 +237,7 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
         404 | 410 => Occupancy::Free,
         405 | 501 => {
             let head = client.perform(PlainRequest::bare("HEAD", path, LABEL));
-            match head.await.result.map_or(0, |answer| answer.head.status) {
+            match head.await.result.map_or(0, |response| response.head.status) {
                 200..=299 => Occupancy::Taken,
                 404 | 410 => Occupancy::Free,
                 _ => Occupancy::Unknown,
@@ -268,20 +268,20 @@ async fn remove_own(
 ) -> Remains {
     let sighting = look(client, path).await;
     match &sighting {
-        CollectionSighting::Marked(marker) if marker.run_id != run_id => {
+        MadeCollectionState::Marked(marker) if marker.run_id != run_id => {
             return Remains::Collection(format!(
                 "the collection there has the marker of the run {}: it was put in the place of that of this run, and it \
                  stays",
                 marker.run_id
             ));
         }
-        CollectionSighting::Unmarked if shows_marker => {
+        MadeCollectionState::Unmarked if shows_marker => {
             return Remains::Collection(
                 "the collection there has no marker: it was put in the place of that of this run, and it stays"
                     .to_owned(),
             );
         }
-        CollectionSighting::Nothing if shows_marker => {
+        MadeCollectionState::Nothing if shows_marker => {
             return Remains::Lost(
                 "is not there any more, though this run did not remove it: it was moved or removed, or it is on another \
                  server behind the same address",
@@ -291,9 +291,11 @@ async fn remove_own(
         _ => {}
     }
     match remove_collection(client, path, held).await {
-        Ok(Removal::WasGone) if matches!(sighting, CollectionSighting::Marked(_)) => Remains::Lost(
-            "was there, and is not when it is to be removed: another server behind the same address may have it",
-        ),
+        Ok(Removal::WasGone) if matches!(sighting, MadeCollectionState::Marked(_)) => {
+            Remains::Lost(
+                "was there, and is not when it is to be removed: another server behind the same address may have it",
+            )
+        }
         Ok(_) => Remains::Nothing,
         Err(why) => Remains::Collection(why + LATER),
     }
@@ -311,7 +313,7 @@ pub(crate) async fn remove(
     // A sign of life: only a server that gives one may take its time to delete. One that is
     // restarting may need a while to give it.
     let options = PlainRequest::bare("OPTIONS", target.path(), LABEL);
-    let remains = match insist(client, options).await.exchange.result {
+    let remains = match perform_with_retries(client, options).await.exchange.result {
         Ok(_) => {
             let held = held.of(&target.url());
             remove_own(client, &path, (run_id, shows_marker), &held).await

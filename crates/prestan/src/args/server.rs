@@ -6,7 +6,7 @@ use runner::RunnerError;
 use runner::servers::{TestedServer, recipe};
 use runner::words::may_be_url;
 use testbed::real::Recipe;
-use wire::shown::redacted_target;
+use wire::redact::redacted_target;
 use wire::target::Target;
 
 use super::{ConnectOptions, connecting};

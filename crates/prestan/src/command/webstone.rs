@@ -21,7 +21,7 @@ use runner::servers::{TestedServer, one_labelled};
 use runner::suite_text::SuiteText;
 use runner::{RunnerError, page_files};
 use terminal::output;
-use wire::shown::{redacted_command, redacted_target};
+use wire::redact::{redacted_command, redacted_target};
 use wire::target::Target;
 
 use curve::ChildrenCurve;

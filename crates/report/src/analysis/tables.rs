@@ -240,7 +240,7 @@ fn request_line(of: &TracedRequest) -> String {
 
 /// A path without credentials.
 pub(super) fn path(path: &str) -> String {
-    ::wire::shown::redacted_link(path)
+    ::wire::redact::redacted_link(path)
 }
 
 fn shortened(path: &str) -> String {

@@ -15,7 +15,7 @@ use traffic::{
     PlannedGenerator,
 };
 
-use wire::shown::redacted_arguments;
+use wire::redact::redacted_arguments;
 
 use super::running::LOOK;
 use crate::error::RunnerError;

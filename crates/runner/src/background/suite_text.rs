@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use suite::spec::BackgroundSpec;
 use suite::{BackgroundPlan, Plan, TrafficOrigin};
 use traffic::GeneratorSpec;
-use wire::shown::redacted_arguments;
+use wire::redact::redacted_arguments;
 
 use crate::error::RunnerError;
 

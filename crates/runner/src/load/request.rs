@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use record::Verify;
 use suite::{RequestedPaths, Single, StatusSet, StatusTest};
 
-use wire::shown::redacted_target;
+use wire::redact::redacted_target;
 
 use crate::error::RunnerError;
 

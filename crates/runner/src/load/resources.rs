@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use suite::{RequestedPath, RequestedPaths};
-use wire::shown::{redacted_target, redacted_url};
+use wire::redact::{redacted_target, redacted_url};
 use wire::target::Target;
 
 use crate::error::RunnerError;

@@ -2,7 +2,7 @@
 
 use record::Verify;
 use suite::{Overrides, Plan};
-use wire::shown::redacted_target;
+use wire::redact::redacted_target;
 use wire::target::Target;
 
 use super::guard::{self, Permission};

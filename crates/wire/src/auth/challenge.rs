@@ -45,7 +45,7 @@ impl Challenge {
 pub(super) fn param<'a>(params: &'a [(String, Vec<u8>)], name: &str) -> Option<&'a [u8]> {
     let found = params
         .iter()
-        .find(|(own, _)| own.eq_ignore_ascii_case(name));
+        .find(|(field, _)| field.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_slice())
 }
 

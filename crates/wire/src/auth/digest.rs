@@ -66,7 +66,7 @@ impl Digest {
             "md5" => Algorithm::Md5,
             "sha-256" => Algorithm::Sha256,
             _ => {
-                let name = excerpt::of_text(name.as_deref().unwrap_or_default());
+                let name = excerpt::escaped_text(name.as_deref().unwrap_or_default());
                 return Err(format!("algorithm {name} is not supported"));
             }
         };
@@ -80,7 +80,7 @@ impl Digest {
         if !(legacy || qop) {
             return Err(format!(
                 "qop {} is not supported",
-                excerpt::of_text(&offered)
+                excerpt::escaped_text(&offered)
             ));
         }
         let nonce = challenge.param("nonce").ok_or("it has no nonce")?;

@@ -108,7 +108,7 @@ pub enum AuthDecision {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AuthError {
     /// No credentials were given.
-    #[error("no credentials were given and the server asks for {offered}")]
+    #[error("no credentials were given and the server requires {offered}")]
     NoCredentials {
         /// The challenges.
         offered: String,
@@ -122,20 +122,20 @@ pub enum AuthError {
         realm: String,
     },
     /// The token was sent and not accepted.
-    #[error("the server refused the bearer token and asks for {offered}")]
+    #[error("the server refused the bearer token and requires {offered}")]
     TokenRefused {
         /// The challenges.
         offered: String,
     },
     /// The request was sent with the required credentials, and challenged differently (a new nonce,
     /// another realm or scheme), more than once.
-    #[error("each answer to a challenge of the server was challenged anew; it asks for {offered}")]
+    #[error("each response to a challenge was challenged anew; the server requires {offered}")]
     Unending {
         /// The challenges.
         offered: String,
     },
     /// No offered scheme can be used.
-    #[error("the server asks for {offered} only, and {usable} could be used")]
+    #[error("the server accepts only {offered}, and {usable} could be used")]
     NoCommonScheme {
         /// The challenges.
         offered: String,
@@ -143,7 +143,7 @@ pub enum AuthError {
         usable: AuthScheme,
     },
     /// A 401 without a challenge.
-    #[error("the server answered 401 without a challenge (RFC 9110, section 11.6.1)")]
+    #[error("the server responded 401 without a challenge (RFC 9110, section 11.6.1)")]
     NoChallenge,
     /// Basic cannot carry the user's name.
     #[error(
@@ -290,7 +290,7 @@ impl Authenticator {
     }
 
     /// Reads the head of a response other than a 401, which may contain the next nonce.
-    pub fn answered(&mut self, headers: &Headers) {
+    pub fn accepted(&mut self, headers: &Headers) {
         self.worked = self.sent;
         self.challenges = 0;
         if let AuthState::Digest(digest) = &mut self.state {
@@ -426,8 +426,8 @@ fn bearer(token: &Secret) -> String {
 
 fn refused(user: &str, challenge: &Challenge) -> AuthError {
     AuthError::Refused {
-        user: excerpt::of_text(user),
-        realm: excerpt::of_text(&challenge.text("realm").unwrap_or_default()),
+        user: excerpt::escaped_text(user),
+        realm: excerpt::escaped_text(&challenge.text("realm").unwrap_or_default()),
     }
 }
 
@@ -441,9 +441,9 @@ fn challenges_in(headers: &Headers) -> Vec<Challenge> {
 /// The challenges of a server as text: `Basic realm "x", Negotiate`.
 fn describe(challenges: &[Challenge]) -> String {
     let describe_one = |challenge: &Challenge| {
-        let scheme = excerpt::of_text(&challenge.scheme);
+        let scheme = excerpt::escaped_text(&challenge.scheme);
         let named = match challenge.text("realm") {
-            Some(realm) => format!("{scheme} realm \"{}\"", excerpt::of_text(&realm)),
+            Some(realm) => format!("{scheme} realm \"{}\"", excerpt::escaped_text(&realm)),
             None => scheme,
         };
         match Digest::from_challenge(challenge) {

@@ -36,7 +36,7 @@ pub fn same_resource(a: &str, b: &str) -> bool {
 ///
 /// Compared like [`same_resource`]. A path with `.` or `..`, however often they are escaped, is
 /// within nothing.
-pub fn stands_within(href: &str, collection: &str) -> bool {
+pub fn is_within(href: &str, collection: &str) -> bool {
     let mut inner = segments(href);
     !segments(href).any(climbs)
         && segments(collection).all(|outer| inner.next().as_ref() == Some(&outer))
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_within_a_collection() {
+    fn hrefs_within_a_collection_are_recognised() {
         let cases = [
             ("/a/b/", true),
             ("/a/b", true),
@@ -147,9 +147,9 @@ mod tests {
             ("", false),
         ];
         for (href, within) in cases {
-            assert_eq!(stands_within(href, "/a/b/"), within, "{href:?}");
+            assert_eq!(is_within(href, "/a/b/"), within, "{href:?}");
         }
-        assert!(stands_within("/anything", "/"));
+        assert!(is_within("/anything", "/"));
     }
 
     #[test]

@@ -8,9 +8,7 @@ mod requested;
 mod xml;
 
 pub use condition::condition;
-pub use href::{
-    encode_segment, href_path, last_segment, level, path_of, same_resource, stands_within,
-};
+pub use href::{encode_segment, href_path, is_within, last_segment, level, path_of, same_resource};
 pub use lock::{ActiveLock, lock_token_from_body, lock_token_from_header};
 pub use multistatus::{Multistatus, PropName, Propstat, ResourceResponse, parse_multistatus};
 pub use requested::requested_properties;

@@ -26,7 +26,7 @@ pub struct Multistatus {
 
 impl Multistatus {
     /// The only resource is missing: the form in which most servers send a 404.
-    pub fn is_of_nothing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         !self.responses.is_empty() && self.responses.iter().all(ResourceResponse::is_missing)
     }
 }
@@ -106,7 +106,7 @@ pub fn parse_multistatus(body: &[u8], limits: &XmlLimits) -> Result<Multistatus,
     let root = walker.root()?;
     if !root.is_dav("multistatus") {
         let name = PropName::from(root).to_string();
-        return Err(XmlError::NotMultistatus(excerpt::of_text(&name)));
+        return Err(XmlError::NotMultistatus(excerpt::escaped_text(&name)));
     }
     let mut reading = MultistatusReader {
         walker,
@@ -251,7 +251,7 @@ impl MultistatusReader<'_, '_> {
 
 /// Reads the status of `HTTP/1.1 207 Multi-Status`, `HTTP/1.1 207 `, `HTTP/1.1 409 (status)`.
 fn parse_status(line: &str) -> Result<u16, XmlError> {
-    let wrong = || XmlError::Status(excerpt::of_text(line));
+    let wrong = || XmlError::Status(excerpt::escaped_text(line));
     let mut words = line.split_ascii_whitespace();
     let is_http = words
         .next()

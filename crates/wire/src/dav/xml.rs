@@ -170,7 +170,7 @@ pub fn xml_text<'a>(body: &'a [u8], limits: &XmlLimits) -> Result<Cow<'a, str>, 
         declared: if declared.eq_ignore_ascii_case("utf-8") {
             String::new()
         } else {
-            let declared = excerpt::of_text(declared);
+            let declared = excerpt::escaped_text(declared);
             format!("; it declares {declared}, and UTF-8, UTF-16 and ISO-8859-1 are read")
         },
     })?;
@@ -216,7 +216,7 @@ impl<'a> Walker<'a> {
         // Blanks before the declaration are not well-formed, and some servers send them.
         let text = body.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
         if !text.starts_with('<') {
-            return Err(XmlError::NotXml(excerpt::of_text(text)));
+            return Err(XmlError::NotXml(excerpt::escaped_text(text)));
         }
         let mut reader = NsReader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
@@ -234,7 +234,7 @@ impl<'a> Walker<'a> {
             match self.token()? {
                 Token::Open(node) => return Ok(node),
                 Token::Text(text) if !text.trim().is_empty() => {
-                    return Err(XmlError::NotXml(excerpt::of_text(&text)));
+                    return Err(XmlError::NotXml(excerpt::escaped_text(&text)));
                 }
                 Token::Text(_) | Token::Close => {}
                 Token::End => return Err(XmlError::Truncated),
@@ -289,7 +289,7 @@ impl<'a> Walker<'a> {
                 Token::End => return Ok(()),
             };
             if !behind.trim().is_empty() {
-                return Err(XmlError::Behind(excerpt::of_text(&behind)));
+                return Err(XmlError::Behind(excerpt::escaped_text(&behind)));
             }
         }
     }
@@ -299,7 +299,7 @@ impl<'a> Walker<'a> {
             let event = self.reader.read_event();
             let event = event.map_err(|error| XmlError::Malformed {
                 at: self.trimmed + self.reader.error_position(),
-                problem: excerpt::of_text(&error.to_string()),
+                problem: excerpt::escaped_text(&error.to_string()),
             })?;
             return Ok(match event {
                 Event::Start(start) => {
@@ -347,7 +347,7 @@ fn resolve(reader: &NsReader<&[u8]>, start: &BytesStart<'_>) -> Node {
 
 fn expand(entity: &BytesRef<'_>) -> Result<String, XmlError> {
     let name = entity.xml10_content();
-    let unknown = || XmlError::Entity(excerpt::of_text(&name));
+    let unknown = || XmlError::Entity(excerpt::escaped_text(&name));
     if entity.is_char_ref() {
         let resolved = entity.resolve_char_ref().ok().flatten();
         return resolved.map(String::from).ok_or_else(unknown);

@@ -42,7 +42,7 @@ fn is_hit(name: &str, value: &str) -> Option<bool> {
         "X-Proxy-Cache",
         "CF-Cache-Status",
     ];
-    let is_named = |own: &str| name.eq_ignore_ascii_case(own);
+    let is_named = |other: &str| name.eq_ignore_ascii_case(other);
     if is_named("X-Varnish") {
         Some(value.split_ascii_whitespace().count() > 1)
     } else if is_named("Cache-Status") {
@@ -57,7 +57,7 @@ fn is_hit(name: &str, value: &str) -> Option<bool> {
 /// True if a member of Cache-Status has the parameter `hit`.
 fn is_hit_member(member: &str) -> bool {
     let mut parameters = unquoted_split(member, ';').skip(1).map(str::trim);
-    parameters.any(|own| own == "hit" || own == "hit=?1")
+    parameters.any(|parameter| parameter == "hit" || parameter == "hit=?1")
 }
 
 /// Splits a structured field at a character that is in no string (RFC 9651, section 3.3.3).
@@ -113,7 +113,7 @@ pub fn intermediary(headers: &Headers) -> Option<String> {
 /// The name of the cache of a response that [comes from one](is_cached): by the last hit of
 /// Cache-Status, by Via, or by other headers of the cache.
 pub fn cache_name(headers: &Headers) -> String {
-    let of_cache_status = || {
+    let cache_status = || {
         let members = headers.get_all("Cache-Status");
         let members = members.flat_map(|value| unquoted_split(value, ','));
         let hits = members.filter(|member| is_hit_member(member));
@@ -124,25 +124,25 @@ pub fn cache_name(headers: &Headers) -> String {
                 .trim_matches('"'),
         )
     };
-    let of_x_cache = || named(headers.get("X-Cache")?.split_once(" from ")?.1);
-    let of_kind = || {
+    let x_cache = || named(headers.get("X-Cache")?.split_once(" from ")?.1);
+    let known_cache = || {
         let kinds = [("X-Varnish", "Varnish"), ("CF-Cache-Status", "Cloudflare")];
         let found = kinds
             .into_iter()
             .find(|(name, _)| headers.get(name).is_some());
         found.map(|(_, kind)| kind.to_owned())
     };
-    let of_header = || {
+    let header = || {
         let mut names = headers.iter().map(|(name, _)| name);
         let name = names
             .find(|name| name.eq_ignore_ascii_case("Age") || is_hit(name, "HIT") == Some(true));
         format!("header {}", name.unwrap_or("Age"))
     };
-    of_cache_status()
+    cache_status()
         .or_else(|| intermediary(headers))
-        .or_else(of_x_cache)
-        .or_else(of_kind)
-        .unwrap_or_else(of_header)
+        .or_else(x_cache)
+        .or_else(known_cache)
+        .unwrap_or_else(header)
 }
 
 /// A name as it is reported; `None` if it is empty.

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProtocolError {
     /// The first bytes cannot begin a response.
-    #[error("the answer is not HTTP, it begins with \"{start}\"{hint}")]
+    #[error("the response is not HTTP, it begins with \"{start}\"{hint}")]
     NotHttp {
         /// The first bytes.
         start: String,
@@ -33,7 +33,7 @@ pub enum ProtocolError {
     #[error("more than {0} interim responses came before the final one")]
     TooManyInterim(u32),
     /// A switch to a protocol that was not requested.
-    #[error("the server switches protocols (101) without being asked (RFC 9110, section 7.8)")]
+    #[error("the server switches protocols (101), which was not requested (RFC 9110, section 7.8)")]
     Switching,
     /// A Content-Length that is not a number.
     #[error("Content-Length \"{0}\" is not a number of bytes (RFC 9110, section 8.6)")]
@@ -64,7 +64,7 @@ pub enum ProtocolError {
     #[error("the response body is longer than {0} bytes")]
     BodyTooLarge(u64),
     /// The connection ended before the first byte of a response.
-    #[error("the connection ended without an answer")]
+    #[error("the connection ended without a response")]
     NoResponse,
     /// The connection ended within the response.
     #[error("the connection ended {0} (RFC 9112, section 8)")]

@@ -26,10 +26,10 @@ pub(super) fn framing(
     head: &ResponseHead,
     request_is_head: bool,
 ) -> Result<BodyFraming, ProtocolError> {
-    let said = FramingFields::by(&head.headers);
+    let fields = FramingFields::new(&head.headers);
     let has_body = !request_is_head && !matches!(head.status, 204 | 304);
     let chunked = has_body
-        && match said.coding {
+        && match fields.coding {
             Coding::None => false,
             Coding::Chunked => true,
             Coding::Odd => is_chunked(&head.headers)?,
@@ -37,10 +37,10 @@ pub(super) fn framing(
     let (body, trusted) = if !has_body {
         (Framing::None, true)
     } else if chunked {
-        let trusted = head.version == Version::Http11 && said.length == Length::None;
+        let trusted = head.version == Version::Http11 && fields.length == Length::None;
         (Framing::Chunked, trusted)
     } else {
-        let length = match said.length {
+        let length = match fields.length {
             Length::None => None,
             Length::Plain(length) => Some(length),
             Length::Odd => content_length(&head.headers)?,
@@ -52,7 +52,7 @@ pub(super) fn framing(
     };
     Ok(BodyFraming {
         body,
-        reusable: trusted && said.persists(head.version),
+        reusable: trusted && fields.persists(head.version),
     })
 }
 
@@ -79,8 +79,8 @@ enum Coding {
 }
 
 impl FramingFields {
-    pub(super) fn by(headers: &Headers) -> FramingFields {
-        let mut said = FramingFields {
+    pub(super) fn new(headers: &Headers) -> FramingFields {
+        let mut fields = FramingFields {
             close: false,
             keep_alive: false,
             length: Length::None,
@@ -91,23 +91,23 @@ impl FramingFields {
         for (name, value) in headers.with_name_length(is_of_interest) {
             if name.eq_ignore_ascii_case("Connection") {
                 for option in value.split(',').map(str::trim) {
-                    said.close |= option.eq_ignore_ascii_case("close");
-                    said.keep_alive |= option.eq_ignore_ascii_case("keep-alive");
+                    fields.close |= option.eq_ignore_ascii_case("close");
+                    fields.keep_alive |= option.eq_ignore_ascii_case("keep-alive");
                 }
             } else if name.eq_ignore_ascii_case("Content-Length") {
-                said.length = match (said.length, number(value)) {
+                fields.length = match (fields.length, number(value)) {
                     (Length::None, Some(number)) => Length::Plain(number),
                     _ => Length::Odd,
                 };
             } else if name.eq_ignore_ascii_case("Transfer-Encoding") {
                 let is_plain = value.eq_ignore_ascii_case("chunked");
-                said.coding = match said.coding {
+                fields.coding = match fields.coding {
                     Coding::None if is_plain => Coding::Chunked,
                     _ => Coding::Odd,
                 };
             }
         }
-        said
+        fields
     }
 
     /// The server intends to keep the connection open (RFC 9112, section 9.3).
@@ -130,7 +130,7 @@ fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
         (Some(only), None) if only.eq_ignore_ascii_case("chunked") => Ok(true),
         _ => {
             let all: Vec<_> = headers.get_all("Transfer-Encoding").collect();
-            Err(ProtocolError::TransferEncoding(excerpt::of_text(
+            Err(ProtocolError::TransferEncoding(excerpt::escaped_text(
                 &all.join(", "),
             )))
         }
@@ -146,7 +146,7 @@ fn content_length(headers: &Headers) -> Result<Option<u64>, ProtocolError> {
     {
         let value = value.trim_matches([' ', '\t']);
         let Some(number) = number(value) else {
-            return Err(ProtocolError::ContentLength(excerpt::of_text(value)));
+            return Err(ProtocolError::ContentLength(excerpt::escaped_text(value)));
         };
         match length {
             Some(other) if other != number => {

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::{Hint, Limits, ProtocolError, ResponseHead, Version};
-use crate::{excerpt, shown};
+use crate::{excerpt, redact};
 
 /// How every response begins, up to the minor version.
 const START: &[u8] = b"HTTP/1.";
@@ -23,7 +23,9 @@ pub(super) fn check_start(input: &[u8]) -> Result<(), ProtocolError> {
         .get(START.len())
         .is_none_or(|minor| matches!(minor, b'0' | b'1'));
     if !agree(input, START) || !minor_is_known {
-        return Err(ProtocolError::Version(excerpt::of_bytes(first_line(input))));
+        return Err(ProtocolError::Version(excerpt::escaped_bytes(first_line(
+            input,
+        ))));
     }
     Ok(())
 }
@@ -35,7 +37,7 @@ fn agree(input: &[u8], start: &[u8]) -> bool {
 
 pub(super) fn not_http(input: &[u8]) -> ProtocolError {
     ProtocolError::NotHttp {
-        start: excerpt::of_bytes(input),
+        start: excerpt::escaped_bytes(input),
         hint: Hint::of(input),
     }
 }
@@ -119,7 +121,7 @@ fn malformed(bytes: &[u8]) -> ProtocolError {
         .map(|line| line.trim_ascii_end());
     let status_line = lines.next().unwrap_or_default();
     if !parses(&[status_line]) {
-        return ProtocolError::StatusLine(excerpt::of_bytes(status_line));
+        return ProtocolError::StatusLine(excerpt::escaped_bytes(status_line));
     }
     let mut before: &[u8] = b"";
     let culprit = lines.find(|line| {
@@ -133,8 +135,8 @@ fn malformed(bytes: &[u8]) -> ProtocolError {
         before = line;
         !line.is_empty() && !parses(&[b"HTTP/1.1 200 OK", &[name, line].concat()])
     });
-    let culprit = shown::malformed(culprit.unwrap_or_default());
-    ProtocolError::HeaderLine(excerpt::of_bytes(culprit))
+    let culprit = redact::malformed(culprit.unwrap_or_default());
+    ProtocolError::HeaderLine(excerpt::escaped_bytes(culprit))
 }
 
 /// True if these lines are a head by themselves.

@@ -39,7 +39,7 @@ impl Headers {
     /// The values of all fields of that name, in order.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.with_name_length(|length| length == name.len())
-            .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
+            .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
@@ -52,8 +52,8 @@ impl Headers {
     pub(crate) fn get_all_bytes(&self, name: &str) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let fields = self.fields.iter();
         fields.filter_map(move |field| {
-            let (own, value) = self.cut_out(field);
-            own.eq_ignore_ascii_case(name).then(|| {
+            let (field_name, value) = self.cut_out(field);
+            field_name.eq_ignore_ascii_case(name).then(|| {
                 if field.is_latin1 {
                     value.chars().map(|c| c as u8).collect()
                 } else {
@@ -139,8 +139,8 @@ impl Headers {
         self.clear();
         self.text.push_str(text);
         for field in fields {
-            let name = place_within(text, field.name.as_bytes());
-            let value = place_within(text, field.value);
+            let name = range_within(text, field.name.as_bytes());
+            let value = range_within(text, field.value);
             match (name, value) {
                 (Some(name), Some(value)) => self.fields.push(Field {
                     name,
@@ -160,7 +160,7 @@ impl Headers {
 }
 
 /// The range of `part` in `text`; `None` if it lies elsewhere.
-fn place_within(text: &str, part: &[u8]) -> Option<Range<usize>> {
+fn range_within(text: &str, part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let end = start + part.len();
     (end <= text.len()).then_some(start..end)

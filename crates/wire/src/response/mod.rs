@@ -106,7 +106,7 @@ impl ResponseHead {
     ///
     /// In HTTP/1.1 unless the header is `close`, in HTTP/1.0 only if it is `keep-alive`.
     pub fn keep_alive(&self) -> bool {
-        framing::FramingFields::by(&self.headers).persists(self.version)
+        framing::FramingFields::new(&self.headers).persists(self.version)
     }
 }
 

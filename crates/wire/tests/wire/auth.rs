@@ -128,7 +128,7 @@ fn basic_is_sent_when_asked_for() {
         sent(&mut user, "GET", "/", 0).as_deref(),
         Some("Basic dTpodW50ZXIy")
     );
-    user.answered(&Headers::new());
+    user.accepted(&Headers::new());
     assert_eq!(
         sent(&mut user, "PUT", "/x", 0).as_deref(),
         Some("Basic dTpodW50ZXIy")
@@ -231,19 +231,19 @@ fn reasons_to_give_up() {
             None,
             AuthScheme::Auto,
             &[r#"Basic realm="x""#],
-            r#"no credentials were given and the server asks for Basic realm "x""#,
+            r#"no credentials were given and the server requires Basic realm "x""#,
         ),
         (
             None,
             AuthScheme::Auto,
             &["Negotiate", "Basic realm=\"\u{1b}[2J\""],
-            r#"no credentials were given and the server asks for Negotiate, Basic realm "\u{1b}[2J""#,
+            r#"no credentials were given and the server requires Negotiate, Basic realm "\u{1b}[2J""#,
         ),
         (
             password(),
             AuthScheme::Auto,
             &["Negotiate", "NTLM"],
-            "the server asks for Negotiate, NTLM only, and Basic or Digest could be used",
+            "the server accepts only Negotiate, NTLM, and Basic or Digest could be used",
         ),
         (
             password(),
@@ -267,7 +267,7 @@ fn reasons_to_give_up() {
             password(),
             AuthScheme::Auto,
             &[],
-            "the server answered 401 without a challenge (RFC 9110, section 11.6.1)",
+            "the server responded 401 without a challenge (RFC 9110, section 11.6.1)",
         ),
         (
             password(),
@@ -285,7 +285,7 @@ fn reasons_to_give_up() {
             bearer(),
             AuthScheme::Auto,
             &[],
-            "the server answered 401 without a challenge (RFC 9110, section 11.6.1)",
+            "the server responded 401 without a challenge (RFC 9110, section 11.6.1)",
         ),
     ];
     for (credentials, scheme, challenges, expected) in cases {
@@ -312,7 +312,7 @@ fn a_token_is_sent_when_the_server_asks_for_it_or_unasked() {
         for _ in 0..2 {
             let sent = sent(&mut user, "GET", "/", 0);
             assert_eq!(sent.as_deref(), Some("Bearer abc"));
-            user.answered(&Headers::new());
+            user.accepted(&Headers::new());
         }
         // Once it was sent, a challenge is a refusal.
         sent(&mut user, "GET", "/", 0);
@@ -347,7 +347,7 @@ fn a_stale_nonce_is_replaced_and_not_for_ever() {
     sent(&mut user, "GET", "/", 1);
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
     sent(&mut user, "GET", "/", 1);
-    user.answered(&Headers::new());
+    user.accepted(&Headers::new());
     let stale = asks(&["Digest realm=r, nonce=b, qop=auth, stale=TRUE"]);
     for round in 0..4 {
         sent(&mut user, "GET", "/", 1);
@@ -369,7 +369,7 @@ fn a_nonce_that_worked_may_be_forgotten_once_without_saying_stale() {
     sent(&mut user, "GET", "/", 1);
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
     sent(&mut user, "GET", "/", 1);
-    user.answered(&Headers::new());
+    user.accepted(&Headers::new());
     sent(&mut user, "GET", "/", 1);
     let forgotten = asks(&["Digest realm=r, nonce=b, qop=auth"]);
     assert_eq!(user.challenged(&forgotten), AuthDecision::TryAgain);
@@ -425,7 +425,7 @@ fn nonces_are_counted_and_replaced_by_nextnonce() {
     user.challenged(&asks(&["Digest realm=r, nonce=a, qop=auth"]));
     let mut next = |info: &[(&str, &str)]| {
         let value = sent(&mut user, "GET", "/", 1).unwrap();
-        user.answered(&info.iter().copied().collect());
+        user.accepted(&info.iter().copied().collect());
         let part = |name: &str| {
             value
                 .split(name)

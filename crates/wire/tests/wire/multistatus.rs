@@ -410,9 +410,9 @@ fn what_is_missing_is_told_from_properties_that_are() {
         let response = format!("<D:response><D:href>/a</D:href>{inner}</D:response>");
         let parsed = parse(&multistatus(&response)).unwrap();
         assert_eq!(parsed.responses[0].is_missing(), expected, "{inner}");
-        assert_eq!(parsed.is_of_nothing(), expected, "{inner}");
+        assert_eq!(parsed.is_missing(), expected, "{inner}");
     }
-    assert!(!Multistatus::default().is_of_nothing());
+    assert!(!Multistatus::default().is_missing());
 }
 
 /// Runs `check` and asserts that a hostile body does not take long.

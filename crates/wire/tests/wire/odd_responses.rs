@@ -16,43 +16,43 @@ const CASES: &[(&[u8], &str)] = &[
     // Not HTTP.
     (
         b"\x15\x03\x03\x00\x02\x02\x46",
-        r#"the answer is not HTTP, it begins with "\x15\x03\x03\x00\x02\x02F": it looks like TLS, so try https"#,
+        r#"the response is not HTTP, it begins with "\x15\x03\x03\x00\x02\x02F": it looks like TLS, so try https"#,
     ),
     (
         b"\x00\x00\x12\x04\x00\x00\x00\x00\x00",
-        r#"the answer is not HTTP, it begins with "\x00\x00\x12\x04\x00\x00\x00\x00\x00": it looks like HTTP/2 (--http 2)"#,
+        r#"the response is not HTTP, it begins with "\x00\x00\x12\x04\x00\x00\x00\x00\x00": it looks like HTTP/2 (--http 2)"#,
     ),
     (
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        r#"the answer is not HTTP, it begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n""#,
+        r#"the response is not HTTP, it begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n""#,
     ),
     (
         b"SSH-2.0-OpenSSH_9.2\r\n",
-        r#"the answer is not HTTP, it begins with "SSH-2.0-OpenSSH_9.2\r\n": it may be an SSH server, so check the port"#,
+        r#"the response is not HTTP, it begins with "SSH-2.0-OpenSSH_9.2\r\n": it may be an SSH server, so check the port"#,
     ),
     (
         b"220 mail ESMTP\r\n",
-        r#"the answer is not HTTP, it begins with "220 mail ESMTP\r\n": it looks like a mail or FTP server, so check the port"#,
+        r#"the response is not HTTP, it begins with "220 mail ESMTP\r\n": it looks like a mail or FTP server, so check the port"#,
     ),
     (
         b"<html>",
-        r#"the answer is not HTTP, it begins with "<html>": it looks like a body without a response head"#,
+        r#"the response is not HTTP, it begins with "<html>": it looks like a body without a response head"#,
     ),
     (
         b"HTTQ/1.1 200 OK\r\n\r\n",
-        r#"the answer is not HTTP, it begins with "HTTQ/1.1 200 OK\r\n\r\n""#,
+        r#"the response is not HTTP, it begins with "HTTQ/1.1 200 OK\r\n\r\n""#,
     ),
     (
         b"http/1.1 200 OK\r\n\r\n",
-        r#"the answer is not HTTP, it begins with "http/1.1 200 OK\r\n\r\n""#,
+        r#"the response is not HTTP, it begins with "http/1.1 200 OK\r\n\r\n""#,
     ),
     (
         b" HTTP/1.1 200 OK\r\n\r\n",
-        r#"the answer is not HTTP, it begins with " HTTP/1.1 200 OK\r\n\r\n""#,
+        r#"the response is not HTTP, it begins with " HTTP/1.1 200 OK\r\n\r\n""#,
     ),
     (
         b"\r\n\r\n\r\n\r\n\r\n",
-        r#"the answer is not HTTP, it begins with "\r\n\r\n\r\n\r\n\r\n""#,
+        r#"the response is not HTTP, it begins with "\r\n\r\n\r\n\r\n\r\n""#,
     ),
     // Status lines.
     (
@@ -188,7 +188,7 @@ const CASES: &[(&[u8], &str)] = &[
     // Interim responses.
     (
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-        "the server switches protocols (101) without being asked (RFC 9110, section 7.8)",
+        "the server switches protocols (101), which was not requested (RFC 9110, section 7.8)",
     ),
     (
         b"HTTP/1.1 100 \r\n\r\nHTTP/1.1 100 \r\n\r\nHTTP/1.1 100 \r\n\r\n",
@@ -200,10 +200,10 @@ const CASES: &[(&[u8], &str)] = &[
     ),
     (
         b"HTTP/1.1 100 \r\n\r\njunk",
-        r#"the answer is not HTTP, it begins with "junk""#,
+        r#"the response is not HTTP, it begins with "junk""#,
     ),
     // Ends.
-    (b"", "the connection ended without an answer"),
+    (b"", "the connection ended without a response"),
     (
         b"HTTP/1.1 200",
         "the connection ended within the response head, after 12 bytes of it (RFC 9112, section 8)",

@@ -4,7 +4,7 @@ use crate::feed::{assert_same, feed, feed_all_ways};
 use wire::response::{Limits, ReadEvent, ResponseReader, Version};
 
 #[test]
-fn of_a_body_with_a_length_it_is_known_what_is_left() {
+fn the_rest_of_a_body_with_a_length_is_counted() {
     let mut reader = ResponseReader::new(false, Limits::default());
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
     assert_eq!(reader.body_left(), 0);
@@ -50,7 +50,7 @@ const CASES: &[Case] = &[
     PLAIN,
     Case { name: "content-length 0", message: b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n", status: 201, body: b"", ..PLAIN },
     Case { name: "204 with a content-length", message: b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", status: 204, body: b"", ..PLAIN },
-    Case { name: "204 said to be chunked", message: b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", status: 204, body: b"", ..PLAIN },
+    Case { name: "204 declared as chunked", message: b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", status: 204, body: b"", ..PLAIN },
     Case { name: "304 with a content-length", message: b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n", status: 304, body: b"", ..PLAIN },
     Case { name: "answer to HEAD", head_request: true, message: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: b"", ..PLAIN },
     Case { name: "answer to HEAD, chunked", head_request: true, message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body: b"", ..PLAIN },
@@ -126,7 +126,7 @@ fn every_prefix_of_a_good_message_ends_with_a_clear_error() {
                 case.name
             );
             assert_eq!(
-                error == "the connection ended without an answer",
+                error == "the connection ended without a response",
                 prefix.iter().all(|byte| b"\r\n".contains(byte)),
                 "{} after {length} bytes: {error}",
                 case.name

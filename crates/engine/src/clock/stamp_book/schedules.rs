@@ -64,8 +64,8 @@ impl SimulatedKernel {
     /// Sends a packet with this many bytes, which is acknowledged later.
     fn send(&mut self, count: u64) {
         let end = self.left + count;
-        let own = self.wanted.iter().take_while(|wanted| **wanted <= end);
-        let stamped = self.wanted.drain(..own.count()).next_back();
+        let due = self.wanted.iter().take_while(|wanted| **wanted <= end);
+        let stamped = self.wanted.drain(..due.count()).next_back();
         self.left = end;
         self.now += self.rng.random_range(1..100);
         let (left, acked) = (self.now, self.now + self.rng.random_range(1..100));
@@ -255,13 +255,13 @@ proptest! {
             kernel.send_all();
             kernel.deliver_all();
             kernel.collect(&mut book);
-            for (place, (mark, has_left)) in marks.iter().enumerate() {
+            for (index, (mark, has_left)) in marks.iter().enumerate() {
                 let found = book.departure(*mark);
                 if *has_left {
                     let sent = kernel.truth(*mark).sent;
                     prop_assert!(found.sent.is_none_or(|_| found.sent == sent), "{:?} {:?}", found, sent);
                 }
-                let later = || marks[place..].iter().map(|(mark, _)| kernel.truth(*mark));
+                let later = || marks[index..].iter().map(|(mark, _)| kernel.truth(*mark));
                 prop_assert!(found.sent.is_none_or(|_| later().any(|truth| truth.sent == found.sent)));
                 prop_assert!(found.acked.is_none_or(|_| later().any(|truth| truth.acked == found.acked)));
             }

@@ -89,9 +89,9 @@ impl TrueExchange {
 
 /// Steps that were reported.
 #[derive(Debug, Default)]
-struct ToldSteps(Mutex<Vec<i64>>);
+struct ReportedSteps(Mutex<Vec<i64>>);
 
-impl OnClockStep for ToldSteps {
+impl OnClockStep for ReportedSteps {
     fn clock_stepped(&self, by: i64) {
         self.0.lock().unwrap().push(by);
     }
@@ -169,17 +169,17 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
         }
         rng.random_range(READING.0..=READING.1)
     });
-    let told = Arc::new(ToldSteps::default());
+    let reported = Arc::new(ReportedSteps::default());
     let clock = RunClock::start();
     let keeper = Timekeeper {
         stamping: Stamping::On { acks: true },
-        on_step: Some(Arc::clone(&told) as _),
+        on_step: Some(Arc::clone(&reported) as _),
         ..Timekeeper::plain(clock)
     };
     let origin = clock.monotonic(0);
     let believed = || keeper.wall.origin.load(Ordering::Relaxed);
     let first_believed = believed();
-    let is_told = |count: usize| told.0.lock().unwrap().len() > count;
+    let is_reported = |count: usize| reported.0.lock().unwrap().len() > count;
     for exchange in &exchanges {
         if exchange.done > now() {
             simulated::advance_to(exchange.done);
@@ -187,9 +187,9 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
         let seen = exchange.seen(origin);
         let before = wrong(&keeper, origin);
         let noticed = keeper.wall.last_step();
-        let count = told.0.lock().unwrap().len();
+        let count = reported.0.lock().unwrap().len();
         let (moments, timing) = keeper.moments(&seen, None, seen.started, seen.done);
-        let sum: i64 = told.0.lock().unwrap().iter().sum();
+        let sum: i64 = reported.0.lock().unwrap().iter().sum();
         prop_assert_eq!(sum, believed() - first_believed);
         if !exchange.is_whole() {
             prop_assert_eq!((moments.response(), timing), (None, Timing::Missed));
@@ -206,7 +206,7 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
             let sure = SMALLEST_STEP.cast_unsigned() + 2 * READING_ERROR;
             prop_assert!(wrong(&keeper, origin) <= sure);
         }
-        if is_quiet && is_told(count) {
+        if is_quiet && is_reported(count) {
             prop_assert!(wrong(&keeper, origin) <= READING_ERROR);
             let truth: i64 = stepped(SECOND, now()).iter().sum();
             prop_assert!(sum.abs_diff(truth) <= 2 * READING_ERROR, "{sum} {truth}");
@@ -252,9 +252,9 @@ fn simulate(seed: u64, users: usize, how: SetDay, losses: f64) -> Result<(), Tes
         let bias = user.cast_signed() - response.unwrap().cast_signed();
         prop_assert_eq!(timing, Timing::Kernel { bias: Some(bias) });
     }
-    let told = told.0.lock().unwrap();
-    prop_assert!(told.iter().all(|by| by.abs() >= SMALLEST_STEP));
-    prop_assert!(how != SetDay::Never || told.is_empty());
+    let reported = reported.0.lock().unwrap();
+    prop_assert!(reported.iter().all(|by| by.abs() >= SMALLEST_STEP));
+    prop_assert!(how != SetDay::Never || reported.is_empty());
     Ok(())
 }
 

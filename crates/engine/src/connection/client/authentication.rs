@@ -14,7 +14,7 @@ const CHALLENGES: u32 = 3;
 
 /// The credentials of a client.
 #[derive(Debug)]
-pub(super) struct OwnCredentials {
+pub(super) struct ClientCredentials {
     auth: Authenticator,
     rng: ChaCha8Rng,
     /// Number of challenges that were met: requests carry other credentials after each.
@@ -28,9 +28,9 @@ pub(super) struct OwnCredentials {
     were_sent: bool,
 }
 
-impl OwnCredentials {
-    pub(super) fn new(auth: Authenticator, rng: ChaCha8Rng) -> OwnCredentials {
-        OwnCredentials {
+impl ClientCredentials {
+    pub(super) fn new(auth: Authenticator, rng: ChaCha8Rng) -> ClientCredentials {
+        ClientCredentials {
             auth,
             rng,
             heeded: 0,
@@ -70,7 +70,7 @@ impl OwnCredentials {
     ) -> Result<bool, Failure> {
         if head.status != 401 {
             if !self.auth.is_anonymous() {
-                self.auth.answered(&head.headers);
+                self.auth.accepted(&head.headers);
                 self.were_accepted |= self.were_tried;
             }
             return Ok(false);

@@ -51,7 +51,7 @@ impl Client {
         let Some(mut connection) = self.connection.take() else {
             return;
         };
-        let is_kept = connection.has_answered();
+        let is_kept = connection.has_responded();
         let caution = if is_kept && !is_idempotent {
             let idle = self.config.time.clock.now().saturating_sub(self.last_used);
             let announced = connection.head().and_then(announced_limit);

@@ -9,7 +9,7 @@ use crate::clock::timekeeper::{Stamps, Timekeeper};
 use crate::connection::body::KeptBody;
 use crate::connection::http1::Response;
 use crate::connection::queue::RequestHistory;
-use crate::event_loop::patience::GaveUp;
+use crate::event_loop::patience::EarlyEndOfWait;
 
 /// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -188,13 +188,13 @@ pub(crate) struct Failure {
 }
 
 /// The failure of an operation that was aborted.
-pub(super) fn gave_up_failure(gave_up: GaveUp, timeout: Duration) -> Failure {
-    match gave_up {
-        GaveUp::Late => Failure {
+pub(super) fn failure_of_wait(early_end: EarlyEndOfWait, timeout: Duration) -> Failure {
+    match early_end {
+        EarlyEndOfWait::Late => Failure {
             outcome: Outcome::Timeout,
-            what: format!("no complete answer within {timeout:?} (--timeout changes the limit)"),
+            what: format!("no complete response within {timeout:?} (--timeout changes the limit)"),
         },
-        GaveUp::Interrupted => Failure {
+        EarlyEndOfWait::Interrupted => Failure {
             outcome: Outcome::Cancelled,
             what: "the run was interrupted".to_owned(),
         },

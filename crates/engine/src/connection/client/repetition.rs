@@ -41,15 +41,15 @@ impl Client {
             }
             // The server has processed none of the remaining requests. A server that processes
             // nothing is not retried for ever.
-            ExchangeError::GoingAway(what) if connection.has_answered() => {
+            ExchangeError::GoingAway(what) if connection.has_responded() => {
                 self.send_again(&what, false);
                 return None;
             }
             ExchangeError::GoingAway(what) => (Outcome::Reset, what),
-            ExchangeError::Ended { what, silent: true } if connection.has_answered() => {
+            ExchangeError::Ended { what, silent: true } if connection.has_responded() => {
                 self.note_silent_close(&connection, began, CloseShown::Lost);
                 if may_repeat {
-                    self.tell_of_failure(
+                    self.report_failure(
                         "the persistent connection was closed; sent again on another",
                     );
                     self.send_again(&what, true);
@@ -99,7 +99,7 @@ impl Client {
                 continue;
             }
             let outcome = Outcome::Reset;
-            let what = format!("{why}, and the request behind it was never answered");
+            let what = format!("{why}, and the request behind it never had a response");
             let failed = self.exchange_of(&request, Err(Failure { outcome, what }));
             self.ended.push_back((request.token, failed));
         }

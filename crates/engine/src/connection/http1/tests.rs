@@ -118,7 +118,7 @@ impl Shared {
     }
 
     /// Responds to one request in these pieces, and returns their moments.
-    fn answer(
+    fn respond(
         &self,
         mut socket: &TcpStream,
         client: &OwnedFd,
@@ -163,7 +163,7 @@ fn exchange(
         let (socket, _) = listener.accept().unwrap();
         socket.set_nodelay(true).unwrap();
         let client = receiver.recv().unwrap();
-        let sent = known.answer(&socket, &client, pieces, reading, clock);
+        let sent = known.respond(&socket, &client, pieces, reading, clock);
         (socket, sent)
     });
     let mut stamps = Stamps::default();
@@ -178,7 +178,7 @@ fn exchange(
         spawn(async move { shared.turn(reading).await });
         let mut queue = queue_of(b"GET / HTTP/1.1\r\nHost: x\r\n", None);
         let mut body = Vec::new();
-        let answered = connection.answer(&mut queue, &mut body, clock).await;
+        let answered = connection.next_response(&mut queue, &mut body, clock).await;
         assert_eq!(answered.unwrap().status, 200);
         assert_eq!(body, b"hello");
         stamps = queue.take_first().unwrap().stamps;
@@ -270,7 +270,7 @@ fn sent_comes_after_the_copy_of_a_small_body() {
             let mut queue = queue_of(&head[..head.len() - 2], Some(&body));
             let mut kept = Vec::new();
             let begun = clock.now();
-            let answered = connection.answer(&mut queue, &mut kept, clock).await;
+            let answered = connection.next_response(&mut queue, &mut kept, clock).await;
             assert_eq!(answered.unwrap().status, 200);
             let stamps = queue.take_first().unwrap().stamps;
             assert_eq!(stamps.sent, Some(stamps.started));

@@ -56,8 +56,8 @@ impl Stream {
     }
 
     /// True if it has ended with a response.
-    pub(super) fn is_answered(&self) -> bool {
-        matches!(self.end, Some(StreamEnd::Answered))
+    pub(super) fn has_response(&self) -> bool {
+        matches!(self.end, Some(StreamEnd::Complete))
     }
 
     /// Handles the head of a response.
@@ -149,7 +149,7 @@ impl Stream {
                 let received = self.intake.length;
                 StreamEnd::Malformed(ProtocolError::BodyLength { received, expected })
             }
-            _ => StreamEnd::Answered,
+            _ => StreamEnd::Complete,
         });
     }
 }

@@ -35,7 +35,7 @@ struct FrameBytes {
 #[derive(Debug)]
 pub(super) struct GoingAway {
     code: ErrorCode,
-    says: String,
+    debug: String,
 }
 
 /// All streams of a connection, in the order in which they were opened. That is the order of their
@@ -54,7 +54,7 @@ pub(super) struct Streams {
     written: usize,
     /// Bytes written before those of `out`.
     gone: u64,
-    of_requests: VecDeque<FrameBytes>,
+    frame_bytes: VecDeque<FrameBytes>,
     /// Requests completely written since the last call.
     just_written: Vec<RequestToken>,
     block: Vec<u8>,
@@ -82,7 +82,7 @@ impl Streams {
             out: Vec::new(),
             written: 0,
             gone: 0,
-            of_requests: VecDeque::new(),
+            frame_bytes: VecDeque::new(),
             just_written: Vec::new(),
             block: Vec::new(),
             has_settings: false,
@@ -112,15 +112,15 @@ impl Streams {
 
     pub(super) fn why_going_away(&self) -> String {
         match &self.going_away {
-            Some(GoingAway { code, says }) => {
-                format!("the server takes no more streams (GOAWAY, {code}{says})")
+            Some(GoingAway { code, debug }) => {
+                format!("the server takes no more streams (GOAWAY, {code}{debug})")
             }
             None => "all numbers of streams are used".to_owned(),
         }
     }
 
     /// Notifies the server that the connection cannot continue.
-    pub(super) fn say_goodbye(&mut self, code: ErrorCode) {
+    pub(super) fn send_goaway(&mut self, code: ErrorCode) {
         append_goaway(&mut self.out, code);
     }
 
@@ -220,7 +220,7 @@ impl Streams {
 
     fn note(&mut self, token: RequestToken, from: u64, is_end: bool) {
         let to = self.gone + self.out.len() as u64;
-        self.of_requests.push_back(FrameBytes {
+        self.frame_bytes.push_back(FrameBytes {
             token,
             from,
             to,
@@ -242,7 +242,7 @@ impl Streams {
     pub(super) fn ends_within(&self, count: usize) -> bool {
         let until = self.gone + (self.written + count) as u64;
         let mut within = self
-            .of_requests
+            .frame_bytes
             .iter()
             .take_while(|bytes| bytes.to <= until);
         within.any(|bytes| bytes.is_end)
@@ -252,7 +252,7 @@ impl Streams {
     pub(super) fn wrote(&mut self, count: usize, queue: &mut RequestQueue) {
         self.written += count;
         let until = self.gone + self.written as u64;
-        while let Some(first) = self.of_requests.front_mut()
+        while let Some(first) = self.frame_bytes.front_mut()
             && first.from < until
         {
             let to = first.to.min(until);
@@ -266,7 +266,7 @@ impl Streams {
             if first.is_end {
                 self.just_written.push(first.token);
             }
-            self.of_requests.pop_front();
+            self.frame_bytes.pop_front();
         }
         if self.written == self.out.len() {
             self.gone += self.written as u64;
@@ -295,7 +295,7 @@ impl Streams {
 
     /// Sets the end of the streams that have ended.
     pub(super) fn note_done(&self, at: Nanos, queue: &mut RequestQueue) {
-        for stream in self.open.iter().filter(|stream| stream.is_answered()) {
+        for stream in self.open.iter().filter(|stream| stream.has_response()) {
             if let Some(request) = queue.of(stream.token) {
                 request.stamps.done.get_or_insert(at);
             }
@@ -492,13 +492,13 @@ impl Streams {
     /// Handles GOAWAY: streams above the last one were not processed, so their requests count as
     /// unsent.
     fn go_away(&mut self, last: u32, code: ErrorCode, debug: &[u8], queue: &mut RequestQueue) {
-        let says = String::from_utf8_lossy(&debug[..debug.len().min(80)]);
-        let says = if says.is_empty() {
+        let debug = String::from_utf8_lossy(&debug[..debug.len().min(80)]);
+        let debug = if debug.is_empty() {
             String::new()
         } else {
-            format!(", \"{}\"", says.escape_debug())
+            format!(", \"{}\"", debug.escape_debug())
         };
-        self.going_away = Some(GoingAway { code, says });
+        self.going_away = Some(GoingAway { code, debug });
         let mut at = 0;
         while let Some(stream) = self.open.get(at) {
             if stream.number <= last || stream.end.is_some() {
@@ -507,7 +507,7 @@ impl Streams {
             }
             let stream = self.open.remove(at);
             self.just_written.retain(|token| *token != stream.token);
-            self.of_requests.retain(|bytes| bytes.token != stream.token);
+            self.frame_bytes.retain(|bytes| bytes.token != stream.token);
             queue.was_not_sent(stream.token);
             self.recycle(stream);
         }

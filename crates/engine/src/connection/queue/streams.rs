@@ -12,18 +12,18 @@ impl RequestQueue {
     }
 
     /// Token, head, and length of the body of the request at an index.
-    pub(crate) fn head_at(&self, place: usize) -> Option<(RequestToken, &[u8], usize)> {
-        let request = self.requests.get(place)?;
-        let head = self.own(request.at.start..request.at.body_start);
-        Some((request.token, head, self.body_at(place)?.len()))
+    pub(crate) fn head_at(&self, index: usize) -> Option<(RequestToken, &[u8], usize)> {
+        let request = self.requests.get(index)?;
+        let head = self.slice_of_bytes(request.at.start..request.at.body_start);
+        Some((request.token, head, self.body_at(index)?.len()))
     }
 
     /// The body of the request at an index.
-    pub(crate) fn body_at(&self, place: usize) -> Option<&[u8]> {
-        let request = self.requests.get(place)?;
+    pub(crate) fn body_at(&self, index: usize) -> Option<&[u8]> {
+        let request = self.requests.get(index)?;
         Some(match &request.fixed {
             Some(fixed) => fixed,
-            None => self.own(request.at.body_start..request.at.end),
+            None => self.slice_of_bytes(request.at.body_start..request.at.end),
         })
     }
 
@@ -37,15 +37,15 @@ impl RequestQueue {
 
     /// Makes that request the first, before older ones; false if it is not in flight any more.
     pub(crate) fn bring_first(&mut self, token: RequestToken) -> bool {
-        let place = self
+        let index = self
             .requests
             .iter()
             .position(|request| request.token == token);
-        if let Some(place @ 1..) = place
-            && let Some(request) = self.requests.remove(place)
+        if let Some(index @ 1..) = index
+            && let Some(request) = self.requests.remove(index)
         {
             self.requests.push_front(request);
         }
-        place.is_some()
+        index.is_some()
     }
 }

@@ -129,14 +129,14 @@ const MOST_IN_VAIN: usize = 100;
 pub(crate) async fn leftovers(
     client: &mut Client,
     target: &Target,
-    own: Option<&str>,
+    own_run: Option<&str>,
     most: usize,
 ) -> (Vec<Leftover>, usize) {
     let Some(listing) = members(client, target.path(), RESOURCETYPE).await else {
         return (Vec::new(), 0);
     };
     let hrefs = listing.responses.iter().map(|response| &*response.href);
-    let listed = ListedNames::of(hrefs, target, own);
+    let listed = ListedNames::of(hrefs, target, own_run);
     let others = listed.here.len().saturating_sub(most);
     let mut found = Vec::new();
     for run_id in listed.here.into_iter().skip(others) {
@@ -171,7 +171,7 @@ impl ListedNames {
     fn of<'a>(
         hrefs: impl Iterator<Item = &'a str>,
         target: &Target,
-        own: Option<&str>,
+        own_run: Option<&str>,
     ) -> ListedNames {
         let mut listed = ListedNames::default();
         let mut are_paths_changed = true;
@@ -179,7 +179,7 @@ impl ListedNames {
             are_paths_changed &= !same_resource(path_of(href), target.path());
             let name = last_segment(href).unwrap_or_default();
             let run_id = name.strip_prefix(PREFIX).unwrap_or_default();
-            if !is_run_id(run_id) || own == Some(run_id) {
+            if !is_run_id(run_id) || own_run == Some(run_id) {
                 continue;
             }
             let names = if same_resource(path_of(href), &collection_path(target, run_id)) {
@@ -284,8 +284,8 @@ mod tests {
     fn names_in_the_target_come_before_those_that_are_listed_elsewhere() {
         let target = Target::parse("http://h/dav/").unwrap();
         let foreign = (0..150).map(|number| format!("/elsewhere/PrestanTest-z{number}/"));
-        let own = ["a/", "own/", "z3"].map(|name| format!("http://h/dav/PrestanTest-{name}"));
-        let hrefs: Vec<String> = foreign.chain(own).collect();
+        let own_name = ["a/", "own/", "z3"].map(|name| format!("http://h/dav/PrestanTest-{name}"));
+        let hrefs: Vec<String> = foreign.chain(own_name).collect();
         let listed = |target_at| {
             let hrefs = hrefs.iter().map(String::as_str).chain([target_at]);
             ListedNames::of(hrefs, &target, Some("own"))

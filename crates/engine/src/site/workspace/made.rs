@@ -16,13 +16,13 @@ use wire::dav::{path_of, same_resource};
 use wire::target::Target;
 
 use super::leftovers::{Leftover, LeftoverKind, LeftoverState, state_of};
-use super::mark::{self, CollectionSighting};
+use super::mark::{self, MadeCollectionState};
 use super::marker::{Life, Marker};
 use super::private;
 use super::removal::members;
 use crate::connection::client::{Client, PlainRequest};
-use crate::site::insistence::insist;
 use crate::site::probe::{RESOURCETYPE, reached};
+use crate::site::retries::perform_with_retries;
 
 /// A note on a resource that a run makes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -150,13 +150,16 @@ pub(crate) async fn noted(
         };
         let state = match (state_of(&note.run), sighting) {
             (LeftoverState::Running { pid }, _) => LeftoverState::Running { pid },
-            (LeftoverState::Ended { .. }, Sighting::Nothing | Sighting::Marked) => {
+            (
+                LeftoverState::Ended { .. },
+                MadeResourceState::Nothing | MadeResourceState::Marked,
+            ) => {
                 forget(&files);
                 continue;
             }
-            (_, Sighting::Marked) => continue,
-            (_, Sighting::Replaced) if is_collection => LeftoverState::Filled,
-            (_, Sighting::Replaced) => LeftoverState::Replaced,
+            (_, MadeResourceState::Marked) => continue,
+            (_, MadeResourceState::Replaced) if is_collection => LeftoverState::Filled,
+            (_, MadeResourceState::Replaced) => LeftoverState::Replaced,
             (state, _) => state,
         };
         let kind = if is_collection {
@@ -185,7 +188,7 @@ fn rank(life: Life) -> u8 {
 }
 
 /// State of a resource that a run made.
-enum Sighting {
+enum MadeResourceState {
     Nothing,
     /// A collection with a marker.
     Marked,
@@ -195,27 +198,27 @@ enum Sighting {
     Own,
 }
 
-async fn look_at_file(client: &mut Client, path: &str, notes: &[MadeNote]) -> Sighting {
+async fn look_at_file(client: &mut Client, path: &str, notes: &[MadeNote]) -> MadeResourceState {
     let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
-    let Ok(answer) = head.await.result else {
-        return Sighting::Own;
+    let Ok(response) = head.await.result else {
+        return MadeResourceState::Own;
     };
-    let length = answer.head.headers.get("Content-Length");
+    let length = response.head.headers.get("Content-Length");
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
     let is_as_sent = |note: &MadeNote| note.length.is_none() || note.length == length;
-    match answer.head.status {
-        404 | 410 => Sighting::Nothing,
-        200 if length.is_some() && !notes.iter().any(is_as_sent) => Sighting::Replaced,
-        _ => Sighting::Own,
+    match response.head.status {
+        404 | 410 => MadeResourceState::Nothing,
+        200 if length.is_some() && !notes.iter().any(is_as_sent) => MadeResourceState::Replaced,
+        _ => MadeResourceState::Own,
     }
 }
 
-async fn look_at_collection(client: &mut Client, path: &str) -> Sighting {
+async fn look_at_collection(client: &mut Client, path: &str) -> MadeResourceState {
     match mark::look(client, path).await {
-        CollectionSighting::Nothing => Sighting::Nothing,
-        CollectionSighting::Marked(_) => Sighting::Marked,
-        CollectionSighting::Unmarked if is_empty(client, path).await => Sighting::Own,
-        CollectionSighting::Unmarked | CollectionSighting::Unknown => Sighting::Replaced,
+        MadeCollectionState::Nothing => MadeResourceState::Nothing,
+        MadeCollectionState::Marked(_) => MadeResourceState::Marked,
+        MadeCollectionState::Unmarked if is_empty(client, path).await => MadeResourceState::Own,
+        MadeCollectionState::Unmarked | MadeCollectionState::Unknown => MadeResourceState::Replaced,
     }
 }
 
@@ -235,21 +238,22 @@ pub(crate) async fn remove_resource(
     url: &str,
 ) -> Result<(), String> {
     client.is_patient = true;
-    let delete = insist(client, PlainRequest::bare("DELETE", path, super::LABEL)).await;
+    let delete =
+        perform_with_retries(client, PlainRequest::bare("DELETE", path, super::LABEL)).await;
     let head = reached("DELETE", url, delete.exchange).map_err(|error| error.to_string())?;
     match head.status {
         404 | 410 => Ok(()),
         status if status < 300 && status != 207 => Ok(()),
         // A proxy gave up waiting for a server that may have carried it out.
         504 if is_missing(client, path).await => Ok(()),
-        _ => Err(format!("DELETE was answered {}", head.status_text())),
+        _ => Err(format!("DELETE returned {}", head.status_text())),
     }
 }
 
 async fn is_missing(client: &mut Client, path: &str) -> bool {
     let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
     let looked = head.await.result;
-    looked.is_ok_and(|answer| matches!(answer.head.status, 404 | 410))
+    looked.is_ok_and(|response| matches!(response.head.status, 404 | 410))
 }
 
 /// Removes notes on a file that is gone.

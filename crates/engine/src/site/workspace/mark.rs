@@ -7,10 +7,10 @@
 use suite::{Plan, RequestPlan, Text};
 
 use super::marker::{MARKER, Marker};
-use super::{LABEL, answered};
+use super::{LABEL, result_of};
 use crate::connection::client::{Client, Exchange, PlainRequest};
-use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
+use crate::site::retries::perform_with_retries;
 
 /// Prefix of the value of the property. Hexadecimal digits follow, which need no escaping in XML:
 /// the value is found in a response with any prefixes of names.
@@ -41,7 +41,7 @@ impl FilesRefused {
     /// Its meaning, for a report.
     pub(crate) fn in_words(self) -> String {
         format!(
-            "the server stores no plain files: it answered PUT {MARKER} with {}, so the marker of this run is \
+            "the server stores no plain files: it responded to PUT {MARKER} with {}, so the marker of this run is \
              a property of its collection, and a PUT with this response counts as not supported, unless it \
              is one of an event or a contact",
             self.0
@@ -72,15 +72,15 @@ pub(super) async fn mark(
         body: Some(&json),
         ..PlainRequest::bare("PUT", &marker_path, LABEL)
     };
-    let put = insist(client, put).await.exchange;
+    let put = perform_with_retries(client, put).await.exchange;
     let what = match put.result {
-        Ok(answer) => match answer.head.status {
+        Ok(response) => match response.head.status {
             200..=299 => return Ok(None),
             // Refusals of the content, not of the user or for the moment: no 401, 423, 429, 507.
             400 | 403 | 405 | 415 | 422 if mark_by_property(client, path, &marker).await => {
-                return Ok(Some(FilesRefused(answer.head.status)));
+                return Ok(Some(FilesRefused(response.head.status)));
             }
-            _ => answered("PUT", &answer.head),
+            _ => result_of("PUT", &response.head),
         },
         Err(failure) => failure.what,
     };
@@ -108,7 +108,7 @@ async fn mark_by_property(client: &mut Client, path: &str, marker: &Marker) -> b
 
 /// State of the collection of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CollectionSighting {
+pub(super) enum MadeCollectionState {
     /// A collection with this marker.
     Marked(Marker),
     /// A collection that has no marker.
@@ -122,47 +122,49 @@ pub(super) enum CollectionSighting {
 /// The marker of the collection at this path; `None` if it has none.
 pub(super) async fn read(client: &mut Client, path: &str) -> Option<Marker> {
     match look(client, path).await {
-        CollectionSighting::Marked(marker) => Some(marker),
+        MadeCollectionState::Marked(marker) => Some(marker),
         _ => None,
     }
 }
 
 /// Reads the state of the collection at this path. Only a clear response counts: a server that
 /// refuses GET, or is too busy, leaves it unknown.
-pub(super) async fn look(client: &mut Client, path: &str) -> CollectionSighting {
+pub(super) async fn look(client: &mut Client, path: &str) -> MadeCollectionState {
     let marker_path = format!("{path}{MARKER}");
     let get = PlainRequest {
         keep_body: true,
         ..PlainRequest::bare("GET", &marker_path, LABEL)
     };
-    let status = |got: Exchange| got.result.map_or(0, |answer| answer.head.status);
-    let is_file_missing = match status(insist(client, get).await.exchange) {
+    let status = |got: Exchange| got.result.map_or(0, |response| response.head.status);
+    let is_file_missing = match status(perform_with_retries(client, get).await.exchange) {
         200 => match serde_json::from_slice(client.body()) {
-            Ok(marker) => return CollectionSighting::Marked(marker),
+            Ok(marker) => return MadeCollectionState::Marked(marker),
             // A page with which a proxy responds to every GET, for example.
             Err(_) => false,
         },
         404 | 410 => true,
         _ => false,
     };
-    let asked = insist(client, propfind_request(path, "0", ASKED, LABEL)).await;
-    match status(asked.exchange) {
+    let listing = perform_with_retries(client, propfind_request(path, "0", ASKED, LABEL)).await;
+    match status(listing.exchange) {
         207 => match marker_in(client.body()) {
-            Some(marker) => CollectionSighting::Marked(marker),
-            None if is_file_missing => CollectionSighting::Unmarked,
-            None => CollectionSighting::Unknown,
+            Some(marker) => MadeCollectionState::Marked(marker),
+            None if is_file_missing => MadeCollectionState::Unmarked,
+            None => MadeCollectionState::Unknown,
         },
-        404 | 410 if is_file_missing => CollectionSighting::Nothing,
-        _ => CollectionSighting::Unknown,
+        404 | 410 if is_file_missing => MadeCollectionState::Nothing,
+        _ => MadeCollectionState::Unknown,
     }
 }
 
 async fn read_property(client: &mut Client, path: &str) -> Option<Marker> {
-    let asked = client
+    let listing = client
         .perform(propfind_request(path, "0", ASKED, LABEL))
         .await;
-    let is_answered = asked.result.is_ok_and(|answer| answer.head.status == 207);
-    is_answered.then(|| marker_in(client.body()))?
+    let has_response = listing
+        .result
+        .is_ok_and(|response| response.head.status == 207);
+    has_response.then(|| marker_in(client.body()))?
 }
 
 fn value_of(marker: &Marker) -> String {

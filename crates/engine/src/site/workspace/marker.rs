@@ -112,21 +112,21 @@ mod tests {
 
     #[test]
     fn a_run_is_running_ended_or_out_of_sight() {
-        let own = Marker::new("r");
-        assert_eq!(own.life(), Life::Running);
+        let marker = Marker::new("r");
+        assert_eq!(marker.life(), Life::Running);
         let gone = Marker {
-            pid_since: own.pid_since + 1,
-            ..own.clone()
+            pid_since: marker.pid_since + 1,
+            ..marker.clone()
         };
         assert_eq!(gone.life(), Life::Ended);
         let container = Marker {
             pid_namespace: "pid:[1]".to_owned(),
-            ..own.clone()
+            ..marker.clone()
         };
         assert_eq!(container.life(), Life::Unseen);
         let elsewhere = Marker {
             boot_id: "another".to_owned(),
-            ..own.clone()
+            ..marker.clone()
         };
         assert_eq!(elsewhere.life(), Life::Unseen);
         let two_days_ago = SystemTime::now() - 2 * LONGEST_RUN;

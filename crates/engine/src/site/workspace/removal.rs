@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use wire::dav::{Multistatus, XmlLimits, parse_multistatus, path_of, same_resource, stands_within};
+use wire::dav::{Multistatus, XmlLimits, is_within, parse_multistatus, path_of, same_resource};
 
 use super::held::HeldLock;
-use super::mark::{CollectionSighting, look};
+use super::mark::{MadeCollectionState, look};
 use crate::connection::client::{Client, PlainRequest};
-use crate::site::insistence::insist;
 use crate::site::probe::propfind_request;
+use crate::site::retries::perform_with_retries;
 
 /// Attempts of a removal, with locks released in between.
 const ATTEMPTS: u32 = 3;
@@ -90,22 +90,22 @@ enum DeleteRefused {
 
 async fn delete(client: &mut Client, path: &str) -> Result<Removal, DeleteRefused> {
     let request = PlainRequest::bare("DELETE", path, super::LABEL);
-    let deleted = insist(client, request).await;
+    let deleted = perform_with_retries(client, request).await;
     let repeats = deleted.may_be_done || deleted.exchange.repeats("DELETE");
     match deleted.exchange.result {
         Err(failure) => Err(DeleteRefused::Final(format!("DELETE: {}", failure.what))),
-        Ok(answer) => match answer.head.status {
+        Ok(response) => match response.head.status {
             207 => Err(DeleteRefused::PerhapsLocked(
-                "DELETE was answered 207: some members could not be removed".to_owned(),
+                "DELETE returned 207: some members could not be removed".to_owned(),
             )),
             404 | 410 if !repeats => Ok(Removal::WasGone),
             404 | 410 => Ok(Removal::Deleted),
             status if status < 300 => Ok(Removal::Deleted),
             // A proxy gave up waiting for a server that may have carried it out.
-            504 if look(client, path).await == CollectionSighting::Nothing => Ok(Removal::Deleted),
+            504 if look(client, path).await == MadeCollectionState::Nothing => Ok(Removal::Deleted),
             _ => Err(DeleteRefused::PerhapsLocked(format!(
-                "DELETE was answered {}",
-                answer.head.status_text()
+                "DELETE returned {}",
+                response.head.status_text()
             ))),
         },
     }
@@ -147,7 +147,7 @@ impl LeftLocks {
     ) -> LeftLocks {
         let known = held
             .iter()
-            .filter(|lock| stands_within(&lock.path, collection))
+            .filter(|lock| is_within(&lock.path, collection))
             .map(|lock| (lock.token.clone(), lock.path.clone()));
         let mut locks = LeftLocks {
             with_token: known.collect(),
@@ -166,7 +166,7 @@ impl LeftLocks {
                 let inside = found
                     .responses
                     .into_iter()
-                    .filter(|response| stands_within(&response.href, collection));
+                    .filter(|response| is_within(&response.href, collection));
                 for response in inside {
                     let path = path_of(&response.href).to_owned();
                     let is_collection = response.is_collection || path.ends_with('/');
@@ -174,7 +174,7 @@ impl LeftLocks {
                         let ours = lock
                             .root
                             .as_ref()
-                            .is_none_or(|root| stands_within(root, collection));
+                            .is_none_or(|root| is_within(root, collection));
                         match lock.token {
                             _ if !ours => {}
                             Some(token) => {
@@ -254,10 +254,10 @@ pub(super) async fn members(
     path: &str,
     body: &'static [u8],
 ) -> Option<Multistatus> {
-    let asked = client
+    let listing = client
         .perform(propfind_request(path, "1", body, super::LABEL))
         .await;
-    if asked.result.ok()?.head.status != 207 {
+    if listing.result.ok()?.head.status != 207 {
         return None;
     }
     parse_multistatus(client.body(), &XmlLimits::default()).ok()

@@ -82,7 +82,7 @@ pub fn request_head(head: &[u8], private: &[String]) -> Vec<String> {
     let request_line = lines.next().unwrap_or_default();
     let fields = lines.take_while(|line| !line.is_empty());
     let field = |line: &str| match line.split_once(':') {
-        Some((name, _)) if private.iter().any(|own| own.eq_ignore_ascii_case(name)) => {
+        Some((name, _)) if private.iter().any(|field| field.eq_ignore_ascii_case(name)) => {
             format!("{name}: {HIDDEN}")
         }
         Some((name, value)) => field(name, value.trim()),
@@ -212,10 +212,10 @@ fn redacted_argument(before: &str, argument: &str) -> String {
         };
         Some((&argument[..argument.len() - rest.len()], rest))
     };
-    if let Some((option, _)) = SECRET_OPTIONS.iter().find_map(|own| value_of(own)) {
+    if let Some((option, _)) = SECRET_OPTIONS.iter().find_map(|name| value_of(name)) {
         return format!("{option}{HIDDEN}");
     }
-    if let Some((option, value)) = HEADER_OPTIONS.iter().find_map(|own| value_of(own)) {
+    if let Some((option, value)) = HEADER_OPTIONS.iter().find_map(|name| value_of(name)) {
         return format!("{option}{}", redacted_header(value));
     }
     redacted_target(argument)
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_malformed_line_with_a_secret_the_name_is_left() {
+    fn a_malformed_line_with_a_secret_is_cut_behind_its_name() {
         assert_eq!(malformed(b"Set-Cookie id=5"), b"Set-Cookie");
         assert_eq!(malformed(b"no field"), b"no field");
         assert_eq!(malformed(b""), b"");
@@ -488,7 +488,7 @@ mod tests {
             ),
         ];
         for (arguments, expected) in table {
-            let shown = redacted_command(arguments.iter().map(|&own| own.to_owned()));
+            let shown = redacted_command(arguments.iter().map(|&argument| argument.to_owned()));
             assert_eq!(shown, expected);
             assert!(!shown.contains("pw"));
         }

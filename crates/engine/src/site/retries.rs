@@ -20,7 +20,7 @@ const PAUSES: [Duration; 5] = [
 
 /// Result of a request that was sent up to six times.
 #[derive(Debug)]
-pub(crate) struct Insisted {
+pub(crate) struct RetriedExchange {
     /// The last try.
     pub(crate) exchange: Exchange,
     /// An earlier one may have been carried out, whatever its response was.
@@ -37,7 +37,10 @@ struct Declined {
 
 /// Sends a request, and repeats it while it is temporarily declined. After one that was declined
 /// until the end, the next is sent once.
-pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> Insisted {
+pub(crate) async fn perform_with_retries(
+    client: &mut Client,
+    request: PlainRequest<'_>,
+) -> RetriedExchange {
     let mut may_be_done = false;
     let mut left: Duration = PAUSES.iter().sum();
     let mut pauses = PAUSES.into_iter();
@@ -62,7 +65,7 @@ pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> In
         }
         may_be_done |= declined.may_be_done;
     };
-    Insisted {
+    RetriedExchange {
         exchange,
         may_be_done,
     }
@@ -70,7 +73,7 @@ pub(crate) async fn insist(client: &mut Client, request: PlainRequest<'_>) -> In
 
 fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
     let head = match &exchange.result {
-        Ok(answer) => &answer.head,
+        Ok(response) => &response.head,
         Err(failure) => {
             let is_lost = matches!(failure.outcome, Outcome::ConnectFailed | Outcome::Reset);
             // A creation may fail; a removal must succeed.
