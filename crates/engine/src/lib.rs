@@ -46,6 +46,6 @@ pub use site::workspace::{
     LONGEST_RUN_ID, Leftover, LeftoverState, MARKER, collection_name, is_run_id,
 };
 pub use watch::conditions::Conditions;
-pub use watch::heads::Said;
+pub use watch::heads::HeadRecord;
 pub use watch::progress::{Observer, Progress, RowWatch, Silent};
 pub use watch::recorder::{KnownWindow, Sink};

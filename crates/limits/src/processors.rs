@@ -39,12 +39,12 @@ pub fn kept_to<T>(processors: &[u32], work: impl FnOnce() -> T) -> T {
         sched_getaffinity(None).ok()
     };
     let Some(before) = before else { return work() };
-    let mut own = CpuSet::new();
+    let mut set = CpuSet::new();
     for processor in processors {
-        own.set(*processor as usize);
+        set.set(*processor as usize);
     }
     // An error leaves the thread where it was.
-    let _ = sched_setaffinity(None, &own);
+    let _ = sched_setaffinity(None, &set);
     let done = work();
     let _ = sched_setaffinity(None, &before);
     done
@@ -78,11 +78,11 @@ mod tests {
     fn a_thread_and_what_it_starts_are_kept_there_and_let_go() {
         let all = usable().unwrap();
         let last = *all.last().unwrap();
-        let (own, started) = kept_to(&[last], || {
+        let (during, started) = kept_to(&[last], || {
             let started = std::thread::spawn(|| usable().unwrap());
             (usable().unwrap(), started.join().unwrap())
         });
-        assert_eq!((own, started), (vec![last], vec![last]));
+        assert_eq!((during, started), (vec![last], vec![last]));
         assert_eq!(usable().unwrap(), all);
         // A missing processor.
         assert_eq!(kept_to(&[1023], || usable().unwrap()), all);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Observer, Progress, Said};
+use engine::{HeadRecord, Observer, Progress};
 use record::{Event, EventKind, Pace, PlanRecord, TestId};
 use runner::live::LiveStatistics;
 use runner::words::still_there;
@@ -295,8 +295,8 @@ impl Observer for Console {
         self.request.shows_heads
     }
 
-    fn said(&self, client: u32, said: &Said) {
-        let lines = heads(client, said);
+    fn head_passed(&self, client: u32, head: &HeadRecord) {
+        let lines = heads(client, head);
         match &self.bar {
             Some(bar) => bar.suspend(|| show(&lines)),
             None => show(&lines),
@@ -368,11 +368,11 @@ pub fn time_left(outlook: &Outlook) -> Option<String> {
 }
 
 /// A head that a client sent or received, line by line.
-fn heads(client: u32, said: &Said) -> Vec<String> {
-    let lines: Vec<String> = match said {
-        Said::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
-        Said::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
-        Said::Remark(remark) => vec![format!("* {remark}")],
+fn heads(client: u32, head: &HeadRecord) -> Vec<String> {
+    let lines: Vec<String> = match head {
+        HeadRecord::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
+        HeadRecord::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
+        HeadRecord::Remark(remark) => vec![format!("* {remark}")],
     };
     let lines = lines.iter();
     lines.map(|line| format!("[{client}] {line}")).collect()
@@ -388,8 +388,8 @@ impl Observer for HeadsOnly {
         true
     }
 
-    fn said(&self, client: u32, said: &Said) {
-        show(&heads(client, said));
+    fn head_passed(&self, client: u32, head: &HeadRecord) {
+        show(&heads(client, head));
     }
 }
 

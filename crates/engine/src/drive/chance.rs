@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// The sequences of one user: one for its operations and one for nonces, so that the requests do
 /// not depend on the number of challenges of the server.
-pub(crate) fn of_user(seed: u64, user: u32) -> (ChaCha8Rng, ChaCha8Rng) {
+pub(crate) fn user_sequences(seed: u64, user: u32) -> (ChaCha8Rng, ChaCha8Rng) {
     let user = u64::from(user);
     (stream(seed, user * 2), stream(seed, user * 2 + 1))
 }
@@ -56,9 +56,9 @@ mod tests {
         let first = |(mut one, mut two): (ChaCha8Rng, ChaCha8Rng)| -> (u64, u64) {
             (one.random(), two.random())
         };
-        assert_eq!(first(of_user(1, 0)), first(of_user(1, 0)));
-        let (script, nonces) = first(of_user(1, 0));
-        let other = first(of_user(1, 1));
+        assert_eq!(first(user_sequences(1, 0)), first(user_sequences(1, 0)));
+        let (script, nonces) = first(user_sequences(1, 0));
+        let other = first(user_sequences(1, 1));
         assert!(script != nonces && script != other.0 && nonces != other.1);
     }
 }

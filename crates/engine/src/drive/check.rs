@@ -10,14 +10,14 @@ use record::{Cause, Outcome, Verify};
 use suite::{RequestPlan, Text};
 use wire::coding::decoded;
 use wire::dav::{XmlLimits, condition, xml_text};
+use wire::redact::redacted_link;
 use wire::response::ResponseHead;
-use wire::shown::redacted_link;
 
 use crate::connection::body::ComparedBody;
 
 /// A response, as seen by the checks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered<'a> {
+pub(crate) struct CheckedResponse<'a> {
     pub(crate) head: &'a ResponseHead,
     /// The body, as far as it was kept.
     pub(crate) body: &'a [u8],
@@ -61,41 +61,41 @@ pub(crate) fn outcome<T>(verdict: &Result<T, Wrong>) -> Outcome {
 /// Checks a response; a good one may come with a note for the reader of the report.
 pub(crate) fn check(
     request: &RequestPlan,
-    answered: &Answered<'_>,
+    response: &CheckedResponse<'_>,
 ) -> Result<Option<String>, Wrong> {
-    check_status(request, answered)?;
-    check_headers(request, answered)?;
+    check_status(request, response)?;
+    check_headers(request, response)?;
     if request.verify == Verify::Head {
-        return check_length(request, answered).map(|()| None);
+        return check_length(request, response).map(|()| None);
     }
-    if answered.head.status != 207 {
-        return check_body(request, answered).map(|()| None);
+    if response.head.status != 207 {
+        return check_body(request, response).map(|()| None);
     }
-    let coding = answered.head.headers.get("Content-Encoding");
-    let body = decoded(coding, answered.body, XmlLimits::default().bytes)
+    let coding = response.head.headers.get("Content-Encoding");
+    let body = decoded(coding, response.body, XmlLimits::default().bytes)
         .map_err(|error| wrong_body(format!("207 with a body that is none: {error}")))?;
     let note = multistatus::check(request, &body)?;
     let text = xml_text(&body, &XmlLimits::default()).unwrap_or_default();
     let body = text.as_bytes();
-    check_body(request, &Answered { body, ..*answered })?;
+    check_body(request, &CheckedResponse { body, ..*response })?;
     Ok(note)
 }
 
-fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
-    let status = answered.head.status;
+fn check_status(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result<(), Wrong> {
+    let status = response.head.status;
     if request.unsupported.contains(&status) && !request.expect.status.contains(status) {
-        return Err(unsupported(request, answered));
+        return Err(unsupported(request, response));
     }
     if request.expect.status.contains(status) {
         return Ok(());
     }
     let mut what = format!(
         "{}; expected {}{}",
-        answered.head.status_text(),
+        response.head.status_text(),
         request.expect.status,
         clause(&request.method, status)
     );
-    if let Some(location) = answered.head.headers.get("Location")
+    if let Some(location) = response.head.headers.get("Location")
         && (300..400).contains(&status)
     {
         what.push_str(&format!(
@@ -107,10 +107,10 @@ fn check_status(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wr
 }
 
 /// A status that means that the server does not have this feature.
-fn unsupported(request: &RequestPlan, answered: &Answered<'_>) -> Wrong {
-    let status = answered.head.status;
-    let condition = condition(answered.body);
-    let mut what = answered.head.status_text();
+fn unsupported(request: &RequestPlan, response: &CheckedResponse<'_>) -> Wrong {
+    let status = response.head.status;
+    let condition = condition(response.body);
+    let mut what = response.head.status_text();
     if status < 400 {
         what.push_str(&format!("; expected {}", request.expect.status));
     }
@@ -136,12 +136,12 @@ fn is_infinite(request: &RequestPlan) -> bool {
             .any(|header| header.name.eq_ignore_ascii_case("Depth") && header.value == infinity)
 }
 
-fn check_headers(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
+fn check_headers(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result<(), Wrong> {
     let mut needed = request.unsupported_without.iter();
-    let Some(name) = needed.find(|name| answered.head.headers.get(name).is_none()) else {
+    let Some(name) = needed.find(|name| response.head.headers.get(name).is_none()) else {
         return Ok(());
     };
-    let what = format!("{} without {name}", answered.head.status_text());
+    let what = format!("{} without {name}", response.head.status_text());
     Err(Wrong {
         cause: Some(Cause::Header { name: name.clone() }),
         ..Wrong::new(Outcome::Unsupported, what)
@@ -173,27 +173,27 @@ fn clause(method: &str, status: u16) -> &'static str {
     }
 }
 
-fn check_length(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
+fn check_length(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result<(), Wrong> {
     if let Some(expected) = request.expect.length()
-        && answered.length != expected
+        && response.length != expected
     {
         return Err(wrong_body(format!(
             "received {} bytes; expected {expected}",
-            answered.length
+            response.length
         )));
     }
     Ok(())
 }
 
-fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wrong> {
-    check_length(request, answered)?;
+fn check_body(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result<(), Wrong> {
+    check_length(request, response)?;
     if let Some(expected) = &request.expect.body
-        && answered.first
+        && response.first
     {
-        let differs_at = match answered.compared {
+        let differs_at = match response.compared {
             Some(ComparedBody::Alike) => None,
             Some(ComparedBody::Differs(at)) => Some(at),
-            None => difference(answered.body, expected),
+            None => difference(response.body, expected),
         };
         if let Some(at) = differs_at {
             return Err(wrong_body(format!(
@@ -201,15 +201,17 @@ fn check_body(request: &RequestPlan, answered: &Answered<'_>) -> Result<(), Wron
             )));
         }
     }
-    if answered.first {
-        for text in answered.contains {
-            let found = answered
+    if response.first {
+        for text in response.contains {
+            let found = response
                 .body
                 .windows(text.len().max(1))
                 .any(|window| window == &text[..]);
             if !found && !text.is_empty() {
                 let text = String::from_utf8_lossy(text);
-                return Err(wrong_body(format!("the answer does not contain `{text}`")));
+                return Err(wrong_body(format!(
+                    "the response does not contain `{text}`"
+                )));
             }
         }
     }

@@ -125,7 +125,7 @@ impl RunContext {
     }
 
     /// Records the figures of the load generator in a test.
-    pub(crate) fn tell_of_generator(&self, test: TestId) {
+    pub(crate) fn record_generator(&self, test: TestId) {
         let fared = self.vitals.take(test, self.progress.exhaustion.take());
         self.journal.write(EventKind::Generator(fared));
     }
@@ -182,7 +182,7 @@ impl RunContext {
     }
 
     /// Records the number of active users, and each change of it.
-    pub(crate) fn tell_of_users(&self) {
+    pub(crate) fn record_users(&self) {
         let journal = Arc::clone(&self.journal);
         self.conditions.on_change(move |users, changes| {
             let phase = u16::try_from(changes).unwrap_or(u16::MAX);

@@ -21,21 +21,25 @@ pub(crate) trait Driver {
     ///
     /// # Errors
     /// The user abandons its test, with the reason.
-    fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String>;
+    fn request_ended(
+        &self,
+        silence: &mut ServerSilence,
+        end: &RequestEnd<'_>,
+    ) -> Result<(), String>;
 }
 
 /// The end of a request of a user.
-pub(crate) struct Heard<'w> {
+pub(crate) struct RequestEnd<'w> {
     pub(crate) ended: Nanos,
     /// A complete response came.
-    pub(crate) answered: bool,
+    pub(crate) has_response: bool,
     /// The defect of the response, and the request.
     pub(crate) wrong: Option<(&'w Wrong, &'w str)>,
 }
 
 /// State of the server as seen by a user.
 #[derive(Debug, Default)]
-pub(crate) struct Hearing {
+pub(crate) struct ServerSilence {
     /// When the silence began: the last response, or the beginning of the first request after it
     /// without one. A pause of the user is not silence.
     pub(crate) silent_since: Nanos,
@@ -45,10 +49,10 @@ pub(crate) struct Hearing {
     pub(crate) is_silent: bool,
 }
 
-impl Hearing {
+impl ServerSilence {
     /// Adds the end of a request, with a response or without one.
     pub(crate) fn add(&mut self, done: Done) {
-        if done.answered {
+        if done.has_response {
             self.silent_since = done.ended;
             self.unanswered = 0;
             return;
@@ -60,10 +64,10 @@ impl Hearing {
     }
 
     /// The state before the first request.
-    pub(crate) fn from(now: Nanos) -> Hearing {
-        Hearing {
+    pub(crate) fn from(now: Nanos) -> ServerSilence {
+        ServerSilence {
             silent_since: now,
-            ..Hearing::default()
+            ..ServerSilence::default()
         }
     }
 }
@@ -108,7 +112,7 @@ pub(crate) enum Numbering {
 pub(crate) struct Done {
     pub(crate) started: Nanos,
     pub(crate) ended: Nanos,
-    pub(crate) answered: bool,
+    pub(crate) has_response: bool,
     pub(crate) measured: bool,
     /// Status of the response, if there was one.
     pub(crate) status: Option<u16>,
@@ -135,7 +139,7 @@ impl Operating {
     pub(crate) fn add(&mut self, done: Done) {
         self.started.get_or_insert(done.started);
         self.ended = done.ended;
-        self.now = done.answered.then_some(done.ended);
+        self.now = done.has_response.then_some(done.ended);
         self.planned = if done.measured {
             None
         } else {
@@ -162,7 +166,7 @@ mod tests {
         Done {
             started,
             ended,
-            answered: true,
+            has_response: true,
             measured,
             status: None,
         }

@@ -30,7 +30,7 @@ impl Operation {
     pub(crate) fn failed(
         &self,
         context: &RunContext,
-        asked: &str,
+        attempted: &str,
         wrong: &Wrong,
         status: Option<u16>,
     ) {
@@ -44,7 +44,7 @@ impl Operation {
             number: self.number,
             outcome: wrong.outcome,
             status,
-            evidence: format!("{asked}: {}", wrong.what),
+            evidence: format!("{attempted}: {}", wrong.what),
             cause: wrong.cause.clone(),
         });
     }

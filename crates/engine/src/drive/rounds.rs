@@ -21,7 +21,7 @@ use wire::auth::Authenticator;
 use crate::clock::nanos;
 use crate::drive::Rounds;
 use crate::drive::context::{RunContext, Stop};
-use crate::drive::driver::{Driver, Heard, Hearing};
+use crate::drive::driver::{Driver, RequestEnd, ServerSilence};
 use crate::drive::step::PreparedTests;
 use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
@@ -65,24 +65,28 @@ impl Driver for Strict {
         true
     }
 
-    fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
+    fn request_ended(
+        &self,
+        silence: &mut ServerSilence,
+        end: &RequestEnd<'_>,
+    ) -> Result<(), String> {
         // Even a response that is not HTTP is a response.
-        let silent = heard.wrong.filter(|(wrong, _)| {
+        let silent = end.wrong.filter(|(wrong, _)| {
             matches!(
                 wrong.outcome,
                 Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
             )
         });
-        let Some((wrong, asked)) = silent else {
-            hearing.unanswered = 0;
+        let Some((wrong, attempted)) = silent else {
+            silence.unanswered = 0;
             return Ok(());
         };
-        if hearing.unanswered < SILENCE {
+        if silence.unanswered < SILENCE {
             return Ok(());
         }
         let what = &wrong.what;
         Err(format!(
-            "{SILENCE} operations in a row had no response; the last: {asked}: {what}"
+            "{SILENCE} operations in a row had no response; the last: {attempted}: {what}"
         ))
     }
 }
@@ -195,7 +199,7 @@ impl RoundsOfUser {
         }
         self.through(&mut script);
         if context.meet().await && goes_on {
-            context.tell_of_generator(test.id);
+            context.record_generator(test.id);
         }
 
         self.user.clean_up(&mut script).await;
@@ -248,7 +252,7 @@ impl RoundsOfUser {
     async fn measure(&mut self, script: &mut Script, test: &TestPlan) -> Result<(), Stop> {
         let context = Arc::clone(&self.context);
         script.start_measuring(context.clock.now() + nanos(BATCH));
-        self.user.log.hearing = Hearing::default();
+        self.user.log.silence = ServerSilence::default();
         context.count_begun(test.id);
         match test.limit {
             Limit::Requests(share) => self.measure_share(script, share).await,

@@ -166,7 +166,7 @@ impl<'s> Simulation<'s> {
         let window = || {
             workload
                 .as_ref()
-                .map(|own| own.window())
+                .map(|workload| workload.window())
                 .unwrap_or_default()
         };
         let mut samples = SampleList::default();
@@ -183,13 +183,22 @@ impl<'s> Simulation<'s> {
                 let anonymous = |_| Authenticator::new(None, AuthScheme::Auto, false);
                 let tasks: Vec<load::Task> = match (&drive, &workload) {
                     (Drive::Load(load), Some(workload)) => {
-                        let of_thread = |thread: u32| {
-                            let own = users.iter().filter(|id| **id % threads == thread);
-                            let own: Vec<u32> = own.copied().collect();
+                        let tasks_of_thread = |thread: u32| {
+                            let users_of_thread =
+                                users.iter().filter(|id| **id % threads == thread);
+                            let users_of_thread: Vec<u32> = users_of_thread.copied().collect();
                             let share = (thread, threads);
-                            load::tasks(workload, load, seed, worker, &own, share, |_| anonymous(0))
+                            load::tasks(
+                                workload,
+                                load,
+                                seed,
+                                worker,
+                                &users_of_thread,
+                                share,
+                                |_| anonymous(0),
+                            )
                         };
-                        (0..threads).flat_map(of_thread).collect()
+                        (0..threads).flat_map(tasks_of_thread).collect()
                     }
                     (Drive::Rounds(rounds), _) => {
                         let tests = prepare_tests(context, worker.configs_of(0), false).unwrap();
@@ -287,10 +296,14 @@ impl SimulatedRun {
 
     /// The samples of a measure.
     fn of(&self, name: &str) -> impl Iterator<Item = &Sample> {
-        let place = self.plan.measures.iter().position(|own| own.name == name);
-        let place = place.unwrap();
+        let index = self
+            .plan
+            .measures
+            .iter()
+            .position(|measure| measure.name == name);
+        let index = index.unwrap();
         let samples = self.samples.iter();
-        samples.filter(move |one| usize::from(one.measure.0) == place)
+        samples.filter(move |one| usize::from(one.measure.0) == index)
     }
 
     /// Number of samples with this outcome.

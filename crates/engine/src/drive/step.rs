@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use record::{Http, Nanos, Outcome, TestId, Verify};
 use suite::{Alternative, RequestPlan, Step, TestPlan, Think, Workspace};
+use wire::redact::redacted_link;
 use wire::response::ResponseHead;
-use wire::shown::redacted_link;
 
 use crate::clock::nanos;
 use crate::connection::client::ClientConfig;
 use crate::connection::http1::Response;
 use crate::connection::prepared::{Prepared, PreparedRequest, Values, numbered_label};
-use crate::drive::check::{Answered, Wrong, check};
+use crate::drive::check::{CheckedResponse, Wrong, check};
 use crate::drive::context::RunContext;
 
 pub(crate) use found_parts::{FoundParts, ReadPage};
@@ -28,7 +28,7 @@ const REMEMBERED: usize = 1 << 20;
 pub(crate) struct RequestStep {
     pub(crate) plan: Arc<RequestPlan>,
     /// Its index among those that were prepared with it.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     pub(crate) request: PreparedRequest,
     /// Effect on locks if the response is as expected.
     pub(crate) lock: LockEffect,
@@ -161,14 +161,14 @@ pub(crate) fn prepare_tests(
 }
 
 /// Use of connections by a test in a run that uses them in the `usual` way.
-pub(crate) fn test_http(usual: Http, own: Option<Http>) -> Http {
-    own.map_or(usual, |own| Http {
+pub(crate) fn test_http(usual: Http, test_use: Option<Http>) -> Http {
+    test_use.map_or(usual, |test_use| Http {
         full_handshakes: usual.full_handshakes,
         nagle: usual.nagle,
         two_writes: usual.two_writes,
         addresses: usual.addresses,
         haproxy_protocol: usual.haproxy_protocol,
-        ..own
+        ..test_use
     })
 }
 
@@ -215,10 +215,10 @@ impl Preparer<'_> {
             loops: test
                 .loops
                 .iter()
-                .map(|own| {
+                .map(|role_loop| {
                     Ok(PreparedLoop {
-                        role: own.role,
-                        steps: self.steps(&own.steps)?,
+                        role: role_loop.role,
+                        steps: self.steps(&role_loop.steps)?,
                     })
                 })
                 .collect::<Result<_, String>>()?,
@@ -235,9 +235,9 @@ impl Preparer<'_> {
         Ok(match step {
             Step::Request(request) => PreparedStep::Request(self.request(request)?),
             Step::Page(page) => {
-                let is_first = |place| place == 0 && page.parts().is_some();
+                let is_first = |index| index == 0 && page.parts().is_some();
                 let files = page.files.iter().enumerate();
-                let files = files.map(|(place, file)| self.file(file, is_first(place)));
+                let files = files.map(|(index, file)| self.file(file, is_first(index)));
                 PreparedStep::Page(files.collect::<Result<_, _>>()?)
             }
             Step::Repeat {
@@ -314,11 +314,11 @@ impl Preparer<'_> {
             has_one_purpose.then_some(&*purpose),
         );
         let contains: Vec<Prepared> = plan.expect.contains.iter().map(Prepared::of).collect();
-        let place = self.count;
+        let index = self.count;
         self.count += 1;
         Ok(Rc::new(RequestStep {
             lock: LockEffect::of(&plan.method),
-            place,
+            index,
             needs_saved: request.needs_saved() || contains.iter().any(Prepared::needs_saved),
             request,
             path: Prepared::in_workplace(&plan.path),
@@ -407,7 +407,7 @@ impl RequestStep {
     pub(crate) fn part(&self, path: &str) -> RequestStep {
         RequestStep {
             plan: Arc::clone(&self.plan),
-            place: self.place,
+            index: self.index,
             request: self.request.clone().bound(Some(path), None),
             lock: self.lock,
             purpose: self.purpose.clone(),
@@ -458,7 +458,7 @@ impl RequestStep {
                 texts.map(Cow::Owned).collect()
             }
         };
-        let answered = Answered {
+        let response = CheckedResponse {
             head,
             body,
             length: response.body_length,
@@ -466,7 +466,7 @@ impl RequestStep {
             first: !is_quick,
             contains: &contains,
         };
-        let note = check(&self.plan, &answered).map_err(|wrong| self.coded(head, wrong))?;
+        let note = check(&self.plan, &response).map_err(|wrong| self.coded(head, wrong))?;
         if note.is_none() && is_multistatus && body.len() <= REMEMBERED {
             let mut good = self.good.borrow_mut();
             good.clear();

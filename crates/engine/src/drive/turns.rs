@@ -101,9 +101,9 @@ impl Player {
 impl Turn {
     /// Waits for the turn of this run in a test, or for the end of the run.
     pub(crate) async fn take(&self, test: usize, cancel: &Cancel) {
-        self.change(|own| match own {
+        self.change(|player| match player {
             Player::At(slot) if slot.test == test => {}
-            _ => *own = Player::At(TurnSlot { test, number: 0 }),
+            _ => *player = Player::At(TurnSlot { test, number: 0 }),
         });
         self.wait_until(cancel, |players| {
             self.turns.now(players) == Some(self.player)
@@ -113,8 +113,8 @@ impl Turn {
 
     /// Passes the turn on within a test.
     pub(crate) fn pass(&self) {
-        self.change(|own| {
-            if let Player::At(slot) = own {
+        self.change(|player| {
+            if let Player::At(slot) = player {
                 slot.number += 1;
             }
         });
@@ -126,12 +126,12 @@ impl Turn {
             test: test + 1,
             number: 0,
         };
-        self.change(|own| *own = Player::At(next));
+        self.change(|player| *player = Player::At(next));
     }
 
     /// Waits until all runs have done all their tests, or for the end of the run.
     pub(crate) async fn all_over(&self, cancel: &Cancel) {
-        self.change(|own| *own = Player::Gone);
+        self.change(|player| *player = Player::Gone);
         let is_over = |players: &[Player]| players.iter().all(|player| *player == Player::Gone);
         self.wait_until(cancel, is_over).await;
     }
@@ -158,7 +158,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.change(|own| *own = Player::Gone);
+        self.change(|player| *player = Player::Gone);
     }
 }
 

@@ -24,12 +24,12 @@ use wire::auth::Authenticator;
 use crate::connection::client::{Client, PlainRequest};
 use crate::drive::chance;
 use crate::drive::context::{RunContext, Stop};
-use crate::drive::driver::{Driver, Hearing, Numbering};
+use crate::drive::driver::{Driver, Numbering, ServerSilence};
 use crate::drive::started_watches::StopWatches;
 use crate::drive::step::PreparedTest;
 use crate::drive::worker::Worker;
-use crate::site::insistence::{Insisted, insist};
 use crate::site::probe::LABEL;
+use crate::site::retries::{RetriedExchange, perform_with_retries};
 use crate::site::workspace::held::HeldLock;
 pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
@@ -68,13 +68,13 @@ pub(crate) struct Log {
     driver: Rc<dyn Driver>,
     /// Latest moment for pauses, and for beginning a file of a page.
     pub(crate) deadline: Nanos,
-    pub(crate) hearing: Hearing,
-    locks: Vec<OwnLock>,
+    pub(crate) silence: ServerSilence,
+    locks: Vec<UserLock>,
     pub(crate) watches: StopWatches,
 }
 
 /// A lock that a user holds.
-struct OwnLock {
+struct UserLock {
     /// The index of the target in the plan.
     target: usize,
     path: String,
@@ -104,7 +104,7 @@ impl User {
         seed: u64,
         others: u32,
     ) -> Self {
-        let (rng, nonces) = chance::of_user(seed, id);
+        let (rng, nonces) = chance::user_sequences(seed, id);
         let clients = (0..).zip(worker.configs_of(id).iter());
         let clients = clients.map(|(target, config)| {
             let client = || Client::new(Rc::clone(config), authenticator(target), nonces.clone());
@@ -121,7 +121,7 @@ impl User {
                 worker: Rc::clone(worker),
                 driver,
                 deadline: Nanos::MAX,
-                hearing: Hearing::from(context.clock.now()),
+                silence: ServerSilence::from(context.clock.now()),
                 locks: Vec::new(),
                 watches: StopWatches::default(),
             },
@@ -148,7 +148,7 @@ impl User {
     /// The script of a test that this user begins.
     pub(crate) fn script(&self, test: &Rc<PreparedTest>) -> Script {
         let clients = self.clients.iter();
-        let workplaces = clients.map(|own| self.workplace(own.client.root(), test));
+        let workplaces = clients.map(|client| self.workplace(client.client.root(), test));
         Script::new(Rc::clone(test), self.log.id, workplaces.collect())
     }
 
@@ -190,34 +190,36 @@ impl User {
     /// because the target is an alias of an earlier one.
     async fn make_workplace(&mut self, script: &Script, target: usize) -> Result<bool, Stop> {
         let context = Arc::clone(&self.log.context);
-        let place = self.log.worker.endpoint_of(self.log.id, target as u16);
-        let is_alias = context.sites[place].is_alias;
+        let index = self.log.worker.endpoint_of(self.log.id, target as u16);
+        let is_alias = context.sites[index].is_alias;
         let path = script.workplace(target);
         let label = self.label(script, Phase::SetUp);
         let mkcol = PlainRequest::bare("MKCOL", path, &label);
-        let Insisted {
+        let RetriedExchange {
             exchange,
             may_be_done,
-        } = insist(self.client(target), mkcol).await;
+        } = perform_with_retries(self.client(target), mkcol).await;
         let by_first_attempt =
             exchange.repeats("MKCOL") || may_be_done && exchange.trace.status == Some(405);
         match exchange.result {
-            Ok(answer) if (200..300).contains(&answer.head.status) || by_first_attempt => Ok(true),
+            Ok(response) if (200..300).contains(&response.head.status) || by_first_attempt => {
+                Ok(true)
+            }
             // A collection cannot be made twice (RFC 4918, section 9.3.1).
-            Ok(answer) if answer.head.status == 405 && is_alias => Ok(false),
-            Ok(answer) => Err(Stop::Failed(format!(
+            Ok(response) if response.head.status == 405 && is_alias => Ok(false),
+            Ok(response) => Err(Stop::Failed(format!(
                 "MKCOL {path}: {}; expected 201",
-                answer.head.status_text()
+                response.head.status_text()
             ))),
             Err(failure) => {
                 let what = format!("MKCOL {path}: {}", failure.what);
-                let unanswered = matches!(
+                let has_no_response = matches!(
                     failure.outcome,
                     Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
                 );
                 // One lost connection is no reason to end a run; a server that is gone is, or the
                 // time limit would be waited for repeatedly.
-                Err(if unanswered && !self.is_server_there(target).await {
+                Err(if has_no_response && !self.is_server_there(target).await {
                     Stop::Unreachable(what)
                 } else {
                     Stop::Failed(what)
@@ -263,9 +265,9 @@ impl User {
 
     /// Enables cleaning up after an interruption, with a longer time limit.
     fn set_cleaning(&mut self, is_cleaning: bool) {
-        for own in &mut self.clients {
-            own.client.ignore_cancel = is_cleaning;
-            own.client.is_patient = is_cleaning;
+        for clients in &mut self.clients {
+            clients.client.ignore_cancel = is_cleaning;
+            clients.client.is_patient = is_cleaning;
         }
     }
 
@@ -274,7 +276,7 @@ impl User {
     pub(crate) async fn release_locks(&mut self, script: &Script) -> bool {
         let locks = self.log.locks_below(script);
         let has_any = !locks.is_empty();
-        for OwnLock {
+        for UserLock {
             target,
             path,
             token,
@@ -287,7 +289,10 @@ impl User {
                 ..PlainRequest::bare("UNLOCK", &path, &label)
             };
             let unlocked = self.client(target).perform(unlock).await;
-            if unlocked.result.is_ok_and(|answer| answer.head.status < 300) {
+            if unlocked
+                .result
+                .is_ok_and(|response| response.head.status < 300)
+            {
                 self.log.context.held.released(&token);
             }
         }
@@ -344,7 +349,7 @@ impl Log {
             path: path.to_owned(),
             token: token.clone(),
         });
-        self.locks.push(OwnLock {
+        self.locks.push(UserLock {
             target,
             path: path.to_owned(),
             token,
@@ -353,15 +358,15 @@ impl Log {
 
     /// Removes the notes of locks at a path.
     fn let_go(&mut self, target: usize, path: &str) {
-        let is_there = |lock: &mut OwnLock| lock.target == target && lock.path == path;
+        let is_there = |lock: &mut UserLock| lock.target == target && lock.path == path;
         for lock in self.locks.extract_if(.., is_there) {
             self.context.held.released(&lock.token);
         }
     }
 
     /// Removes and returns the locks in the collections of a test.
-    fn locks_below(&mut self, script: &Script) -> Vec<OwnLock> {
-        let of_it = |lock: &mut OwnLock| lock.path.starts_with(script.workplace(lock.target));
-        self.locks.extract_if(.., of_it).collect()
+    fn locks_below(&mut self, script: &Script) -> Vec<UserLock> {
+        let is_below = |lock: &mut UserLock| lock.path.starts_with(script.workplace(lock.target));
+        self.locks.extract_if(.., is_below).collect()
     }
 }

@@ -160,8 +160,9 @@ pub(crate) fn work<F>(
     };
     let beat = || worker.vitals.beat(&worker.recorder);
     event_loop.run(watchdog.guard(&context.cancel, beat, all_users));
-    let told = worker.server_timings.end().into_iter();
-    told.chain(worker.origins.end())
+    let events = worker.server_timings.end().into_iter();
+    events
+        .chain(worker.origins.end())
         .for_each(|event| context.journal.write(event));
 }
 

@@ -67,8 +67,8 @@ impl Conditions {
     }
 
     /// Sets the current value of a condition.
-    pub fn set(&self, place: usize, is_true: bool) {
-        if let Some(condition) = self.truths.get(place) {
+    pub fn set(&self, index: usize, is_true: bool) {
+        if let Some(condition) = self.truths.get(index) {
             condition.store(is_true, Ordering::Relaxed);
         }
     }
@@ -103,8 +103,8 @@ impl Conditions {
         self.ended_by.get_or_init(|| constraint.to_owned());
     }
 
-    pub(crate) fn is_true(&self, place: usize) -> bool {
-        let condition = self.truths.get(place);
+    pub(crate) fn is_true(&self, index: usize) -> bool {
+        let condition = self.truths.get(index);
         condition.is_some_and(|condition| condition.load(Ordering::Relaxed))
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Exhaustion {
     ports: AtomicU64,
     files: AtomicU64,
     buffers: AtomicU64,
-    told: Mutex<Exhausted>,
+    reported: Mutex<Exhausted>,
 }
 
 impl Exhaustion {
@@ -30,8 +30,8 @@ impl Exhaustion {
     /// Counts since the last call.
     pub(crate) fn take(&self) -> Exhausted {
         let all = self.counts();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *told, all);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *reported, all);
         Exhausted {
             ports: all.ports - before.ports,
             files: all.files - before.files,
@@ -72,7 +72,7 @@ mod tests {
         exhaustion.note(&io::ErrorKind::UnexpectedEof.into());
         let counts = exhaustion.take();
         assert_eq!((counts.ports, counts.files, counts.buffers), (2, 2, 2));
-        assert_eq!(exhaustion.take(), Exhausted::default(), "told already");
+        assert_eq!(exhaustion.take(), Exhausted::default(), "reported already");
         assert_eq!(exhaustion.counts(), counts);
         assert!(counts.any() && !Exhaustion::default().counts().any());
     }

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use wire::redact;
 use wire::response::ResponseHead;
-use wire::shown;
 
 use crate::watch::progress::Observer;
 
 /// A head or remark, with redacted credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum HeadRecord {
     /// The lines of a request head, just before it is sent.
     Request(Vec<String>),
     /// The lines of a response head, when it is complete.
@@ -44,7 +44,7 @@ impl Heads {
     }
 
     /// For another client, which gets a number.
-    pub(crate) fn of_client(self: &Arc<Heads>) -> HeadsOfClient {
+    pub(crate) fn for_client(self: &Arc<Heads>) -> HeadsOfClient {
         HeadsOfClient {
             client: self.clients.fetch_add(1, Ordering::Relaxed),
             heads: Arc::clone(self),
@@ -68,7 +68,7 @@ pub(crate) struct HeadsOfClient {
 impl HeadsOfClient {
     /// Passes on a head that is about to be sent.
     pub(crate) fn request(&self, head: &[u8]) {
-        self.say(Said::Request(shown::request_head(
+        self.pass(HeadRecord::Request(redact::request_head(
             head,
             &self.heads.private,
         )));
@@ -76,20 +76,20 @@ impl HeadsOfClient {
 
     /// Passes on a received head.
     pub(crate) fn response(&self, head: &ResponseHead) {
-        self.say(Said::Response(shown::response_head(head)));
+        self.pass(HeadRecord::Response(redact::response_head(head)));
     }
 
     /// Passes on an interim response.
     pub(crate) fn interim(&self, status: u16) {
-        self.say(Said::Remark(format!("interim response {status}")));
+        self.pass(HeadRecord::Remark(format!("interim response {status}")));
     }
 
     /// Passes on the failure of a response.
     pub(crate) fn failure(&self, what: &str) {
-        self.say(Said::Remark(what.to_owned()));
+        self.pass(HeadRecord::Remark(what.to_owned()));
     }
 
-    fn say(&self, said: Said) {
-        self.heads.observer.said(self.client, &said);
+    fn pass(&self, head: HeadRecord) {
+        self.heads.observer.head_passed(self.client, &head);
     }
 }

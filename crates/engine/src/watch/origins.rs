@@ -34,22 +34,22 @@ impl OriginCounts {
             return;
         }
         let mut rows = self.rows.borrow_mut();
-        let place = usize::from(row.0);
-        if rows.len() <= place {
-            rows.resize_with(place + 1, OriginsOfRow::default);
+        let index = usize::from(row.0);
+        if rows.len() <= index {
+            rows.resize_with(index + 1, OriginsOfRow::default);
         }
-        let own = &mut rows[place];
+        let origins = &mut rows[index];
         if is_cached {
-            own.cached += 1;
-            own.cache.get_or_insert_with(|| cache_name(headers));
+            origins.cached += 1;
+            origins.cache.get_or_insert_with(|| cache_name(headers));
         }
         let Some((target, address)) = from else {
             return;
         };
-        let mut known = own.addresses.iter_mut();
+        let mut known = origins.addresses.iter_mut();
         match known.find(|known| (known.0, known.1) == (target, address)) {
             Some((.., count)) => *count += 1,
-            None => own.addresses.push((target, address, 1)),
+            None => origins.addresses.push((target, address, 1)),
         }
     }
 

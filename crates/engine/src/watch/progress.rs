@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use record::{Event, Generator, MeasureId, TestId};
 
 use crate::watch::exhaustion::Exhaustion;
-use crate::watch::heads::Said;
+use crate::watch::heads::HeadRecord;
 use crate::watch::vitals::Totals;
 
 /// Counts of a run in progress. Cheap enough to be raised after every operation.
@@ -72,8 +72,8 @@ pub trait Observer: Send + Sync {
     }
 
     /// A client of the run, of that number, sent or received a head.
-    fn said(&self, client: u32, said: &Said) {
-        let _ = (client, said);
+    fn head_passed(&self, client: u32, head: &HeadRecord) {
+        let _ = (client, head);
     }
 }
 
@@ -84,7 +84,7 @@ pub trait RowWatch: Send + Sync {
     fn begins(&self, row: Option<MeasureId>);
 
     /// The response to it has arrived.
-    fn answered(&self);
+    fn response_arrived(&self);
 
     /// Nothing is sent for a while.
     fn rests(&self);

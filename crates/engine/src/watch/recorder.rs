@@ -190,7 +190,7 @@ mod tests {
                 });
             }
             collector.run(&mut kept, KnownWindow::default, || {
-                panic!("nobody has enough")
+                panic!("the sink never has enough")
             });
         });
         for worker in 0..2 {
@@ -210,10 +210,10 @@ mod tests {
         let (recorders, collector) = recorders(1);
         recorders[0].record(sample(1));
         drop(recorders);
-        let asked = std::cell::Cell::new(0);
+        let calls = std::cell::Cell::new(0);
         collector.run(&mut Enough, KnownWindow::default, || {
-            asked.set(asked.get() + 1)
+            calls.set(calls.get() + 1)
         });
-        assert_eq!(asked.get(), 1);
+        assert_eq!(calls.get(), 1);
     }
 }

@@ -50,18 +50,20 @@ impl ServerTimings {
             return;
         }
         let mut rows = self.rows.borrow_mut();
-        let place = usize::from(row.0);
-        if rows.len() <= place {
-            rows.resize_with(place + 1, RowTimings::default);
+        let index = usize::from(row.0);
+        if rows.len() <= index {
+            rows.resize_with(index + 1, RowTimings::default);
         }
-        rows[place].add(fields, response);
+        rows[index].add(fields, response);
     }
 
     /// The events for the record.
     pub(crate) fn end(&self) -> Vec<EventKind> {
         let rows = self.rows.take().into_iter();
-        let places = (0..=u16::MAX).map(MeasureId);
-        let events = places.zip(rows).flat_map(|(measure, row)| row.end(measure));
+        let rows_by_index = (0..=u16::MAX).map(MeasureId);
+        let events = rows_by_index
+            .zip(rows)
+            .flat_map(|(measure, row)| row.end(measure));
         events.collect()
     }
 }
@@ -71,31 +73,31 @@ impl RowTimings {
         self.responses += 1;
         let mut metrics = fields.flat_map(server_timing);
         for metric in metrics.by_ref().take(MOST_IN_RESPONSE) {
-            let Some(own) = self.metric(metric.name) else {
+            let Some(times) = self.metric(metric.name) else {
                 self.has_more = true;
                 continue;
             };
             // A metric may occur several times: then its times are added.
-            own.time = match (own.time, metric.duration) {
+            times.time = match (times.time, metric.duration) {
                 (Some(before), Some(time)) => Some(before + time),
                 (before, time) => before.or(time),
             };
         }
         self.has_more |= metrics.next().is_some();
         let now = self.responses;
-        for own in self.metrics.iter_mut().filter(|own| own.last == now) {
-            own.operations += 1;
-            if let (Some(time), Some(response)) = (own.time.take(), response) {
-                own.batches.push(time, response);
+        for times in self.metrics.iter_mut().filter(|metric| metric.last == now) {
+            times.operations += 1;
+            if let (Some(time), Some(response)) = (times.time.take(), response) {
+                times.batches.push(time, response);
             }
         }
     }
 
     /// A metric of this response.
     fn metric(&mut self, name: &str) -> Option<&mut MetricTimes> {
-        let known = self.metrics.iter().position(|own| own.name == name);
-        let place = match known {
-            Some(place) => place,
+        let known = self.metrics.iter().position(|metric| metric.name == name);
+        let index = match known {
+            Some(index) => index,
             None if self.metrics.len() == MOST_METRICS || name.len() > LONGEST_NAME => return None,
             None => {
                 self.metrics.push(MetricTimes {
@@ -108,9 +110,9 @@ impl RowTimings {
                 self.metrics.len() - 1
             }
         };
-        let own = &mut self.metrics[place];
-        own.last = self.responses;
-        Some(own)
+        let times = &mut self.metrics[index];
+        times.last = self.responses;
+        Some(times)
     }
 
     fn end(self, measure: MeasureId) -> impl Iterator<Item = EventKind> {
@@ -121,13 +123,13 @@ impl RowTimings {
                  {LONGEST_NAME} bytes, which are kept"
             ),
         });
-        let times = self.metrics.into_iter().map(move |own| {
+        let times = self.metrics.into_iter().map(move |times| {
             EventKind::ServerTimes(ServerTimes {
                 measure,
-                source: ServerTimeSource::Header { metric: own.name },
-                operations: own.operations,
+                source: ServerTimeSource::Header { metric: times.name },
+                operations: times.operations,
                 resolution: 1,
-                batches: own.batches.into_batches(),
+                batches: times.batches.into_batches(),
             })
         });
         times.chain(note)
@@ -154,21 +156,21 @@ mod tests {
         timings.end()
     }
 
-    fn told(events: Vec<EventKind>) -> Vec<(String, u64, u64, Nanos, Nanos)> {
+    fn recorded_times(events: Vec<EventKind>) -> Vec<(String, u64, u64, Nanos, Nanos)> {
         let one = |event| match event {
-            EventKind::ServerTimes(own) => {
-                assert_eq!(own.measure, ROW);
-                let ServerTimeSource::Header { metric } = own.source else {
+            EventKind::ServerTimes(times) => {
+                assert_eq!(times.measure, ROW);
+                let ServerTimeSource::Header { metric } = times.source else {
                     panic!("it comes from a header")
                 };
                 let sum =
-                    |of: fn(&record::ServerTimeBatch) -> u64| own.batches.iter().map(of).sum();
+                    |of: fn(&record::ServerTimeBatch) -> u64| times.batches.iter().map(of).sum();
                 (
                     metric,
-                    own.operations,
-                    sum(|own| own.operations),
-                    sum(|own| own.server),
-                    sum(|own| own.ours),
+                    times.operations,
+                    sum(|times| times.operations),
+                    sum(|times| times.server),
+                    sum(|batch| batch.ours),
                 )
             }
             other => panic!("{other:?}"),
@@ -178,8 +180,8 @@ mod tests {
 
     #[test]
     fn times_are_added_by_metric() {
-        assert_eq!(told(responses(&[(&[], Some(5))])), []);
-        let all = told(responses(&[
+        assert_eq!(recorded_times(responses(&[(&[], Some(5))])), []);
+        let all = recorded_times(responses(&[
             (&["db;dur=0.001, miss", "app;dur=0.004"], Some(5000)),
             (&["db;dur=0.002, db, db;dur=0.003"], Some(7000)),
             (&[], Some(100_000)),
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_server_that_sends_too_much_is_bounded_and_told_of() {
-        let many: Vec<String> = (0..1000).map(|place| format!("m{place};dur=1")).collect();
+        let many: Vec<String> = (0..1000).map(|index| format!("m{index};dur=1")).collect();
         let (many, long) = (many.join(","), format!("{};dur=1", "n".repeat(65)));
         let is_note = |event: &EventKind| matches!(event, EventKind::Note { measure: ROW, .. });
         for value in [many, long, "x,".repeat(65)] {

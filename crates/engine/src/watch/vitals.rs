@@ -116,9 +116,9 @@ pub(crate) struct Vitals {
     measuring: Cell<u32>,
     /// Since the first user began, without those in `lately`.
     all: RefCell<VitalSums>,
-    /// Since `told`; counters of the thread are added when that moves on.
+    /// Since `published`; counters of the thread are added when that moves on.
     lately: RefCell<VitalSums>,
-    told: Cell<ProcessorReading>,
+    published: Cell<ProcessorReading>,
     /// Time of the last beat, and number of beats.
     beaten: Cell<Nanos>,
     beats: Cell<u32>,
@@ -140,7 +140,7 @@ impl Vitals {
             measuring: Cell::new(0),
             all: RefCell::default(),
             lately: RefCell::default(),
-            told: Cell::default(),
+            published: Cell::default(),
             beaten: Cell::new(clock.now()),
             beats: Cell::default(),
         }
@@ -151,7 +151,7 @@ impl Vitals {
         if self.measuring.replace(self.measuring.get() + 1) == 0 {
             self.all.take();
             self.lately.take();
-            self.told.set(self.reading());
+            self.published.set(self.reading());
             // No user was waiting before.
             self.beaten.set(self.clock.now());
         }
@@ -162,20 +162,20 @@ impl Vitals {
         let left = self.measuring.get().saturating_sub(1);
         self.measuring.set(left);
         if left == 0 {
-            self.tell();
+            self.publish();
             totals.add_worker(&self.all.take());
         }
     }
 
     /// The run waits for its turn: the thread's work meanwhile does not count.
     pub(crate) fn pause(&self) {
-        self.tell();
+        self.publish();
     }
 
     /// The run continues after a [pause](Vitals::pause).
     pub(crate) fn resume(&self) {
-        let paused = self.told.replace(self.reading());
-        let now = self.told.get().at;
+        let paused = self.published.replace(self.reading());
+        let now = self.published.get().at;
         self.lately.borrow_mut().waited += now - paused.at;
         self.beaten.set(now);
     }
@@ -222,14 +222,14 @@ impl Vitals {
             recorder.flush();
         }
         if beats.is_multiple_of(TELL) && is_measuring {
-            self.tell();
+            self.publish();
         }
     }
 
     /// Adds the figures since the last call to the sums, and publishes them.
-    fn tell(&self) {
+    fn publish(&self) {
         let now = self.reading();
-        let before = self.told.replace(now);
+        let before = self.published.replace(now);
         let mut lately = self.lately.take();
         lately.wall = now.at - before.at;
         lately.cpu = now.cpu.saturating_sub(before.cpu);
@@ -365,7 +365,7 @@ mod tests {
             for late in times {
                 vitals.add_lateness(late);
                 // Published in between or not: the sums are the same.
-                vitals.tell();
+                vitals.publish();
             }
             vitals.add_rest(70);
             vitals.leave(&totals);
@@ -391,6 +391,10 @@ mod tests {
         vitals.beat(&recorders[0]);
         let lately = progress.lately();
         assert!(lately.workers == 1 && lately.cpu > 10_000_000, "{lately:?}");
-        assert_eq!(progress.lately().wall, 0, "what was told is not told again");
+        assert_eq!(
+            progress.lately().wall,
+            0,
+            "published figures are not published again"
+        );
     }
 }

@@ -65,7 +65,7 @@ fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
         let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "--auth {scheme}").run();
         let says = [
             "authentication failed: OPTIONS http://",
-            "challenged anew; it asks for Digest realm \"r\"",
+            "challenged anew; the server requires Digest realm \"r\"",
             "several servers behind this address",
         ];
         went_nowhere(&outcome, &says);

@@ -330,7 +330,7 @@ fn what_was_made_is_removed_although_its_request_is_said_to_have_failed() {
         let made = made.method("MKCOL").tag("(workspace)");
         let server = Faulty::new(|builder| builder.rule(made));
         let outcome = short_run(&server.server.url(), "Get1K").run();
-        outcome.stderr_has(&format!("was answered {failure} "));
+        outcome.stderr_has(&format!("returned {failure} "));
         assert_ne!(outcome.code, 0, "{outcome}");
         assert_eq!(server.left(), NONE, "{outcome}");
         assert_eq!(notes(outcome.home()), 0, "{outcome}");

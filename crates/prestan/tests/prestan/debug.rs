@@ -135,7 +135,7 @@ fn what_came_instead_of_an_answer_is_said() {
         assert!(
             remarks
                 .iter()
-                .any(|remark| remark.starts_with("no complete answer within 1s")),
+                .any(|remark| remark.starts_with("no complete response within 1s")),
             "{outcome}"
         );
     }

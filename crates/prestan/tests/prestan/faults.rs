@@ -100,7 +100,7 @@ fn answers_that_are_none() {
             "Get1K",
             [Fault::CloseBeforeResponse],
             "reset",
-            &["GET res: ", "without an answer"],
+            &["GET res: ", "without a response"],
         ),
         case("Get1K", [Fault::Reset], "reset", &["GET res: ", "reset"]),
         case(
@@ -277,7 +277,7 @@ fn answers_that_are_wrong() {
                     to: "other-".to_owned(),
                 }],
                 "wrong_body",
-                &["PROPFIND prop: the answer does not contain `value2-`"],
+                &["PROPFIND prop: the response does not contain `value2-`"],
             )
         },
     ]);
@@ -399,7 +399,7 @@ fn targets_that_cannot_be_measured() {
             all(Fault::CloseBeforeResponse),
             &[
                 "OPTIONS http://",
-                "without an answer",
+                "without a response",
                 "perhaps it is https://",
             ],
         ),

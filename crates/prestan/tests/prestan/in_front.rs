@@ -359,10 +359,10 @@ fn an_address_that_is_silent_alone_is_told_after_a_second() {
     .ends(4);
     let address = format!("127.0.0.1:{}", name.port);
     outcome.stderr_has(&format!(
-        "connecting to {address}: no answer within 1s; nothing came back"
+        "connecting to {address}: no response within 1s; nothing came back"
     ));
     outcome.stderr_has(&format!(
-        "{address}: no answer within 4.5s; nothing came back"
+        "{address}: no response within 4.5s; nothing came back"
     ));
     outcome.stderr_lacks("warming up");
 }

@@ -341,7 +341,7 @@ fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     kill(running);
     // From another machine: without the tokens.
     let clean = prestan!("clean --debug {url}").ends(1);
-    clean.stdout_has("DELETE was answered 423 Locked; Held-u0/edit.md is locked until 20");
+    clean.stdout_has("DELETE returned 423 Locked; Held-u0/edit.md is locked until 20");
     clean.stdout_has("run `prestan clean` again");
     for head in [
         "[0] > DELETE /PrestanTest-locked/ HTTP/1.1",

@@ -182,7 +182,7 @@ fn what_is_there_is_not_replaced_without_a_word() {
             .run()
     };
     let refused = put("").ended(2);
-    refused.stderr_has("would overwrite a resource (HEAD was answered 200");
+    refused.stderr_has("would overwrite a resource (HEAD returned 200");
     assert_eq!(fs::read_to_string(&path).unwrap(), "some text");
     assert_eq!(seen(&server, "PUT").len(), 0);
     assert!(refused.runs().is_empty());
@@ -191,7 +191,7 @@ fn what_is_there_is_not_replaced_without_a_word() {
     let evasive =
         Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
     let unknown = prestan!("load PUT {evasive}new --json -").ends(2);
-    unknown.stderr_has("is not known (HEAD was answered 413");
+    unknown.stderr_has("is not known (HEAD returned 413");
 
     // An existing resource is not removed either.
     let replaced = put("--writes").ended(0);
@@ -244,7 +244,7 @@ fn what_cannot_be_removed_is_named() {
     let url = format!("{}new.bin", server.server.url());
     let outcome = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").run();
     outcome.stderr_has(&format!(
-        "still on the server: {url} (DELETE was answered 423 Locked"
+        "still on the server: {url} (DELETE returned 423 Locked"
     ));
     let result = checked(&outcome);
     assert_eq!(result["left_behind"][0]["url"], url.as_str());

@@ -137,7 +137,7 @@ fn is_named_as_left(outcome: &Outcome, result: &Value) {
 #[test]
 fn what_goes_wrong_before_measuring_stops_that_test_alone() {
     let table: [(Fault, &str); 4] = [
-        (Fault::Hang, "PUT res: no complete answer within 300ms"),
+        (Fault::Hang, "PUT res: no complete response within 300ms"),
         (
             Fault::CloseBeforeResponse,
             "PUT res: the server ended the connection",
@@ -198,7 +198,7 @@ fn what_cannot_be_removed_is_named_and_can_be_removed_later() {
     assert_eq!(row(&result, "Get1K")["status"], "ok", "{result:#}");
     is_named_as_left(&outcome, &result);
     let reason = result["left_behind"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("DELETE was answered 403"), "{reason}");
+    assert!(reason.contains("DELETE returned 403"), "{reason}");
     assert_eq!(faulty.left().len(), 1);
 
     faulty.server.clear_rules();

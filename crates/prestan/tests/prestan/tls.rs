@@ -404,7 +404,7 @@ fn a_handshake_that_nobody_answers_ends_in_time() {
         let outcome = prestan.run();
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
         assert!(
-            said.contains("PROPFIND: no complete answer within 300ms"),
+            said.contains("PROPFIND: no complete response within 300ms"),
             "{outcome}"
         );
         assert_eq!(outcome.code, 1, "{outcome}");

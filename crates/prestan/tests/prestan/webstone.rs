@@ -132,7 +132,7 @@ fn files_that_come_back_differently_are_not_measured() {
             status(200, &[], "something else"),
             "differs from the content sent",
         ),
-        (status(404, &[], ""), "it was answered 404 Not Found"),
+        (status(404, &[], ""), "the server returned 404 Not Found"),
         (Fault::ShorterThanSaid, "GET "),
     ];
     for (fault, said) in faults {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Cancel, Finished, Observer, RunError, RunPlace, RunSpec, Said};
+use engine::{Cancel, Finished, HeadRecord, Observer, RunError, RunPlace, RunSpec};
 use record::{Event, EventKind, Nanos};
 use rundir::RunDir;
 
@@ -110,8 +110,8 @@ impl Observer for RunRecorder {
         self.display.wants_heads()
     }
 
-    fn said(&self, client: u32, said: &Said) {
-        self.display.said(client, said);
+    fn head_passed(&self, client: u32, head: &HeadRecord) {
+        self.display.head_passed(client, head);
     }
 
     fn began(&self, started_at: &str) {

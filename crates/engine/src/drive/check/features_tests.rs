@@ -13,7 +13,7 @@ const ONE: &str = "<multistatus xmlns='DAV:'><response><href>/a</href><propstat>
                    <status>HTTP/1.1 200 OK</status></propstat></response></multistatus>";
 
 fn verdict(request: &RequestPlan, status: &str, body: &[u8]) -> Result<Option<String>, Wrong> {
-    let answered = Answered {
+    let response = CheckedResponse {
         head: &head(status),
         body,
         length: body.len() as u64,
@@ -21,7 +21,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &[u8]) -> Result<Option<St
         first: true,
         contains: &[Cow::Borrowed(b"<response>")],
     };
-    check(request, &answered)
+    check(request, &response)
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -117,11 +117,11 @@ fn a_404_for_no_property_is_one_for_the_resource() {
         "<propstat>",
         "<propstat><prop><z/></prop><status>HTTP/1.1 200 OK</status></propstat><propstat>",
     );
-    let check = |body: Body, answer: &str| {
+    let check = |body: Body, response_body: &str| {
         let mut propfind = request("PROPFIND", "");
         propfind.body = body;
         propfind.expect.missing = Missing::Noted;
-        verdict(&propfind, "207 Multi-Status", answer.as_bytes()).map_err(|wrong| wrong.what)
+        verdict(&propfind, "207 Multi-Status", response_body.as_bytes()).map_err(|wrong| wrong.what)
     };
     let failure = Err("207 with 404 Not Found inside for /a".to_owned());
     let note = Ok(Some("the server does not give x, y".to_owned()));
@@ -136,9 +136,9 @@ fn a_404_for_no_property_is_one_for_the_resource() {
         (named, &half, &note),
         (allprop, &half, &Ok(None)),
     ];
-    for (body, answer, expected) in cases {
-        let said = check(Body::Fixed(body.as_bytes().into()), answer);
-        assert_eq!(said, *expected, "{body} {answer}");
+    for (body, response_body, expected) in cases {
+        let verdict_text = check(Body::Fixed(body.as_bytes().into()), response_body);
+        assert_eq!(verdict_text, *expected, "{body} {response_body}");
     }
     assert_eq!(check(Body::None, NOTHING), failure);
     // A name with a run-time variable is a name.
@@ -150,8 +150,8 @@ fn a_404_for_no_property_is_one_for_the_resource() {
         panic!("{plan:?}")
     };
     assert!(matches!(live.body, Body::Live(_)));
-    let answer = NOTHING.replace('\n', "<p1/>");
-    assert_eq!(check(live.body.clone(), &answer), Ok(None));
+    let response_body = NOTHING.replace('\n', "<p1/>");
+    assert_eq!(check(live.body.clone(), &response_body), Ok(None));
 }
 
 /// Required texts are searched in the decoded response.

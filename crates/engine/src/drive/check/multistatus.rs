@@ -100,9 +100,9 @@ fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(
     if multistatus.responses.is_empty() {
         return Err(wrong_body("207 without a response inside".to_owned()));
     }
-    let asked = asked_for(&request.body);
+    let requested = asked_for(&request.body);
     let acknowledged: Vec<&PropName> = propstats().flat_map(|propstat| &propstat.props).collect();
-    let missing: Vec<&PropName> = asked
+    let missing: Vec<&PropName> = requested
         .iter()
         .filter(|name| !acknowledged.contains(name))
         .collect();
@@ -111,13 +111,13 @@ fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(
     }
     let mut what = format!(
         "207 acknowledges {} of {} properties, not {}",
-        asked.len() - missing.len(),
-        asked.len(),
+        requested.len() - missing.len(),
+        requested.len(),
         full_names(missing)
     );
     let others: Vec<&PropName> = acknowledged
         .into_iter()
-        .filter(|name| !asked.contains(name))
+        .filter(|name| !requested.contains(name))
         .collect();
     if !others.is_empty() {
         what.push_str(&format!("; it names {} instead", full_names(others)));
@@ -132,7 +132,7 @@ fn check_propfind(
     if multistatus.responses.is_empty() {
         return Err(wrong_body("207 without a response inside".to_owned()));
     }
-    let asked = asked_for(&request.body);
+    let requested = asked_for(&request.body);
     let mut absent = Absent::default();
     for response in &multistatus.responses {
         let all_missing = || {
@@ -159,13 +159,16 @@ fn check_propfind(
             .filter(|propstat| propstat.status < 300)
             .flat_map(|propstat| &propstat.props)
             .collect();
-        let lacking: Vec<&PropName> = asked.iter().filter(|name| !given.contains(name)).collect();
+        let lacking: Vec<&PropName> = requested
+            .iter()
+            .filter(|name| !given.contains(name))
+            .collect();
         if let Some(wanted) = request.expect.properties {
             // A property that was not requested does not count, even if only its namespace differs.
-            let counted = if asked.is_empty() {
+            let counted = if requested.is_empty() {
                 given.len()
             } else {
-                asked.len() - lacking.len()
+                requested.len() - lacking.len()
             };
             if counted < wanted as usize {
                 return Err(wrong_body(format!(

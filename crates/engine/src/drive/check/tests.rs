@@ -51,7 +51,7 @@ pub(super) fn head(status: &str) -> ResponseHead {
 
 /// The outcome of a response, with its message.
 fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<String>, Wrong> {
-    let answered = Answered {
+    let response = CheckedResponse {
         head: &head(status),
         body: body.as_bytes(),
         length: body.len() as u64,
@@ -59,7 +59,7 @@ fn verdict(request: &RequestPlan, status: &str, body: &str) -> Result<Option<Str
         first: true,
         contains: &[Cow::Borrowed(b"")],
     };
-    check(request, &answered)
+    check(request, &response)
 }
 
 fn outcome(request: &RequestPlan, status: &str, body: &str) -> Outcome {
@@ -295,11 +295,11 @@ fn a_proppatch_is_ok_when_each_of_its_properties_is_acknowledged() {
         ),
     ];
     for (body, wanted) in table {
-        let said = verdict(&request, "207 x", &body).err();
-        if let Some(wrong) = &said {
+        let what_is_wrong = verdict(&request, "207 x", &body).err();
+        if let Some(wrong) = &what_is_wrong {
             assert_eq!(wrong.outcome, Outcome::WrongBody);
         }
-        assert_eq!(said.map(|wrong| wrong.what), wanted, "{body}");
+        assert_eq!(what_is_wrong.map(|wrong| wrong.what), wanted, "{body}");
     }
     // A server that acknowledges without a multistatus acknowledges all (lighttpd).
     assert_eq!(outcome(&request, "204 No Content", ""), Outcome::Ok);
@@ -361,12 +361,12 @@ fn depth_infinity_that_is_answered_as_depth_1_has_its_name() {
     let table = [
         (
             hrefs(&["http://h/c/", "http://h/c/d/", "http://h/c/f"]),
-            "Depth: infinity answered as Depth: 1: 207 with 3 responses; expected 4 (a server that \
+            "Depth: infinity response as Depth: 1: 207 with 3 responses; expected 4 (a server that \
              declines infinity answers 403: RFC 4918, section 9.1)",
         ),
         (
             hrefs(&["/c/"]),
-            "Depth: infinity answered as Depth: 0: 207 with 1 response; expected 4 (a server that \
+            "Depth: infinity response as Depth: 0: 207 with 1 response; expected 4 (a server that \
              declines infinity answers 403: RFC 4918, section 9.1)",
         ),
         (
@@ -422,7 +422,7 @@ fn length_every_time_and_content_the_first_time() {
     let mut get = request("GET", "");
     get.expect.body = Some(Arc::from(&b"abc"[..]));
     let check = |body: &str, first: bool| {
-        let answered = Answered {
+        let response = CheckedResponse {
             head: &head("200 OK"),
             body: body.as_bytes(),
             length: body.len() as u64,
@@ -430,7 +430,7 @@ fn length_every_time_and_content_the_first_time() {
             first,
             contains: &[],
         };
-        super::check(&get, &answered)
+        super::check(&get, &response)
     };
     assert_eq!(check("abc", true), Ok(None));
     assert_eq!(check("abx", false), Ok(None));
@@ -453,7 +453,7 @@ fn a_length_alone_may_be_expected() {
 fn what_the_first_answer_must_contain() {
     let get = request("GET", "");
     let check = |first: bool| {
-        let answered = Answered {
+        let response = CheckedResponse {
             head: &head("200 OK"),
             body: b"some value7- here",
             length: 17,
@@ -461,7 +461,7 @@ fn what_the_first_answer_must_contain() {
             first,
             contains: &[Cow::Borrowed(b"value7-"), Cow::Borrowed(b"value8-")],
         };
-        super::check(&get, &answered)
+        super::check(&get, &response)
     };
     assert!(check(true).unwrap_err().what.contains("value8-"));
     assert_eq!(check(false), Ok(None));
@@ -469,14 +469,17 @@ fn what_the_first_answer_must_contain() {
 
 #[test]
 fn messages_name_the_clause() {
-    let said =
+    let what_is_wrong =
         |method: &str, status: &str| verdict(&request(method, ""), status, "").unwrap_err().what;
     assert_eq!(
-        said("PUT", "507 Insufficient Storage"),
+        what_is_wrong("PUT", "507 Insufficient Storage"),
         "507 Insufficient Storage; expected 2xx (the server is out of space: RFC 4918, \
          section 11.5)"
     );
-    assert!(said("MOVE", "412 ").starts_with("412 Precondition Failed; expected 2xx (the dest"));
+    assert!(
+        what_is_wrong("MOVE", "412 ")
+            .starts_with("412 Precondition Failed; expected 2xx (the dest")
+    );
 }
 
 /// Outcomes of responses to a GET whose body is to be `abc`, and of a 207, for each way to verify.
@@ -487,7 +490,7 @@ fn less_is_verified_on_demand() {
             verify,
             ..request.clone()
         };
-        let answered = Answered {
+        let response = CheckedResponse {
             head: &head(status),
             body: body.as_bytes(),
             length: body.len() as u64,
@@ -495,7 +498,7 @@ fn less_is_verified_on_demand() {
             first,
             contains: &[Cow::Borrowed(b"b")],
         };
-        super::outcome(&check(&request, &answered))
+        super::outcome(&check(&request, &response))
     };
     use Verify::{First, Full, Head};
     let mut get = request("GET", "");

@@ -49,7 +49,7 @@ pub(crate) fn tasks(
     authenticator: impl Fn(usize) -> Authenticator,
 ) -> Vec<Task> {
     let depth = worker.config.http.pipeline_of_load() as usize;
-    let of_server = |configs: &Rc<[Rc<_>]>| {
+    let operations_of_server = |configs: &Rc<[Rc<_>]>| {
         if workload.context().plan.http().is_err() {
             return Err(
                 "tests that use connections in different ways cannot be one load".to_owned(),
@@ -65,13 +65,14 @@ pub(crate) fn tasks(
         }
         Ok(Rc::new(operations))
     };
-    let operations: Vec<Rc<Operations>> = match worker.configs.iter().map(of_server).collect() {
-        Ok(operations) => operations,
-        Err(reason) => {
-            workload.context().break_up(reason);
-            return Vec::new();
-        }
-    };
+    let operations: Vec<Rc<Operations>> =
+        match worker.configs.iter().map(operations_of_server).collect() {
+            Ok(operations) => operations,
+            Err(reason) => {
+                workload.context().break_up(reason);
+                return Vec::new();
+            }
+        };
     let driver: Rc<dyn Driver> = Rc::new(Arc::clone(workload));
     let user = |id: &u32| {
         let auth = |target| authenticator(worker.endpoint_of(*id, target));

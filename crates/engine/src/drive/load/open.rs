@@ -68,7 +68,7 @@ struct QueueState {
 /// Slot in which a free user waits.
 struct Seat {
     thread: usize,
-    place: Mutex<SeatState>,
+    state: Mutex<SeatState>,
 }
 
 #[derive(Default)]
@@ -118,24 +118,26 @@ impl Queue {
     async fn next(&self, seat: &Arc<Seat>) -> Option<Arrival> {
         std::future::poll_fn(|context| {
             let mut state = lock(&self.state);
-            let mut place = lock(&seat.place);
+            let mut seat_state = lock(&seat.state);
             if let Some(arrival) = state.waiting.pop_front() {
                 // A user may find an operation before it is woken for one.
-                if std::mem::take(&mut place.is_taken) {
-                    let free = state.of_thread(seat.thread);
-                    free.retain(|own| !Arc::ptr_eq(own, seat));
+                if std::mem::take(&mut seat_state.is_taken) {
+                    let free = state.queue_of_thread(seat.thread);
+                    free.retain(|other| !Arc::ptr_eq(other, seat));
                 }
                 return Poll::Ready(Some(arrival));
             }
             if state.is_closed {
                 return Poll::Ready(None);
             }
-            match &place.waker {
-                Some(own) if own.will_wake(context.waker()) => {}
-                _ => place.waker = Some(context.waker().clone()),
+            match &seat_state.waker {
+                Some(known) if known.will_wake(context.waker()) => {}
+                _ => seat_state.waker = Some(context.waker().clone()),
             }
-            if !std::mem::replace(&mut place.is_taken, true) {
-                state.of_thread(seat.thread).push_back(Arc::clone(seat));
+            if !std::mem::replace(&mut seat_state.is_taken, true) {
+                state
+                    .queue_of_thread(seat.thread)
+                    .push_back(Arc::clone(seat));
             }
             Poll::Pending
         })
@@ -156,7 +158,7 @@ impl Queue {
         let free = std::mem::take(&mut state.free);
         drop(state);
         for seat in free.iter().flatten() {
-            if let Some(waker) = &lock(&seat.place).waker {
+            if let Some(waker) = &lock(&seat.state).waker {
                 waker.wake_by_ref();
             }
         }
@@ -167,19 +169,19 @@ impl QueueState {
     /// Takes the next free user, and returns its waker: of that thread, or of another if it has
     /// none.
     fn next_free(&mut self, thread: usize, order: FreeUserOrder) -> Option<Waker> {
-        self.of_thread(thread);
+        self.queue_of_thread(thread);
         let (before, from) = self.free.split_at_mut(thread);
         let next = |free: &mut VecDeque<Arc<Seat>>| match order {
             FreeUserOrder::FreeForLongest => free.pop_front(),
             FreeUserOrder::FreeSinceLast => free.pop_back(),
         };
         let seat = from.iter_mut().chain(before).find_map(next)?;
-        let mut place = lock(&seat.place);
-        place.is_taken = false;
-        place.waker.clone()
+        let mut state = lock(&seat.state);
+        state.is_taken = false;
+        state.waker.clone()
     }
 
-    fn of_thread(&mut self, thread: usize) -> &mut VecDeque<Arc<Seat>> {
+    fn queue_of_thread(&mut self, thread: usize) -> &mut VecDeque<Arc<Seat>> {
         let threads = self.free.len().max(thread + 1);
         self.free.resize_with(threads, VecDeque::new);
         &mut self.free[thread]
@@ -195,7 +197,7 @@ pub(super) async fn user(mut user: Box<LoadUser>, thread: u32) {
     let at_work = AtWork::new(&workload);
     let seat = Arc::new(Seat {
         thread: thread as usize,
-        place: Mutex::default(),
+        state: Mutex::default(),
     });
     let ready = user.get_ready().await;
     if ready.leads {
@@ -261,7 +263,7 @@ impl Dispatcher {
             () = self.workload.context().broken() => return,
         };
         let Some(origin) = origin else { return };
-        let (own, all) = (u64::from(self.share.0), u64::from(self.share.1));
+        let (share, all) = (u64::from(self.share.0), u64::from(self.share.1));
         let mut batch = 0;
         let mut last = 0;
         // Operations of other threads since the last one of this, and then this one's next.
@@ -275,7 +277,7 @@ impl Dispatcher {
                 phase: next.phase,
                 now: None,
             });
-            if number % all != own {
+            if number % all != share {
                 continue;
             }
             if self.wait_for(planned).await {
@@ -397,7 +399,7 @@ mod tests {
     fn seat(thread: usize) -> Arc<Seat> {
         Arc::new(Seat {
             thread,
-            place: Mutex::default(),
+            state: Mutex::default(),
         })
     }
 
@@ -437,8 +439,8 @@ mod tests {
             assert!(seats.iter().all(|seat| look(&queue, seat).is_pending()));
             queue.hand_out(&arrivals(&[1]), 0, 9);
             // A woken user is not free any more.
-            let is_told = || seats.each_ref().map(|seat| !lock(&seat.place).is_taken);
-            assert_eq!(is_told(), expected);
+            let is_woken = || seats.each_ref().map(|seat| !lock(&seat.state).is_taken);
+            assert_eq!(is_woken(), expected);
             // The other one finds it before, and is free in one slot again.
             let other = &seats[usize::from(expected[0])];
             assert_eq!(look(&queue, other), Poll::Ready(Some(1)));

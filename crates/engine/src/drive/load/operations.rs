@@ -66,9 +66,9 @@ impl Operations {
         };
         let count = || all.iter().filter(|one| is_of(one)).count();
         if self.in_turn {
-            let place = number.saturating_sub(1) % count().max(1) as u64;
-            let mut own = all.iter().filter(|one| is_of(one));
-            return own.nth(place as usize).cloned();
+            let index = number.saturating_sub(1) % count().max(1) as u64;
+            let mut of_role = all.iter().filter(|one| is_of(one));
+            return of_role.nth(index as usize).cloned();
         }
         let weights = || {
             all.iter()

@@ -102,7 +102,7 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
             unreachable!("what ends was submitted")
         };
         let (_, test, attempt) = under_way.remove(ended);
-        let answered = exchange.result.is_ok();
+        let has_response = exchange.result.is_ok();
         let judged = log.judge(client, &attempt, &exchange);
         let (part, memory) = &mut parts[test];
         let mut operating = Operating::at_once(Numbering::Each);
@@ -110,12 +110,12 @@ pub(super) async fn operate(user: &mut LoadUser, depth: usize, phase: &mut UserP
             context.stop(part.test.id, stop);
         }
         phase.has_ended_one = true;
-        if answered {
+        if has_response {
             failures = 0;
         } else if client.under_way() == 0 {
             // A server that does not respond is not retried at once.
             failures += 1;
-            log.hearing.unanswered = failures;
+            log.silence.unanswered = failures;
             log.rest(&mut operating).await;
         }
         now = operating.ended;

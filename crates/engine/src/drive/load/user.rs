@@ -20,7 +20,7 @@ use super::operations::Operations;
 use super::workload::{UserPhase, Workload};
 use crate::clock::nanos;
 use crate::drive::context::RunContext;
-use crate::drive::driver::{Driver, Hearing, Numbering, Operating};
+use crate::drive::driver::{Driver, Numbering, Operating, ServerSilence};
 use crate::drive::user::{Phase, Script, User};
 use crate::drive::worker::Worker;
 use crate::event_loop::sleep;
@@ -109,7 +109,7 @@ impl LoadUser {
         if leads && !can_begin {
             self.workload.stop();
         }
-        self.user.log.hearing = Hearing::from(context.clock.now());
+        self.user.log.silence = ServerSilence::from(context.clock.now());
         Ready { leads, can_begin }
     }
 
@@ -202,12 +202,12 @@ impl LoadUser {
     /// Does one operation and records it.
     pub(super) async fn operate(&mut self, arrival: Arrival) -> Operating {
         let number = arrival.number;
-        let operating = |own: &OperationPlan, operations: &Operations| Operating {
+        let operating = |operation: &OperationPlan, operations: &Operations| Operating {
             planned: arrival.planned,
             phase: arrival.phase,
             now: arrival.now,
             ended: arrival.now.unwrap_or_default(),
-            ..operations.begin(number, own)
+            ..operations.begin(number, operation)
         };
         self.operation(number, Phase::Measured, operating).await
     }

@@ -25,7 +25,7 @@ use crate::clock::nanos;
 use crate::connection::route::HttpOptions;
 use crate::drive::chance::stream;
 use crate::drive::context::RunContext;
-use crate::drive::driver::{Driver, Heard, Hearing};
+use crate::drive::driver::{Driver, RequestEnd, ServerSilence};
 use crate::drive::{LoadDrive, Pacing};
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::sleep_until;
@@ -179,11 +179,11 @@ impl Workload {
             return;
         }
         self.ended.store(moment, Ordering::Release);
-        self.tell(moment, |test| EventKind::MeasuringEnded { test });
+        self.write_event(moment, |test| EventKind::MeasuringEnded { test });
     }
 
     /// Writes an event that concerns all tests: a load does them in one window.
-    fn tell(&self, moment: Nanos, event: impl Fn(TestId) -> EventKind) {
+    fn write_event(&self, moment: Nanos, event: impl Fn(TestId) -> EventKind) {
         for test in &self.context.plan.tests {
             self.context.journal.write_at(moment, event(test.id));
         }
@@ -197,20 +197,20 @@ impl Workload {
     }
 
     /// Ends the run if responses came for a while, and none ever was the expected one.
-    fn heard_response(&self, heard: &Heard<'_>) {
+    fn note_response(&self, end: &RequestEnd<'_>) {
         if !self.ends_if_all_fail || self.has_succeeded.load(Ordering::Relaxed) {
             return;
         }
-        let Some((wrong, asked)) = heard.wrong else {
+        let Some((wrong, attempted)) = end.wrong else {
             return self.has_succeeded.store(true, Ordering::Relaxed);
         };
-        if heard.ended < self.begun.load(Ordering::Acquire) {
+        if end.ended < self.begun.load(Ordering::Acquire) {
             return;
         }
-        let before = self.failing_since.fetch_min(heard.ended, Ordering::Relaxed);
-        if heard.ended >= before.saturating_add(SILENCE) {
+        let before = self.failing_since.fetch_min(end.ended, Ordering::Relaxed);
+        if end.ended >= before.saturating_add(SILENCE) {
             self.context.abort(format!(
-                "no response was the expected one for five seconds; the last: {asked}: {}",
+                "no response was the expected one for five seconds; the last: {attempted}: {}",
                 wrong.what
             ));
             self.stop();
@@ -341,7 +341,7 @@ impl Workload {
 
     fn begin(&self, moment: Nanos) {
         self.begun.store(moment, Ordering::Release);
-        self.tell(moment, |test| EventKind::MeasuringStarted { test });
+        self.write_event(moment, |test| EventKind::MeasuringStarted { test });
     }
 
     /// Starts the schedule of an open loop, after all users are ready, if anything can be done.
@@ -444,23 +444,27 @@ impl Driver for Arc<Workload> {
     }
 
     /// Notes if the server still responds.
-    fn heard(&self, hearing: &mut Hearing, heard: &Heard<'_>) -> Result<(), String> {
-        if heard.answered {
-            if std::mem::take(&mut hearing.is_silent) {
+    fn request_ended(
+        &self,
+        silence: &mut ServerSilence,
+        end: &RequestEnd<'_>,
+    ) -> Result<(), String> {
+        if end.has_response {
+            if std::mem::take(&mut silence.is_silent) {
                 self.silent.fetch_sub(1, Ordering::Relaxed);
             }
-            self.heard_response(heard);
+            self.note_response(end);
             return Ok(());
         }
-        if hearing.is_silent || heard.ended.saturating_sub(hearing.silent_since) < SILENCE {
+        if silence.is_silent || end.ended.saturating_sub(silence.silent_since) < SILENCE {
             return Ok(());
         }
-        hearing.is_silent = true;
+        silence.is_silent = true;
         let at_work = self.context.conditions.at_work(self.context.users);
         if self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= at_work {
-            let what = heard.wrong.map_or("", |(wrong, _)| &wrong.what);
+            let what = end.wrong.map_or("", |(wrong, _)| &wrong.what);
             self.context.abort(format!(
-                "no user got an answer for five seconds; the last: {what}"
+                "no user got a response for five seconds; the last: {what}"
             ));
             self.stop();
         }

@@ -53,8 +53,8 @@ proptest! {
         prop_assert_eq!(run.count(Outcome::Ok) as u64, requests);
         // Each user begins when its last operation has ended, until none is left.
         for user in 0..users {
-            let own: Vec<_> = run.samples.iter().filter(|one| one.user == user).map(span).collect();
-            prop_assert!(own.windows(2).all(|two| two[0].1 == two[1].0), "{own:?}");
+            let spans: Vec<_> = run.samples.iter().filter(|one| one.user == user).map(span).collect();
+            prop_assert!(spans.windows(2).all(|two| two[0].1 == two[1].0), "{spans:?}");
         }
         let numbers: std::collections::BTreeSet<u64> = run.samples.iter().map(|one| one.number).collect();
         prop_assert!(numbers.into_iter().eq(1..=requests));
@@ -81,10 +81,10 @@ proptest! {
             let first = of(user).map(|(_, done)| done).min();
             prop_assert!(first.is_some_and(|first| first <= begun), "{user} {first:?} {begun}");
             // And has operations in progress without a gap until the last counted one has ended.
-            let mut own: Vec<_> = of(user).collect();
-            own.sort_unstable();
-            prop_assert!(own.windows(2).all(|two| two[0].1 == two[1].0));
-            let until = own.last().unwrap().1;
+            let mut spans: Vec<_> = of(user).collect();
+            spans.sort_unstable();
+            prop_assert!(spans.windows(2).all(|two| two[0].1 == two[1].0));
+            let until = spans.last().unwrap().1;
             prop_assert!(last.is_none_or(|last| until >= last), "{until} {last:?}");
         }
     }

@@ -286,14 +286,14 @@ tests:
     };
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
     let run = Simulation::load(suite, 4, load, server).run();
-    let asked = run
+    let requested = run
         .seen
         .iter()
         .filter(|seen| seen.method == "OPTIONS")
         .count();
-    assert_eq!(asked + run.samples.len(), 4_000);
+    assert_eq!(requested + run.samples.len(), 4_000);
     // Four standard deviations.
-    assert!(asked.abs_diff(1_000) < 110, "{asked}");
+    assert!(requested.abs_diff(1_000) < 110, "{requested}");
 }
 
 #[test]

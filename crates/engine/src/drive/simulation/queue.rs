@@ -19,9 +19,9 @@ impl Station {
     /// Departure of a customer with this arrival and work. Arrivals come in order.
     pub(super) fn leaves(&mut self, arrival: Nanos, work: Nanos) -> Nanos {
         let first = self.free.iter().enumerate().min_by_key(|(_, free)| **free);
-        let (place, free) = first.unwrap();
+        let (index, free) = first.unwrap();
         let leaves = arrival.max(*free) + work;
-        self.free[place] = leaves;
+        self.free[index] = leaves;
         leaves
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn open(
     for planned in planned {
         // Earlier ones without a connection yet.
         let waiting = done.iter().filter(|(_, begun, _)| begun > planned).count();
-        let (place, at) = free
+        let (index, at) = free
             .iter()
             .copied()
             .enumerate()
@@ -83,7 +83,7 @@ pub(super) fn open(
         }
         let begun = at.max(*planned);
         let ended = station.leaves(begun, work[done.len()]);
-        free[place] = ended;
+        free[index] = ended;
         done.push((*planned, begun, ended));
     }
     OpenModel { done, dropped }

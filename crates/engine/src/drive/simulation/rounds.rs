@@ -64,12 +64,12 @@ proptest! {
             run.seen.iter().filter(|one| is_it(one)).map(|one| one.at).collect()
         };
         let mut before = 0;
-        for (place, name, measure) in [(0, "First", "Get"), (1, "Second", "Delete")] {
+        for (index, name, measure) in [(0, "First", "Get"), (1, "Second", "Delete")] {
             let of = |phase: &str| {
                 let purpose = format!("{name} {phase}");
                 times(&|one| one.purpose == purpose)
             };
-            let begun = run.at(|kind| *kind == EventKind::MeasuringStarted { test: TestId(place) });
+            let begun = run.at(|kind| *kind == EventKind::MeasuringStarted { test: TestId(index) });
             let begun = begun.unwrap();
             let (set_up, clean_up) = (of("set-up"), of("clean-up"));
             let measured: Vec<_> = run.of(measure).map(span).collect();
@@ -81,16 +81,16 @@ proptest! {
         }
         // A share each, and more only while others have not done theirs.
         for user in 0..users {
-            let own: Vec<_> = run.of("Get").filter(|one| one.user == user).map(span).collect();
-            prop_assert!(own.len() >= requests as usize);
+            let spans: Vec<_> = run.of("Get").filter(|one| one.user == user).map(span).collect();
+            prop_assert!(spans.len() >= requests as usize);
             let slowest = (0..users).map(|other| {
-                let mut of_it = run.of("Get").filter(|one| one.user == other).map(span);
-                of_it.nth(requests as usize - 1).unwrap().1
+                let mut is_below = run.of("Get").filter(|one| one.user == other).map(span);
+                is_below.nth(requests as usize - 1).unwrap().1
             });
             let slowest = slowest.max().unwrap();
             // A user who is through continues until the rounds of the window have ended, a round at
             // most.
-            let late = own.iter().filter(|(started, _)| *started > slowest + 500 * MS);
+            let late = spans.iter().filter(|(started, _)| *started > slowest + 500 * MS);
             prop_assert_eq!(late.count(), 0);
         }
         // One of the users sets up the shared resource.

@@ -150,19 +150,19 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
     loop {
         if let Some((seen, length)) = request(&bytes, monotonic() - state.origin.get()) {
             bytes.drain(..length);
-            let mut answer = answer_to(&seen);
+            let mut response = response_to(&seen);
             match state.work(seen) {
                 Work::Until(moment) => sleep_until(moment).await,
                 Work::Status(status) => {
-                    answer = format!("HTTP/1.1 {status} Simulated\r\nContent-Length: 0\r\n\r\n");
+                    response = format!("HTTP/1.1 {status} Simulated\r\nContent-Length: 0\r\n\r\n");
                 }
                 Work::Never => return std::future::pending().await,
                 Work::Close => return,
             }
             let extra_field = format!("\r\n{}", state.extra_field.get());
-            answer = answer.replacen("\r\n", &extra_field, 1);
+            response = response.replacen("\r\n", &extra_field, 1);
             // A client that has given up is gone.
-            if stream.write_all(answer.as_bytes()).is_err() {
+            if stream.write_all(response.as_bytes()).is_err() {
                 return;
             }
             continue;
@@ -242,7 +242,7 @@ fn request(bytes: &[u8], at: Nanos) -> Option<(SeenRequest, usize)> {
 }
 
 /// The server's response to a request that it has carried out.
-fn answer_to(seen: &SeenRequest) -> String {
+fn response_to(seen: &SeenRequest) -> String {
     match seen.method.as_str() {
         "HEAD" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_owned(),
         "GET" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_owned(),

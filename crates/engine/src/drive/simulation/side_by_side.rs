@@ -80,9 +80,10 @@ impl RunBeside {
     fn begin(seed: u64, directory: &Path, turn: Turn, duration: Option<Duration>) -> RunBeside {
         let clock = RunClock::start();
         let work = drawn(seed, MS / 20, SLOWEST);
-        let answer = work.clone();
-        let server =
-            SimulatedServer::new(1, move |_, number| SimulatedReply::After(answer(number)));
+        let time_of_work = work.clone();
+        let server = SimulatedServer::new(1, move |_, number| {
+            SimulatedReply::After(time_of_work(number))
+        });
         let spec = suite::parse("simulated", SUITE).unwrap();
         let overrides = Overrides {
             duration,
@@ -134,12 +135,12 @@ impl RunBeside {
         let user = RoundsOfUser::new(0, &context, rounds, tests, &worker, anonymous, seed);
         let cancel = context.cancel.clone();
         let ended = Rc::new(RefCell::new(None));
-        let told = Rc::clone(&ended);
+        let end_of_run = Rc::clone(&ended);
         let all = async move {
             let watchdog = &config.watchdog;
             watchdog.guard(&context.cancel, || (), user.run()).await;
             turn.all_over(&context.cancel).await;
-            *told.borrow_mut() = Some(clock.now());
+            *end_of_run.borrow_mut() = Some(clock.now());
         };
         for task in server.serving(&socket, vec![Box::pin(all)]) {
             spawn(task);
@@ -191,10 +192,10 @@ fn side_by_side(
         runs
     });
     let mut all = Vec::new();
-    for (run, own) in runs.iter().enumerate() {
-        for (number, seen) in own.server.seen().into_iter().enumerate() {
+    for (run, beside) in runs.iter().enumerate() {
+        for (number, seen) in beside.server.seen().into_iter().enumerate() {
             let (from, purpose) = (seen.at, seen.purpose);
-            let to = from + (own.work)(number);
+            let to = from + (beside.work)(number);
             all.push(TurnedRequest {
                 from,
                 to,
@@ -269,27 +270,27 @@ proptest! {
         let (runs, all) = side_by_side(seed, count, parity, duration, None);
         // In any case, only one server is active.
         prop_assert!(all.windows(2).all(|two| two[0].to <= two[1].from));
-        let of_run = |run| batches(&all, run);
-        let mut turns: Vec<TurnedBatch> = (0..count).flat_map(of_run).collect();
+        let batches_of_run = |run| batches(&all, run);
+        let mut turns: Vec<TurnedBatch> = (0..count).flat_map(batches_of_run).collect();
         turns.sort_by_key(|batch| batch.from);
         prop_assert!(turns.is_sorted_by_key(|batch| {
             let is_forward = (batch.test + batch.number + parity).is_multiple_of(2);
-            let place = if is_forward { batch.run } else { count - batch.run };
-            (batch.test, batch.number, place)
+            let rank = if is_forward { batch.run } else { count - batch.run };
+            (batch.test, batch.number, rank)
         }), "{turns:?}");
         for two in turns.windows(2) {
             prop_assert!(two[0].to <= two[1].from, "{two:?}");
         }
         let is_short = |batch: &TurnedBatch| batch.number == 0 || batch.to - batch.from < BATCH + SLOWEST;
         prop_assert!(turns.iter().all(is_short));
-        for (run, own) in runs.iter().enumerate() {
-            prop_assert_eq!(*own.ended.borrow(), Some(all.last().unwrap().to));
+        for (run, beside) in runs.iter().enumerate() {
+            prop_assert_eq!(*beside.ended.borrow(), Some(all.last().unwrap().to));
             for (test, requests) in [(0_u16, 12), (1, 5)] {
                 let is_own = |batch: &&TurnedBatch| {
                     (batch.run, batch.test) == (run, usize::from(test)) && batch.number > 0
                 };
                 let measured: Vec<&TurnedBatch> = turns.iter().filter(is_own).collect();
-                let begun = own.at(&EventKind::MeasuringStarted { test: TestId(test) });
+                let begun = beside.at(&EventKind::MeasuringStarted { test: TestId(test) });
                 prop_assert_eq!(begun, Some(measured[0].from));
                 let time: Nanos = measured.iter().map(|batch| batch.to - batch.from).sum();
                 let found: usize = measured.iter().map(|batch| batch.requests).sum();

@@ -23,12 +23,12 @@ proptest! {
         users in 8_u32..16,
         never in proptest::collection::btree_set(0_usize..100, 1..8),
     ) {
-        let unanswered = never.len();
+        let without_response = never.len();
         let server = SimulatedServer::new(8, move |_, number| if never.contains(&number) { SimulatedReply::Never } else { SimulatedReply::After(7 * MS) });
         let load = LoadDrive { requests: Some(200), ..LoadDrive::default() };
         let run = Simulation::load(GET, users, load, server).run();
-        prop_assert_eq!(run.count(Outcome::Timeout), unanswered);
-        prop_assert_eq!(run.count(Outcome::Ok), 200 - unanswered);
+        prop_assert_eq!(run.count(Outcome::Timeout), without_response);
+        prop_assert_eq!(run.count(Outcome::Ok), 200 - without_response);
         let timeout = nanos(TIMEOUT);
         for late in run.samples.iter().filter(|one| one.outcome == Outcome::Timeout) {
             let (started, done) = span(late);
@@ -85,8 +85,8 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
     let aborted = run
         .at(|kind| matches!(kind, EventKind::Aborted { .. }))
         .unwrap();
-    let answered = run.samples.iter().filter(|one| one.outcome == Outcome::Ok);
-    let last = answered.map(|one| span(one).1).max().unwrap();
+    let succeeded = run.samples.iter().filter(|one| one.outcome == Outcome::Ok);
+    let last = succeeded.map(|one| span(one).1).max().unwrap();
     let silent = aborted - last;
     // The slowest of the users notices it at its next attempt, after a rest of a second at most.
     assert!((5_000 * MS..6_100 * MS).contains(&silent), "{silent}");
@@ -226,6 +226,6 @@ fn what_must_not_be_repeated_is_not_sent_on_a_connection_that_is_about_to_end() 
     // 0.9 s.
     let seen = connections_with_pauses(server().with_idle_limit(limit, ""));
     let announced = "Keep-Alive: timeout=1, max=100\r\n";
-    let told = connections_with_pauses(server().with_idle_limit(limit, announced));
-    assert_eq!((seen, told), ((5, 0), (5, 0)));
+    let announced_limit = connections_with_pauses(server().with_idle_limit(limit, announced));
+    assert_eq!((seen, announced_limit), ((5, 0), (5, 0)));
 }

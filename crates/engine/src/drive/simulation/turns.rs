@@ -258,8 +258,8 @@ fn expected(runs: &[PlayedRun], parity: usize) -> PlayedTurns {
             .filter(|(_, one)| one.gone.is_none())
             .min_by_key(|(run, one)| {
                 let is_forward = (one.test + one.slot + parity).is_multiple_of(2);
-                let place = if is_forward { *run } else { usize::MAX - *run };
-                (one.test, one.slot, place)
+                let rank = if is_forward { *run } else { usize::MAX - *run };
+                (one.test, one.slot, rank)
             });
         let Some((run, model)) = next else { break };
         let from = now.max(model.ready);

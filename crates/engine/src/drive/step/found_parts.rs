@@ -17,7 +17,7 @@ const MOST_KEPT: usize = 16;
 pub(crate) struct FoundParts {
     /// Files, the last one first.
     read: RefCell<VecDeque<ReadPage>>,
-    told: RefCell<Vec<String>>,
+    reported: RefCell<Vec<String>>,
 }
 
 /// A file that was read.
@@ -30,23 +30,26 @@ pub(crate) struct ReadPage {
 impl FoundParts {
     pub(crate) fn known(&self, url: &str, body: &[u8]) -> Option<Rc<[Rc<RequestStep>]>> {
         let read = self.read.borrow();
-        let known = read.iter().find(|own| own.url == url && own.body == body)?;
+        let known = read
+            .iter()
+            .find(|page| page.url == url && page.body == body)?;
         Some(Rc::clone(&known.parts))
     }
 
     pub(crate) fn keep(&self, page: ReadPage) {
         let mut read = self.read.borrow_mut();
-        read.retain(|own| own.url != page.url);
+        read.retain(|kept| kept.url != page.url);
         read.truncate(MOST_KEPT - 1);
         read.push_front(page);
     }
 
     /// True if this is to be reported: once, and for a limited number of pages.
     pub(crate) fn is_news(&self, text: &str) -> bool {
-        let mut told = self.told.borrow_mut();
-        let is_news = told.len() < MOST_NOTES && !told.iter().any(|own| own == text);
+        let mut reported = self.reported.borrow_mut();
+        let is_news =
+            reported.len() < MOST_NOTES && !reported.iter().any(|earlier| earlier == text);
         if is_news {
-            told.push(text.to_owned());
+            reported.push(text.to_owned());
         }
         is_news
     }

@@ -70,10 +70,10 @@ impl Log {
             .unwrap_or_default();
         let (source, parent) = (attempt.step.path(&values), format!("{to}/"));
         let mut statuses = [None; 2];
-        for (place, path) in [&source, &parent].into_iter().enumerate() {
-            let asked = propfind_request(path, "0", RESOURCETYPE, LABEL);
-            statuses[place] = client.perform(asked).await.trace.status;
-            if statuses[place].is_none() {
+        for (index, path) in [&source, &parent].into_iter().enumerate() {
+            let request = propfind_request(path, "0", RESOURCETYPE, LABEL);
+            statuses[index] = client.perform(request).await.trace.status;
+            if statuses[index].is_none() {
                 break;
             }
         }

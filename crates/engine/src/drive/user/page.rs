@@ -36,7 +36,7 @@ impl User {
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
-        let of_operation = operating.visit;
+        let visit_of_operation = operating.visit;
         let context = Arc::clone(&self.log.context);
         operating
             .visit
@@ -51,15 +51,15 @@ impl User {
                 self.files(script, files, http.at_once, phase, operating)
                     .await
             }
-            Some(place) => {
-                self.files_and_parts(script, files, place, phase, operating)
+            Some(index) => {
+                self.files_and_parts(script, files, index, phase, operating)
                     .await
             }
         };
         if http.per_page || fetched.is_err() {
             self.close();
         }
-        (operating.visit, operating.parts) = (of_operation, None);
+        (operating.visit, operating.parts) = (visit_of_operation, None);
         fetched
     }
 
@@ -89,15 +89,15 @@ impl User {
         &mut self,
         script: &mut Script,
         files: &[Rc<RequestStep>],
-        place: usize,
+        index: usize,
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         operating.parts = Some(0);
         let parts = self
-            .first_file(script, files, place, phase, operating)
+            .first_file(script, files, index, phase, operating)
             .await?;
-        let (before, behind) = (&files[1..place], &files[place + 1..]);
+        let (before, behind) = (&files[1..index], &files[index + 1..]);
         let others: Vec<_> = before
             .iter()
             .chain(&*parts)
@@ -112,7 +112,7 @@ impl User {
         &mut self,
         script: &mut Script,
         files: &[Rc<RequestStep>],
-        place: usize,
+        index: usize,
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<Rc<[Rc<RequestStep>]>, Stop> {
@@ -134,7 +134,7 @@ impl User {
         let mut judged = log.judge(client, &attempt, &exchange);
         let mut parts = Rc::default();
         if judged.is_expected() {
-            match log.parts(client, &attempt, &files[place]) {
+            match log.parts(client, &attempt, &files[index]) {
                 Ok(found) => parts = found,
                 // Without its parts the page would be fast.
                 Err(why) => judged = super::request::Judged::unreadable(&attempt, why),

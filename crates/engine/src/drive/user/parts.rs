@@ -5,8 +5,8 @@ use std::rc::Rc;
 use html::{MOST_BYTES, NamedParts, named_parts};
 use record::EventKind;
 use wire::coding::beginning;
+use wire::redact::redacted_link;
 use wire::response::ResponseHead;
-use wire::shown::redacted_link;
 
 use super::{Attempt, Log};
 use crate::connection::client::Client;
@@ -14,6 +14,7 @@ use crate::drive::step::{ReadPage, RequestStep};
 
 /// Parts that a note lists.
 const LISTED: usize = 40;
+
 impl Log {
     /// The parts that the file names which a client has just received; `stands_for` contains their
     /// common fields.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use record::{Cause, EventKind, MissingStep, Nanos, Outcome, Verify};
 use suite::{RequestPlan, SaveFrom};
 use wire::dav::{lock_token_from_body, lock_token_from_header};
+use wire::redact::redacted_link;
 use wire::response::ResponseHead;
-use wire::shown::redacted_link;
 
 use super::destination::may_be_misread;
 use super::script::{Filling, Memory};
@@ -19,7 +19,7 @@ use crate::connection::http1::Response;
 use crate::connection::prepared::{RequestCount, Values};
 use crate::drive::check::{Wrong, outcome, outcome_of, surplus, without_close_notify};
 use crate::drive::context::Stop;
-use crate::drive::driver::{Done, Heard, Numbering, Operating};
+use crate::drive::driver::{Done, Numbering, Operating, RequestEnd};
 use crate::drive::operation::Operation;
 use crate::drive::step::{LockEffect, PreparedTest, RequestStep, Scrutiny};
 use crate::event_loop::sleep;
@@ -114,7 +114,7 @@ impl User {
         let sent = client.send(&step.request, &values, attempt.sending.clone());
         let exchange = sent.await;
         if let Some(rows) = rows {
-            rows.answered();
+            rows.response_arrived();
         }
         let mut judged = log.judge(client, &attempt, &exchange);
         let status = exchange.trace.status.unwrap_or_default();
@@ -217,7 +217,7 @@ impl Log {
     /// Pauses after consecutive requests without a response: a server that refuses connections is
     /// not tried a hundred thousand times a second.
     pub(crate) async fn rest(&self, operating: &mut Operating) {
-        let Some(before) = self.hearing.unanswered.checked_sub(1) else {
+        let Some(before) = self.silence.unanswered.checked_sub(1) else {
             return;
         };
         let time = Duration::from_millis(1 << before.min(10));
@@ -318,12 +318,12 @@ impl Log {
         let done = Done {
             started: moments.started,
             ended: moments.done.unwrap_or(moments.started),
-            answered: exchange.result.is_ok(),
+            has_response: exchange.result.is_ok(),
             measured: operation.is_some(),
             status: exchange.trace.status,
         };
         operating.add(done);
-        self.hearing.add(done);
+        self.silence.add(done);
         match operation {
             Some(operation) => self
                 .worker
@@ -331,7 +331,7 @@ impl Log {
             None => self.rests_in(part.phase, done.ended - done.started),
         }
         if let Ok(note) = &verdict {
-            self.tell(part, memory, attempt, moments.response(), note.as_deref());
+            self.write_note(part, memory, attempt, moments.response(), note.as_deref());
         }
         let verdict = verdict.map(|_| ());
         self.consequences(memory, attempt, &path, done, verdict)
@@ -373,7 +373,7 @@ impl Log {
 
     /// Writes the facts about a good response that no sample has. The first request of a measure
     /// may find the server cold, and is not measured.
-    fn tell(
+    fn write_note(
         &self,
         part: TestPart<'_>,
         memory: &mut Memory,
@@ -411,14 +411,14 @@ impl Log {
     ) -> Result<(), Stop> {
         let phase = attempt.part.phase;
         let request = &attempt.step.plan;
-        let heard = Heard {
+        let end = RequestEnd {
             ended: done.ended,
-            answered: done.answered,
+            has_response: done.has_response,
             wrong: None,
         };
         let Err(wrong) = verdict else {
             return match phase {
-                Phase::Measured => self.hear(&heard),
+                Phase::Measured => self.notify_driver(&end),
                 Phase::SetUp | Phase::WarmUp | Phase::CleanUp => Ok(()),
             };
         };
@@ -428,13 +428,13 @@ impl Log {
         }
         // The path as in the suite: the collections above it are always the same.
         let below = path.strip_prefix(attempt.values().workplace);
-        let asked = match below.unwrap_or(path) {
+        let attempted = match below.unwrap_or(path) {
             // A load of one resource works in no collection.
             "" if path.ends_with('/') => request.method.clone(),
             "" => format!("{} {}", request.method, redacted_link(path)),
             below => format!("{} {}", request.method, redacted_link(below)),
         };
-        let evidence = format!("{asked}: {}", wrong.what);
+        let evidence = format!("{attempted}: {}", wrong.what);
         let is_strict = self.driver.is_strict() || matches!(phase, Phase::SetUp | Phase::CleanUp);
         if is_strict && wrong.outcome == Outcome::Unsupported {
             return Err(Stop::NotSupported {
@@ -455,27 +455,27 @@ impl Log {
             None if request.measure.is_none() => memory.broken = Some(evidence),
             // The measured part will show it.
             None => return Ok(()),
-            Some(operation) => operation.failed(&self.context, &asked, &wrong, done.status),
+            Some(operation) => operation.failed(&self.context, &attempted, &wrong, done.status),
         }
         match phase {
-            Phase::Measured => self.hear(&Heard {
-                wrong: Some((&wrong, &asked)),
-                ..heard
+            Phase::Measured => self.notify_driver(&RequestEnd {
+                wrong: Some((&wrong, &attempted)),
+                ..end
             }),
             Phase::SetUp | Phase::WarmUp | Phase::CleanUp => Ok(()),
         }
     }
 
-    fn hear(&mut self, heard: &Heard<'_>) -> Result<(), Stop> {
-        let heard = self.driver.heard(&mut self.hearing, heard);
-        heard.map_err(Stop::Failed)
+    fn notify_driver(&mut self, end: &RequestEnd<'_>) -> Result<(), Stop> {
+        let result = self.driver.request_ended(&mut self.silence, end);
+        result.map_err(Stop::Failed)
     }
 
     /// Adds the methods of OPTIONS as evidence. OPTIONS was sent for the collection above, which
     /// exists, and Allow concerns one resource: it does not cover methods that create one.
     fn with_options(&self, request: &RequestPlan, evidence: String) -> String {
-        let place = self.worker.endpoint_of(self.id, request.target);
-        let allow = &self.context.sites[place].allow;
+        let index = self.worker.endpoint_of(self.id, request.target);
+        let allow = &self.context.sites[index].allow;
         if allow.is_empty() || matches!(request.method.as_str(), "MKCOL" | "PUT" | "POST") {
             return evidence;
         }
@@ -537,7 +537,7 @@ fn judge(
         let (value, what) = match &save.from {
             SaveFrom::Header(name) => {
                 let value = head.headers.get_bytes(name).map(Cow::into_owned);
-                (value, format!("the answer has no {name} header"))
+                (value, format!("the response has no {name} header"))
             }
             SaveFrom::LockToken => {
                 let token = lock_token(head, body).map(String::into_bytes);
@@ -585,7 +585,7 @@ enum Lock {
     Released,
 }
 
-const NO_TOKEN: &str = "the answer has no lock token, neither in a Lock-Token header nor in its body \
+const NO_TOKEN: &str = "the response has no lock token, neither in a Lock-Token header nor in its body \
                         (RFC 4918, section 9.10.1)";
 
 /// The lock token in angle brackets, ready for a Lock-Token header.

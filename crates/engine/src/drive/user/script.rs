@@ -83,15 +83,15 @@ pub(super) struct SmallSet(Vec<bool>);
 
 impl SmallSet {
     /// Adds one; true if it was not there.
-    pub(super) fn insert(&mut self, place: usize) -> bool {
-        if place >= self.0.len() {
-            self.0.resize(place + 1, false);
+    pub(super) fn insert(&mut self, index: usize) -> bool {
+        if index >= self.0.len() {
+            self.0.resize(index + 1, false);
         }
-        !std::mem::replace(&mut self.0[place], true)
+        !std::mem::replace(&mut self.0[index], true)
     }
 
-    fn contains(&self, place: usize) -> bool {
-        self.0.get(place).copied().unwrap_or_default()
+    fn contains(&self, index: usize) -> bool {
+        self.0.get(index).copied().unwrap_or_default()
     }
 }
 
@@ -175,8 +175,8 @@ impl Script {
 
     /// Begins a repetition, its number counted from 1.
     pub(super) fn repeats(&mut self, counter: Option<usize>, number: u32) {
-        if let Some(place) = counter {
-            self.filling.repetitions.truncate(place);
+        if let Some(index) = counter {
+            self.filling.repetitions.truncate(index);
             self.filling.repetitions.push(number);
         }
     }
@@ -214,14 +214,14 @@ impl Memory {
 
     /// True if the next response to a step is its first since measuring began.
     pub(super) fn is_first_response(&mut self, step: &RequestStep) -> bool {
-        self.read_closely.insert(step.place)
+        self.read_closely.insert(step.index)
     }
 
     /// Notes that a step had the expected response.
     pub(super) fn has_worked(&mut self, step: &RequestStep) {
         match step.plan.measure {
             Some(measure) => self.worked_measures.insert(usize::from(measure.0)),
-            None => self.worked_steps.insert(step.place),
+            None => self.worked_steps.insert(step.index),
         };
     }
 
@@ -229,7 +229,7 @@ impl Memory {
     pub(super) fn worked(&self, step: &RequestStep) -> bool {
         match step.plan.measure {
             Some(measure) => self.worked_measures.contains(usize::from(measure.0)),
-            None => self.worked_steps.contains(step.place),
+            None => self.worked_steps.contains(step.index),
         }
     }
 }
