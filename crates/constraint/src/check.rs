@@ -489,7 +489,7 @@ fn check_share(figure: &ExpressionNode, other: &ExpressionNode) -> Result<(), Co
 }
 
 fn within(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintError> {
-    let is_estimated = matches!(&a.part, Part::Characteristic(of) if is_estimate(of.statistic));
+    let is_estimated = matches!(&a.part, Part::Characteristic(of) if matches!(of.statistic, Statistic::Estimate(_)));
     let share = match &b.part {
         Part::Quantity(quantity) if quantity.kind() == UnitKind::SHARE => quantity.value(),
         _ => {
@@ -509,19 +509,6 @@ fn within(a: &ExpressionNode, b: &ExpressionNode) -> Result<Type, ConstraintErro
         return Err(ConstraintError::at(b.offset, why));
     }
     Ok(Type::Truth)
-}
-
-/// True for estimates; facts have no interval.
-fn is_estimate(statistic: Statistic) -> bool {
-    matches!(
-        statistic,
-        Statistic::Mean
-            | Statistic::Sd
-            | Statistic::Percentile(_)
-            | Statistic::Rate
-            | Statistic::Goodput
-            | Statistic::FailureRate
-    )
 }
 
 /// A source whose figures have all their possible values.

@@ -52,7 +52,8 @@ pub use judge::{
     RowTruth, WhyUnknown,
 };
 pub use statistic::{
-    BackgroundCharacteristic, Characteristic, ComparedCharacteristic, PartOfRun, Statistic,
+    BackgroundCharacteristic, Characteristic, ComparedCharacteristic, EstimatedStatistic,
+    FactOfRow, PartOfRun, Statistic,
 };
 pub use storage_call::StorageCall;
 pub use tree::Constraint;

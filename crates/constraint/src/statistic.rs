@@ -8,40 +8,55 @@ use crate::unit::UnitKind;
 /// A statistic of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Statistic {
+    /// An estimate, which has an interval.
+    Estimate(EstimatedStatistic),
+    /// A fact, which has none.
+    Fact(FactOfRow),
+    /// A characteristic of background traffic, as its sinks see it.
+    Background(BackgroundCharacteristic),
+    /// A characteristic of a comparison of two servers.
+    Compared(ComparedCharacteristic),
+}
+
+/// An estimate of a row. Times are those of its expected operations that count: latencies from
+/// schedule in an open loop, else response times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EstimatedStatistic {
     /// The arithmetic mean of the times.
     Mean,
-    /// Their standard deviation.
+    /// The standard deviation of the times.
     Sd,
-    /// A percentile of them, in parts per million: 999 000 is p99.9.
+    /// A percentile of the times in parts per million (990 000 is p99), by the nearest rank.
     Percentile(u32),
+    /// Expected responses a second that ended in the window.
+    Rate,
+    /// Bytes a second of the expected responses that ended in the window, with their headers.
+    Goodput,
+    /// The share of the operations that count that failed, from 0 to 1.
+    FailureRate,
+}
+
+/// A fact about the operations of a row that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FactOfRow {
     /// The least time.
     Min,
     /// The greatest time.
     Max,
-    /// The first time.
+    /// The time of the operation that began first.
     First,
-    /// The last time.
+    /// The time of the operation that began last.
     Last,
-    /// Expected responses a second.
-    Rate,
-    /// Bytes of responses a second.
-    Goodput,
-    /// Operations that count, however they ended.
+    /// Operations, however they ended.
     Operations,
-    /// Operations that failed or were dropped.
+    /// Those of them that failed.
     Failures,
-    /// Share of failures.
-    FailureRate,
-    /// Bytes of the requests.
+    /// Bytes of the requests, failed ones too.
     BytesSent,
-    /// Bytes of the responses.
+    /// Bytes of the responses, failed ones too.
     BytesReceived,
-    /// Connections that were opened.
+    /// Operations for which a connection was opened.
     Connections,
-    /// Characteristic of background traffic at its sinks.
-    Background(BackgroundCharacteristic),
-    /// Difference between two servers.
-    Compared(ComparedCharacteristic),
 }
 
 /// Characteristic of a component of background traffic, or of all of them, at its sinks.
@@ -81,39 +96,37 @@ pub enum ComparedCharacteristic {
     Calls(StorageCall),
 }
 
-/// Statistics with a fixed name.
-const NAMED: [(&str, Statistic); 18] = [
-    ("mean", Statistic::Mean),
-    ("sd", Statistic::Sd),
-    ("min", Statistic::Min),
-    ("max", Statistic::Max),
-    ("first", Statistic::First),
-    ("last", Statistic::Last),
-    ("rate", Statistic::Rate),
-    ("goodput", Statistic::Goodput),
-    ("operations", Statistic::Operations),
-    ("failures", Statistic::Failures),
-    ("failure_rate", Statistic::FailureRate),
-    ("bytes_sent", Statistic::BytesSent),
-    ("bytes_received", Statistic::BytesReceived),
-    ("connections", Statistic::Connections),
-    (
-        "background_rate",
-        Statistic::Background(BackgroundCharacteristic::Rate),
-    ),
-    (
-        "background_loss",
-        Statistic::Background(BackgroundCharacteristic::Loss),
-    ),
-    (
-        "background_delay_variation",
-        Statistic::Background(BackgroundCharacteristic::DelayVariation),
-    ),
-    (
-        "background_jitter",
-        Statistic::Background(BackgroundCharacteristic::Jitter),
-    ),
-];
+/// Statistics of runs with a fixed name: the name, the statistic, and what its values count.
+const NAMED: [(&str, Statistic, UnitKind); 18] = {
+    use BackgroundCharacteristic as B;
+    use EstimatedStatistic as E;
+    use FactOfRow as F;
+    use Statistic::{Background, Estimate, Fact};
+    [
+        ("mean", Estimate(E::Mean), UnitKind::TIME),
+        ("sd", Estimate(E::Sd), UnitKind::TIME),
+        ("min", Fact(F::Min), UnitKind::TIME),
+        ("max", Fact(F::Max), UnitKind::TIME),
+        ("first", Fact(F::First), UnitKind::TIME),
+        ("last", Fact(F::Last), UnitKind::TIME),
+        ("rate", Estimate(E::Rate), UnitKind::RATE),
+        ("goodput", Estimate(E::Goodput), UnitKind::BYTE_RATE),
+        ("operations", Fact(F::Operations), UnitKind::NUMBER),
+        ("failures", Fact(F::Failures), UnitKind::NUMBER),
+        ("failure_rate", Estimate(E::FailureRate), UnitKind::SHARE),
+        ("bytes_sent", Fact(F::BytesSent), UnitKind::SIZE),
+        ("bytes_received", Fact(F::BytesReceived), UnitKind::SIZE),
+        ("connections", Fact(F::Connections), UnitKind::NUMBER),
+        ("background_rate", Background(B::Rate), UnitKind::BYTE_RATE),
+        ("background_loss", Background(B::Loss), UnitKind::SHARE),
+        (
+            "background_delay_variation",
+            Background(B::DelayVariation),
+            UnitKind::TIME,
+        ),
+        ("background_jitter", Background(B::Jitter), UnitKind::TIME),
+    ]
+};
 
 /// Characteristics of comparisons.
 const COMPARED: [(&str, ComparedCharacteristic); 8] = [
@@ -133,9 +146,9 @@ const MILLION: u32 = 1_000_000;
 impl Statistic {
     /// The statistic of this name: `mean`, `p99.9`.
     pub fn named(name: &str) -> Option<Statistic> {
-        let known = NAMED.iter().find(|(known, _)| *known == name);
+        let known = NAMED.iter().find(|(known, ..)| *known == name);
         known
-            .map(|(_, statistic)| *statistic)
+            .map(|(_, statistic, _)| *statistic)
             .or_else(|| percentile(name))
             .or_else(|| Statistic::compared(name))
     }
@@ -179,7 +192,7 @@ impl Statistic {
 
     /// Names of all statistics of a run, with examples of percentiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        let named = NAMED.iter().map(|(name, _)| *name);
+        let named = NAMED.iter().map(|(name, ..)| *name);
         ["p50", "p90", "p95", "p99", "p99.9"]
             .into_iter()
             .chain(named)
@@ -187,43 +200,22 @@ impl Statistic {
 
     /// Unit of its values.
     pub fn kind(self) -> UnitKind {
-        match self {
-            Statistic::Mean
-            | Statistic::Sd
-            | Statistic::Percentile(_)
-            | Statistic::Min
-            | Statistic::Max
-            | Statistic::First
-            | Statistic::Last => UnitKind::TIME,
-            Statistic::Background(
-                BackgroundCharacteristic::DelayVariation | BackgroundCharacteristic::Jitter,
-            ) => UnitKind::TIME,
-            Statistic::Rate => UnitKind::RATE,
-            Statistic::Goodput | Statistic::Background(BackgroundCharacteristic::Rate) => {
-                UnitKind::BYTE_RATE
-            }
-            Statistic::Operations
-            | Statistic::Failures
-            | Statistic::Connections
-            | Statistic::Compared(ComparedCharacteristic::Calls(_)) => UnitKind::NUMBER,
-            Statistic::FailureRate
-            | Statistic::Background(BackgroundCharacteristic::Loss)
-            | Statistic::Compared(_) => UnitKind::SHARE,
-            Statistic::BytesSent | Statistic::BytesReceived => UnitKind::SIZE,
+        let named = NAMED.iter().find(|(_, known, _)| *known == self);
+        match (self, named) {
+            (_, Some((.., kind))) => *kind,
+            (Statistic::Compared(ComparedCharacteristic::Calls(_)), _) => UnitKind::NUMBER,
+            (Statistic::Compared(_), _) => UnitKind::SHARE,
+            // A percentile.
+            _ => UnitKind::TIME,
         }
     }
 
     /// Its greatest possible value.
     pub(crate) fn most(self) -> f64 {
+        use ComparedCharacteristic::{Processor, Slower};
         match self {
-            Statistic::Compared(
-                ComparedCharacteristic::Slower
-                | ComparedCharacteristic::Processor
-                | ComparedCharacteristic::Calls(_),
-            ) => f64::INFINITY,
-            Statistic::FailureRate
-            | Statistic::Background(BackgroundCharacteristic::Loss)
-            | Statistic::Compared(_) => 1.0,
+            Statistic::Compared(Slower | Processor) => f64::INFINITY,
+            _ if self.kind().is_share => 1.0,
             _ => f64::INFINITY,
         }
     }
@@ -239,12 +231,13 @@ fn percentile(name: &str) -> Option<Statistic> {
     }
     let decimals: u32 = format!("{decimals:0<4}").parse().ok()?;
     let ppm = whole.parse::<u32>().ok()? * 10_000 + decimals;
-    (ppm > 0 && ppm < MILLION).then_some(Statistic::Percentile(ppm))
+    let percentile = Statistic::Estimate(EstimatedStatistic::Percentile(ppm));
+    (ppm > 0 && ppm < MILLION).then_some(percentile)
 }
 
 impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Statistic::Percentile(ppm) = self {
+        if let Statistic::Estimate(EstimatedStatistic::Percentile(ppm)) = self {
             return write!(f, "p{}", f64::from(*ppm) / 10_000.0);
         }
         if let Statistic::Compared(ComparedCharacteristic::Calls(call)) = self {
@@ -254,8 +247,8 @@ impl fmt::Display for Statistic {
             let known = COMPARED.iter().find(|(_, known)| known == of);
             return f.write_str(known.map_or("", |(name, _)| name));
         }
-        let known = NAMED.iter().find(|(_, known)| known == self);
-        f.write_str(known.map_or("", |(name, _)| name))
+        let known = NAMED.iter().find(|(_, known, _)| known == self);
+        f.write_str(known.map_or("", |(name, ..)| name))
     }
 }
 

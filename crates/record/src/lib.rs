@@ -322,16 +322,10 @@ impl PlanRecord {
         self.targets.iter().map(String::as_str).zip(self.servers())
     }
 
-    /// Title of the test of this row, shown beside its name.
-    pub fn title_of(&self, row: &str) -> Option<&str> {
-        if self.tests.iter().all(|test| test.title.is_none()) {
-            return None;
-        }
-        let measure = self.measures.iter().find(|measure| measure.name == row)?;
-        self.tests
-            .get(usize::from(measure.test.0))?
-            .title
-            .as_deref()
+    /// The name of this test.
+    pub fn name_of_test(&self, test: TestId) -> String {
+        let record = self.tests.get(usize::from(test.0));
+        record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
     }
 
     /// URLs of all collections of the run.

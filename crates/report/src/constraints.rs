@@ -2,8 +2,8 @@
 
 use record::ConstraintSense;
 use stats::{
-    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Status, Summary,
-    TestSummary, WhyUnknown,
+    Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, Status, Summary, TestSummary,
+    UnitKind, WhyUnknown,
 };
 
 use crate::clean;
@@ -72,12 +72,12 @@ fn reading(reading: &ConstraintReading) -> String {
     match figure {
         ReadFigure::Fact(value) => format!("{characteristic} is {}", quantity(*value, *unit)),
         ReadFigure::Estimate { value, low, high } => {
-            let interval = match unit {
+            let interval = match *unit {
                 _ if high.is_infinite() => format!(
                     "at least {}; too few independent operations for an upper end",
                     quantity(*low, *unit)
                 ),
-                ReadingUnit::Time => human_range((*low, *high)),
+                UnitKind::TIME => human_range((*low, *high)),
                 _ => format!("{} .. {}", quantity(*low, *unit), quantity(*high, *unit)),
             };
             format!(
@@ -130,14 +130,14 @@ pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
 }
 
 /// A value with its unit.
-fn quantity(value: f64, unit: ReadingUnit) -> String {
+fn quantity(value: f64, unit: UnitKind) -> String {
     match unit {
-        ReadingUnit::Time => human(value),
-        ReadingUnit::Count => format!("{value}"),
-        ReadingUnit::Rate => format!("{} /s", rounded(value)),
-        ReadingUnit::Bytes => format!("{value} B"),
-        ReadingUnit::ByteRate => format!("{} MB/s", rounded(value / 1e6)),
-        ReadingUnit::Share => percent(value),
+        UnitKind::TIME => human(value),
+        UnitKind::RATE => format!("{} /s", rounded(value)),
+        UnitKind::SIZE => format!("{value} B"),
+        UnitKind::BYTE_RATE => format!("{} MB/s", rounded(value / 1e6)),
+        UnitKind::SHARE => percent(value),
+        _ => format!("{value}"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Estimates for people, with no more digits than are known.
 
-use record::Nanos;
 use stats::Distribution;
 
+use crate::times::{MAX, MEAN, P50, P90, P99};
 use crate::units::{human, human_range};
 
 /// Ratios beyond which none is printed: nobody needs to know by how much more.
@@ -69,19 +69,15 @@ pub(crate) const NONE: &str = "no interval";
 
 /// `mean 24.8 ms (24.1 .. 25.5 ms), p50 24.0 ms (23.2 .. 24.7 ms), ..., max 45.0 ms`.
 pub(crate) fn times(of: &Distribution) -> String {
-    let [of_p50, of_p90, _, of_p99, _] = of.percentiles_ci95;
-    let percentile = |ns: Nanos, ends: Option<(Nanos, Nanos)>| {
-        let ends = ends.map(|(low, high)| human_range((low as f64, high as f64)));
-        with_interval(&human(ns as f64), ends)
-    };
-    format!(
-        "mean {}, p50 {}, p90 {}, p99 {}, max {}",
-        with_interval(&human(of.mean), of.ci95.map(human_range)),
-        percentile(of.p50, of_p50),
-        percentile(of.p90, of_p90),
-        percentile(of.p99, of_p99),
-        human(of.max as f64)
-    )
+    let shown = [&MEAN, &P50, &P90, &P99, &MAX].map(|statistic| {
+        let shown = statistic.shown(None, of);
+        let shown = match statistic.without_interval() {
+            Some(_) => with_interval(&shown, statistic.range(None, of)),
+            None => shown,
+        };
+        format!("{} {shown}", statistic.label)
+    });
+    shown.join(", ")
 }
 
 /// A time in nanoseconds and its 95 % interval: `38.0 us (37.1 .. 38.9 us)`.

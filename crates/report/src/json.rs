@@ -1,19 +1,13 @@
 //! One document for programs: the types of `wire` filled from a run and its summary.
 
 use figures::is_harmful;
-use record::{Outcome, PlanRecord, Run, TestRecord, Verify};
+use record::{PlanRecord, Run, TestRecord, Verify};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{
-    Completeness, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, Summary,
-    TestSummary,
-};
+use stats::Summary;
 
-use crate::constraints::why_unknown;
-use crate::load_steps::LoadStepJson;
-use crate::origins;
-use crate::reasons::{abort_reason, ended_early, note, reason};
-use crate::surroundings::ServerJson;
+use crate::fields::Fields;
+use crate::reasons::ended_early;
 use crate::targets::{TargetJson, targets};
 use crate::{load, webstone, wire};
 
@@ -76,10 +70,6 @@ pub(crate) fn visible(json: &str) -> String {
 
 pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
     let (plan, env) = (&run.plan, &run.env);
-    let titled = |test: &TestSummary| wire::TestJson {
-        title: plan.title_of(&test.name).map(str::to_owned),
-        ..wire::TestJson::from(test)
-    };
     wire::ResultDocument {
         schema_version: wire::SCHEMA_VERSION,
         prestan: wire::Program {
@@ -89,9 +79,9 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         suite: plan.suite.clone(),
         params: plan.params.clone(),
         target: plan.target.clone(),
-        server: env.server.as_ref().map(ServerJson::from),
+        server: env.server.as_ref().map(Fields::from),
         clock: plan.clock,
-        bias_us: summary.clock.bias.as_ref().map(wire::BiasJson::from),
+        bias_us: summary.clock.bias.as_ref().map(Fields::from),
         missed: summary.clock.missed,
         machine: env.machine.clone(),
         command: plan.command.clone(),
@@ -100,14 +90,11 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
         started_at: env.started_at.clone(),
         ended_at: env.ended_at.clone(),
         complete: (&summary.complete).into(),
-        goal: summary.goal.map(|goal| wire::GoalJson {
-            half_width_percent: goal.half_width.map(|width| width * 100.0),
-            reached: goal.reached,
-        }),
-        load_steps: summary.load_steps.iter().map(LoadStepJson::from).collect(),
+        goal: summary.goal.as_ref().map(Fields::from),
+        load_steps: summary.load_steps.iter().map(Fields::from).collect(),
         ended_early: summary.ended_early.iter().map(ended_early).collect(),
         targets: targets(plan, env).iter().map(TargetJson::from).collect(),
-        roles: load::roles(plan).map(wire::RoleJson::from).collect(),
+        roles: load::roles(plan).collect(),
         left_out: summary.left_out(),
         conclusion: summary.conclusion(),
         inconclusive: crate::inconclusive(summary),
@@ -116,18 +103,10 @@ pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
             .iter()
             .map(|generator| self::generator(run, generator))
             .collect(),
-        warnings: summary
-            .warnings
-            .iter()
-            .map(wire::WarningJson::from)
-            .collect(),
+        warnings: summary.warnings.iter().map(Fields::from).collect(),
         left_behind: summary.left_behind.clone(),
-        tests: summary.tests.iter().map(titled).collect(),
-        constraints: summary
-            .constraints
-            .iter()
-            .map(wire::ConstraintJson::from)
-            .collect(),
+        tests: summary.tests.iter().map(Fields::from).collect(),
+        constraints: summary.constraints.iter().map(Fields::from).collect(),
         webstone: summary
             .pages
             .as_ref()
@@ -204,213 +183,21 @@ pub(crate) fn thousandths(value: f64) -> f64 {
 }
 
 /// Both ends of the interval of a rate.
-pub(crate) fn rates((low, high): (f64, f64)) -> [f64; 2] {
-    [thousandths(low), thousandths(high)]
-}
-
-impl From<load::RoleUsers<'_>> for wire::RoleJson {
-    fn from(role: load::RoleUsers<'_>) -> wire::RoleJson {
-        wire::RoleJson {
-            name: role.name.to_owned(),
-            test: role.test.to_owned(),
-            users: role.users,
-            rows: role.rows.into_iter().map(str::to_owned).collect(),
-        }
-    }
-}
-
-impl From<&JudgedConstraint> for wire::ConstraintJson {
-    fn from(judged: &JudgedConstraint) -> wire::ConstraintJson {
-        wire::ConstraintJson {
-            name: judged.name.clone(),
-            expression: judged.expression.clone(),
-            sense: judged.sense,
-            verdict: judged.verdict,
-            readings: judged
-                .readings
-                .iter()
-                .map(wire::ReadingJson::from)
-                .collect(),
-        }
-    }
-}
-
-impl From<&ConstraintReading> for wire::ReadingJson {
-    fn from(reading: &ConstraintReading) -> wire::ReadingJson {
-        let figure = |value: f64| match reading.unit {
-            ReadingUnit::Time => us(value),
-            _ => value,
-        };
-        let (value, interval, unknown) = match &reading.figure {
-            ReadFigure::Fact(value) => (Some(figure(*value)), None, None),
-            ReadFigure::Estimate { value, low, high } => (
-                Some(figure(*value)),
-                Some([*low, *high].map(|end| end.is_finite().then(|| figure(end)))),
-                None,
-            ),
-            ReadFigure::Vague { value, why } => {
-                (Some(figure(*value)), None, Some(why_unknown(why)))
-            }
-            ReadFigure::Unknown(why) => (None, None, Some(why_unknown(why))),
-        };
-        wire::ReadingJson {
-            characteristic: reading.characteristic.clone(),
-            value,
-            interval,
-            unknown,
-        }
-    }
-}
-
-impl From<&TestSummary> for wire::TestJson {
-    fn from(test: &TestSummary) -> wire::TestJson {
-        wire::TestJson {
-            measure: test.name.clone(),
-            title: None,
-            method: test.method.clone(),
-            unit: test.unit,
-            status: test.status,
-            evidence: test.evidence.as_ref().map(reason),
-            outcomes: (&test.outcomes).into(),
-            operations: test.operations(),
-            left_out: test.left_out(),
-            left_out_outcomes: (&test.left_out_outcomes).into(),
-            early: test.early,
-            missed: test.missed,
-            response_us: test.response.as_ref().map(wire::DistributionJson::from),
-            planned_us: test.planned.as_ref().map(wire::DistributionJson::from),
-            upload_us: test.upload.as_ref().map(wire::DistributionJson::from),
-            bias_us: test.bias.as_ref().map(wire::BiasJson::from),
-            histogram: test.spread.iter().map(wire::BarJson::from).collect(),
-            total_us: test.total.as_ref().map(wire::DistributionJson::from),
-            connects: (&test.connects).into(),
-            bytes_sent: test.bytes_sent,
-            bytes_received: test.bytes_received,
-            window_s: test.window_s,
-            per_second: test.per_second.map(thousandths),
-            per_second_ci95: test.per_second_ci95.map(rates),
-            wanders: test.wanders,
-            failures: test.failures.iter().map(wire::FailureJson::from).collect(),
-            notes: test.notes.iter().map(note).collect(),
-            conclusion: test.conclusion(),
-            disqualified: test.disqualified().map(crate::warning),
-            warnings: test
-                .warnings
-                .iter()
-                .map(|own| own.kind.name().into())
-                .collect(),
-            cached: origins::cached(&test.origins),
-            addresses: origins::addresses(&test.origins),
-        }
-    }
-}
-
-impl From<&stats::FailureGroup> for wire::FailureJson {
-    fn from(group: &stats::FailureGroup) -> wire::FailureJson {
-        let seconds = |ns: record::Nanos| thousandths(ns as f64 / 1e9);
-        wire::FailureJson {
-            outcome: group.outcome.map(Outcome::name),
-            status: group.status,
-            count: group.count,
-            first_s: group.ended.map(|(first, _)| seconds(first)),
-            last_s: group.ended.map(|(_, last)| seconds(last)),
-            example: group.example.as_ref().map(reason),
-        }
-    }
-}
-
-impl From<&stats::Distribution> for wire::DistributionJson {
-    fn from(times: &stats::Distribution) -> wire::DistributionJson {
-        let exact = |ns: record::Nanos| us(ns as f64);
-        wire::DistributionJson {
-            n: times.n,
-            mean: us(times.mean),
-            ci95: times.ci95.map(|(low, high)| [us(low), us(high)]),
-            sd: times.sd.map(us),
-            min: exact(times.min),
-            p50: exact(times.p50),
-            p90: exact(times.p90),
-            p95: exact(times.p95),
-            p99: exact(times.p99),
-            p999: exact(times.p999),
-            max: exact(times.max),
-            percentiles_ci95: times
-                .percentiles_ci95
-                .map(|ends| ends.map(|(low, high)| [exact(low), exact(high)])),
-        }
-    }
-}
-
-impl From<&stats::Connects> for wire::ConnectsJson {
-    fn from(connects: &stats::Connects) -> wire::ConnectsJson {
-        wire::ConnectsJson {
-            count: connects.count,
-            tcp_us: connects.tcp.as_ref().map(wire::DistributionJson::from),
-            tls_us: connects.tls.as_ref().map(wire::DistributionJson::from),
-            tls_resumed_us: connects
-                .tls_resumed
-                .as_ref()
-                .map(wire::DistributionJson::from),
-            resent: connects.resent,
-            segments_sent: connects.segments.map(|segments| segments.sent),
-            segments_received: connects.segments.map(|segments| segments.received),
-        }
-    }
-}
-
-impl From<&stats::Outcomes> for wire::OutcomesJson {
-    fn from(outcomes: &stats::Outcomes) -> wire::OutcomesJson {
-        wire::OutcomesJson {
-            ok: outcomes.of(Outcome::Ok),
-            wrong_status: outcomes.of(Outcome::WrongStatus),
-            wrong_body: outcomes.of(Outcome::WrongBody),
-            unsupported: outcomes.of(Outcome::Unsupported),
-            refused: outcomes.of(Outcome::Refused),
-            connect_failed: outcomes.of(Outcome::ConnectFailed),
-            timeout: outcomes.of(Outcome::Timeout),
-            reset: outcomes.of(Outcome::Reset),
-            protocol_error: outcomes.of(Outcome::ProtocolError),
-            dropped: outcomes.of(Outcome::Dropped),
-            cancelled: outcomes.of(Outcome::Cancelled),
-        }
-    }
-}
-
-impl From<&Completeness> for wire::CompletenessJson {
-    fn from(complete: &Completeness) -> wire::CompletenessJson {
-        let (state, reason) = match complete {
-            Completeness::Complete => (wire::RunEnding::Complete, None),
-            Completeness::Interrupted => (wire::RunEnding::Interrupted, None),
-            Completeness::Aborted(reason) => {
-                let reason = abort_reason(reason.as_deref());
-                (wire::RunEnding::Aborted, Some(reason.to_owned()))
-            }
-        };
-        wire::CompletenessJson { state, reason }
-    }
-}
-
-impl From<&stats::Warning> for wire::WarningJson {
-    fn from(warning: &stats::Warning) -> wire::WarningJson {
-        wire::WarningJson {
-            kind: warning.kind.name().into(),
-            text: crate::warning(warning),
-            about: warning.shares.clone(),
-        }
-    }
+pub(crate) fn rates((low, high): (f64, f64)) -> (f64, f64) {
+    (thousandths(low), thousandths(high))
 }
 
 impl From<&PlanRecord> for wire::LoadJson {
     fn from(plan: &PlanRecord) -> wire::LoadJson {
         let load = &plan.load;
-        let own = |test: &TestRecord| Some((test.name.clone(), test.http?.into()));
+        let own = |test: &TestRecord| Some((test.name.clone(), test.http.as_ref()?.into()));
         wire::LoadJson {
             users: load.users,
             pace: load.pace.clone(),
             requests: load.requests,
             duration_s: load.duration_s,
             until: load.until.clone(),
-            http: load.http.into(),
+            http: (&load.http).into(),
             http_of_tests: plan.tests.iter().filter_map(own).collect(),
             verify: Some(plan.verified()).filter(|ways| !ways.iter().all(Verify::is_usual)),
             in_turn: load.in_turn,
@@ -423,54 +210,11 @@ impl From<&PlanRecord> for wire::LoadJson {
     }
 }
 
-impl From<record::Http> for wire::HttpJson {
-    fn from(http: record::Http) -> wire::HttpJson {
-        wire::HttpJson {
-            version: http.version.name().trim_start_matches("HTTP/").to_owned(),
-            keep_alive: http.keep_alive,
-            pipeline: http.pipeline,
-            parallel: http.parallel,
-            per_page: http.per_page,
-            at_once: http.at_once,
-            full_handshakes: http.full_handshakes,
-            window: http.window,
-            nagle: http.nagle,
-            two_writes: http.two_writes,
-            addresses: http.addresses,
-            haproxy_protocol: http.haproxy_protocol,
-        }
-    }
-}
-
-impl From<&stats::Bias> for wire::BiasJson {
-    fn from(bias: &stats::Bias) -> wire::BiasJson {
-        wire::BiasJson {
-            n: bias.n,
-            p50: us(bias.p50 as f64),
-            p99: us(bias.p99 as f64),
-            percentiles_ci95: bias
-                .percentiles_ci95
-                .map(|ends| ends.map(|(low, high)| [us(low as f64), us(high as f64)])),
-        }
-    }
-}
-
-impl From<&stats::Bar> for wire::BarJson {
-    fn from(bar: &stats::Bar) -> wire::BarJson {
-        wire::BarJson {
-            from_us: us(bar.from as f64),
-            to_us: us(bar.to as f64),
-            response: bar.response,
-            planned: bar.planned,
-        }
-    }
-}
-
 fn generator(run: &Run, of: &record::Generator) -> wire::GeneratorJson {
     let all = (of.wall * u64::from(of.workers)).max(1) as f64;
     let share = |part: record::Nanos| (part as f64 / all * 1e4).round() / 1e4;
     wire::GeneratorJson {
-        test: test_name(run, of.test),
+        test: run.plan.name_of_test(of.test),
         workers: of.workers,
         wall_s: of.wall as f64 / 1e9,
         cpu_share: share(of.cpu),
@@ -478,19 +222,9 @@ fn generator(run: &Run, of: &record::Generator) -> wire::GeneratorJson {
         stalled_s: of.stalled as f64 / 1e9,
         stalls: of.stalls,
         longest_stall_us: us(of.longest_stall as f64),
-        lateness_us: of.lateness.map(|late| wire::LatenessJson {
-            n: late.n,
-            p50: us(late.p50 as f64),
-            p99: us(late.p99 as f64),
-            max: us(late.max as f64),
-        }),
+        lateness_us: of.lateness.as_ref().map(Fields::from),
         exhausted: of.exhausted,
     }
-}
-
-fn test_name(run: &Run, test: record::TestId) -> String {
-    let record = run.plan.tests.get(usize::from(test.0));
-    record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! What the text report says about clock, generator and load.
 
 use record::{Arrivals, Clock, Nanos, Pace, PlanRecord, Stage};
-use stats::{Bar, Bias, Connects, Distribution, Summary, TestSummary, Warning, WarningKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Bar, Bias, EstimatedRate, Summary, TestSummary, Warning, WarningKind};
 
 use crate::clean;
+use crate::fields::labelled_times;
 use crate::figure::{self, NONE};
 use crate::terminal::wrap;
 use crate::units::{human, human_range};
@@ -148,10 +151,10 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
 /// row without operations. Of bytes there is no interval, because how many an operation has may change
 /// with every one.
 pub(crate) fn throughput(test: &TestSummary, with_rate: bool) -> Option<String> {
-    let (rate, seconds) = (test.per_second?, test.window_s?);
+    let (rate, seconds) = (test.rate?, test.window_s?);
     outcomes(test).next()?;
     let bytes = |bytes: u64| format!("{:.2} MB/s", bytes as f64 / 1e6 / seconds);
-    let rate = with_rate.then(|| per_second(rate, test.per_second_ci95) + ", ");
+    let rate = with_rate.then(|| per_second(rate) + ", ");
     Some(format!(
         "{}: {}{} in {seconds:.2} s; {} sent, {} received",
         test.name,
@@ -169,40 +172,22 @@ pub(crate) fn outcomes(test: &TestSummary) -> impl Iterator<Item = String> {
 }
 
 /// `984 req/s (970 .. 998)`.
-pub(crate) fn per_second(rate: f64, ci95: Option<(f64, f64)>) -> String {
-    let (rate, range) = figure::rate(rate, ci95);
+pub(crate) fn per_second(rate: EstimatedRate) -> String {
+    let (rate, range) = figure::rate(rate.per_second, rate.ci95);
     figure::with_interval(&format!("{rate} req/s"), range)
 }
 
 /// Times of a row beside the response times of the table.
 pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
-    let kinds = [
-        (
-            "latency from schedule (planned to first byte)",
-            &test.planned,
-        ),
-        (
-            "upload (until the server had the whole request)",
-            &test.upload,
-        ),
-    ];
-    let kinds = kinds.into_iter();
-    kinds
-        .filter_map(|(what, times)| Some(format!("{what}: {}", figure::times(times.as_ref()?))))
-        .collect()
-}
-
-/// Handshakes of a row: how they are called, and their times.
-pub(crate) fn handshakes(
-    connects: &Connects,
-) -> impl Iterator<Item = (&'static str, &Distribution)> {
-    let kinds = [
-        ("TCP handshake", &connects.tcp),
-        ("TLS handshake, full", &connects.tls),
-        ("TLS handshake, resumed", &connects.tls_resumed),
-    ];
-    let kinds = kinds.into_iter();
-    kinds.filter_map(|(what, times)| Some((what, times.as_ref()?)))
+    let explained = labelled_times(test).filter_map(|(label, times)| {
+        let meaning = label.meaning?;
+        Some(format!(
+            "{} ({meaning}): {}",
+            label.name,
+            figure::times(&times)
+        ))
+    });
+    explained.collect()
 }
 
 /// How connecting went, and below it how long it took; nothing where it is no part of what was done,
@@ -223,8 +208,14 @@ pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
         "{}: {opened} of {all} operations opened a connection{segments}",
         test.name
     );
-    let below = handshakes(&test.connects)
-        .map(|(what, times)| format!("{what} (n = {}): {}", times.n, figure::times(times)));
+    let below = labelled_times(&test.connects).map(|(label, times)| {
+        format!(
+            "{} (n = {}): {}",
+            label.name,
+            times.n,
+            figure::times(&times)
+        )
+    });
     Some((said, below.collect()))
 }
 
@@ -294,17 +285,22 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
     text
 }
 
-/// A role of a test, and how many users of a run have it.
-pub(crate) struct RoleUsers<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) test: &'a str,
+/// Users of a test that have a loop of their own.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Role", deny_unknown_fields)]
+pub(crate) struct RoleUsers {
+    /// Its name.
+    pub(crate) name: String,
+    /// Name of its test.
+    pub(crate) test: String,
+    /// Users that had it.
     pub(crate) users: u32,
-    /// What they measure.
-    pub(crate) rows: Vec<&'a str>,
+    /// Names of the rows that they measure.
+    pub(crate) rows: Vec<String>,
 }
 
 /// The roles of all tests, in their order.
-pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers<'_>> {
+pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers> {
     let users_of = |test| -> u32 {
         let own = plan.roles.iter().filter(|role| role.test == test);
         own.map(|role| role.users).fold(0, u32::saturating_add)
@@ -314,14 +310,13 @@ pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers<'_>> {
             .measures
             .iter()
             .filter(|measure| measure.role == number);
-        let test = plan.tests.get(usize::from(role.test.0));
         RoleUsers {
-            name: &role.name,
-            test: test.map_or("", |test| &test.name),
+            name: role.name.clone(),
+            test: plan.name_of_test(role.test),
             users: role
                 .users
                 .saturating_mul(plan.load.users / users_of(role.test).max(1)),
-            rows: own.map(|measure| measure.name.as_str()).collect(),
+            rows: own.map(|measure| measure.name.clone()).collect(),
         }
     })
 }

@@ -1,11 +1,10 @@
 //! What a load that changes came to with each number of users, as text, on pages and as JSON.
 
 use record::{AdaptRecord, Nanos};
-use schemars::JsonSchema;
-use serde::Serialize;
 use stats::{LoadStep, Summary};
 
 use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
+use crate::fields::fields;
 use crate::figure::NONE;
 use crate::json::{thousandths, us};
 use crate::reasons;
@@ -63,42 +62,26 @@ fn figures(step: &LoadStep, begun: Nanos) -> [TableCell; 7] {
     ]
 }
 
-/// The time from one change of the number of users to the next.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LoadStep", deny_unknown_fields)]
-pub(crate) struct LoadStepJson {
-    /// Users at work.
-    pub(crate) users: u32,
-    /// When it began, in seconds since the run began.
-    pub(crate) from_s: f64,
-    /// Seconds from its first operation to its last response.
-    pub(crate) seconds: f64,
-    /// Operations that began in it.
-    pub(crate) operations: u64,
-    /// Those of them that failed.
-    pub(crate) failed: u64,
-    /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
-    /// depend on each other.
-    pub(crate) per_second: Option<f64>,
-    /// Median of their response times; null without any. There is no interval.
-    pub(crate) p50_us: Option<f64>,
-    /// 99th percentile; null with fewer than 100 of them. There is no interval.
-    pub(crate) p99_us: Option<f64>,
-}
-
-impl From<&LoadStep> for LoadStepJson {
-    fn from(step: &LoadStep) -> LoadStepJson {
-        let times = |ns: Option<record::Nanos>| ns.map(|ns| us(ns as f64));
-        LoadStepJson {
-            users: step.users,
-            from_s: thousandths(step.from as f64 / 1e9),
-            seconds: thousandths(step.seconds),
-            operations: step.operations,
-            failed: step.failed,
-            per_second: step.per_second.map(thousandths),
-            p50_us: times(step.p50),
-            p99_us: times(step.p99),
-        }
+fields! {
+    /// The time from one change of the number of users to the next.
+    LoadStep, "LoadStep", |step| {
+        /// Users at work.
+        users = step.users,
+        /// When it began, in seconds since the run began.
+        from_s = thousandths(step.from as f64 / 1e9),
+        /// Seconds from its first operation to its last response.
+        seconds = thousandths(step.seconds),
+        /// Operations that began in it.
+        operations = step.operations,
+        /// Those of them that failed.
+        failed = step.failed,
+        /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
+        /// depend on each other.
+        per_second = step.per_second.map(thousandths),
+        /// Median of their response times; null without any. There is no interval.
+        p50_us = step.p50.map(|ns| us(ns as f64)),
+        /// 99th percentile; null with fewer than 100 of them. There is no interval.
+        p99_us = step.p99.map(|ns| us(ns as f64)),
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod wire;
 
 use record::NoteRecord;
 use stats::interval::median;
-use stats::{Distribution, OfferedLoad, SearchOutcome, Tally, Tested};
+use stats::{Distribution, EstimatedRate, OfferedLoad, SearchOutcome, Tally, Tested};
 
 use crate::figure;
 use crate::incomplete::Incomplete;
@@ -134,10 +134,8 @@ pub struct Tried {
     pub load: OfferedLoad,
     /// The condition held.
     pub held: bool,
-    /// Expected answers, or complete pages, a second.
-    pub per_second: f64,
-    /// The 95 % interval of that; `None` where it has none, and of the sum of several requests.
-    pub per_second_ci95: Option<(f64, f64)>,
+    /// Expected answers, or complete pages, a second; the sum of several requests has no interval.
+    pub rate: EstimatedRate,
     /// Times that were waited, or page loads took, in nanoseconds; `None` where nothing was answered
     /// as expected.
     pub times: Option<Distribution>,
@@ -182,7 +180,7 @@ impl Loaded {
             median(&times.map(time).collect::<Vec<_>>())
         };
         let processor = trials.iter().filter_map(|tried| tried.processor);
-        let rates: Vec<f64> = trials.iter().map(|tried| tried.per_second).collect();
+        let rates: Vec<f64> = trials.iter().map(|tried| tried.rate.per_second).collect();
         let (mean, p50, p99) = (
             of(|times| times.mean),
             of(|times| times.p50 as f64),
@@ -236,7 +234,7 @@ pub fn answer_in_words(found: &SearchResult) -> String {
 /// Under which load most was done.
 fn curve_in_words(found: &SearchResult) -> String {
     let trials = found.trials.iter();
-    let best = trials.max_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    let best = trials.max_by(|one, other| one.rate.per_second.total_cmp(&other.rate.per_second));
     let Some(best) = best else {
         return "No load could be tried.".to_owned();
     };
@@ -248,13 +246,9 @@ fn curve_in_words(found: &SearchResult) -> String {
             human(times.p99 as f64)
         )
     });
-    let scale = found.counted.rate().1;
-    let ci95 = best.per_second_ci95;
-    let range = match ci95.map(|(low, high)| (low * scale, high * scale)) {
-        Some(ends) => figure::rate(best.per_second * scale, Some(ends)).1,
-        None => None,
-    };
-    let rate = format!("{} {unit}", found.counted.shown(best.per_second));
+    let shown = best.rate.scaled(found.counted.rate().1);
+    let range = figure::rate(shown.per_second, shown.ci95).1;
+    let rate = format!("{} {unit}", found.counted.shown(best.rate.per_second));
     format!(
         "Throughput was highest with {}: {}{time}.",
         found.amount(best.load),

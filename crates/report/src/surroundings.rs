@@ -1,91 +1,57 @@
 //! What a server tells about itself, and what lies between it and the client: the round trip, and whether both are one
 //! machine.
 
-use record::{AddressConnections, RoundTrip, SameMachine, Server};
-use schemars::JsonSchema;
-use serde::Serialize;
+use record::{Pings, RoundTrip, SameMachine, Server};
 
+use crate::fields::{AsIs, IfAny, fields};
 use crate::json::us;
 use crate::lists::number_of;
 use crate::units::{human, human_range};
 
-/// What a server tells about itself in its response to OPTIONS, and where it is.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Server", deny_unknown_fields)]
-pub(crate) struct ServerJson {
-    /// `Server` header.
-    pub(crate) software: Option<String>,
-    /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
-    pub(crate) dav: Vec<String>,
-    /// Tokens of all `Allow` headers.
-    pub(crate) allow: Vec<String>,
-    /// HTTP version of the response.
-    pub(crate) http: String,
-    /// The intermediary that the response to OPTIONS passed, by its header Via; absent without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) via: Option<String>,
-    /// The addresses that connections were opened to; absent where the URL has the address itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) addresses: Vec<AddressConnections>,
-    /// How it is known that the server is on the machine of the client; absent where that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) same_machine: Option<SameMachine>,
-    /// The round trip to it on an idle network, before the tests; absent where it was not measured, and where other
-    /// runs were made at the same time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) round_trip: Option<RoundTripJson>,
-}
-
-impl From<&Server> for ServerJson {
-    fn from(server: &Server) -> ServerJson {
-        ServerJson {
-            software: server.software.clone(),
-            dav: server.dav.clone(),
-            allow: server.allow.clone(),
-            http: server.http.clone(),
-            via: server.via.clone(),
-            addresses: server.addresses.clone(),
-            same_machine: server.same_machine,
-            round_trip: server.round_trip.map(RoundTripJson::from),
-        }
+fields! {
+    /// What a server tells about itself in its response to OPTIONS, and where it is.
+    Server, "Server", |server| {
+        /// `Server` header.
+        software = server.software.clone(),
+        /// Tokens of all `DAV` headers: the classes of RFC 4918, section 18, and extensions.
+        dav = server.dav.clone(),
+        /// Tokens of all `Allow` headers.
+        allow = server.allow.clone(),
+        /// HTTP version of the response.
+        http = server.http.clone(),
+        /// The intermediary that the response to OPTIONS passed, by its header Via; absent without one.
+        via = IfAny(server.via.clone()),
+        /// The addresses that connections were opened to; absent where the URL has the address itself.
+        addresses = IfAny(server.addresses.iter().cloned().map(AsIs).collect::<Vec<_>>()),
+        /// How it is known that the server is on the machine of the client; absent where that is not known.
+        same_machine = IfAny(server.same_machine.map(AsIs)),
+        /// The round trip to it on an idle network, before the tests; absent where it was not measured, and where other
+        /// runs were made at the same time.
+        round_trip = IfAny(server.round_trip),
     }
 }
 
-/// The time for a packet to the server and back, without any work of the server program.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "RoundTrip", deny_unknown_fields)]
-pub(crate) struct RoundTripJson {
-    /// The shortest that the kernel has seen on the connection of the preparations; null where it had ended.
-    pub(crate) tcp_us: Option<f64>,
-    /// Round trips of ICMP; null where this user may send none, or no response came.
-    pub(crate) icmp_us: Option<PingsJson>,
+fields! {
+    /// The time for a packet to the server and back, without any work of the server program.
+    RoundTrip, "RoundTrip", |found| {
+        /// The shortest that the kernel has seen on the connection of the preparations; null where it had ended.
+        tcp_us = found.tcp.map(|least| us(least as f64)),
+        /// Round trips of ICMP; null where this user may send none, or no response came.
+        icmp_us = found.icmp,
+    }
 }
 
-/// Round trips of ICMP echo requests.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Pings", deny_unknown_fields)]
-pub(crate) struct PingsJson {
-    /// How many had a response.
-    pub(crate) n: u32,
-    /// The shortest.
-    pub(crate) min: f64,
-    /// Median. There is no interval.
-    pub(crate) p50: f64,
-    /// The longest.
-    pub(crate) max: f64,
-}
-
-impl From<RoundTrip> for RoundTripJson {
-    fn from(found: RoundTrip) -> RoundTripJson {
-        RoundTripJson {
-            tcp_us: found.tcp.map(|least| us(least as f64)),
-            icmp_us: found.icmp.map(|pings| PingsJson {
-                n: pings.count,
-                min: us(pings.least as f64),
-                p50: us(pings.median as f64),
-                max: us(pings.most as f64),
-            }),
-        }
+fields! {
+    /// Round trips of ICMP echo requests.
+    Pings, "Pings", |pings| {
+        /// How many had a response.
+        n = pings.count,
+        /// The shortest.
+        min = us(pings.least as f64),
+        /// Median. There is no interval.
+        p50 = us(pings.median as f64),
+        /// The longest.
+        max = us(pings.most as f64),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::clean;
 use crate::figure::{self, percent};
 use crate::reasons::reason;
 use crate::terminal::{Columns, Paint, wrap};
-use crate::units::{human_in, human_range_in};
+use crate::times::{MAX, MEAN, P50, P90, P99, P999, TimeStatistic};
 
 /// What the rows of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,23 +29,16 @@ pub(crate) enum TableRows {
 }
 
 /// One figure of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum TableColumn {
     /// The mean as in 2004, and the header says nothing of it.
     Rsp,
-    Mean,
-    /// Both ends of its interval.
-    MeanEnds,
-    /// Half the width of its interval as a share of it: `2.5 %`.
-    MeanShare,
     Count,
-    P50,
-    P50Ends,
-    P90,
-    P99,
-    P99Ends,
-    P999,
-    Max,
+    Of(&'static TimeStatistic),
+    /// Both ends of its interval.
+    Ends(&'static TimeStatistic),
+    /// Half the width of the interval of the mean as a share of it: `2.5 %`.
+    MeanShare,
     Rate,
     RateEnds,
     Failed,
@@ -54,31 +47,29 @@ enum TableColumn {
 /// The columns behind the name.
 type Layout = &'static [TableColumn];
 
-use TableColumn::{
-    Count, Failed, Max, Mean, MeanEnds, MeanShare, P50, P50Ends, P90, P99, P99Ends, P999, Rate,
-    RateEnds, Rsp,
-};
+use TableColumn::{Count, Ends, Failed, MeanShare, Of, Rate, RateEnds, Rsp};
 
 /// From the most telling layout on.
 #[rustfmt::skip]
 const TESTS: &[Layout] = &[
-    &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Rate, RateEnds, Failed],
-    &[Rsp, Count, P50, P50Ends, P99, P99Ends, Max, MeanEnds, Failed],
-    &[Rsp, Count, P50, P99, Max, MeanEnds, Failed],
-    &[Rsp, Count, P50, P99, Max, MeanShare, Failed],
-    &[Rsp, Count, P50, P99, Max, Failed],
-    &[Rsp, P50, Failed],
+    &[Rsp, Count, Of(&P50), Ends(&P50), Of(&P99), Ends(&P99), Of(&MAX), Ends(&MEAN), Rate, RateEnds, Failed],
+    &[Rsp, Count, Of(&P50), Ends(&P50), Of(&P99), Ends(&P99), Of(&MAX), Ends(&MEAN), Failed],
+    &[Rsp, Count, Of(&P50), Of(&P99), Of(&MAX), Ends(&MEAN), Failed],
+    &[Rsp, Count, Of(&P50), Of(&P99), Of(&MAX), MeanShare, Failed],
+    &[Rsp, Count, Of(&P50), Of(&P99), Of(&MAX), Failed],
+    &[Rsp, Of(&P50), Failed],
     &[Rsp, Failed],
 ];
 
 #[rustfmt::skip]
 const LOAD: &[Layout] = &[
-    &[Rate, RateEnds, P50, P50Ends, P90, P99, P99Ends, P999, Max, Mean, MeanEnds, Count, Failed],
-    &[Rate, RateEnds, P50, P90, P99, P999, Max, Mean, MeanEnds, Count, Failed],
-    &[Rate, RateEnds, P50, P90, P99, P999, Max, Count, Failed],
-    &[Rate, P50, P90, P99, P999, Max, Count, Failed],
-    &[Rate, P50, P99, Max, Failed],
-    &[Rate, P50, Failed],
+    &[Rate, RateEnds, Of(&P50), Ends(&P50), Of(&P90), Of(&P99), Ends(&P99), Of(&P999), Of(&MAX), Of(&MEAN), Ends(&MEAN),
+      Count, Failed],
+    &[Rate, RateEnds, Of(&P50), Of(&P90), Of(&P99), Of(&P999), Of(&MAX), Of(&MEAN), Ends(&MEAN), Count, Failed],
+    &[Rate, RateEnds, Of(&P50), Of(&P90), Of(&P99), Of(&P999), Of(&MAX), Count, Failed],
+    &[Rate, Of(&P50), Of(&P90), Of(&P99), Of(&P999), Of(&MAX), Count, Failed],
+    &[Rate, Of(&P50), Of(&P99), Of(&MAX), Failed],
+    &[Rate, Of(&P50), Failed],
 ];
 
 impl TableRows {
@@ -90,10 +81,10 @@ impl TableRows {
                 .iter()
                 .filter_map(|test| Some((test, shown_times(test)?)))
         };
-        let has_rate = shown().any(|(test, _)| test.per_second.is_some());
+        let has_rate = shown().any(|(test, _)| test.rate.is_some());
         let has_ends = shown().any(|(_, times)| {
-            let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-            of_p50.or(of_p99).is_some()
+            let mut ends = [&P50, &P99].into_iter().map(|of| of.ci95(times));
+            ends.any(|ends| ends.is_some())
         });
         let layouts = match self {
             TableRows::Tests => TESTS,
@@ -101,7 +92,7 @@ impl TableRows {
         };
         let is_telling = |layout: &Layout| {
             (has_rate || self == TableRows::Load || !layout.contains(&Rate))
-                && (has_ends || !layout.contains(&P50Ends))
+                && (has_ends || !layout.contains(&Ends(&P50)))
         };
         layouts.iter().copied().filter(is_telling).collect()
     }
@@ -109,60 +100,42 @@ impl TableRows {
 
 impl TableColumn {
     /// Of a starred table, whose 99th percentiles are followed by a mark or a blank.
-    fn header(self, starred: bool) -> &'static str {
-        match self {
+    fn header(self, starred: bool) -> String {
+        let text = match self {
             Rsp => "",
-            Mean => "mean",
-            MeanEnds => "mean's 95 % CI",
-            MeanShare => "±",
             Count => "n",
-            P50 => "p50",
-            P90 => "p90",
-            P99 if starred => "p99 ",
-            P99 => "p99",
-            P999 => "p99.9",
-            P50Ends | P99Ends | RateEnds => "95 % CI",
-            Max => "max",
+            Of(of) if *of == P99 && starred => "p99 ",
+            Of(of) => of.label,
+            Ends(of) if *of == MEAN => "mean's 95 % CI",
+            Ends(_) | RateEnds => "95 % CI",
+            MeanShare => "±",
             Rate => "req/s",
             Failed => "failed",
-        }
+        };
+        text.to_owned()
     }
 
     /// The figure of a row that has these times.
     fn figure(self, test: &TestSummary, times: &Distribution, starred: bool) -> String {
         let unit = test.unit;
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let ends = |ends: Option<(u64, u64)>| {
-            or_none(ends.map(|(low, high)| human_range_in(unit, (low as f64, high as f64))))
-        };
-        let rate = test
-            .per_second
-            .map(|of| figure::rate(of, test.per_second_ci95));
+        let rate = test.rate.map(|of| figure::rate(of.per_second, of.ci95));
         let (rate, of_rate) = rate.unzip();
-        let [of_p50, _, _, of_p99, _] = times.percentiles_ci95;
-        let time = |ns: u64| human_in(unit, ns as f64);
         match self {
             // One blank before the number, as in 2004: scripts that read the old report read this one.
-            Rsp if unit.is_some() => format!("Rsp = {}", human_in(unit, times.mean)),
+            Rsp if unit.is_some() => format!("Rsp = {}", MEAN.shown(unit, times)),
             Rsp => format!("Rsp = {:.0} µs", times.mean / 1e3),
-            Mean => human_in(unit, times.mean),
-            MeanEnds => or_none(times.ci95.map(|ends| human_range_in(unit, ends))),
-            MeanShare => or_none(half_width(times)),
             Count => times.n.to_string(),
-            P50 => time(times.p50),
-            P50Ends => ends(of_p50),
-            P90 => time(times.p90),
-            P99 => {
-                let star = match (starred, few(times)) {
+            Of(of) => {
+                let star = match (*of == P99 && starred, few(times)) {
                     (false, _) => "",
                     (true, false) => " ",
                     (true, true) => "*",
                 };
-                format!("{}{star}", time(times.p99))
+                of.shown(unit, times) + star
             }
-            P99Ends => ends(of_p99),
-            P999 => time(times.p999),
-            Max => time(times.max),
+            Ends(of) => or_none(of.range(unit, times)),
+            MeanShare => or_none(half_width(times)),
             Rate => or_none(rate),
             RateEnds => or_none(of_rate.flatten()),
             Failed => match test.failed() {
@@ -203,8 +176,8 @@ pub(crate) fn table(summary: &Summary, rows: TableRows, width: usize, paint: Pai
     let mut footnotes = Vec::new();
     if drawing.has_times() {
         footnotes.extend(drawing.signs());
-        let has_ends = |drawing: &TableDrawing| drawing.layout.contains(&P50Ends);
-        if !drawings.iter().any(has_ends) && drawing.layout.contains(&P50) {
+        let has_ends = |drawing: &TableDrawing| drawing.layout.contains(&Ends(&P50));
+        if !drawings.iter().any(has_ends) && drawing.layout.contains(&Of(&P50)) {
             footnotes.push(
                 "p50 and p99 have no 95 % interval: fewer than 10 operations beyond them"
                     .to_owned(),
@@ -228,12 +201,12 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
         drawing.map(|drawing| format!("{what} (from {} columns on)", drawing.width()))
     };
     let missing = [
-        (P50, "p50"),
-        (Max, "p99 and max"),
+        (Of(&P50), "p50"),
+        (Of(&MAX), "p99 and max"),
         (Count, "n"),
-        (P90, "p90 and p99.9"),
-        (MeanEnds, "95 % intervals of the mean"),
-        (P50Ends, "95 % intervals of p50 and p99"),
+        (Of(&P90), "p90 and p99.9"),
+        (Ends(&MEAN), "95 % intervals of the mean"),
+        (Ends(&P50), "95 % intervals of p50 and p99"),
         (RateEnds, "rates with their intervals"),
     ];
     let missing: Vec<String> = missing.into_iter().filter_map(first).collect();
@@ -259,10 +232,9 @@ struct TableDrawing {
 impl TableDrawing {
     fn new(summary: &Summary, layout: Layout) -> TableDrawing {
         let starred =
-            layout.contains(&P99) && summary.tests.iter().filter_map(shown_times).any(few);
+            layout.contains(&Of(&P99)) && summary.tests.iter().filter_map(shown_times).any(few);
         let headers = layout.iter().map(|column| column.header(starred));
-        let headers = std::iter::once("").chain(headers);
-        let headers: Vec<String> = headers.map(str::to_owned).collect();
+        let headers: Vec<String> = std::iter::once(String::new()).chain(headers).collect();
         let rows = summary.tests.iter();
         let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
         let cells = rows.iter().map(|row| &row.cells);

@@ -4,8 +4,8 @@ use record::{Environment, PlanRecord, Server};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::fields::Fields;
 use crate::lists::enumerated;
-use crate::surroundings::ServerJson;
 use crate::text::UNKNOWN_SOFTWARE;
 
 /// A target of a suite, and what it is in a run.
@@ -27,7 +27,7 @@ pub(crate) struct TargetJson {
     /// URL of the collection below which the run worked there.
     pub(crate) url: String,
     /// What it tells about itself; null when it was never reached.
-    pub(crate) server: Option<ServerJson>,
+    pub(crate) server: Option<Fields<Server>>,
     /// Names of the rows that are measured there.
     pub(crate) rows: Vec<String>,
 }
@@ -45,7 +45,7 @@ impl From<&TargetUse<'_>> for TargetJson {
         TargetJson {
             name: of.name.to_owned(),
             url: of.url.to_owned(),
-            server: of.server.map(ServerJson::from),
+            server: of.server.map(Fields::from),
             rows: of.rows.iter().map(|row| (*row).to_owned()).collect(),
         }
     }

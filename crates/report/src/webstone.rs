@@ -10,12 +10,12 @@ mod run_lines;
 mod wire;
 
 use record::Run;
-use stats::{BodySizes, Distribution, PageSummary, PagesSummary, ServerSummary, Visits};
+use stats::{Distribution, PageSummary, PagesSummary, ServerSummary, Visits};
 
 use crate::clean;
+use crate::fields::Fields;
 use crate::figure::{self, NONE};
-use crate::json::{rates, thousandths, us};
-use crate::wire::DistributionJson;
+use crate::json::{rates, thousandths};
 use classic::{ClassicTotals, over};
 pub(crate) use wire::WebStone;
 
@@ -213,74 +213,18 @@ pub(crate) fn document(run: &Run, pages: &PagesSummary) -> wire::WebStone {
             .collect(),
         retrieved: visits.into(),
     };
-    let server = |server: &ServerSummary| wire::ServerResult {
-        url: server.url.clone(),
-        children: server.users,
-        number: thousandths(server.per_minute),
-        number_ci95: server.per_minute_ci95.map(rates),
-        wanders: server.wanders,
-        retrieved: (&server.visits).into(),
-    };
     let totals = ClassicTotals::of(run, pages);
     wire::WebStone {
-        classic: wire::Classic {
-            number: totals.number(),
-            cumulative_seconds: totals.response_s,
-            pages: totals.pages,
-            errors: totals.errors,
-            files: totals.files,
-            bytes: totals.data(),
-            body_bytes: totals.body,
-            header_bytes: totals.head,
-            thruput: thousandths(totals.thruput()),
-        },
+        classic: (&totals).into(),
         number: thousandths(pages.per_minute),
-        number_ci95: pages.per_minute_ci95.map(rates),
+        number_ci95: pages.per_minute_ci95.map(rates).map(Into::into),
         wanders: pages.wanders,
         children: run.plan.load.users,
         seconds: pages.window_s,
         in_progress: thousandths(pages.in_progress),
         retrieved: (&pages.all).into(),
         left_out: (&pages.left_out).into(),
-        servers: pages.servers.iter().map(server).collect(),
+        servers: pages.servers.iter().map(Fields::from).collect(),
         pages: pages.pages.iter().map(page).collect(),
-    }
-}
-
-fn sizes(sizes: &BodySizes) -> Option<wire::SizesJson> {
-    (sizes.n > 0).then(|| wire::SizesJson {
-        n: sizes.n,
-        mean: thousandths(sizes.mean()),
-        sd: sizes.sd().map(thousandths),
-        min: sizes.min,
-        max: sizes.max,
-    })
-}
-
-impl From<&Visits> for wire::Retrieved {
-    fn from(visits: &Visits) -> wire::Retrieved {
-        let times = |times: &Option<Distribution>| times.as_ref().map(DistributionJson::from);
-        wire::Retrieved {
-            pages: visits.complete,
-            errors: visits.incomplete,
-            files: visits.files,
-            failed_files: visits.failed,
-            connects: visits.connects,
-            segments_sent: visits.segments.map(|segments| segments.sent),
-            segments_received: visits.segments.map(|segments| segments.received),
-            bytes: visits.bytes_received,
-            body_bytes: visits.body_received,
-            header_bytes: visits.head_received(),
-            bytes_apart: visits.bytes_apart,
-            bytes_sent: visits.bytes_sent,
-            connect_us: times(&visits.connect),
-            response_us: times(&visits.file),
-            page_us: times(&visits.load),
-            first_byte_us: times(&visits.first_byte),
-            response_bytes: sizes(&visits.came.size),
-            response_body_bytes: sizes(&visits.came.body),
-            connect_total_us: us(total(&visits.connect) * 1e9),
-            page_total_us: us(total(&visits.load) * 1e9),
-        }
     }
 }

@@ -97,8 +97,8 @@ impl Differences {
 
     /// What those of several runs look like together; `None` without any. As with
     /// [times](Times::describe_runs), runs are the batches that intervals come from.
-    pub(crate) fn describe_runs(runs: &[Differences]) -> Option<Bias> {
-        let runs = runs.iter().filter(|run| run.count() > 0);
+    pub(crate) fn describe_runs(runs: &[&Differences]) -> Option<Bias> {
+        let runs = runs.iter().copied().filter(|run| run.count() > 0);
         let runs: Vec<&Differences> = runs.collect();
         let mut all = Differences::default();
         runs.iter().for_each(|run| all.merge(run));
@@ -301,6 +301,7 @@ mod tests {
             run
         };
         let runs: Vec<Differences> = (0..20).map(run).collect();
+        let runs: Vec<&Differences> = runs.iter().collect();
         let mut all = Differences::default();
         runs.iter().for_each(|run| all.merge(run));
         let (pooled, alone) = (

@@ -228,7 +228,7 @@ impl DetailsBuilder {
         let resolution = self.resolution;
         let (steps, all_steps) = steps(&self.times, resolution.steps);
         Details {
-            histogram: spread(&self.times, &Times::default(), resolution.ranges),
+            histogram: spread(&[&self.times], &[], resolution.ranges),
             steps,
             all_steps,
             time_line: self.line.finish(),

@@ -63,6 +63,12 @@ pub(crate) struct MeanAndSpread {
 }
 
 impl Distribution {
+    /// The 95 % interval of one of the percentiles, given in parts of a thousand.
+    pub fn percentile_ci95(&self, per_mille: u64) -> Option<(Nanos, Nanos)> {
+        let place = PER_MILLE.iter().position(|own| *own == per_mille)?;
+        self.percentiles_ci95[place]
+    }
+
     /// Describes values that stand in the order of time, or `None` when there are none.
     ///
     /// Only [`ci95`](Distribution::ci95) depends on the order.

@@ -21,31 +21,14 @@ mod share;
 pub(crate) mod tally;
 pub(crate) mod times;
 
+pub use constraint::{EstimatedStatistic, FactOfRow};
 pub use run::RunEstimates;
 pub(crate) use tally::{EstimatedRow, JudgedTally};
 
 /// The probability that an interval of a verdict does not contain the truth: 0.1 % on each side.
 pub const MISS: f64 = 0.002;
 
-/// What is estimated of a row. Times are those of its expected operations that count: latencies from
-/// schedule in an open loop, else response times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EstimatedStatistic {
-    /// The arithmetic mean of the times, in nanoseconds.
-    Mean,
-    /// The standard deviation of the times, in nanoseconds.
-    Sd,
-    /// A percentile of the times in parts per million (990 000 is p99), in nanoseconds, by the nearest rank.
-    Percentile(u32),
-    /// Expected responses a second that ended in the window.
-    Rate,
-    /// Bytes a second of the expected responses that ended in the window, with their headers.
-    Goodput,
-    /// The share of the operations that count that failed, from 0 to 1.
-    FailureRate,
-}
-
-/// An estimate with its interval, in the unit of its statistic.
+/// An estimate with its interval: times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedEstimate {
     /// The estimate, which lies in its interval.
@@ -83,29 +66,6 @@ pub enum NoEstimate {
     NotSteady,
     /// The rate went up or down over times that are not short beside the window.
     Wanders,
-}
-
-/// A fact about the operations of a row that count: no estimate, and without an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FactOfRow {
-    /// The least time, in nanoseconds.
-    Min,
-    /// The greatest time, in nanoseconds.
-    Max,
-    /// The time of the operation that began first, in nanoseconds.
-    First,
-    /// The time of the operation that began last, in nanoseconds.
-    Last,
-    /// Operations, however they ended.
-    Operations,
-    /// Those of them that failed.
-    Failures,
-    /// Bytes of the requests, failed ones too.
-    BytesSent,
-    /// Bytes of the responses, failed ones too.
-    BytesReceived,
-    /// Operations for which a connection was opened.
-    Connections,
 }
 
 /// The probability with which the interval may miss the truth at a look, counted from 1, where a run is

@@ -1,13 +1,13 @@
 //! Judges the constraints of a plan by what was measured.
 //!
-//! FigureSource are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are those that are
+//! Figures are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are those that are
 //! [waited](crate::TestSummary::waited).
 
 use std::collections::BTreeMap;
 
 use constraint::{
-    BackgroundCharacteristic, CheckedConstraint, Constraint, ConstraintFigure, ConstraintSubject,
-    FigureSource, JudgedTruth, Known, PartOfRun, Quantifier, Reading, Scope, Statistic, WhyUnknown,
+    CheckedConstraint, Constraint, ConstraintFigure, ConstraintSubject, FigureSource, JudgedTruth,
+    Known, PartOfRun, Quantifier, Reading, Scope, Statistic, UnitKind, WhyUnknown,
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
@@ -16,8 +16,8 @@ use crate::estimated::{
 };
 use crate::parts::PartEstimates;
 use crate::{
-    BackgroundSummary, Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit,
-    Status, StatusReason, TestSummary,
+    BackgroundSummary, Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, Status,
+    StatusReason, TestSummary,
 };
 
 /// Nanoseconds in a second.
@@ -57,12 +57,8 @@ impl JudgingMoment {
             FactOfRow::First => (value, value),
             FactOfRow::Min => (0.0, value),
             FactOfRow::Last => (0.0, f64::INFINITY),
-            FactOfRow::Max
-            | FactOfRow::Operations
-            | FactOfRow::Failures
-            | FactOfRow::BytesSent
-            | FactOfRow::BytesReceived
-            | FactOfRow::Connections => (value, f64::INFINITY),
+            // Greatest times and counts only grow.
+            _ => (value, f64::INFINITY),
         }
     }
 }
@@ -137,28 +133,15 @@ fn unreadable(record: &ConstraintRecord, why: &str) -> JudgedConstraint {
         verdict: Conclusion::Inconclusive,
         readings: vec![ConstraintReading {
             characteristic: record.expression.clone(),
-            unit: ReadingUnit::Count,
+            unit: UnitKind::NUMBER,
             figure: ReadFigure::Unknown(WhyUnknown::Unreadable(why.to_owned())),
         }],
     }
 }
 
 fn reading(reading: Reading) -> ConstraintReading {
-    let statistic = reading.characteristic.statistic;
-    let (unit, scale) = match statistic {
-        Statistic::Rate => (ReadingUnit::Rate, 1.0),
-        Statistic::Goodput | Statistic::Background(BackgroundCharacteristic::Rate) => {
-            (ReadingUnit::ByteRate, 1.0)
-        }
-        Statistic::FailureRate | Statistic::Background(BackgroundCharacteristic::Loss) => {
-            (ReadingUnit::Share, 1.0)
-        }
-        Statistic::Operations | Statistic::Failures | Statistic::Connections => {
-            (ReadingUnit::Count, 1.0)
-        }
-        Statistic::BytesSent | Statistic::BytesReceived => (ReadingUnit::Bytes, 1.0),
-        _ => (ReadingUnit::Time, SECOND),
-    };
+    let unit = reading.characteristic.statistic.kind();
+    let scale = of_one(unit);
     ConstraintReading {
         characteristic: reading.characteristic.to_string(),
         unit,
@@ -271,23 +254,23 @@ impl<'a> FiguresOfRun<'a> {
         }
         let is_count = matches!(
             statistic,
-            Statistic::Operations
-                | Statistic::Connections
-                | Statistic::BytesSent
-                | Statistic::BytesReceived
+            Statistic::Fact(
+                FactOfRow::Operations
+                    | FactOfRow::Connections
+                    | FactOfRow::BytesSent
+                    | FactOfRow::BytesReceived
+            )
         );
         if rows.iter().any(|row| row.may_be_no_failure) && !is_count {
             return ConstraintFigure::Unknown(WhyUnknown::MayBeNoFailure);
         }
         let is_disqualified = rows.iter().any(|row| row.disqualified().is_some());
-        if is_disqualified && !is_count && statistic != Statistic::Failures {
+        if is_disqualified && !is_count && statistic != Statistic::Fact(FactOfRow::Failures) {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
-        let Some(source) = source(statistic) else {
-            return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
-        };
-        match source {
-            FigureOrigin::Fact(fact, scale) => match estimates.fact(place, fact) {
+        let scale = of_one(statistic.kind());
+        match statistic {
+            Statistic::Fact(fact) => match estimates.fact(place, fact) {
                 Some(count) => {
                     let value = count as f64 / scale;
                     let (low, high) = self.moment.ends(fact, value);
@@ -301,7 +284,7 @@ impl<'a> FiguresOfRun<'a> {
                 }
                 None => ConstraintFigure::Unknown(WhyUnknown::NoTime),
             },
-            FigureOrigin::Estimate(of, scale) => {
+            Statistic::Estimate(of) => {
                 let known = |value, low, high| Known {
                     value: value / scale,
                     low: low / scale,
@@ -310,6 +293,9 @@ impl<'a> FiguresOfRun<'a> {
                     seconds,
                 };
                 self.estimate(estimates, place, of, known)
+            }
+            Statistic::Background(_) | Statistic::Compared(_) => {
+                ConstraintFigure::Unknown(WhyUnknown::NotMeasured)
             }
         }
     }
@@ -352,34 +338,12 @@ fn still_open(figure: ConstraintFigure) -> ConstraintFigure {
     }
 }
 
-/// Where a figure comes from, and how many of its units one of the language has.
-enum FigureOrigin {
-    Fact(FactOfRow, f64),
-    Estimate(EstimatedStatistic, f64),
-}
-
-/// `None` of what needs another run.
-fn source(statistic: Statistic) -> Option<FigureOrigin> {
-    Some(match statistic {
-        Statistic::Mean => FigureOrigin::Estimate(EstimatedStatistic::Mean, SECOND),
-        Statistic::Sd => FigureOrigin::Estimate(EstimatedStatistic::Sd, SECOND),
-        Statistic::Percentile(ppm) => {
-            FigureOrigin::Estimate(EstimatedStatistic::Percentile(ppm), SECOND)
-        }
-        Statistic::Rate => FigureOrigin::Estimate(EstimatedStatistic::Rate, 1.0),
-        Statistic::Goodput => FigureOrigin::Estimate(EstimatedStatistic::Goodput, 1.0),
-        Statistic::FailureRate => FigureOrigin::Estimate(EstimatedStatistic::FailureRate, 1.0),
-        Statistic::Min => FigureOrigin::Fact(FactOfRow::Min, SECOND),
-        Statistic::Max => FigureOrigin::Fact(FactOfRow::Max, SECOND),
-        Statistic::First => FigureOrigin::Fact(FactOfRow::First, SECOND),
-        Statistic::Last => FigureOrigin::Fact(FactOfRow::Last, SECOND),
-        Statistic::Operations => FigureOrigin::Fact(FactOfRow::Operations, 1.0),
-        Statistic::Failures => FigureOrigin::Fact(FactOfRow::Failures, 1.0),
-        Statistic::BytesSent => FigureOrigin::Fact(FactOfRow::BytesSent, 1.0),
-        Statistic::BytesReceived => FigureOrigin::Fact(FactOfRow::BytesReceived, 1.0),
-        Statistic::Connections => FigureOrigin::Fact(FactOfRow::Connections, 1.0),
-        Statistic::Background(_) | Statistic::Compared(_) => return None,
-    })
+/// How much of `stats` one of the language is: a second has 10^9 nanoseconds.
+fn of_one(kind: UnitKind) -> f64 {
+    match kind {
+        UnitKind::TIME => SECOND,
+        _ => 1.0,
+    }
 }
 
 /// Why there is no interval.

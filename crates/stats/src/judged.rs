@@ -1,5 +1,6 @@
 //! What a run comes to by its constraints.
 
+use constraint::UnitKind;
 pub use constraint::WhyUnknown;
 use record::ConstraintSense;
 
@@ -26,26 +27,9 @@ pub struct ConstraintReading {
     /// As it is written, with its row: `p99(Get1K)`.
     pub characteristic: String,
     /// What its figures count.
-    pub unit: ReadingUnit,
+    pub unit: UnitKind,
     /// The figures.
     pub figure: ReadFigure,
-}
-
-/// What the figures of a reading count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadingUnit {
-    /// Nanoseconds.
-    Time,
-    /// Operations.
-    Count,
-    /// Operations a second.
-    Rate,
-    /// Bytes.
-    Bytes,
-    /// Bytes a second.
-    ByteRate,
-    /// Parts of a whole, from 0 to 1.
-    Share,
 }
 
 /// The figures of a reading.
@@ -71,4 +55,16 @@ pub enum ReadFigure {
     },
     /// It has no value, for this reason.
     Unknown(WhyUnknown),
+}
+
+impl ReadFigure {
+    /// The fact or the estimate; `None` where it is unknown.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            ReadFigure::Fact(value)
+            | ReadFigure::Estimate { value, .. }
+            | ReadFigure::Vague { value, .. } => Some(*value),
+            ReadFigure::Unknown(_) => None,
+        }
+    }
 }

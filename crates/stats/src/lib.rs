@@ -93,7 +93,7 @@ pub use compare::{
     Verdict, WORTH_DETECTING, compare, compare_by, compared_names, holm, infer, is_finer,
 };
 pub use conclusion::Conclusion;
-pub use constraint::PartOfRun;
+pub use constraint::{PartOfRun, UnitKind};
 pub use convergence::Convergence;
 pub use details::{
     Bucket, Details, DistributionStep, DrawnOperation, Resolution, TimeLine, details_from,
@@ -116,7 +116,7 @@ pub use inside::flame::{FunctionShare, StackProfile};
 pub use inside::{
     InsideFigure, InsideMean, InsideRow, InsideSummary, TracedShares, slowed, tells_shares,
 };
-pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, ReadingUnit, WhyUnknown};
+pub use judged::{ConstraintReading, JudgedConstraint, ReadFigure, WhyUnknown};
 pub use live::LiveJudge;
 pub use load_course::{LoadCourse, LoadPart, OutcomeWithStatus};
 pub use load_steps::LoadStep;
@@ -124,7 +124,7 @@ pub use origins::ResponseOrigins;
 pub use outcomes::Outcomes;
 pub use pages::{BodySizes, FilesCame, PageSummary, PagesSummary, ServerSummary, Visits};
 pub use pool::{PoolRun, Pooled, pool};
-pub use row::{Connects, Note, SegmentCount, Since, TestSummary};
+pub use row::{Connects, EstimatedRate, Note, SegmentCount, Since, TestSummary};
 pub use search::{OfferedLoad, Search, SearchOutcome, Tested, Trial, TrialsLeft, knee};
 pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use server_view::{ServerView, ServerViewFigure, ServerViewRow, ServerViewTimes};

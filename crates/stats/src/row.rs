@@ -1,9 +1,10 @@
 //! One row of the report: a measure of the plan, and what its operations say.
 
+mod note;
 mod pooled;
 
 use record::{
-    Clock, Connect, Http, Load, MeasureId, MeasureRecord, Outcome, Sample, TimeUnit, Timing,
+    Clock, Connect, Http, Load, MeasureId, Outcome, Pace, PlanRecord, Sample, TimeUnit, Timing,
 };
 
 use crate::bias::{Bias, Differences};
@@ -12,13 +13,14 @@ use crate::failures::{FailureCounts, FailureGroup};
 use crate::origins::ResponseOrigins;
 use crate::spread::{Bar, ROWS, spread};
 use crate::status::{MissingMethod, StatusFacts};
-use crate::throughput::Throughput;
+use crate::throughput::{Throughput, is_steady};
 use crate::times::Times;
 use crate::warning::{RowFacts, StalledTimes, Stalls};
 use crate::window::{MeasurementWindow, Span, end};
 
 use crate::told::RunEvents;
 use crate::{Completeness, Distribution, Outcomes, Status, StatusReason, Warning};
+pub use note::Note;
 pub(crate) use pooled::{RunRow, each_once, pooled, sound};
 
 /// What one measure of the plan came to.
@@ -28,6 +30,8 @@ pub struct TestSummary {
     pub name: String,
     /// Name of its test.
     pub test: String,
+    /// Words of the suite about its test.
+    pub title: Option<String>,
     /// HTTP method whose time it is.
     pub method: String,
     /// The unit in which its times are shown, where the suite declares one.
@@ -75,10 +79,7 @@ pub struct TestSummary {
     pub window_s: Option<f64>,
     /// Expected operations that ended in the window, a second. The window also contains the other
     /// steps of the test's loop, so this is what the users got done, not what the server could do.
-    pub per_second: Option<f64>,
-    /// The 95 % interval of that; `None` where there are too few operations for one, where the load
-    /// changed on purpose, and where the run waited for others beside it.
-    pub per_second_ci95: Option<(f64, f64)>,
+    pub rate: Option<EstimatedRate>,
     /// The rate went up or down over times that are not short beside the window, so that the
     /// interval may be too narrow.
     pub wanders: bool,
@@ -90,6 +91,26 @@ pub struct TestSummary {
     pub warnings: Vec<Warning>,
     /// It failed, and the load generator may have caused all of its failures.
     pub may_be_no_failure: bool,
+}
+
+/// A rate with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EstimatedRate {
+    /// Operations a second.
+    pub per_second: f64,
+    /// `None` where there are too few operations for an interval, where the load changed on purpose, and where the
+    /// run waited for others beside it.
+    pub ci95: Option<(f64, f64)>,
+}
+
+impl EstimatedRate {
+    /// The rate in another unit, of which `factor` are one of this.
+    pub fn scaled(self, factor: f64) -> EstimatedRate {
+        EstimatedRate {
+            per_second: self.per_second * factor,
+            ci95: self.ci95.map(|(low, high)| (low * factor, high * factor)),
+        }
+    }
 }
 
 /// The moment from which times are counted: [to the first byte](TestSummary::waited), or the total.
@@ -175,6 +196,11 @@ impl TestSummary {
     /// Operations that count, however they ended.
     pub fn operations(&self) -> u64 {
         self.outcomes.total()
+    }
+
+    /// Expected operations a second, without the interval.
+    pub fn per_second(&self) -> Option<f64> {
+        self.rate.map(|rate| rate.per_second)
     }
 
     /// Operations outside the window, however they ended.
@@ -361,13 +387,9 @@ impl RowTally {
     }
 }
 
-/// What is known of a row beside its operations.
+/// Facts about a row of one run beside its operations.
 pub(crate) struct Around<'a> {
-    pub(crate) measure: &'a MeasureRecord,
-    /// Name of its test.
-    pub(crate) test: String,
-    /// How that uses connections.
-    pub(crate) http: Http,
+    pub(crate) plan: &'a PlanRecord,
     pub(crate) id: MeasureId,
     /// Outcomes of all operations of all measures of its test.
     pub(crate) together: Outcomes,
@@ -375,24 +397,22 @@ pub(crate) struct Around<'a> {
     pub(crate) never_drawn: bool,
     /// A schedule decides when operations begin, and nothing at all was recorded.
     pub(crate) nothing_due: bool,
-    /// The load was the same throughout.
-    pub(crate) steady: bool,
-    /// The run is a load, and not rounds of a suite.
-    pub(crate) is_load: bool,
     pub(crate) window: Option<Span>,
     pub(crate) told: &'a RunEvents,
     pub(crate) complete: &'a Completeness,
 }
 
-/// The row of a measure.
+/// The row of a measure in one run. Its warnings are known when all rows are.
 pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
-    let Around { measure, told, .. } = around;
+    let Around { plan, told, id, .. } = around;
+    let mut row = TestSummary::counted(plan, *id, &[tally], &[tally]);
+    let measure = &plan.measures[usize::from(id.0)];
     let test_failed = told
         .test_failed
         .get(&measure.test)
         .map_or(&[][..], Vec::as_slice);
-    let failures = told.failures.get(&around.id).map_or(&[][..], Vec::as_slice);
-    let (status, evidence) = StatusFacts {
+    let failures = told.failures.get(id).map_or(&[][..], Vec::as_slice);
+    (row.status, row.evidence) = StatusFacts {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
@@ -405,7 +425,7 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
             .map(|(step, evidence)| MissingMethod {
                 of_another_row: step.as_ref().and_then(|step| {
                     let is_own = match step.measure {
-                        Some(id) => id == around.id,
+                        Some(of) => of == *id,
                         None => step.method == measure.method,
                     };
                     (!is_own).then_some(step.method.as_str())
@@ -414,145 +434,106 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
             }),
         test_failed: test_failed.first(),
         failure: failures.first().map(|(_, why)| why),
-        stamps_missed: tally.missed > 0 && tally.missed == tally.outcomes.ok(),
+        stamps_missed: row.all_missed(),
         complete: around.complete,
     }
     .judge();
-    let response = tally.response.describe();
-    let planned = tally.planned.describe();
-    let told_notes = told.notes.get(&around.id).cloned().unwrap_or_default();
+    row.origins = told.origins.get(id).cloned().unwrap_or_default();
     // A run beside others did nothing while it waited for its turn.
     let waited_s = told.waited(measure.test) as f64 / 1e9;
-    let window_s = around.window.map(|span| span.seconds() - waited_s);
+    row.window_s = around.window.map(|span| span.seconds() - waited_s);
     let throughput = around
         .window
         .and_then(|window| tally.throughput.rate(window));
     // Completions come in lumps where the run waited, which say nothing of the server.
-    let estimate = throughput.filter(|_| waited_s == 0.0 && around.steady);
-    let wanders = estimate.is_some_and(|rate| rate.wanders);
-    let timed = tally.response.count();
-    let mut row = TestSummary {
-        name: measure.name.clone(),
-        test: around.test.clone(),
-        method: measure.method.clone(),
-        unit: measure.unit,
-        http: around.http,
-        status,
-        evidence,
-        outcomes: tally.outcomes,
-        left_out_outcomes: tally.left_out,
-        early: tally.outcomes.ok() - tally.missed - timed,
-        shared_first: tally.shared_first,
-        origins: told.origins.get(&around.id).cloned().unwrap_or_default(),
-        missed: tally.missed,
-        response,
-        planned,
-        upload: tally.upload.describe(),
-        total: tally.total.describe(),
-        bias: tally.bias.describe(),
-        spread: if around.is_load {
-            spread(&tally.response, &tally.planned, ROWS)
-        } else {
-            Vec::new()
-        },
-        connects: Connects {
-            count: tally.connects,
-            tcp: tally.tcp.describe(),
-            tls: tally.tls.describe(),
-            tls_resumed: tally.tls_resumed.describe(),
-            resent: tally.resent,
-            segments: tally.segments,
-        },
-        bytes_sent: tally.bytes_sent,
-        bytes_received: tally.bytes_received,
-        window_s,
-        per_second: window_s
-            .filter(|s| *s > 0.0)
-            .zip(throughput)
-            .map(|(s, rate)| rate.completed as f64 / s),
-        per_second_ci95: estimate.and_then(|rate| rate.ci95),
-        wanders,
-        failures: tally.failures.groups(test_failed, failures, around.window),
-        notes: told_notes
-            .into_iter()
-            .map(Note::Remark)
-            .chain(Note::of_dominated(planned.or(response)))
-            .chain(wanders.then_some(Note::Wanders))
-            .collect(),
-        // Known when all rows are.
-        warnings: Vec::new(),
-        may_be_no_failure: false,
-    };
-    row.notes.extend(Note::of_slow_body(&row));
+    let estimate = throughput.filter(|_| waited_s == 0.0 && is_steady(&plan.load));
+    row.rate = row
+        .window_s
+        .filter(|s| *s > 0.0)
+        .zip(throughput)
+        .map(|(s, rate)| EstimatedRate {
+            per_second: rate.completed as f64 / s,
+            ci95: estimate.and_then(|rate| rate.ci95),
+        });
+    row.wanders = estimate.is_some_and(|rate| rate.wanders);
+    row.failures = tally.failures.groups(test_failed, failures, around.window);
+    let remarks = told.notes.get(id).cloned().unwrap_or_default();
+    let remarks = remarks.into_iter().map(Note::Remark).collect();
+    row.notes = Note::of_row(&row, remarks, row.wanders.then_some(Note::Wanders));
     row
 }
 
-/// Bytes of a message that arrives about as soon as its first byte.
-const SMALL: u64 = 64 * 1024;
-
-/// How many times its mean response time the mean total time of such a message is, at least, ...
-const SLOW_BODY: f64 = 3.0;
-
-/// ... and how many nanoseconds more.
-const SLOW_BODY_NANOS: f64 = 1e6;
-
-/// A remark on a row that is no failure.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Note {
-    /// In words of the engine.
-    Remark(String),
-    /// The mean and its interval depend on the slowest operation, which has this share of the sum of all
-    /// times.
-    Dominated(f64),
-    /// Most of the time passes after the first byte of a small response: mean response time and mean total
-    /// time, in nanoseconds.
-    SlowBody {
-        /// Mean response time.
-        response: f64,
-        /// Mean total time.
-        total: f64,
-    },
-    /// Its throughput [wanders](TestSummary::wanders).
-    Wanders,
-    /// The load generator may have changed it in some runs, which are not among its estimates.
-    RunsLeftOut {
-        /// How many of them.
-        left_out: usize,
-        /// Of how many.
-        of: usize,
-    },
-}
-
-impl Note {
-    /// The note on a row of which the mean depends on its slowest operation.
-    fn of_dominated(waited: Option<Distribution>) -> Option<Note> {
-        let times = waited.filter(Distribution::is_dominated)?;
-        Some(Note::Dominated(times.slowest_share()))
-    }
-
-    /// The note on a row of small messages on persistent connections, of which most of the total time is not
-    /// in the response time.
-    pub(crate) fn of_slow_body(row: &TestSummary) -> Option<Note> {
-        let (response, total) = (row.response.as_ref()?, row.total.as_ref()?);
-        let operations = row.outcomes.total().max(1);
-        let is_small = |bytes: u64| bytes / operations < SMALL;
-        let Connects {
-            tcp,
-            tls,
-            tls_resumed,
-            ..
-        } = &row.connects;
-        let handshakes = [tcp, tls, tls_resumed].into_iter().flatten();
-        let connecting: f64 = handshakes.map(|times| times.mean * times.n as f64).sum();
-        let after_connecting = total.mean - connecting / operations as f64;
-        let is_slow = after_connecting >= SLOW_BODY * response.mean
-            && after_connecting - response.mean >= SLOW_BODY_NANOS
-            && is_small(row.bytes_sent)
-            && is_small(row.bytes_received)
-            && 10 * row.connects.count < operations;
-        is_slow.then_some(Note::SlowBody {
-            response: response.mean,
-            total: total.mean,
-        })
+impl TestSummary {
+    /// Identity of the row of a measure, and all that its operations say: counts of those of all runs, and times of
+    /// those of the runs that estimates come from. Status, rate, failures, notes and warnings are blank.
+    fn counted(
+        plan: &PlanRecord,
+        id: MeasureId,
+        all: &[&RowTally],
+        sound: &[&RowTally],
+    ) -> TestSummary {
+        let measure = &plan.measures[usize::from(id.0)];
+        let sum = |of: fn(&RowTally) -> u64| all.iter().map(|tally| of(tally)).sum();
+        let outcomes = |of: fn(&RowTally) -> &Outcomes| {
+            let own = all.iter().map(|tally| of(tally));
+            own.fold(Outcomes::default(), |all, own| all.plus(own))
+        };
+        let times = |of: fn(&RowTally) -> &Times| -> Vec<&Times> {
+            sound.iter().map(|tally| of(tally)).collect()
+        };
+        let describe = |of: fn(&RowTally) -> &Times| Times::describe_runs(&times(of));
+        let differences: Vec<&Differences> = sound.iter().map(|tally| &tally.bias).collect();
+        TestSummary {
+            name: measure.name.clone(),
+            test: plan.name_of_test(measure.test),
+            title: {
+                let test = plan.tests.get(usize::from(measure.test.0));
+                test.and_then(|test| test.title.clone())
+            },
+            method: measure.method.clone(),
+            unit: measure.unit,
+            http: *plan.http_of(measure.test),
+            outcomes: outcomes(|tally| &tally.outcomes),
+            left_out_outcomes: outcomes(|tally| &tally.left_out),
+            early: sum(|tally| tally.outcomes.ok() - tally.missed - tally.response.count()),
+            shared_first: sum(|tally| tally.shared_first),
+            missed: sum(|tally| tally.missed),
+            response: describe(|tally| &tally.response),
+            planned: describe(|tally| &tally.planned),
+            upload: describe(|tally| &tally.upload),
+            total: describe(|tally| &tally.total),
+            bias: Differences::describe_runs(&differences),
+            spread: match plan.load.pace {
+                Pace::Rounds => Vec::new(),
+                Pace::Closed | Pace::Open { .. } => spread(
+                    &times(|tally| &tally.response),
+                    &times(|tally| &tally.planned),
+                    ROWS,
+                ),
+            },
+            connects: Connects {
+                count: sum(|tally| tally.connects),
+                tcp: describe(|tally| &tally.tcp),
+                tls: describe(|tally| &tally.tls),
+                tls_resumed: describe(|tally| &tally.tls_resumed),
+                resent: sum(|tally| tally.resent),
+                segments: all.iter().fold(None, |mut sum, tally| {
+                    SegmentCount::add(&mut sum, tally.segments);
+                    sum
+                }),
+            },
+            bytes_sent: sum(|tally| tally.bytes_sent),
+            bytes_received: sum(|tally| tally.bytes_received),
+            status: Status::Ok,
+            evidence: None,
+            origins: ResponseOrigins::default(),
+            window_s: None,
+            rate: None,
+            wanders: false,
+            failures: Vec::new(),
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            may_be_no_failure: false,
+        }
     }
 }

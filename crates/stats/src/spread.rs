@@ -22,16 +22,18 @@ pub struct Bar {
 
 /// At most so many ranges that grow by a constant factor, from the least of all times to the
 /// greatest. Empty without any time.
-pub(crate) fn spread(response: &Times, planned: &Times, rows: usize) -> Vec<Bar> {
+pub(crate) fn spread(response: &[&Times], planned: &[&Times], rows: usize) -> Vec<Bar> {
     let (mut least, mut greatest) = (Nanos::MAX, 0);
-    for times in [response, planned] {
+    for times in response.iter().chain(planned) {
         times.for_each(|value, _| {
             least = least.min(value);
             greatest = greatest.max(value);
         });
     }
     let mut bars = ranges(least, greatest, rows);
-    for (times, side) in [(response, BarSide::Response), (planned, BarSide::Planned)] {
+    let response = response.iter().map(|times| (times, BarSide::Response));
+    let planned = planned.iter().map(|times| (times, BarSide::Planned));
+    for (times, side) in response.chain(planned) {
         let mut place = 0;
         times.for_each(|value, count| {
             while place + 1 < bars.len() && value >= bars[place].to {
@@ -91,7 +93,7 @@ mod tests {
     #[test]
     fn every_time_is_in_one_bar() {
         let (response, planned) = (times(&[1_000, 2_000, 2_000]), times(&[5_000, 1_000_000]));
-        let bars = spread(&response, &planned, ROWS);
+        let bars = spread(&[&response], &[&planned], ROWS);
         assert_eq!(bars.len(), ROWS);
         assert_eq!((bars[0].from, bars[ROWS - 1].to), (1_000, 1_000_000));
         assert!(bars.windows(2).all(|pair| pair[0].to == pair[1].from));
@@ -109,8 +111,8 @@ mod tests {
 
     #[test]
     fn close_times_have_fewer_bars_and_none_has_none() {
-        assert_eq!(spread(&times(&[]), &times(&[]), ROWS), []);
-        let one = spread(&times(&[7, 7]), &times(&[]), ROWS);
+        assert_eq!(spread(&[], &[], ROWS), []);
+        let one = spread(&[&times(&[7, 7])], &[], ROWS);
         assert_eq!(
             one,
             [Bar {
@@ -120,7 +122,7 @@ mod tests {
                 planned: 0
             }]
         );
-        let few = spread(&times(&[0, 3]), &times(&[]), ROWS);
+        let few = spread(&[&times(&[0, 3])], &[], ROWS);
         assert!(few.len() <= 3 && few[0].response == 1, "{few:?}");
     }
 }

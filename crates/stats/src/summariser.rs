@@ -20,7 +20,6 @@ use crate::pages::{PageRow, PageTally};
 use crate::parts::PartsOfRun;
 use crate::row::{Around, RowTally, row};
 use crate::server_view::ServerView;
-use crate::throughput::is_steady;
 use crate::told::RunEvents;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
 use crate::window::{MeasurementWindow, NoWindow, Span};
@@ -216,15 +215,11 @@ impl Summariser {
                     together.total() > 0
                 };
                 let around = Around {
-                    measure,
-                    test: self.name(measure.test),
-                    http: *self.plan.http_of(measure.test),
+                    plan: &self.plan,
                     id: MeasureId(index),
                     together,
                     never_drawn: self.was_never_drawn(MeasureId(index)) && were_others_drawn,
                     nothing_due,
-                    steady: is_steady(&self.plan.load),
-                    is_load,
                     window,
                     told: &told,
                     complete: &complete,
@@ -392,18 +387,13 @@ impl Summariser {
         together
     }
 
-    fn name(&self, test: TestId) -> String {
-        let record = self.plan.tests.get(usize::from(test.0));
-        record.map_or_else(|| format!("test {}", test.0), |record| record.name.clone())
-    }
-
     /// What is done in one window: a test, or all of a load.
     fn name_of_part(&self, test: TestId) -> String {
         match self.plan.load.pace {
             Pace::Closed | Pace::Open { .. } if self.plan.tests.len() > 1 => {
                 self.plan.suite.name.clone()
             }
-            _ => self.name(test),
+            _ => self.plan.name_of_test(test),
         }
     }
 
@@ -451,7 +441,8 @@ impl Summariser {
             all
         };
         let runs = runs.filter(|run| run.plan.clock == Clock::Kernel);
-        Differences::describe_runs(&runs.map(of_run).collect::<Vec<_>>())
+        let runs: Vec<Differences> = runs.map(of_run).collect();
+        Differences::describe_runs(&runs.iter().collect::<Vec<_>>())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use constraint::{Constraint, Statistic};
+use constraint::{Constraint, EstimatedStatistic, Statistic};
 
 /// A statistic of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +74,8 @@ impl FromStr for Until {
 
 fn timed(statistic: Statistic) -> Result<TimedStatistic, UntilError> {
     match statistic {
-        Statistic::Mean => Ok(TimedStatistic::Mean),
-        Statistic::Percentile(ppm) if ppm % PER_MILLE == 0 => {
+        Statistic::Estimate(EstimatedStatistic::Mean) => Ok(TimedStatistic::Mean),
+        Statistic::Estimate(EstimatedStatistic::Percentile(ppm)) if ppm % PER_MILLE == 0 => {
             Ok(TimedStatistic::Percentile(u64::from(ppm / PER_MILLE)))
         }
         other => Err(UntilError::NoStatistic {

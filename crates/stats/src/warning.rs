@@ -18,8 +18,6 @@ mod stall;
 use std::collections::BTreeMap;
 
 use record::{Exhausted, Load};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 pub use facts::Lately;
 pub(crate) use facts::{TestFacts, WarningInputs, operations_of_each_user};
@@ -33,8 +31,7 @@ pub use stall::TOLERATED;
 pub(crate) use stall::{RowFacts, StalledTimes, Stalls};
 
 /// A part of a whole, of one row or test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
     /// Name of the row or test.
     pub name: String,

@@ -85,7 +85,7 @@ fn figures_of(name: &str, summary: &Summary, result: &mut TrialOutcome) {
         }
         let of_row = format!("{name}.{}", row.name);
         times(&of_row, row.response.as_ref(), result);
-        result.maybe(format!("{of_row}.rate"), row.per_second);
+        result.maybe(format!("{of_row}.rate"), row.per_second());
     }
     // The load time of a page includes all its files, and connecting.
     for page in summary.pages.iter().flat_map(|all| &all.pages) {

@@ -291,7 +291,7 @@ fn knee(made: &[Tried]) -> Option<OfferedLoad> {
     let trial = |tried: &Tried| {
         Some(Trial {
             load: tried.load,
-            per_second: tried.per_second,
+            per_second: tried.rate.per_second,
             mean: tried.times?.mean,
         })
     };

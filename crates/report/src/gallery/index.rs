@@ -188,7 +188,7 @@ fn table(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces)
 
 fn cell(row: &TestSummary) -> Markup {
     match mean_of(row) {
-        Some((of, ci95)) => mean(None, of, ci95),
+        Some((of, ci95)) => mean(of, ci95),
         None => html! { (without_time(row.status)) },
     }
 }

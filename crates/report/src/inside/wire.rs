@@ -7,6 +7,7 @@ use stats::{InsideFigure, InsideMean, InsideRow, Summary, TracedShares, slowed};
 
 use super::flame::{self, FlameJson};
 use super::test_of;
+use crate::fields::{Fields, fields};
 use crate::json::{thousandths, us};
 
 /// What operations cost inside of the server.
@@ -14,7 +15,7 @@ use crate::json::{thousandths, us};
 #[schemars(deny_unknown_fields, rename = "Inside")]
 pub(crate) struct InsideJson {
     /// The processes that were watched when the run began.
-    pub(crate) processes: Vec<ServerProcessJson>,
+    pub(crate) processes: Vec<Fields<ServerProcessRecord>>,
     /// What could not be watched, each in a sentence.
     pub(crate) missing: Vec<String>,
     /// An interface by which the server makes calls that are no system calls (`io_uring`, `Linux AIO`), so that its calls on the
@@ -27,16 +28,16 @@ pub(crate) struct InsideJson {
     pub(crate) flames: Vec<FlameJson>,
 }
 
-/// A process of the server.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "ServerProcess")]
-pub(crate) struct ServerProcessJson {
-    /// Its number.
-    pub(crate) pid: u32,
-    /// The name of its program.
-    pub(crate) name: String,
-    /// Its threads.
-    pub(crate) threads: u64,
+fields! {
+    /// A process of the server.
+    ServerProcessRecord, "ServerProcess", |process| {
+        /// Its number.
+        pid = process.pid,
+        /// The name of its program.
+        name = process.name.clone(),
+        /// Its threads.
+        threads = process.threads,
+    }
 }
 
 /// What an operation of a row costs inside of the server. Means are over all operations that were sent, also failed ones.
@@ -104,29 +105,29 @@ pub(crate) struct TracedJson {
     pub(crate) slowed: Option<f64>,
     /// What the time of the traced operations went into; null where tracing slowed them by more than 20 %, or it is not known
     /// whether it did.
-    pub(crate) shares: Option<TracedSharesJson>,
+    pub(crate) shares: Option<Fields<TracedShares>>,
     /// By call and target.
     pub(crate) calls: Vec<TracedCallJson>,
     /// Calls of kinds beyond those that are kept.
     pub(crate) other_calls: u64,
 }
 
-/// Parts of the time of traced operations, from their beginning to the end of their response, in calls that began and ended
-/// within them. What several threads do at the same time is in them several times.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "TracedShares")]
-pub(crate) struct TracedSharesJson {
-    /// Waiting until files are on the disk (fsync and its like), in percent. There is no interval.
-    pub(crate) sync_percent: f64,
-    /// Other calls on files and directories, in percent. There is no interval.
-    pub(crate) files_percent: f64,
-    /// Waiting for locks of threads (futex) and files (flock, fcntl), in percent. There is no interval.
-    pub(crate) locks_percent: f64,
-    /// Calls on connections with other processes than the client, in percent. There is no interval.
-    pub(crate) others_percent: f64,
-    /// Threads that were ready and had no processor, all together, in percent of the time of an operation that is not traced;
-    /// null where that was not counted. There is no interval.
-    pub(crate) queued_percent: Option<f64>,
+fields! {
+    /// Parts of the time of traced operations, from their beginning to the end of their response, in calls that began and ended
+    /// within them. What several threads do at the same time is in them several times.
+    TracedShares, "TracedShares", |shares| {
+        /// Waiting until files are on the disk (fsync and its like), in percent. There is no interval.
+        sync_percent = percent(shares.sync),
+        /// Other calls on files and directories, in percent. There is no interval.
+        files_percent = percent(shares.files),
+        /// Waiting for locks of threads (futex) and files (flock, fcntl), in percent. There is no interval.
+        locks_percent = percent(shares.locks),
+        /// Calls on connections with other processes than the client, in percent. There is no interval.
+        others_percent = percent(shares.others),
+        /// Threads that were ready and had no processor, all together, in percent of the time of an operation that is not traced;
+        /// null where that was not counted. There is no interval.
+        queued_percent = shares.queued.map(percent),
+    }
 }
 
 /// System calls of one kind on targets of one kind, over all traced operations.
@@ -172,7 +173,7 @@ pub(crate) fn of_run(users: u32, summary: &Summary) -> Option<InsideJson> {
         .iter()
         .filter_map(|row| of_row(row, users, summary));
     Some(InsideJson {
-        processes: inside.processes.iter().map(of_process).collect(),
+        processes: inside.processes.iter().map(Fields::from).collect(),
         missing: inside.missing.clone(),
         unseen_calls: inside.unseen.map(AsyncInterface::name),
         rows: rows.collect(),
@@ -188,7 +189,7 @@ fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJso
         measure: test.name.clone(),
         operations: row.operations,
         processor_us: time(InsideFigure::Processor),
-        kernel_percent: row.kernel_share.map(|share| thousandths(share * 100.0)),
+        kernel_percent: row.kernel_share.map(percent),
         queued_us: time(InsideFigure::Queued),
         waits: number(InsideFigure::Waits),
         preemptions: number(InsideFigure::Preemptions),
@@ -206,7 +207,7 @@ fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJso
         traced: row.traced.as_ref().map(|traced| TracedJson {
             operations: traced.operations,
             slowed: slowed(traced, users, test).map(thousandths),
-            shares: row.shares(users, test).map(of_shares),
+            shares: row.shares(users, test).as_ref().map(Fields::from),
             calls: traced
                 .calls
                 .iter()
@@ -217,23 +218,8 @@ fn of_row(row: &InsideRow, users: u32, summary: &Summary) -> Option<InsideRowJso
     })
 }
 
-fn of_process(own: &ServerProcessRecord) -> ServerProcessJson {
-    ServerProcessJson {
-        pid: own.pid,
-        name: own.name.clone(),
-        threads: own.threads,
-    }
-}
-
-fn of_shares(own: TracedShares) -> TracedSharesJson {
-    let percent = |share: f64| thousandths(share * 100.0);
-    TracedSharesJson {
-        sync_percent: percent(own.sync),
-        files_percent: percent(own.files),
-        locks_percent: percent(own.locks),
-        others_percent: percent(own.others),
-        queued_percent: own.queued.map(percent),
-    }
+fn percent(share: f64) -> f64 {
+    thousandths(share * 100.0)
 }
 
 fn of_call(own: &TracedCall, operations: u64) -> TracedCallJson {

@@ -5,34 +5,27 @@ use record::TimeUnit;
 use stats::{Distribution, TestSummary};
 
 use super::charts::Charts;
-use super::markup::{headings, mean, meanings, percentile, wide};
+use super::markup::{headings, meanings, statistic, wide};
 use super::subject::Subject;
 use super::tables::test_names;
 use super::{ReportPage, figure_parts};
-use crate::load::{handshakes, outcomes, per_second};
+use crate::fields::labelled_times;
+use crate::load::{outcomes, per_second};
 use crate::reasons::reason;
 use crate::table::in_words;
-use crate::units::{human, human_in};
-
-/// What a percentile has beside it.
-const INTERVAL: &str = "With its 95 % interval; - where there are too few operations";
+use crate::times::STATISTICS;
+use crate::units::human;
 
 /// Columns: heading, and what a reader may ask about it.
-const COLUMNS: [(&str, &str); 10] = [
-    ("n", ""),
-    ("min", ""),
-    ("p50", INTERVAL),
-    ("p90", INTERVAL),
-    ("p95", INTERVAL),
-    ("p99", INTERVAL),
-    ("p99.9", INTERVAL),
-    ("max", ""),
-    ("mean", "With its 95 % interval; - for one operation"),
-    (
-        "sd",
-        "Standard deviation. It has no interval: none covers 95 % where times have a long tail",
-    ),
-];
+fn columns() -> Vec<(&'static str, String)> {
+    let statistics = STATISTICS.iter().map(|of| match of.without_interval() {
+        Some(when) => (of.label, format!("With its 95 % interval; - {when}")),
+        None => (of.label, of.hint.to_owned()),
+    });
+    std::iter::once(("n", String::new()))
+        .chain(statistics)
+        .collect()
+}
 
 /// A part for each test.
 pub(super) fn tables(
@@ -55,7 +48,7 @@ pub(super) fn tables(
             @let rows = rows(name);
             div.of-test data-test=(name) {
                 h3 { (name) }
-                @if let Some(title) = page.runs.iter().find_map(|run| run.run.plan.title_of(name)) {
+                @if let Some(title) = rows.iter().find_map(|(_, row)| row.title.as_ref()) {
                     p.what { bdi { (title) } }
                 }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
@@ -68,48 +61,29 @@ pub(super) fn tables(
 
 /// What the columns of all parts mean.
 pub(super) fn legend() -> Markup {
-    meanings(COLUMNS)
+    let columns = columns();
+    meanings(columns.iter().map(|(name, what)| (*name, what.as_str())))
 }
 
 fn percentiles(rows: &[(Markup, &TestSummary)]) -> Markup {
     let lines = rows.iter().flat_map(|(whose, row)| {
-        let kinds = [
-            ("response time", &row.response),
-            ("latency from schedule", &row.planned),
-            ("upload", &row.upload),
-            ("total time", &row.total),
-        ];
-        let kinds = kinds.into_iter();
-        let kinds = kinds.filter_map(|(kind, times)| Some((kind, times.as_ref()?)));
-        let kinds = kinds.chain(handshakes(&row.connects));
-        kinds.map(move |(kind, times)| line(row.unit, html! { (whose) (kind) }, times))
+        let kinds = labelled_times(*row).chain(labelled_times(&row.connects));
+        kinds.map(move |(kind, times)| line(row.unit, html! { (whose) (kind.name) }, &times))
     });
     let lines = html! { @for line in lines { (line) } };
     if lines.0.is_empty() {
         return lines;
     }
-    let head = html! { td {} (headings(&COLUMNS)) };
+    let head = html! { td {} (headings(&columns())) };
     wide("Percentiles", None, &head, &lines)
 }
 
 fn line(unit: Option<TimeUnit>, what: Markup, times: &Distribution) -> Markup {
-    let [of_p50, of_p90, of_p95, of_p99, of_p999] = times.percentiles_ci95;
-    let percentiles = [
-        (times.p50, of_p50),
-        (times.p90, of_p90),
-        (times.p95, of_p95),
-        (times.p99, of_p99),
-        (times.p999, of_p999),
-    ];
     html! {
         tr {
             th scope="row" { (what) }
             td { (times.n) }
-            td { (human_in(unit, times.min as f64)) }
-            @for (ns, ci95) in percentiles { td { (percentile(unit, ns, ci95, "")) } }
-            td { (human_in(unit, times.max as f64)) }
-            td { (mean(unit, times.mean, times.ci95)) }
-            td { (times.sd.map_or("-".to_owned(), |sd| human_in(unit, sd))) }
+            @for of in STATISTICS { td { (statistic(of, unit, times, "")) } }
         }
     }
 }
@@ -132,12 +106,10 @@ fn ended(row: &TestSummary) -> String {
         [] => "none".to_owned(),
         counts => counts.join(", "),
     };
-    let rate = match (row.per_second, row.window_s) {
-        (Some(rate), Some(seconds)) => format!(
-            "; {} for {}",
-            per_second(rate, row.per_second_ci95),
-            human(seconds * 1e9)
-        ),
+    let rate = match (row.rate, row.window_s) {
+        (Some(rate), Some(seconds)) => {
+            format!("; {} for {}", per_second(rate), human(seconds * 1e9))
+        }
         _ => String::new(),
     };
     let evidence = row.evidence.as_ref();

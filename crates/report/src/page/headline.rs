@@ -4,13 +4,14 @@ use maud::{Markup, Render, html};
 use record::{Pace, PlanRecord, TimeUnit};
 use stats::{Distribution, TestSummary};
 
-use super::markup::{heading, list, percentile, rate, wide};
+use super::markup::{heading, list, rate, statistic, wide};
 use super::subject::Subject;
 use super::{ReportPage, answers, pages, sections};
 use crate::constraints;
 use crate::ranking::{heat, ranking};
 use crate::table::in_words;
-use crate::units::{factor, human, human_in, human_range};
+use crate::times::{MAX, P50, P90, P99, TimeStatistic};
+use crate::units::{factor, human, human_range};
 
 /// The numbers of a page, and which of them are none.
 pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
@@ -68,8 +69,8 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
     let planned = planned_rate(plan).map(|rate| format!("{rate} planned"));
     html! {
         dl.headline {
-            @if let Some(of) = test.per_second {
-                (tile("req/s", rate(of, test.per_second_ci95), planned.as_deref(), ""))
+            @if let Some(of) = test.rate {
+                (tile("req/s", rate(of), planned.as_deref(), ""))
             }
             (percentiles(test.unit, times))
             (tile("failed", failed, Some(&of_all), if failed > 0 { "bad" } else { "" }))
@@ -81,14 +82,11 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
     }
 }
 
+/// Statistics that stand large.
+const LARGE: [&TimeStatistic; 4] = [&P50, &P90, &P99, &MAX];
+
 fn percentiles(unit: Option<TimeUnit>, times: &Distribution) -> Markup {
-    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
-    html! {
-        @for (name, ns, ci95) in [("p50", times.p50, of_p50), ("p90", times.p90, of_p90), ("p99", times.p99, of_p99)] {
-            (tile(name, percentile(unit, ns, ci95, ""), None, ""))
-        }
-        (tile("max", human_in(unit, times.max as f64), None, ""))
-    }
+    html! { @for of in LARGE { (tile(of.label, statistic(of, unit, times, ""), None, "")) } }
 }
 
 fn tile(name: &str, shown: impl Render, beside: Option<&str>, class: &str) -> Markup {
@@ -104,21 +102,19 @@ fn of_several(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> M
     let head = html! {
         (heading("Request", "", "text"))
         @if has_servers { (heading("Server", "", "text")) }
-        @for name in ["req/s", "p50", "p90", "p99", "max", "failed"] { (heading(name, "", "number")) }
+        (heading("req/s", "", "number"))
+        @for of in LARGE { (heading(of.label, "", "number")) }
+        (heading("failed", "", "number"))
     };
     let body = html! {
         @for (_, server, test) in all {
             tr {
                 th scope="row" { (test.name) }
                 @if has_servers { td { (server) } }
-                @match (test.per_second, &test.response) {
+                @match (test.rate, &test.response) {
                     (Some(of), Some(times)) => {
-                        @let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
-                        td.number { (rate(of, test.per_second_ci95)) }
-                        td.number { (percentile(test.unit, times.p50, of_p50, "")) }
-                        td.number { (percentile(test.unit, times.p90, of_p90, "")) }
-                        td.number { (percentile(test.unit, times.p99, of_p99, "")) }
-                        td.number { (human_in(test.unit, times.max as f64)) }
+                        td.number { (rate(of)) }
+                        @for of in LARGE { td.number { (statistic(of, test.unit, times, "")) } }
                         td.number.bad[test.failed() > 0] { (test.failed()) }
                     }
                     _ => td.words colspan="6" { (in_words(test).0) },

@@ -2,9 +2,11 @@
 //! inserted.
 
 use maud::{Markup, PreEscaped, Render, html};
-use record::{Nanos, TimeUnit};
+use record::TimeUnit;
+use stats::{Distribution, EstimatedRate};
 
-use crate::units::{human_in, human_range_in};
+use crate::times::TimeStatistic;
+use crate::units::{human, human_range};
 use crate::{clean, figure};
 
 /// What stands in a document beside its body.
@@ -125,30 +127,32 @@ pub(crate) fn heading(name: &str, what: &str, class: &str) -> Markup {
 }
 
 /// Headings of columns of figures.
-pub(crate) fn headings(columns: &[(&str, &str)]) -> Markup {
-    html! { @for (name, what) in columns { (heading(name, what, "number")) } }
+pub(crate) fn headings(columns: &[(&str, impl AsRef<str>)]) -> Markup {
+    html! { @for (name, what) in columns { (heading(name, what.as_ref(), "number")) } }
 }
 
 /// A mean in nanoseconds and its interval.
-pub(crate) fn mean(unit: Option<TimeUnit>, mean: f64, ci95: Option<(f64, f64)>) -> Markup {
-    let ends = ci95.map(|ends| human_range_in(unit, ends));
-    estimate(&human_in(unit, mean), ends)
+pub(crate) fn mean(mean: f64, ci95: Option<(f64, f64)>) -> Markup {
+    estimate(&human(mean), ci95.map(human_range))
 }
 
-/// A percentile in nanoseconds and its interval.
-pub(crate) fn percentile(
+/// A statistic of times, with its interval if it may have one.
+pub(crate) fn statistic(
+    of: &TimeStatistic,
     unit: Option<TimeUnit>,
-    ns: Nanos,
-    ci95: Option<(Nanos, Nanos)>,
+    times: &Distribution,
     star: &str,
 ) -> Markup {
-    let ends = ci95.map(|(low, high)| human_range_in(unit, (low as f64, high as f64)));
-    estimate(&(human_in(unit, ns as f64) + star), ends)
+    let shown = of.shown(unit, times) + star;
+    match of.without_interval() {
+        Some(_) => estimate(&shown, of.range(unit, times)),
+        None => html! { (shown) },
+    }
 }
 
 /// Operations a second and their interval.
-pub(crate) fn rate(of: f64, ci95: Option<(f64, f64)>) -> Markup {
-    let (shown, range) = figure::rate(of, ci95);
+pub(crate) fn rate(of: EstimatedRate) -> Markup {
+    let (shown, range) = figure::rate(of.per_second, of.ci95);
     estimate(&shown, range)
 }
 

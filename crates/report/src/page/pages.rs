@@ -8,10 +8,10 @@ use super::charts::Charts;
 use super::figure_parts::FigurePart;
 use super::markup::{heading, headings, list, mean, meanings};
 use super::subject::Subject;
-use super::tables::{self, count, nothing, number, ranked, section, timed};
+use super::tables::{self, count, nothing, number, section, timed, timed_statistic};
 use super::{PageRun, ReportPage};
 use crate::table::few;
-use crate::units::human;
+use crate::times::{MAX, MEAN, P50, P90, P99};
 use crate::webstone::{self, a_minute};
 
 /// Columns of figures: heading, and what a reader may ask about it.
@@ -155,7 +155,7 @@ fn retrieved(of: &Visits) -> Markup {
             None => @for _ in 0..5 { (nothing()) },
         }
         @match &of.first_byte {
-            Some(times) => (timed(times.mean, mean(None, times.mean, times.ci95))),
+            Some(times) => (timed(times.mean, mean(times.mean, times.ci95))),
             None => (nothing()),
         }
     }
@@ -171,14 +171,7 @@ fn segments(of: &Visits) -> Markup {
 }
 
 fn loads(load: &Distribution) -> Markup {
-    let [of_p50, of_p90, _, of_p99, _] = load.percentiles_ci95;
-    html! {
-        (timed(load.mean, mean(None, load.mean, load.ci95)))
-        (ranked(None, load.p50, of_p50, ""))
-        (ranked(None, load.p90, of_p90, ""))
-        (ranked(None, load.p99, of_p99, if few(load) { "*" } else { "" }))
-        (timed(load.max as f64, human(load.max as f64)))
-    }
+    html! { @for of in [&MEAN, &P50, &P90, &P99, &MAX] { (timed_statistic(of, None, load)) } }
 }
 
 /// A line break of a text that is shown as it is written.

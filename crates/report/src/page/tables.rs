@@ -1,56 +1,61 @@
 //! The tables of the page. They are there without any script; scripts make them sortable.
 
 use maud::{Markup, Render, html};
-use record::{Nanos, TimeUnit};
+use record::TimeUnit;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
 use super::ReportPage;
-use super::markup::{heading, headings, meanings, percentile, rate, wide};
+use super::markup::{heading, headings, meanings, rate, statistic, wide};
 use crate::json::{thousandths, us};
 use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
-use crate::units::{human_in, human_range_in};
+use crate::times::{MAX, MEAN, P50, P90, P99, TimeStatistic};
+use crate::units::human_range_in;
+
+/// Statistics with their intervals.
+const RANKED: [&TimeStatistic; 4] = [&P50, &P90, &P99, &MAX];
 
 /// Columns of figures: heading, and what a reader may ask about it.
-const COLUMNS: [(&str, &str); 9] = [
-    ("n", "Operations with a response time"),
-    ("mean", "Mean response time"),
-    (
-        "95 % interval",
-        "In which the true mean lies, 19 times out of 20; - for one operation",
-    ),
-    (
-        "p50",
-        "Half of the operations took no longer; its 95 % interval, - where there are too few operations",
-    ),
-    (
-        "p90",
-        "Nine in ten took no longer; its 95 % interval, - where there are too few operations",
-    ),
-    (
-        "p99",
-        "99 in a hundred took no longer; its 95 % interval, - where there are too few operations",
-    ),
-    ("max", "The slowest operation"),
-    (
+fn columns() -> Vec<(&'static str, String)> {
+    let plain = |name: &'static str, meaning: &str| (name, meaning.to_owned());
+    let ranked = RANKED.map(|of| match of.without_interval() {
+        Some(when) => (
+            of.label,
+            format!("{}; its 95 % interval, - {when}", of.hint),
+        ),
+        None => plain(of.label, of.hint),
+    });
+    let mut columns = vec![
+        plain("n", "Operations with a response time"),
+        plain(MEAN.label, MEAN.hint),
+        plain(
+            "95 % interval",
+            "In which the true mean lies, 19 times out of 20; - for one operation",
+        ),
+    ];
+    columns.extend(ranked);
+    columns.push(plain(
         "req/s",
         "Expected operations per second, the other steps of their test included; its 95 % interval, - where there are too few operations, the rate was changed on purpose, or runs took turns",
-    ),
-    (
+    ));
+    columns.push(plain(
         "failed",
         "Operations that did not end as expected; no time includes them",
-    ),
-];
+    ));
+    columns
+}
 
 /// Every test of every run.
 pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let tests = test_names(page);
     let several = page.runs.len() > 1;
+    let columns = columns();
+    let width = columns.len();
     let head = html! {
         (heading("Test", "", "text"))
         @if several { (heading(page.run_heading(), "", "text")) }
         (heading("Method", "", "text"))
-        (headings(&COLUMNS))
+        (headings(&columns))
     };
     let cells = tests.iter().enumerate().flat_map(|(place, name)| {
         let runs = page.runs.iter().zip(names);
@@ -58,14 +63,14 @@ pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
             let test = run.summary.tests.iter().find(|test| test.name == *name);
             // Suites have few tests in common.
             let is_row = !page.is_diagnosis || test.is_some();
-            is_row.then(|| row(place, name, several.then_some(of), test))
+            is_row.then(|| row(place, name, several.then_some(of), test, width))
         })
     });
     let body = html! { @for row in cells { (row) } };
     let summaries = page.runs.iter().map(|run| run.summary);
     let mut shown = summaries.flat_map(|summary| &summary.tests);
     let starred = shown.any(|test| test.response.is_some_and(|times| few(&times)));
-    let below = html! { (footnote(starred, "operations")) (meanings(COLUMNS)) };
+    let below = html! { (footnote(starred, "operations")) (meanings(columns.iter().map(|(name, what)| (*name, what.as_str())))) };
     html! {
         @if !tests.is_empty() {
             (section("tests", "All tests", &head, &body, &below))
@@ -105,7 +110,13 @@ pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
     distinct(tests.map(|test| test.name.as_str()))
 }
 
-fn row(place: usize, name: &str, server: Option<&String>, test: Option<&TestSummary>) -> Markup {
+fn row(
+    place: usize,
+    name: &str,
+    server: Option<&String>,
+    test: Option<&TestSummary>,
+    width: usize,
+) -> Markup {
     let method = test.map_or("", |test| &test.method);
     let times = test.and_then(shown_times);
     html! {
@@ -115,7 +126,7 @@ fn row(place: usize, name: &str, server: Option<&String>, test: Option<&TestSumm
             td { (method) }
             @match (test, times) {
                 (Some(test), Some(times)) => (figures(test, times)),
-                (test, _) => td colspan=(COLUMNS.len()) class="words" { (without_time(test)) },
+                (test, _) => td colspan=(width) class="words" { (without_time(test)) },
             }
         }
     }
@@ -134,41 +145,37 @@ fn without_time(test: Option<&TestSummary>) -> Markup {
 }
 
 fn figures(test: &TestSummary, times: &Distribution) -> Markup {
-    let star = if few(times) { "*" } else { "" };
     let failed = match test.failed() {
         0 if test.status == Status::Failed => number(0.0, "failed", "bad"),
         0 => count(0, ""),
         some => count(some, "bad"),
     };
     let unit = test.unit;
-    let [of_p50, of_p90, _, of_p99, _] = times.percentiles_ci95;
     html! {
         (count(times.n, ""))
-        (timed(times.mean, human_in(unit, times.mean)))
+        (timed(times.mean, MEAN.shown(unit, times)))
         @match times.ci95 {
             Some(ends) => (timed(ends.1 - ends.0, human_range_in(unit, ends))),
             None => (nothing()),
         }
-        (ranked(unit, times.p50, of_p50, ""))
-        (ranked(unit, times.p90, of_p90, ""))
-        (ranked(unit, times.p99, of_p99, star))
-        (timed(times.max as f64, human_in(unit, times.max as f64)))
-        @match test.per_second {
-            Some(of) => (number(thousandths(of), rate(of, test.per_second_ci95), "")),
+        @for of in RANKED { (timed_statistic(of, unit, times)) }
+        @match test.rate {
+            Some(of) => (number(thousandths(of.per_second), rate(of), "")),
             None => (nothing()),
         }
         (failed)
     }
 }
 
-/// A percentile with its interval.
-pub(super) fn ranked(
+/// A statistic with its interval; a star where p99 is the maximum.
+pub(super) fn timed_statistic(
+    of: &TimeStatistic,
     unit: Option<TimeUnit>,
-    ns: Nanos,
-    ci95: Option<(Nanos, Nanos)>,
-    star: &str,
+    times: &Distribution,
 ) -> Markup {
-    timed(ns as f64, percentile(unit, ns, ci95, star))
+    let star = if *of == P99 && few(times) { "*" } else { "" };
+    let shown = statistic(of, unit, times, star);
+    of.of(times).map_or_else(nothing, |ns| timed(ns, shown))
 }
 
 /// A time for people; the figure of the JSON document beside it, for sorting.

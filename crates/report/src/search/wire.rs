@@ -4,12 +4,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use record::{Nanos, NoteRecord};
+use record::NoteRecord;
 use stats::Tested;
 
-use super::{Loaded, Medians, SearchResult, Tried};
+use super::{Loaded, SearchResult, Tried};
+use crate::fields::{Fields, IfAny, fields};
 use crate::incomplete::IncompleteJson;
 use crate::json::{KnownDigits, SeedJson};
+use crate::times::{MEAN, P50, P99, TimeStatistic};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
@@ -52,9 +54,9 @@ pub(crate) struct SearchDocument {
     /// beyond what was tried. It has no interval.
     knee: Option<f64>,
     /// What all trials of a load came to, in the order of the loads.
-    loads: Vec<LoadResult>,
+    loads: Vec<Fields<Loaded>>,
     /// Every trial, in the order of the loads.
-    points: Vec<TrialResult>,
+    points: Vec<Fields<Tried>>,
 }
 
 /// The answer.
@@ -62,86 +64,94 @@ pub(crate) struct SearchDocument {
 #[schemars(rename = "Answer", deny_unknown_fields)]
 struct AnswerJson {
     /// The largest load that passed; null where none did.
-    holds: Option<TestedLoad>,
+    holds: Option<Fields<Tested>>,
     /// The smallest load that failed, which is larger; null where none did.
-    fails: Option<TestedLoad>,
+    fails: Option<Fields<Tested>>,
     /// The load that passed held in at least 18 of 20 trials.
     confirmed: bool,
 }
 
-/// In how many trials the condition held.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Held", deny_unknown_fields)]
-struct TestedLoad {
-    /// The load.
-    load: f64,
-    /// Trials in which the condition held.
-    held: u32,
-    /// All trials of this load.
-    trials: u32,
-    /// Lower 95 % confidence bound of the share of trials in which it holds; 0.9 at most.
-    at_least: f64,
-    /// Upper bound; 0.5 at least.
-    at_most: f64,
+fields! {
+    /// In how many trials the condition held.
+    Tested, "Held", |tested| {
+        /// The load.
+        load = tested.load,
+        /// Trials in which the condition held.
+        held = tested.trials.held,
+        /// All trials of this load.
+        trials = tested.trials.trials(),
+        /// Lower 95 % confidence bound of the share of trials in which it holds; 0.9 at most.
+        at_least = tested.at_least().known(),
+        /// Upper bound; 0.5 at least.
+        at_most = tested.at_most().known(),
+    }
 }
 
-/// All trials of a load. Medians of trials have no interval; those of each trial are in `points`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OfLoad", deny_unknown_fields)]
-struct LoadResult {
-    /// The load.
-    load: f64,
-    /// Trials in which the condition held.
-    held: u32,
-    /// All trials of this load.
-    trials: u32,
-    /// The median of what they measured. It has no interval.
-    throughput_per_s: f64,
-    /// The median of their means, in microseconds. It has no interval.
-    mean_us: Option<f64>,
-    /// The median of their medians. It has no interval.
-    p50_us: Option<f64>,
-    /// The median of their 99th percentiles. It has no interval.
-    p99_us: Option<f64>,
-    /// The median of their processor times of the server per operation, in microseconds. It has no interval. Absent where the
-    /// server was not looked into.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    processor_us: Option<f64>,
-    /// Operations that failed or were dropped, in all of them.
-    failures: u64,
+fields! {
+    /// All trials of a load. Medians of trials have no interval; those of each trial are in `points`.
+    Loaded, "OfLoad", |loaded| {
+        /// The load.
+        load = loaded.load,
+        /// Trials in which the condition held.
+        held = loaded.trials.held,
+        /// All trials of this load.
+        trials = loaded.trials.trials(),
+        /// The median of what they measured. It has no interval.
+        throughput_per_s = loaded.per_second.known(),
+        /// The median of their means, in microseconds. It has no interval.
+        mean_us = loaded.times.map(|times| times.mean / 1e3).known(),
+        /// The median of their medians. It has no interval.
+        p50_us = loaded.times.map(|times| times.p50 / 1e3).known(),
+        /// The median of their 99th percentiles. It has no interval.
+        p99_us = loaded.times.map(|times| times.p99 / 1e3).known(),
+        /// The median of their processor times of the server per operation, in microseconds. It has no interval. Absent where the
+        /// server was not looked into.
+        processor_us = IfAny(loaded.processor.map(|ns| (ns / 1e3).known())),
+        /// Operations that failed or were dropped, in all of them.
+        failures = loaded.failures,
+    }
 }
 
-/// A trial.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Point", deny_unknown_fields)]
-struct TrialResult {
-    /// The load.
-    load: f64,
-    /// The condition held.
-    held: bool,
-    /// Expected answers, or complete pages, a second.
-    throughput_per_s: f64,
-    /// Its 95 % interval; null where it has none, and of the sum of several requests.
-    throughput_ci95_per_s: Option<[f64; 2]>,
-    /// Mean time in microseconds: of answers, in an open loop from the planned moment on, or of
-    /// page loads; null where nothing was answered as expected.
-    mean_us: Option<f64>,
-    /// Its 95 % interval; null for one time.
-    mean_ci95_us: Option<[f64; 2]>,
-    /// Median.
-    p50_us: Option<f64>,
-    /// Its 95 % interval; null where there are too few times for one.
-    p50_ci95_us: Option<[f64; 2]>,
-    /// 99th percentile.
-    p99_us: Option<f64>,
-    /// Its 95 % interval; null where there are too few times for one.
-    p99_ci95_us: Option<[f64; 2]>,
-    /// Processor time of the server per operation, the mean of all, in microseconds. It has no interval. Absent where the server
-    /// was not looked into.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    processor_us: Option<f64>,
-    /// Operations that failed or were dropped.
-    failures: u64,
+fields! {
+    /// A trial.
+    Tried, "Point", |tried| {
+        /// The load.
+        load = tried.load,
+        /// The condition held.
+        held = tried.held,
+        /// Expected answers, or complete pages, a second.
+        throughput_per_s = tried.rate.per_second.known(),
+        /// Its 95 % interval; null where it has none, and of the sum of several requests.
+        throughput_ci95_per_s = tried.rate.ci95.known(),
+        /// Mean time in microseconds: of answers, in an open loop from the planned moment on, or of
+        /// page loads; null where nothing was answered as expected.
+        mean_us = statistic(tried, &MEAN),
+        /// Its 95 % interval; null for one time.
+        mean_ci95_us = interval(tried, &MEAN),
+        /// Median.
+        p50_us = statistic(tried, &P50),
+        /// Its 95 % interval; null where there are too few times for one.
+        p50_ci95_us = interval(tried, &P50),
+        /// 99th percentile.
+        p99_us = statistic(tried, &P99),
+        /// Its 95 % interval; null where there are too few times for one.
+        p99_ci95_us = interval(tried, &P99),
+        /// Processor time of the server per operation, the mean of all, in microseconds. It has no interval. Absent where the server
+        /// was not looked into.
+        processor_us = IfAny(tried.processor.map(|ns| (ns / 1e3).known())),
+        /// Operations that failed or were dropped.
+        failures = tried.failures,
+    }
+}
+
+/// A statistic of the times of a trial, in microseconds.
+fn statistic(tried: &Tried, of: &TimeStatistic) -> Option<f64> {
+    of.of(tried.times.as_ref()?).map(|ns| (ns / 1e3).known())
+}
+
+fn interval(tried: &Tried, of: &TimeStatistic) -> Option<(f64, f64)> {
+    let (low, high) = of.ci95(tried.times.as_ref()?)?;
+    Some((low / 1e3, high / 1e3).known())
 }
 
 impl From<&SearchResult> for SearchDocument {
@@ -159,68 +169,13 @@ impl From<&SearchResult> for SearchDocument {
             seed: found.seed.into(),
             caveats: found.caveats.clone(),
             answer: AnswerJson {
-                holds: found.answer.holds.map(TestedLoad::from),
-                fails: found.answer.fails.map(TestedLoad::from),
+                holds: found.answer.holds.as_ref().map(Fields::from),
+                fails: found.answer.fails.as_ref().map(Fields::from),
                 confirmed: found.answer.confirmed,
             },
             knee: found.knee.known(),
-            loads: Loaded::all(found).iter().map(LoadResult::from).collect(),
-            points: found.trials.iter().map(TrialResult::from).collect(),
-        }
-    }
-}
-
-impl From<Tested> for TestedLoad {
-    fn from(tested: Tested) -> TestedLoad {
-        TestedLoad {
-            load: tested.load,
-            held: tested.trials.held,
-            trials: tested.trials.trials(),
-            at_least: tested.at_least().known(),
-            at_most: tested.at_most().known(),
-        }
-    }
-}
-
-impl From<&Loaded> for LoadResult {
-    fn from(loaded: &Loaded) -> LoadResult {
-        let us = |of: fn(Medians) -> f64| loaded.times.map(|times| of(times) / 1e3).known();
-        LoadResult {
-            load: loaded.load,
-            held: loaded.trials.held,
-            trials: loaded.trials.trials(),
-            throughput_per_s: loaded.per_second.known(),
-            mean_us: us(|times| times.mean),
-            p50_us: us(|times| times.p50),
-            p99_us: us(|times| times.p99),
-            processor_us: loaded.processor.map(|ns| (ns / 1e3).known()),
-            failures: loaded.failures,
-        }
-    }
-}
-
-impl From<&Tried> for TrialResult {
-    fn from(tried: &Tried) -> TrialResult {
-        let us = |ns: f64| (ns / 1e3).known();
-        let times = tried.times.as_ref();
-        let percentile = |ends: Option<(Nanos, Nanos)>| {
-            ends.map(|(low, high)| [us(low as f64), us(high as f64)])
-        };
-        TrialResult {
-            load: tried.load,
-            held: tried.held,
-            throughput_per_s: tried.per_second.known(),
-            throughput_ci95_per_s: tried.per_second_ci95.map(<[f64; 2]>::from).known(),
-            mean_us: times.map(|times| us(times.mean)),
-            mean_ci95_us: times
-                .and_then(|times| times.ci95)
-                .map(|(low, high)| [us(low), us(high)]),
-            p50_us: times.map(|times| us(times.p50 as f64)),
-            p50_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[0])),
-            p99_us: times.map(|times| us(times.p99 as f64)),
-            p99_ci95_us: times.and_then(|times| percentile(times.percentiles_ci95[3])),
-            processor_us: tried.processor.map(us),
-            failures: tried.failures,
+            loads: Loaded::all(found).iter().map(Fields::from).collect(),
+            points: found.trials.iter().map(Fields::from).collect(),
         }
     }
 }

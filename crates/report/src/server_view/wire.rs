@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{ServerViewFigure, ServerViewRow, Summary};
 
+use crate::fields::{Fields, fields};
 use crate::inside::test_of;
 use crate::json::{thousandths, us};
 
@@ -15,7 +16,7 @@ pub(crate) struct ServerViewJson {
     /// One entry for each row of the report and each time that the server gives.
     pub(crate) rows: Vec<ServerViewRowJson>,
     /// How the access log was joined with the operations; null where it was not read.
-    pub(crate) access_log: Option<AccessLogJson>,
+    pub(crate) access_log: Option<Fields<AccessLogRecord>>,
 }
 
 /// A time that the server gives for the operations of a row that were ok.
@@ -53,24 +54,24 @@ pub(crate) struct ServerViewFigureJson {
     pub(crate) ci95: Option<[f64; 2]>,
 }
 
-/// How an access log was joined with the operations of a run that were ok.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "AccessLog")]
-pub(crate) struct AccessLogJson {
-    /// Operations that were looked for.
-    pub(crate) operations: u64,
-    /// Those with one line.
-    pub(crate) joined: u64,
-    /// Those without a line.
-    pub(crate) missing: u64,
-    /// Those with several lines.
-    pub(crate) ambiguous: u64,
-    /// Further operations, which were not looked for.
-    pub(crate) beyond: u64,
-    /// Lines of other requests.
-    pub(crate) other_lines: u64,
-    /// Lines that could not be read.
-    pub(crate) unreadable_lines: u64,
+fields! {
+    /// How an access log was joined with the operations of a run that were ok.
+    AccessLogRecord, "AccessLog", |log| {
+        /// Operations that were looked for.
+        operations = log.operations,
+        /// Those with one line.
+        joined = log.joined,
+        /// Those without a line.
+        missing = log.missing,
+        /// Those with several lines.
+        ambiguous = log.ambiguous,
+        /// Further operations, which were not looked for.
+        beyond = log.beyond,
+        /// Lines of other requests.
+        other_lines = log.other_lines,
+        /// Lines that could not be read.
+        unreadable_lines = log.unreadable_lines,
+    }
 }
 
 impl ServerViewFigureJson {
@@ -88,7 +89,7 @@ pub(crate) fn of_run(summary: &Summary) -> Option<ServerViewJson> {
     let rows = view.rows.iter().filter_map(|row| of_row(row, summary));
     Some(ServerViewJson {
         rows: rows.collect(),
-        access_log: view.access_log.as_ref().map(of_log),
+        access_log: view.access_log.as_ref().map(Fields::from),
     })
 }
 
@@ -113,16 +114,4 @@ fn of_row(row: &ServerViewRow, summary: &Summary) -> Option<ServerViewRowJson> {
             .and_then(|own| own.share)
             .map(|share| ServerViewFigureJson::of(share, percent)),
     })
-}
-
-fn of_log(log: &AccessLogRecord) -> AccessLogJson {
-    AccessLogJson {
-        operations: log.operations,
-        joined: log.joined,
-        missing: log.missing,
-        ambiguous: log.ambiguous,
-        beyond: log.beyond,
-        other_lines: log.other_lines,
-        unreadable_lines: log.unreadable_lines,
-    }
 }

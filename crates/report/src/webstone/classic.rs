@@ -18,7 +18,7 @@ use crate::clean;
 
 /// What the totals are made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ClassicTotals {
+pub(crate) struct ClassicTotals {
     /// Children.
     pub(super) clients: u32,
     /// Time that counts.

@@ -3,8 +3,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use stats::{BodySizes, ServerSummary, Visits};
 
-use crate::wire::DistributionJson;
+use super::classic::ClassicTotals;
+use super::total;
+use crate::fields::{Fields, IfAny, fields};
+use crate::json::{rates, thousandths, us};
 
 /// What a run says of its pages.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -18,7 +22,7 @@ pub(crate) struct WebStone {
     /// interval may be too narrow.
     pub(crate) wanders: bool,
     /// The totals as WebSTONE counted them in 1995, incomplete pages among them.
-    pub(crate) classic: Classic,
+    pub(crate) classic: Fields<ClassicTotals>,
     /// Users at work at the same time, the *webchildren*.
     pub(crate) children: u32,
     /// Seconds that count.
@@ -26,72 +30,72 @@ pub(crate) struct WebStone {
     /// Load factor: mean number of requests in progress, connecting included. It has no interval.
     pub(crate) in_progress: f64,
     /// What was retrieved in the time that counts.
-    pub(crate) retrieved: Retrieved,
+    pub(crate) retrieved: Fields<Visits>,
     /// What was retrieved outside of it: pages that were under way at the end are completed.
-    pub(crate) left_out: Retrieved,
+    pub(crate) left_out: Fields<Visits>,
     /// One entry for each server, where there are several.
-    pub(crate) servers: Vec<ServerResult>,
+    pub(crate) servers: Vec<Fields<ServerSummary>>,
     /// One entry for each page of the suite, in its order.
     pub(crate) pages: Vec<PageResult>,
 }
 
-/// The totals of 1995, of all files that came as expected, whatever became of their pages.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Classic {
-    /// The WEBSTONE number: pages a minute, complete or not, rounded down. As in 1995 it has no
-    /// interval.
-    pub(crate) number: f64,
-    /// Total cumulative time: the response times of all files that came, added up.
-    pub(crate) cumulative_seconds: f64,
-    /// Pages that ended, complete or not.
-    pub(crate) pages: u64,
-    /// Requests for files that failed.
-    pub(crate) errors: u64,
-    /// Files that came; in 1995 each had a connection.
-    pub(crate) files: u64,
-    /// Their bytes, heads included.
-    pub(crate) bytes: u64,
-    /// Bytes of their bodies.
-    pub(crate) body_bytes: u64,
-    /// Bytes of their heads, and of what frames the bodies.
-    pub(crate) header_bytes: u64,
-    /// Bytes over the cumulative time, a second. As in 1995 it has no interval.
-    pub(crate) thruput: f64,
+fields! {
+    /// The totals of 1995, of all files that came as expected, whatever became of their pages.
+    ClassicTotals, "Classic", |totals| {
+        /// The WEBSTONE number: pages a minute, complete or not, rounded down. As in 1995 it has no
+        /// interval.
+        number = totals.number(),
+        /// Total cumulative time: the response times of all files that came, added up.
+        cumulative_seconds = totals.response_s,
+        /// Pages that ended, complete or not.
+        pages = totals.pages,
+        /// Requests for files that failed.
+        errors = totals.errors,
+        /// Files that came; in 1995 each had a connection.
+        files = totals.files,
+        /// Their bytes, heads included.
+        bytes = totals.data(),
+        /// Bytes of their bodies.
+        body_bytes = totals.body,
+        /// Bytes of their heads, and of what frames the bodies.
+        header_bytes = totals.head,
+        /// Bytes over the cumulative time, a second. As in 1995 it has no interval.
+        thruput = thousandths(totals.thruput()),
+    }
 }
 
-/// Sizes of files that came, in bytes. What a suite draws decides about them.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Sizes", deny_unknown_fields)]
-pub(crate) struct SizesJson {
-    /// How many there are.
-    pub(crate) n: u64,
-    /// Arithmetic mean. It has no interval.
-    pub(crate) mean: f64,
-    /// Standard deviation; null for one file. It has no interval.
-    pub(crate) sd: Option<f64>,
-    /// Least.
-    pub(crate) min: u64,
-    /// Greatest.
-    pub(crate) max: u64,
+fields! {
+    /// Sizes of files that came, in bytes. What a suite draws decides about them.
+    BodySizes, "Sizes", |sizes| {
+        /// How many there are.
+        n = sizes.n,
+        /// Arithmetic mean. It has no interval.
+        mean = thousandths(sizes.mean()),
+        /// Standard deviation; null for one file. It has no interval.
+        sd = sizes.sd().map(thousandths),
+        /// Least.
+        min = sizes.min,
+        /// Greatest.
+        max = sizes.max,
+    }
 }
 
-/// One of several servers.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct ServerResult {
-    /// The collection there.
-    pub(crate) url: String,
-    /// Users that asked it.
-    pub(crate) children: u32,
-    /// Complete pages a minute.
-    pub(crate) number: f64,
-    /// Its 95 % interval; null as above.
-    pub(crate) number_ci95: Option<[f64; 2]>,
-    /// As above.
-    pub(crate) wanders: bool,
-    /// What was retrieved there in the time that counts.
-    pub(crate) retrieved: Retrieved,
+fields! {
+    /// One of several servers.
+    ServerSummary, "ServerResult", |server| {
+        /// The collection there.
+        url = server.url.clone(),
+        /// Users that asked it.
+        children = server.users,
+        /// Complete pages a minute.
+        number = thousandths(server.per_minute),
+        /// Its 95 % interval; null as above.
+        number_ci95 = server.per_minute_ci95.map(rates),
+        /// As above.
+        wanders = server.wanders,
+        /// What was retrieved there in the time that counts.
+        retrieved = server.visits.clone(),
+    }
 }
 
 /// One page.
@@ -107,56 +111,59 @@ pub(crate) struct PageResult {
     /// Names of its rows in `tests`, a file each.
     pub(crate) files: Vec<String>,
     /// What was retrieved of it in the time that counts.
-    pub(crate) retrieved: Retrieved,
+    pub(crate) retrieved: Fields<Visits>,
 }
 
-/// What visits to pages came to.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Retrieved {
-    /// Complete pages: every file came as expected.
-    pub(crate) pages: u64,
-    /// Incomplete ones: a file failed, was short or too long, or was never asked for.
-    pub(crate) errors: u64,
-    /// Files that came as expected.
-    pub(crate) files: u64,
-    /// Requests for files that failed.
-    pub(crate) failed_files: u64,
-    /// Connections that were opened.
-    pub(crate) connects: u64,
-    /// TCP segments sent on connections that ended with these pages, those that close them not included;
-    /// absent where connections are kept, and where the system does not count segments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) segments_sent: Option<u64>,
-    /// TCP segments received on them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) segments_received: Option<u64>,
-    /// Bytes of complete pages, heads of responses included.
-    pub(crate) bytes: u64,
-    /// Bytes of their bodies.
-    pub(crate) body_bytes: u64,
-    /// Bytes of their heads, and of what frames the bodies.
-    pub(crate) header_bytes: u64,
-    /// Bytes of incomplete pages, which are in none of the above.
-    pub(crate) bytes_apart: u64,
-    /// Bytes of all requests.
-    pub(crate) bytes_sent: u64,
-    /// How long opening a connection took, TLS included; null where none was opened.
-    pub(crate) connect_us: Option<DistributionJson>,
-    /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the last
-    /// byte. `tests` have that from the last byte sent to the first received.
-    pub(crate) response_us: Option<DistributionJson>,
-    /// The same of a complete page.
-    pub(crate) page_us: Option<DistributionJson>,
-    /// From the beginning of a complete page to the first byte of its first answer.
-    pub(crate) first_byte_us: Option<DistributionJson>,
-    /// Sizes of the answers of files that came, heads included, those of incomplete pages among
-    /// them; null without any.
-    pub(crate) response_bytes: Option<SizesJson>,
-    /// Sizes of their bodies.
-    pub(crate) response_body_bytes: Option<SizesJson>,
-    /// All times of `connect_us` together.
-    pub(crate) connect_total_us: f64,
-    /// All times of `page_us` together.
-    pub(crate) page_total_us: f64,
+fields! {
+    /// What visits to pages came to.
+    Visits, "Retrieved", |visits| {
+        /// Complete pages: every file came as expected.
+        pages = visits.complete,
+        /// Incomplete ones: a file failed, was short or too long, or was never asked for.
+        errors = visits.incomplete,
+        /// Files that came as expected.
+        files = visits.files,
+        /// Requests for files that failed.
+        failed_files = visits.failed,
+        /// Connections that were opened.
+        connects = visits.connects,
+        /// TCP segments sent on connections that ended with these pages, those that close them not included;
+        /// absent where connections are kept, and where the system does not count segments.
+        segments_sent = IfAny(visits.segments.map(|segments| segments.sent)),
+        /// TCP segments received on them.
+        segments_received = IfAny(visits.segments.map(|segments| segments.received)),
+        /// Bytes of complete pages, heads of responses included.
+        bytes = visits.bytes_received,
+        /// Bytes of their bodies.
+        body_bytes = visits.body_received,
+        /// Bytes of their heads, and of what frames the bodies.
+        header_bytes = visits.head_received(),
+        /// Bytes of incomplete pages, which are in none of the above.
+        bytes_apart = visits.bytes_apart,
+        /// Bytes of all requests.
+        bytes_sent = visits.bytes_sent,
+        /// How long opening a connection took, TLS included; null where none was opened.
+        connect_us = visits.connect,
+        /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the last
+        /// byte. `tests` have that from the last byte sent to the first received.
+        response_us = visits.file,
+        /// The same of a complete page.
+        page_us = visits.load,
+        /// From the beginning of a complete page to the first byte of its first answer.
+        first_byte_us = visits.first_byte,
+        /// Sizes of the answers of files that came, heads included, those of incomplete pages among
+        /// them; null without any.
+        response_bytes = sizes(&visits.came.size),
+        /// Sizes of their bodies.
+        response_body_bytes = sizes(&visits.came.body),
+        /// All times of `connect_us` together.
+        connect_total_us = us(total(&visits.connect) * 1e9),
+        /// All times of `page_us` together.
+        page_total_us = us(total(&visits.load) * 1e9),
+    }
+}
+
+/// Sizes, where there are any.
+fn sizes(sizes: &BodySizes) -> Option<BodySizes> {
+    (sizes.n > 0).then_some(*sizes)
 }

@@ -5,7 +5,9 @@ use report::{
     Comparisons, CountedUnit, Design, Find, SearchResult, Sweep, SweepServer, Tried, Varied, Versus,
 };
 use stats::testing::RunBuilder;
-use stats::{Distribution, SearchOutcome, Side, Summary, Swept, Tally, Tested, summarise};
+use stats::{
+    Distribution, EstimatedRate, SearchOutcome, Side, Summary, Swept, Tally, Tested, summarise,
+};
 
 const WIDTHS: [u64; 4] = [10, 30, 100, 300];
 const DEPTHS: [u64; 2] = [2, 10];
@@ -95,8 +97,10 @@ pub(crate) fn found() -> SearchResult {
     let tried = |load: f64, held, p99: f64| Tried {
         load,
         held,
-        per_second: 1000.0 * load.min(8.0),
-        per_second_ci95: Some((980.0 * load.min(8.0), 1020.0 * load.min(8.0))),
+        rate: EstimatedRate {
+            per_second: 1000.0 * load.min(8.0),
+            ci95: Some((980.0 * load.min(8.0), 1020.0 * load.min(8.0))),
+        },
         times: Distribution::of(&[(p99 / 6.0) as u64, (p99 / 3.0) as u64, p99 as u64]),
         processor: None,
         failures: u64::from(!held),

@@ -7,7 +7,8 @@ use engine::{Drive, LoadDrive, Pacing};
 use record::Outcome;
 use report::{Find, Tried};
 use stats::{
-    Conclusion, InsideFigure, OfferedLoad, PagesSummary, Search, Summary, Tally, TestSummary,
+    Conclusion, EstimatedRate, InsideFigure, OfferedLoad, PagesSummary, Search, Summary, Tally,
+    TestSummary,
 };
 
 use crate::RunnerError;
@@ -147,7 +148,7 @@ impl Trials {
             "prestan: trial {number}, {}: {} ({p99}, {:.0} responses/s, {} failures), held in {} of {}{}",
             self.load.find.amount(tried.load),
             if tried.held { "holds" } else { "fails" },
-            tried.per_second,
+            tried.rate.per_second,
             tried.failures,
             trials.held,
             trials.trials(),
@@ -265,10 +266,12 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
     Tried {
         load,
         held,
-        per_second: rows().filter_map(|row| row.per_second).sum(),
-        per_second_ci95: match &summary.tests[..] {
-            [only] => only.per_second_ci95,
-            _ => None,
+        rate: EstimatedRate {
+            per_second: rows().filter_map(TestSummary::per_second).sum(),
+            ci95: match &summary.tests[..] {
+                [only] => only.rate.and_then(|rate| rate.ci95),
+                _ => None,
+            },
         },
         times: slowest.copied(),
         processor: processor(summary),
@@ -295,10 +298,12 @@ fn page_trial((load, held): (OfferedLoad, bool), summary: &Summary, pages: &Page
     Tried {
         load,
         held,
-        per_second: pages.per_minute / 60.0,
-        per_second_ci95: pages
-            .per_minute_ci95
-            .map(|(low, high)| (low / 60.0, high / 60.0)),
+        rate: EstimatedRate {
+            per_second: pages.per_minute / 60.0,
+            ci95: pages
+                .per_minute_ci95
+                .map(|(low, high)| (low / 60.0, high / 60.0)),
+        },
         times: pages.all.load,
         processor: processor(summary),
         failures: pages.all.incomplete + pages.left_out.incomplete,

@@ -47,7 +47,7 @@ fn in_a_closed_loop_what_begins_in_the_window_counts() {
     assert_eq!(row.response.unwrap().max, 140, "it was waited for");
     assert_eq!(row.window_s, Some(100e-9));
     // Of the three that ended inside, one began before.
-    assert_eq!(row.per_second, Some(3.0 / 100e-9));
+    assert_eq!(row.per_second(), Some(3.0 / 100e-9));
     let never = summarise(&around(timed(Pace::Closed)).build());
     assert_eq!(counts(&never), (0, 5), "users were never all at work");
     assert_eq!(never.conclusion(), Conclusion::Inconclusive);
@@ -98,7 +98,7 @@ fn of_a_number_that_was_asked_for_all_count() {
         .event_at(200, |test| EventKind::MeasuringEnded { test });
     let summary = summarise(&run.build());
     assert_eq!(counts(&summary), (5, 0));
-    assert_eq!(summary.tests[0].per_second, Some(3.0 / 100e-9));
+    assert_eq!(summary.tests[0].per_second(), Some(3.0 / 100e-9));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn in_an_open_loop_everything_counts_and_waiting_shows() {
     assert_eq!((response.p50, response.max), (200 * US, 200 * US));
     assert_eq!((planned.n, planned.max), (100, (200 + 99 * 100) * US));
     // 10,000 a second were planned, and 5,000 done.
-    assert!((row.per_second.unwrap() - 5_000.0).abs() < 1.0);
+    assert!((row.per_second().unwrap() - 5_000.0).abs() < 1.0);
     assert_eq!(row.spread.iter().map(|bar| bar.response).sum::<u64>(), 100);
     assert_eq!(row.spread.iter().map(|bar| bar.planned).sum::<u64>(), 100);
     assert!(
@@ -249,7 +249,10 @@ fn throughput_that_wanders_has_a_note_unless_the_load_did() {
     let of = |summary: Summary| {
         let row = &summary.tests[0];
         assert_eq!(row.notes.contains(&Note::Wanders), row.wanders);
-        (row.wanders, row.per_second_ci95.is_some())
+        (
+            row.wanders,
+            row.rate.is_some_and(|rate| rate.ci95.is_some()),
+        )
     };
     assert_eq!(of(ended(steady(), Pace::Closed)), (false, true));
     assert_eq!(of(ended(falling(), Pace::Closed)), (true, true));

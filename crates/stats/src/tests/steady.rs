@@ -186,7 +186,7 @@ impl SteadyCase {
             found.times.0 += response.mean / 1e9 * n;
             found.times.1 += n;
         }
-        found.rate += row.per_second.unwrap();
+        found.rate += row.per_second().unwrap();
     }
 
     fn recorded(self, users: &[Vec<(f64, f64)>], (open, close): (f64, f64)) -> Run {

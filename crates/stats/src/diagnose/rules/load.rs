@@ -147,7 +147,8 @@ const OF_THE_SERVER: f64 = 0.5;
 /// operations take as much longer as more users without more operations a second must wait (Little's
 /// law).
 fn is_held_up(pair: &Pair<'_>, growth: f64, most: f64) -> bool {
-    let ends = pair.alone.per_second_ci95.zip(pair.loaded.per_second_ci95);
+    let ends = |row: &TestSummary| row.rate?.ci95;
+    let ends = ends(pair.alone).zip(ends(pair.loaded));
     let at_most = ends.map_or(growth, |((low, _), (_, high))| {
         high / low.max(f64::MIN_POSITIVE)
     });
@@ -160,7 +161,7 @@ fn is_held_up(pair: &Pair<'_>, growth: f64, most: f64) -> bool {
 /// How many times as many operations a second a row has with more users.
 fn growth(pair: &Pair<'_>) -> Option<f64> {
     let is_whole = is_good(pair.alone) && is_good(pair.loaded);
-    let (alone, loaded) = (pair.alone.per_second?, pair.loaded.per_second?);
+    let (alone, loaded) = (pair.alone.per_second()?, pair.loaded.per_second()?);
     (is_whole && alone > 0.0).then_some(loaded / alone)
 }
 
@@ -180,8 +181,8 @@ fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let evidence = |(growth, pair): &(f64, Pair<'_>)| Evidence {
         row: pair.loaded.name.clone(),
         figures: vec![
-            rate("rate_alone", pair.alone.per_second.unwrap_or(0.0)),
-            rate("rate", pair.loaded.per_second.unwrap_or(0.0)),
+            rate("rate_alone", pair.alone.per_second().unwrap_or(0.0)),
+            rate("rate", pair.loaded.per_second().unwrap_or(0.0)),
             ratio("growth", *growth),
         ],
     };
@@ -190,8 +191,8 @@ fn does_not_scale(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             count("fewer_users", u64::from(worst.alone_users)),
             count("users", u64::from(worst.users)),
             text("row", &worst.loaded.name),
-            rate("rate_alone", worst.alone.per_second?),
-            rate("rate", worst.loaded.per_second?),
+            rate("rate_alone", worst.alone.per_second()?),
+            rate("rate", worst.loaded.per_second()?),
             ratio("growth", *worst_growth),
             text("best_row", best_name),
             ratio("best_growth", best),

@@ -165,8 +165,8 @@ fn estimates_lie_in_their_intervals_and_rates_are_those_of_the_report() {
         (S::Mean, response.mean),
         (S::Sd, response.sd.unwrap()),
         (S::Percentile(900_000), response.p90 as f64),
-        (S::Rate, row.per_second.unwrap()),
-        (S::Goodput, row.per_second.unwrap() * 500.0),
+        (S::Rate, row.per_second().unwrap()),
+        (S::Goodput, row.per_second().unwrap() * 500.0),
         (S::FailureRate, 0.1),
     ];
     for (statistic, value) in expected {
