@@ -9,8 +9,8 @@ use std::time::Duration;
 use flow::FlowTransport;
 use flow::external::ExternalReport;
 use flow::message::{
-    ControlFrameError, ControlMessage, FlowGroup, FrameDecoder, LONGEST_FROM_STRANGER,
-    LONGEST_MESSAGE, ReadingOccasion, SinkCounts,
+    ControlFrameError, ControlMessage, FlowGroup, FrameDecoder, LONGEST_MESSAGE,
+    LONGEST_UNAUTHENTICATED, ReadingOccasion, SinkCounts,
 };
 use flow::payload::{BlockReader, STREAM_HEADER, read_datagram, read_stream};
 use flow::sink::{SinkLimits, exceeds};
@@ -172,7 +172,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let cut = usize::from(*cut) + 1;
     // Before and after the other side has proved that it has the token.
-    for longest in [LONGEST_FROM_STRANGER, LONGEST_MESSAGE] {
+    for longest in [LONGEST_UNAUTHENTICATED, LONGEST_MESSAGE] {
         let whole = messages([bytes].into_iter(), longest);
         assert_eq!(messages(bytes.chunks(cut), longest), whole);
         whole.into_iter().flatten().for_each(is_read_again);

@@ -9,7 +9,7 @@ use stats::{
 use crate::clean;
 use crate::document::{Block, List, ListLook, Tone, Words};
 use crate::figure::percent;
-use crate::shown_run::ShownRun;
+use crate::named_run::NamedRun;
 use crate::{human, human_range};
 
 /// The constraint with its verdict and its figures, in a sentence without a period:
@@ -196,7 +196,7 @@ fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
 }
 
 /// The constraints of runs with their verdicts; nothing for no constraint.
-pub(crate) fn list(runs: &[ShownRun<'_>]) -> Block {
+pub(crate) fn list(runs: &[NamedRun<'_>]) -> Block {
     let items = runs.iter().flat_map(|run| {
         let constraints = run.summary.constraints.iter();
         constraints.map(|own| run.says("").then("", judged(own)))

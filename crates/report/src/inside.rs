@@ -16,7 +16,7 @@ use crate::document::{
 };
 use crate::figure::percent;
 use crate::lists::number_of;
-use crate::shown_run::ShownRun;
+use crate::named_run::NamedRun;
 
 use calls::calls_in_words;
 pub(crate) use calls::{name_of, unknown_calls};
@@ -235,11 +235,11 @@ fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
 const LEAST_TELLING: [usize; 7] = [8, 6, 4, 11, 7, 3, 5];
 
 /// Costs of all runs whose server was looked into, as a table and as lists; nothing for others.
-pub(crate) fn blocks(runs: &[ShownRun<'_>]) -> Vec<Block> {
+pub(crate) fn blocks(runs: &[NamedRun<'_>]) -> Vec<Block> {
     let inside = runs
         .iter()
         .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
-    let inside: Vec<(&ShownRun<'_>, &InsideSummary)> = inside.collect();
+    let inside: Vec<(&NamedRun<'_>, &InsideSummary)> = inside.collect();
     if inside.is_empty() {
         return Vec::new();
     }
@@ -277,7 +277,7 @@ pub(crate) fn blocks(runs: &[ShownRun<'_>]) -> Vec<Block> {
 }
 
 /// Functions of the server with most samples, where stacks were sampled: the words of flame graphs.
-pub(crate) fn functions(run: ShownRun<'_>) -> Vec<Block> {
+pub(crate) fn functions(run: NamedRun<'_>) -> Vec<Block> {
     let Some(inside) = &run.summary.inside else {
         return Vec::new();
     };
@@ -291,11 +291,11 @@ pub(crate) fn functions(run: ShownRun<'_>) -> Vec<Block> {
     ]
 }
 
-fn about_row(run: &ShownRun<'_>, row: &str, words: String) -> Words {
+fn about_row(run: &NamedRun<'_>, row: &str, words: String) -> Words {
     run.says("").strong(row).plain(format!(": {words}"))
 }
 
-fn table(runs: &[ShownRun<'_>], inside: &[(&ShownRun<'_>, &InsideSummary)]) -> ReportTable {
+fn table(runs: &[NamedRun<'_>], inside: &[(&NamedRun<'_>, &InsideSummary)]) -> ReportTable {
     let rows = inside.iter().flat_map(|(run, inside)| {
         let rows = inside.rows.iter().filter(|row| row.operations > 0);
         rows.filter_map(|row| {
@@ -321,13 +321,13 @@ fn table(runs: &[ShownRun<'_>], inside: &[(&ShownRun<'_>, &InsideSummary)]) -> R
     }
 }
 
-fn columns(runs: &[ShownRun<'_>]) -> Vec<TableColumn> {
+fn columns(runs: &[NamedRun<'_>]) -> Vec<TableColumn> {
     let figures =
         COLUMNS.map(|(name, meaning)| TableColumn::new(name, ColumnKind::Number).meaning(meaning));
     let row = [TableColumn::new("Row", ColumnKind::Text)];
     row.into_iter()
         .chain(figures)
-        .chain(ShownRun::column(runs))
+        .chain(NamedRun::column(runs))
         .collect()
 }
 

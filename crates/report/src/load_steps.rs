@@ -7,8 +7,8 @@ use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, Ta
 use crate::fields::fields;
 use crate::figure::NONE;
 use crate::json::{thousandths, us};
+use crate::named_run::NamedRun;
 use crate::reasons;
-use crate::shown_run::ShownRun;
 use crate::units::human;
 
 const HEADING: &str = "Load, step by step";
@@ -92,11 +92,11 @@ pub(crate) fn ended_early(summary: &Summary) -> impl Iterator<Item = Block> {
 }
 
 /// The steps of loads that changed; nothing for others.
-pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
+pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
     let changed = runs
         .iter()
         .filter_map(|run| Some((run, run.run.plan.load.adapt.as_ref()?)));
-    let changed: Vec<(&ShownRun<'_>, &AdaptRecord)> = changed.collect();
+    let changed: Vec<(&NamedRun<'_>, &AdaptRecord)> = changed.collect();
     let rows = changed.iter().flat_map(|(run, _)| {
         let begun = run.summary.load_steps.first().map_or(0, |step| step.from);
         let steps = run.summary.load_steps.iter();
@@ -108,7 +108,7 @@ pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
     let figures = HEADINGS.map(|name| TableColumn::new(name, ColumnKind::Number));
     let table = ReportTable {
         name: HEADING.to_owned(),
-        columns: figures.into_iter().chain(ShownRun::column(runs)).collect(),
+        columns: figures.into_iter().chain(NamedRun::column(runs)).collect(),
         rows: rows.collect(),
         class: "sorts",
         ..ReportTable::default()

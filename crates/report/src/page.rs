@@ -39,7 +39,7 @@ use record::Run;
 use stats::{Details, Side, Summary};
 
 use crate::document::html_of;
-use crate::shown_run::ShownRun;
+use crate::named_run::NamedRun;
 use crate::{
     Comparisons, Diagnosed, Incomplete, SearchResult, Sweep, compare, inside, load_steps,
     server_view,
@@ -86,10 +86,10 @@ impl ReportPage<'_> {
     }
 
     /// The runs with their names, where there are several.
-    fn shown<'n>(&'n self, names: &'n [String]) -> Vec<ShownRun<'n>> {
+    fn shown<'n>(&'n self, names: &'n [String]) -> Vec<NamedRun<'n>> {
         let is_one = self.runs.len() == 1;
         let runs = self.runs.iter().zip(names);
-        let shown = runs.map(|(of, name)| ShownRun {
+        let shown = runs.map(|(of, name)| NamedRun {
             name: if is_one { "" } else { name },
             run: of.run,
             summary: of.summary,

@@ -10,7 +10,7 @@ use crate::clean;
 use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::figure::percent;
 use crate::inside::test_of;
-use crate::shown_run::ShownRun;
+use crate::named_run::NamedRun;
 
 pub(crate) use wire::{ServerViewJson, of_run};
 
@@ -134,11 +134,11 @@ fn not_joined(log: &AccessLogRecord) -> Option<String> {
 }
 
 /// Times of all runs whose server gives some; nothing for others.
-pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
+pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
     let views = runs
         .iter()
         .filter_map(|run| Some((run, run.summary.server_view.as_ref()?)));
-    let views: Vec<(&ShownRun<'_>, &ServerView)> = views.collect();
+    let views: Vec<(&NamedRun<'_>, &ServerView)> = views.collect();
     let rows = views.iter().flat_map(|(run, view)| {
         view.rows.iter().filter_map(|row| {
             let test = test_of(run.summary, row.measure)?;
@@ -155,7 +155,7 @@ pub(crate) fn section(runs: &[ShownRun<'_>]) -> Option<Block> {
         .meaning("a metric of Server-Timing, or the request time in the access log");
     let figures =
         COLUMNS.map(|(name, meaning)| TableColumn::new(name, ColumnKind::Number).meaning(meaning));
-    let first = row.into_iter().chain(ShownRun::column(runs));
+    let first = row.into_iter().chain(NamedRun::column(runs));
     let table = ReportTable {
         name: HEADING.to_owned(),
         columns: first.chain([time]).chain(figures).collect(),

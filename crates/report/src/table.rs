@@ -30,7 +30,7 @@ pub(crate) enum TableRows {
 
 /// One figure of a row.
 #[derive(Clone, Copy, PartialEq)]
-enum TableColumn {
+enum RowColumn {
     /// The mean as in 2004, and the header says nothing of it.
     Rsp,
     Count,
@@ -45,9 +45,9 @@ enum TableColumn {
 }
 
 /// The columns behind the name.
-type Layout = &'static [TableColumn];
+type Layout = &'static [RowColumn];
 
-use TableColumn::{Count, Ends, Failed, MeanShare, Of, Rate, RateEnds, Rsp};
+use RowColumn::{Count, Ends, Failed, MeanShare, Of, Rate, RateEnds, Rsp};
 
 /// From the most telling layout on.
 #[rustfmt::skip]
@@ -98,7 +98,7 @@ impl TableRows {
     }
 }
 
-impl TableColumn {
+impl RowColumn {
     /// Of a starred table, whose 99th percentiles are followed by a mark or a blank.
     fn header(self, starred: bool) -> String {
         let text = match self {
@@ -155,7 +155,7 @@ pub(crate) struct TextTable {
 }
 
 /// One row before its columns are aligned.
-struct TableRow {
+struct UnalignedRow {
     /// The name and, of a row that has times, all other columns.
     cells: Vec<String>,
     /// What became of a row that has no times, and why.
@@ -193,7 +193,7 @@ pub(crate) fn table(summary: &Summary, rows: TableRows, width: usize, paint: Pai
 
 /// What a chosen layout lacks of the wider ones, and how many columns these take.
 fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
-    let first = |(column, what): (TableColumn, &str)| {
+    let first = |(column, what): (RowColumn, &str)| {
         // Of those that have it, the last one is the narrowest.
         let has = |drawing: &&TableDrawing| drawing.layout.contains(&column);
         let drawing = wider.iter().rfind(has);
@@ -222,7 +222,7 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
 struct TableDrawing {
     layout: Layout,
     headers: Vec<String>,
-    rows: Vec<TableRow>,
+    rows: Vec<UnalignedRow>,
     columns: Columns,
     starred: bool,
     /// Names of the rows that are stop-watches.
@@ -236,7 +236,7 @@ impl TableDrawing {
         let headers = layout.iter().map(|column| column.header(starred));
         let headers: Vec<String> = std::iter::once(String::new()).chain(headers).collect();
         let rows = summary.tests.iter();
-        let rows: Vec<TableRow> = rows.map(|test| row(test, layout, starred)).collect();
+        let rows: Vec<UnalignedRow> = rows.map(|test| row(test, layout, starred)).collect();
         let cells = rows.iter().map(|row| &row.cells);
         let watches = summary
             .tests
@@ -260,7 +260,7 @@ impl TableDrawing {
     /// What its signs mean.
     fn signs(&self) -> Vec<String> {
         let mut signs = Vec::new();
-        let has = |column: TableColumn| self.layout.contains(&column);
+        let has = |column: RowColumn| self.layout.contains(&column);
         if has(Rsp) {
             signs.push(
                 "Rsp: mean response time, from the last byte of the request sent to the first byte of \
@@ -333,14 +333,14 @@ fn texts(layout: Layout) -> &'static [usize] {
     }
 }
 
-fn row(test: &TestSummary, layout: Layout, starred: bool) -> TableRow {
+fn row(test: &TestSummary, layout: Layout, starred: bool) -> UnalignedRow {
     let name = clean(&test.name) + " ";
     let times = shown_times(test);
     let figures = times.into_iter().flat_map(|times| {
         let columns = layout.iter();
         columns.map(|column| column.figure(test, times, starred))
     });
-    TableRow {
+    UnalignedRow {
         cells: std::iter::once(name).chain(figures).collect(),
         words: times.is_none().then(|| in_words(test)),
         failed: test.status == Status::Failed,

@@ -11,8 +11,8 @@ use stats::{Completeness, Summary, TestSummary};
 use crate::conclusion::inconclusive_briefly;
 use crate::document::{Block, List, ListItem, ListLook, Tone};
 use crate::json::BesideResult;
+use crate::named_run::NamedRun;
 use crate::reasons::abort_reason;
-use crate::shown_run::ShownRun;
 use crate::table::{TableRows, TextTable, table};
 use crate::targets::all_targets;
 use crate::terminal::{TextReport, wrap};
@@ -67,7 +67,7 @@ pub fn text(
     options: &TextOptions,
 ) -> String {
     let mut report = TextReport::new(options.color, options.width);
-    let shown = ShownRun::only(run, summary);
+    let shown = NamedRun::only(run, summary);
     match options.layout {
         TextLayout::Of2004 => return of_2004::text(run, summary),
         TextLayout::Calls => report.blocks(&inside::list(run, summary)),
@@ -87,8 +87,8 @@ pub fn text(
 }
 
 /// The figures first, then their limitations, and at the end how they were measured.
-fn full(report: &TextReport, run: ShownRun<'_>, beside: &[BesideResult<'_>]) -> Vec<Block> {
-    let ShownRun {
+fn full(report: &TextReport, run: NamedRun<'_>, beside: &[BesideResult<'_>]) -> Vec<Block> {
+    let NamedRun {
         run: of, summary, ..
     } = run;
     let is_load = of.plan.load.pace != Pace::Rounds;
@@ -116,8 +116,8 @@ fn full(report: &TextReport, run: ShownRun<'_>, beside: &[BesideResult<'_>]) -> 
 }
 
 /// The figures, and one sentence about their limits. Failures and leftovers are never left out.
-fn brief(report: &TextReport, run: ShownRun<'_>) -> Vec<Block> {
-    let ShownRun {
+fn brief(report: &TextReport, run: NamedRun<'_>) -> Vec<Block> {
+    let NamedRun {
         run: of, summary, ..
     } = run;
     let mut blocks = headline(run);
@@ -133,7 +133,7 @@ fn brief(report: &TextReport, run: ShownRun<'_>) -> Vec<Block> {
 fn load_beside(report: &TextReport, load: &BesideResult<'_>) -> Vec<Block> {
     let BesideResult { name, run, summary } = load;
     let own = &run.plan.load;
-    let shown = ShownRun::only(run, summary);
+    let shown = NamedRun::only(run, summary);
     let pace = load::pace(&own.pace).unwrap_or_default();
     let suite = &run.plan.suite.name;
     let head = format!(
@@ -155,7 +155,7 @@ fn load_beside(report: &TextReport, load: &BesideResult<'_>) -> Vec<Block> {
 }
 
 /// The subject of the measurement, and before it the inconclusive parts.
-fn headline(ShownRun { run, summary, .. }: ShownRun<'_>) -> Vec<Block> {
+fn headline(NamedRun { run, summary, .. }: NamedRun<'_>) -> Vec<Block> {
     let plan = &run.plan;
     let software = run.env.server.as_ref();
     let software = software.and_then(|server| server.software.as_deref());
@@ -163,7 +163,7 @@ fn headline(ShownRun { run, summary, .. }: ShownRun<'_>) -> Vec<Block> {
     let load = load::pace(&plan.load.pace).map_or(String::new(), |pace| format!(", {pace}"));
     let on = all_targets(plan, &run.env).unwrap_or_else(|| format!("{}{server}", plan.target));
     let headline = format!("{} on {on}{load}", plan.suite.name);
-    let inconclusive = ShownRun::only(run, summary).inconclusive().into_iter();
+    let inconclusive = NamedRun::only(run, summary).inconclusive().into_iter();
     inconclusive
         .chain([Block::Paragraph(headline.into())])
         .collect()

@@ -218,8 +218,7 @@ impl TestSummary {
         self.outcomes.failed() + self.left_out_outcomes.failed()
     }
 
-    /// What somebody waits for an answer: from the planned moment on in an open loop, else the
-    /// response time.
+    /// Times to the first byte: from the planned moment on in an open loop, else response times.
     pub fn waited(&self) -> Option<&Distribution> {
         self.planned.as_ref().or(self.response.as_ref())
     }

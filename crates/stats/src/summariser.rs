@@ -190,7 +190,7 @@ impl Summariser {
     }
 
     /// What operations and events say, for the windows with which the operations were added, and the
-    /// pages, those included that still miss a file: they were broken off.
+    /// pages, those included that still miss a file: they were not completed.
     pub(crate) fn conclude(
         &self,
         events: &[Event],

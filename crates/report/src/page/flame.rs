@@ -9,7 +9,7 @@ use crate::figure::percent;
 use crate::file_names::FileNames;
 use crate::inside::flame::{FlameFrame, frames, functions_in_words, remarks};
 use crate::inside::test_of;
-use crate::shown_run::ShownRun;
+use crate::named_run::NamedRun;
 
 /// Height of a frame in pixels, with the gap above it.
 const HEIGHT: f64 = 18.0;
@@ -19,11 +19,11 @@ const GAP: (f64, f64) = (0.001, 0.06);
 const UNDERLINE: f64 = 0.12;
 
 /// The graphs of all runs whose server was sampled; nothing for others.
-pub(super) fn graphs(runs: &[ShownRun<'_>]) -> Markup {
+pub(super) fn graphs(runs: &[NamedRun<'_>]) -> Markup {
     let sampled = runs
         .iter()
         .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
-    let sampled: Vec<(&ShownRun<'_>, &InsideSummary)> = sampled
+    let sampled: Vec<(&NamedRun<'_>, &InsideSummary)> = sampled
         .filter(|(_, inside)| !inside.sampled.is_empty())
         .collect();
     if sampled.is_empty() {

@@ -11,16 +11,16 @@ use crate::reasons;
 
 /// A run, and its name where there are several.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ShownRun<'a> {
+pub(crate) struct NamedRun<'a> {
     /// Empty for the only run.
     pub(crate) name: &'a str,
     pub(crate) run: &'a Run,
     pub(crate) summary: &'a Summary,
 }
 
-impl<'a> ShownRun<'a> {
-    pub(crate) fn only(run: &'a Run, summary: &'a Summary) -> ShownRun<'a> {
-        ShownRun {
+impl<'a> NamedRun<'a> {
+    pub(crate) fn only(run: &'a Run, summary: &'a Summary) -> NamedRun<'a> {
+        NamedRun {
             name: "",
             run,
             summary,
@@ -28,7 +28,7 @@ impl<'a> ShownRun<'a> {
     }
 
     /// The column of names in a table of runs, where they have some.
-    pub(crate) fn column(runs: &[ShownRun<'_>]) -> Option<TableColumn> {
+    pub(crate) fn column(runs: &[NamedRun<'_>]) -> Option<TableColumn> {
         let is_named = runs.iter().any(|run| !run.name.is_empty());
         is_named.then(|| TableColumn::new("Run", ColumnKind::Text))
     }
