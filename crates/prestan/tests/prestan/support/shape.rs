@@ -59,9 +59,6 @@ fn redacted(line: &str) -> String {
     if let Some(start) = CHANGING.iter().find(|start| line.starts_with(*start)) {
         return format!("{start}<...>");
     }
-    if line.starts_with('*') {
-        return line.to_owned();
-    }
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         if word.starts_with("http://127.0.0.1:") {
