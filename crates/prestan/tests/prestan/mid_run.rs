@@ -144,7 +144,7 @@ fn what_goes_wrong_before_measuring_stops_that_test_alone() {
         ),
         (
             Fault::Garbage(b"what?\r\n\r\n".to_vec()),
-            "PUT res: the answer is not HTTP",
+            "PUT res: the response is not HTTP",
         ),
         (
             status(500, &[], ""),
