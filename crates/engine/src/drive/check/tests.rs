@@ -361,12 +361,12 @@ fn depth_infinity_that_is_answered_as_depth_1_has_its_name() {
     let table = [
         (
             hrefs(&["http://h/c/", "http://h/c/d/", "http://h/c/f"]),
-            "Depth: infinity response as Depth: 1: 207 with 3 responses; expected 4 (a server that \
+            "Depth: infinity answered as Depth: 1: 207 with 3 responses; expected 4 (a server that \
              declines infinity answers 403: RFC 4918, section 9.1)",
         ),
         (
             hrefs(&["/c/"]),
-            "Depth: infinity response as Depth: 0: 207 with 1 response; expected 4 (a server that \
+            "Depth: infinity answered as Depth: 0: 207 with 1 response; expected 4 (a server that \
              declines infinity answers 403: RFC 4918, section 9.1)",
         ),
         (
