@@ -249,19 +249,19 @@ fn reasons_to_give_up() {
             password(),
             AuthScheme::Auto,
             &["Digest realm=r, nonce=n, qop=auth-int"],
-            r#"the server asks for Digest realm "r" (qop auth-int is not supported) only, and Basic or Digest could be used"#,
+            r#"the server accepts only Digest realm "r" (qop auth-int is not supported), and Basic or Digest could be used"#,
         ),
         (
             password(),
             AuthScheme::Basic,
             &["Digest realm=r, nonce=n"],
-            r#"the server asks for Digest realm "r" only, and Basic could be used"#,
+            r#"the server accepts only Digest realm "r", and Basic could be used"#,
         ),
         (
             password(),
             AuthScheme::Digest,
             &["Basic realm=r"],
-            r#"the server asks for Basic realm "r" only, and Digest could be used"#,
+            r#"the server accepts only Basic realm "r", and Digest could be used"#,
         ),
         (
             password(),
@@ -273,13 +273,13 @@ fn reasons_to_give_up() {
             password(),
             AuthScheme::Bearer,
             &["Basic realm=r", "Digest realm=r, nonce=n"],
-            r#"the server asks for Basic realm "r", Digest realm "r" only, and Bearer could be used"#,
+            r#"the server accepts only Basic realm "r", Digest realm "r", and Bearer could be used"#,
         ),
         (
             bearer(),
             AuthScheme::Auto,
             &["Basic realm=r"],
-            r#"the server asks for Basic realm "r" only, and Bearer could be used"#,
+            r#"the server accepts only Basic realm "r", and Bearer could be used"#,
         ),
         (
             bearer(),
