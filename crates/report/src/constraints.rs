@@ -7,7 +7,7 @@ use stats::{
 };
 
 use crate::clean;
-use crate::document::{Block, List, ListLook, Tone, Words};
+use crate::document::{Block, ListLook, Tone, Words};
 use crate::figure::percent;
 use crate::named_run::NamedRun;
 use crate::{human, human_range};
@@ -201,7 +201,7 @@ pub(crate) fn list(runs: &[NamedRun<'_>]) -> Block {
         let constraints = run.summary.constraints.iter();
         constraints.map(|own| run.says("").then("", judged(own)))
     });
-    List::new(
+    Block::list(
         "Constraints, judged with 99.8 % intervals",
         ListLook::Bullets,
         items,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Diagnosis, Finding, LeftOut, MANY, Material, WhyLeftOut, all_rules};
 
-use crate::document::{Block, List, ListItem, ListLook, Tone, Words};
+use crate::document::{Block, ListItem, ListLook, Tone, Words};
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
 #[cfg(feature = "schema")]
@@ -151,19 +151,19 @@ pub(crate) fn findings(
                 &format!("{} [{}]", words(finding).look_at, finding.rule),
             )
         });
-        blocks.push(List::new("", ListLook::Numbers, items));
+        blocks.push(Block::list("", ListLook::Numbers, items));
         let seen = seen_once.iter();
         once.extend(seen.map(|one| whose(first + one.run).plain(briefly(one))));
         let rows = left_out(diagnosed).into_iter();
         unchecked.extend(rows.map(|row| whose_all(first).plain(row)));
     }
     let is_found = all.iter().any(|of| !of.diagnosis.findings.is_empty());
-    let once = List::new(
+    let once = Block::list(
         "Seen in one run only; a finding once a second run of the suite shows it as well",
         ListLook::Folded,
         once,
     );
-    let unchecked = List::new("Rows that were not checked", ListLook::Folded, unchecked);
+    let unchecked = Block::list("Rows that were not checked", ListLook::Folded, unchecked);
     blocks.extend([once, unchecked]);
     Block::findings(is_found, blocks)
 }

@@ -198,15 +198,16 @@ impl ListItem {
             words: title.into(),
             below: vec![
                 Block::Paragraph(explanation.into()),
-                List::new("", ListLook::Bullets, evidence),
+                Block::list("", ListLook::Bullets, evidence),
                 Block::Paragraph(format!("Look at {look_at}").into()),
             ],
         }
     }
 }
 
-impl List {
-    pub(crate) fn new<T: Into<ListItem>>(
+impl Block {
+    /// A list; nothing in any medium without items.
+    pub(crate) fn list<T: Into<ListItem>>(
         heading: impl Into<String>,
         look: ListLook,
         items: impl IntoIterator<Item = T>,

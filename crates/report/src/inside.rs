@@ -12,7 +12,7 @@ use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
 use crate::clean;
 use crate::document::{
-    Block, ColumnKind, List, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Words,
+    Block, ColumnKind, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Words,
 };
 use crate::figure::percent;
 use crate::lists::number_of;
@@ -269,9 +269,9 @@ pub(crate) fn blocks(runs: &[NamedRun<'_>]) -> Vec<Block> {
         blocks.push(Block::Table(table));
     }
     blocks.extend([
-        List::new("", ListLook::Bare, remarks),
-        List::new(WHY, ListLook::Bare, slowest),
-        List::new(calls::HEADING, ListLook::Bare, calls),
+        Block::list("", ListLook::Bare, remarks),
+        Block::list(WHY, ListLook::Bare, slowest),
+        Block::list(calls::HEADING, ListLook::Bare, calls),
     ]);
     vec![Block::Section("inside", HEADING.to_owned(), blocks)]
 }
@@ -286,8 +286,8 @@ pub(crate) fn functions(run: NamedRun<'_>) -> Vec<Block> {
         Some(about_row(&run, &test.name, flame::functions_in_words(own)))
     });
     vec![
-        List::new(flame::HEADING, ListLook::Bare, functions),
-        List::new("", ListLook::Bare, flame::remarks(inside)),
+        Block::list(flame::HEADING, ListLook::Bare, functions),
+        Block::list("", ListLook::Bare, flame::remarks(inside)),
     ]
 }
 

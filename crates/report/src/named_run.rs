@@ -4,9 +4,7 @@ use record::Run;
 use stats::{Note, Status, Summary, TestSummary, WarningKind};
 
 use crate::conclusion::inconclusive_briefly;
-use crate::document::{
-    Block, ColumnKind, List, ListItem, ListLook, TableCell, TableColumn, Tone, Words,
-};
+use crate::document::{Block, ColumnKind, ListItem, ListLook, TableCell, TableColumn, Tone, Words};
 use crate::reasons;
 
 /// A run, and its name where there are several.
@@ -70,7 +68,7 @@ impl<'a> NamedRun<'a> {
     /// Rows that failed: counts, and each kind of failure with an example.
     pub(crate) fn failures(self) -> Block {
         let failures = self.summary.tests.iter().filter_map(failure);
-        List::new(
+        Block::list(
             self.heading("Failures"),
             ListLook::Boxed(Tone::Bad),
             failures,
@@ -82,7 +80,7 @@ impl<'a> NamedRun<'a> {
         let warnings = self.summary.warnings.iter();
         let shown = warnings.filter(|warning| warning.kind != WarningKind::FewForPercentiles);
         let heading = self.heading("Warnings");
-        List::new(
+        Block::list(
             heading,
             ListLook::Boxed(Tone::Doubtful),
             shown.map(crate::warning),
@@ -100,13 +98,13 @@ impl<'a> NamedRun<'a> {
             format!("{} ({whose}): {}", left.url, left.reason)
         });
         let heading = self.heading("Leftovers on the server");
-        List::new(heading, ListLook::Boxed(Tone::Doubtful), left)
+        Block::list(heading, ListLook::Boxed(Tone::Doubtful), left)
     }
 
     /// Remarks that are no failures.
     pub(crate) fn notes(self) -> Block {
         let notes = notes(self.summary);
-        List::new(self.heading("Notes"), ListLook::Boxed(Tone::Plain), notes)
+        Block::list(self.heading("Notes"), ListLook::Boxed(Tone::Plain), notes)
     }
 }
 
@@ -155,7 +153,7 @@ fn failure(test: &TestSummary) -> Option<ListItem> {
         words: Words::default()
             .strong(&test.name)
             .plain(format!(": {counts}")),
-        below: vec![List::new("", ListLook::Bare, groups)],
+        below: vec![Block::list("", ListLook::Bare, groups)],
         ..ListItem::default()
     })
 }

@@ -9,7 +9,7 @@ use record::{Pace, Run};
 use stats::{Completeness, Summary, TestSummary};
 
 use crate::conclusion::inconclusive_briefly;
-use crate::document::{Block, List, ListItem, ListLook, Tone};
+use crate::document::{Block, ListItem, ListLook, Tone};
 use crate::json::BesideResult;
 use crate::named_run::NamedRun;
 use crate::reasons::abort_reason;
@@ -195,7 +195,7 @@ fn pages(run: &Run, summary: &Summary) -> Vec<Block> {
     vec![
         Block::Terminal(webstone::classic(run, pages).join("\n")),
         Block::Terminal(later + &webstone::later(run, pages).join("\n")),
-        List::new(
+        Block::list(
             "Beyond WebSTONE, with 95 % intervals",
             ListLook::Bullets,
             webstone::beyond(run, pages),
@@ -231,18 +231,18 @@ fn throughput(summary: &Summary) -> Block {
         let is_file = summary.pages.is_some() && below.is_empty();
         (!is_file).then(|| with_below(words, below))
     });
-    List::new("Throughput", ListLook::Bullets, items)
+    Block::list("Throughput", ListLook::Bullets, items)
 }
 
 fn connecting(summary: &Summary) -> Block {
     let rows = summary.tests.iter().filter_map(load::connecting);
     let items = rows.map(|(words, below)| with_below(words, below));
-    List::new("Connecting, with 95 % intervals", ListLook::Bullets, items)
+    Block::list("Connecting, with 95 % intervals", ListLook::Bullets, items)
 }
 
 fn with_below(words: String, below: Vec<String>) -> ListItem {
     ListItem {
-        below: vec![List::new("", ListLook::Bare, below)],
+        below: vec![Block::list("", ListLook::Bare, below)],
         ..words.into()
     }
 }
@@ -272,7 +272,7 @@ fn background_of(run: &Run, summary: &Summary) -> Block {
     let items = both.map_or(Vec::new(), |(record, own)| {
         background::in_words(record, own)
     });
-    List::new(
+    Block::list(
         "Background traffic while measuring",
         ListLook::Bullets,
         items,
@@ -308,7 +308,7 @@ fn left_out(run: &Run, summary: &Summary) -> Block {
             counted + left_out,
         )),
     };
-    List::new("Left out", ListLook::Bullets, sentence)
+    Block::list("Left out", ListLook::Bullets, sentence)
 }
 
 fn completeness(summary: &Summary) -> Vec<Block> {

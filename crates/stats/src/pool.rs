@@ -363,7 +363,7 @@ impl Pool<'_> {
                 if runs.is_empty() {
                     self.without_times(row)
                 } else {
-                    pooled(&self.plan, MeasureId(row as u16), &runs)
+                    pooled(self.plan, MeasureId(row as u16), &runs)
                 }
             })
             .collect();

@@ -9,7 +9,7 @@ use super::not_judged::not_judged;
 use super::tables::{connection_table, request_table, requests, shown_connections, shown_requests};
 use super::warnings::{damage, left_out, warnings};
 use super::{CaptureAnalysis, courses, on_wire, timeouts, words};
-use crate::document::{Block, List, ListItem, ListLook, Tone, html_of};
+use crate::document::{Block, ListItem, ListLook, Tone, html_of};
 use crate::lists::number_of;
 use crate::page::{PageDocument, with_figures};
 use crate::terminal::TextReport;
@@ -77,7 +77,7 @@ fn head(of: &CaptureAnalysis) -> Vec<Block> {
     ]);
     let parts = parts.collect::<Vec<_>>().join(", ");
     let overview = format!("{} ({parts})", of.file);
-    let warnings = List::new("Warnings", ListLook::Boxed(Tone::Doubtful), warnings(of));
+    let warnings = Block::list("Warnings", ListLook::Boxed(Tone::Doubtful), warnings(of));
     let capture = Block::Facts(vec![("Capture".to_owned(), overview.into())]);
     let left_out = left_out(of).map(|left_out| Block::Paragraph(left_out.into()));
     let head = damage(of).into_iter().chain([capture, warnings]);
@@ -110,9 +110,9 @@ fn findings(of: &CaptureAnalysis) -> Block {
     let not_judged = not_judged.iter().map(|of| of.sentence());
     let blocks = none
         .into_iter()
-        .chain([List::new("", ListLook::Numbers, items)])
+        .chain([Block::list("", ListLook::Numbers, items)])
         .chain(rest.map(|rest| Block::Paragraph(rest.into())))
-        .chain([List::new("Not judged", ListLook::Bullets, not_judged)]);
+        .chain([Block::list("Not judged", ListLook::Bullets, not_judged)]);
     Block::findings(!causes.is_empty(), blocks.collect())
 }
 
@@ -143,7 +143,7 @@ fn connections(of: &CaptureAnalysis, most: &MostRows) -> Option<Block> {
     });
     let table = Block::Table(connection_table(of, &shown));
     let blocks = std::iter::once(table).chain(detailed).collect();
-    (!shown.is_empty()).then(|| Block::Section("connections", heading, blocks))
+    (!shown.is_empty()).then_some(Block::Section("connections", heading, blocks))
 }
 
 fn requests_of(of: &CaptureAnalysis, most: &MostRows) -> Option<Block> {

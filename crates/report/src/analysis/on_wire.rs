@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trace::on_wire::{MOST_OPERATIONS, TimePairs, rank};
 
-use crate::document::{Block, List, ListLook};
+use crate::document::{Block, ListLook};
 
 /// A recorded run beside a capture of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn section(of: &RunOnWire) -> Block {
     Block::Section(
         "run",
         heading,
-        vec![List::new("", ListLook::Bullets, lines)],
+        vec![Block::list("", ListLook::Bullets, lines)],
     )
 }
 

@@ -9,8 +9,8 @@ use maud::{Markup, Render, html};
 use super::numbers::{NOT_MEASURED, estimate, published, range, sign, three, with_unit};
 use super::{CampaignReport, bars, caveats, measured, words};
 use crate::document::{
-    Block, ColumnKind, List, ListItem, ListLook, Narrow, ReportTable, TableCell, TableColumn,
-    TableRow, Tone, Words,
+    Block, ColumnKind, ListItem, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow,
+    Tone, Words,
 };
 use crate::lists::more_rows;
 
@@ -22,7 +22,7 @@ pub(super) fn document(of: &CampaignReport<'_>) -> Vec<Block> {
     let summary = of.summary;
     let has_findings = !summary.findings.is_empty();
     let has_tables = !summary.tables.is_empty();
-    let differences = List::new("", ListLook::Bullets, &of.experiment.differences);
+    let differences = Block::list("", ListLook::Bullets, &of.experiment.differences);
     let sections = [
         Some(in_short(of)),
         has_findings.then(|| findings(of)),
@@ -46,7 +46,7 @@ fn section(id: &'static str, heading: &str, blocks: Vec<Block>) -> Block {
 
 fn in_short(of: &CampaignReport<'_>) -> Block {
     let boxed =
-        |heading, tone, items: Vec<String>| List::new(heading, ListLook::Boxed(tone), items);
+        |heading, tone, items: Vec<String>| Block::list(heading, ListLook::Boxed(tone), items);
     let progress = words::progress(of);
     let progress = match words::to_go_on(of) {
         None => Block::Paragraph(progress.into()),
@@ -94,7 +94,7 @@ fn important(of: &CampaignReport<'_>) -> Block {
         let evidence = format!(", {}.", words::evidence(of, finding));
         claim.toned(tone, verdict).plain(evidence)
     });
-    List::new("Most important findings", ListLook::Bullets, items)
+    Block::list("Most important findings", ListLook::Bullets, items)
 }
 
 /// All findings, with the evidence of each verdict.
@@ -108,7 +108,7 @@ fn findings(of: &CampaignReport<'_>) -> Block {
         };
         let mut below = vec![
             Block::Paragraph(words::evidence(of, finding).into()),
-            List::new("Part by part", ListLook::Brief, parts),
+            Block::list("Part by part", ListLook::Brief, parts),
         ];
         below.extend(caveats::of_finding(of, finding).map(|why| Block::Paragraph(why.into())));
         ListItem {
@@ -120,7 +120,7 @@ fn findings(of: &CampaignReport<'_>) -> Block {
     let note = "A finding holds if all of its parts do, and does not hold if one does not. One that says that a figure is \
         less in some parts and more in others holds if there are parts of both kinds. Means have their 95 % intervals behind \
         them.";
-    let findings = List::new("", ListLook::Numbers, items);
+    let findings = Block::list("", ListLook::Numbers, items);
     section(
         "findings",
         "Findings",
@@ -233,7 +233,7 @@ fn published_table(of: &TableSummary) -> Vec<Block> {
     let marks = caveats::legend(of.cells.iter().flatten()).into_iter();
     let mut blocks = vec![
         Block::Table(table),
-        List::new("", ListLook::Bare, marks.chain(orders)),
+        Block::list("", ListLook::Bare, marks.chain(orders)),
     ];
     blocks.extend(caveats::of_table(of).map(|why| Block::Paragraph(why.into())));
     blocks

@@ -6,8 +6,7 @@ use maud::html;
 use super::numbers::{in_unit, three, with_unit};
 use super::{CampaignReport, words};
 use crate::document::{
-    Block, ColumnKind, List, ListItem, ListLook, ReportTable, TableCell, TableColumn, TableRow,
-    Words,
+    Block, ColumnKind, ListItem, ListLook, ReportTable, TableCell, TableColumn, TableRow, Words,
 };
 use crate::page::drawn;
 
@@ -39,7 +38,7 @@ pub(super) fn measured(of: &CampaignReport<'_>) -> Block {
     };
     let blocks = [
         Block::Facts(facts),
-        List::new("What was varied", ListLook::Bullets, factors),
+        Block::list("What was varied", ListLook::Bullets, factors),
         Block::Page(trial),
     ];
     let blocks = picture.into_iter().chain(blocks).collect();
@@ -63,7 +62,7 @@ fn levels(of: &CampaignReport<'_>, factor: &FactorSpec) -> Block {
         let name = Words::from(format!("{}{title}", level.name));
         name.then(": ", Words::default().plain(values))
     });
-    List::new("", ListLook::Bare, levels)
+    Block::list("", ListLook::Bare, levels)
 }
 
 /// `congestion: cubic`, each a text.

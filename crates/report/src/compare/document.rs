@@ -7,8 +7,7 @@ use super::caveats::caveat;
 use super::words::{ComparedCells, cost_of, times_of};
 use super::{Comparisons, Versus, inside, legend};
 use crate::document::{
-    Block, ColumnKind, List, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Tone,
-    Words,
+    Block, ColumnKind, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Tone, Words,
 };
 use crate::lists::{distinct, enumerated};
 use crate::notes;
@@ -70,7 +69,7 @@ pub(crate) fn in_short(all: &Comparisons, shortened: impl Fn(&str) -> String) ->
             .plain(": ");
         names.then("", verdicts(&versus.comparison.rows, all.versus.len() == 1))
     });
-    List::new("", ListLook::Bare, items)
+    Block::list("", ListLook::Bare, items)
 }
 
 /// `2 slower (Put1K, Copy), 1 the same (Get1K)`. Of several servers, their figures name the rows.
@@ -117,7 +116,7 @@ pub(crate) fn all_warnings(all: &Comparisons) -> Vec<Block> {
 
 fn warnings(heading: String, versus: &Versus) -> Block {
     let caveats = versus.comparison.caveats.iter().map(caveat);
-    List::new(heading, ListLook::Boxed(Tone::Doubtful), caveats)
+    Block::list(heading, ListLook::Boxed(Tone::Doubtful), caveats)
 }
 
 /// The parts of a page behind its figures: all ratios, and costs inside of the servers.
@@ -249,7 +248,7 @@ fn reasons(versus: &Versus) -> Block {
         (!is_short).then(|| Words::from(format!("{}: ", row.name)).then("", verdict.words))
     });
     let heading = format!("Reasons for the verdicts on {}", versus.name);
-    List::new(heading, ListLook::Folded, rows)
+    Block::list(heading, ListLook::Folded, rows)
 }
 
 /// Processor time of each row as a table, and calls on the storage that differ.

@@ -7,7 +7,7 @@ use stats::{
 };
 
 use super::words::{ratio, tone};
-use crate::document::{Block, List, ListItem, ListLook};
+use crate::document::{Block, ListItem, ListLook};
 use crate::inside::{count, name_of, unknown_calls};
 
 /// Targets of a difference that are named.
@@ -54,7 +54,7 @@ pub(crate) fn calls(comparison: &Comparison) -> Vec<Block> {
     } else {
         let heading =
             format!("Calls on the storage that differ, per operation, with A and with B ({runs})");
-        blocks.push(List::new(heading, ListLook::Bare, differences));
+        blocks.push(Block::list(heading, ListLook::Bare, differences));
     }
     if !varying.is_empty() {
         blocks.push(Block::Note(

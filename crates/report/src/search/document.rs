@@ -4,7 +4,7 @@ use stats::Tally;
 
 use super::{CountedUnit, Find, Loaded, SearchResult, answer_in_words};
 use crate::document::{
-    Block, ColumnKind, List, ListLook, ReportTable, TableCell, TableColumn, TableRow, Tone, Words,
+    Block, ColumnKind, ListLook, ReportTable, TableCell, TableColumn, TableRow, Tone, Words,
 };
 use crate::incomplete::Incomplete;
 use crate::json::us;
@@ -32,7 +32,7 @@ pub(super) fn document(found: &SearchResult) -> Vec<Block> {
 
 pub(crate) fn warnings(found: &SearchResult) -> Block {
     let look = ListLook::Boxed(Tone::Doubtful);
-    List::new("Warnings", look, &found.caveats)
+    Block::list("Warnings", look, &found.caveats)
 }
 
 /// The part of a page with every load.

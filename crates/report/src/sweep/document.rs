@@ -5,8 +5,7 @@ use stats::{Since, Status, SweepPoint, SweptRow, SweptServer};
 use super::{Design, Sweep, limit, words};
 use crate::compare::{times_since, words::ratio};
 use crate::document::{
-    Block, ColumnKind, List, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Tone,
-    Words,
+    Block, ColumnKind, ListLook, Narrow, ReportTable, TableCell, TableColumn, TableRow, Tone, Words,
 };
 use crate::incomplete::Incomplete;
 use crate::inside::unknown_calls;
@@ -45,7 +44,7 @@ fn facts(sweep: &Sweep) -> Vec<(String, Words)> {
 pub(crate) fn overview(sweep: &Sweep) -> [Block; 2] {
     let look = ListLook::Boxed(Tone::Doubtful);
     [
-        List::new("Warnings", look, &sweep.caveats),
+        Block::list("Warnings", look, &sweep.caveats),
         Block::Paragraph(how(sweep).into()),
     ]
 }
@@ -103,7 +102,7 @@ pub(crate) fn in_short(sweep: &Sweep) -> Block {
             name.then(" ", sentences.join("; ").into())
         })
     });
-    List::new("", ListLook::Bare, items)
+    Block::list("", ListLook::Bare, items)
 }
 
 /// A row with its points.
@@ -118,7 +117,7 @@ fn of_row(sweep: &Sweep, row: &SweptRow) -> Block {
     for row in &mut table.rows {
         row.cells.drain(..2);
     }
-    let blocks = vec![List::new("", ListLook::Bare, growth), Block::Table(table)];
+    let blocks = vec![Block::list("", ListLook::Bare, growth), Block::Table(table)];
     Block::Section("", format!("{} ({})", row.name, row.method), blocks)
 }
 

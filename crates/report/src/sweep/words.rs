@@ -214,7 +214,7 @@ fn term_in_words(varied: &Varied, term: &Term) -> String {
             exponent(&term.found)
         ),
         Shape::Less | Shape::More | Shape::Falling => {
-            let of = if unit == "KiB" { "KiB" } else { &name };
+            let of = if unit == "KiB" { "KiB" } else { name };
             let digits = term.found.map_or(2, |found| decimals(found.ci95).max(1));
             format!(
                 "{per} * {of}^{:.digits$} ({}, {})",
