@@ -356,7 +356,7 @@ pub enum WarningKind {
     /// The worker threads waited for a processor: nanoseconds, of all.
     Queued,
     /// Stalls of the load generator may be a part of an estimate: nanoseconds, of the estimate;
-    /// more than [`TOLERATED`] percent of the mean, of p99, or of the time in which users were at
+    /// more than [`TOLERATED`](super::TOLERATED) percent of the mean, of p99, or of the time in which users were at
     /// work.
     Stalled,
     /// Such stalls may be a part of the mean total time, which is always read by the user clock:
@@ -407,7 +407,7 @@ pub enum WarningKind {
     /// Planned operations were never sent, because something they need was missing, or, in an open
     /// loop, too many were waiting: operations, of the planned ones.
     Dropped,
-    /// p99 stands for fewer than [`P99_NEEDS`](crate::P99_NEEDS) operations, and is the maximum.
+    /// p99 stands for fewer than [`P99_NEEDS`] operations, and is the maximum.
     FewForPercentiles,
     /// [`Detail::Count`] samples belong to no row of the plan, and are counted nowhere.
     Orphans,
