@@ -1,5 +1,5 @@
-//! Refuses other systems in one sentence, before the errors of what needs Linux (epoll, the kernel's time
-//! stamps) would fill the screen.
+//! Refuses other systems in one sentence, before the errors of what needs Linux (epoll, the
+//! kernel's time stamps) would fill the screen.
 
 use std::env;
 

@@ -27,7 +27,8 @@ use recipe::{Recipe, recipes};
 
 use crate::project::{finish, root};
 
-/// Debian packages of no server, each with a file that proves the presence of it or of an equivalent package.
+/// Debian packages of no server, each with a file that proves the presence of it or of an
+/// equivalent package.
 const PACKAGES: [(&str, &str); 11] = [
     ("chromium", "/usr/bin/chromium"),
     ("litmus", "/usr/bin/litmus"),
@@ -88,7 +89,8 @@ pub(crate) fn run() -> Result<()> {
     debian.and(python).and(go)
 }
 
-/// Builds the servers that only the ignored tests need: they have no package, and take minutes to build.
+/// Builds the servers that only the ignored tests need: they have no package, and take minutes to
+/// build.
 pub(crate) fn crates() -> Result<()> {
     let crates = recipes().iter();
     let mut crates = crates.filter_map(|recipe| recipe.install.published.as_ref());
@@ -335,7 +337,8 @@ impl GoProgram {
         cache.join("bin").join(self.name)
     }
 
-    /// The source from which the program was built, written last: it exists only if the program does.
+    /// The source from which the program was built, written last: it exists only if the program
+    /// does.
     fn stamp(self, cache: &Path) -> PathBuf {
         cache.join(format!("{}.txt", self.name))
     }
@@ -364,8 +367,8 @@ impl GoProgram {
         print_step(&format!("{}, from {}", self.name, self.source));
         let mut build = Command::new("go");
         build
-            // The version of this project is irrelevant to it, and Git may refuse to show it to another
-            // user.
+            // The version of this project is irrelevant to it, and Git may refuse to show it to
+            // another user.
             .args(["build", "-buildvcs=false", "-trimpath", "-o"])
             .arg(self.file(cache))
             .current_dir(root()?.join(self.source));

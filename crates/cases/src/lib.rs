@@ -1,9 +1,11 @@
-//! Tables of test cases that are written as texts: a row for each case, with arrows between its cells.
+//! Tables of test cases that are written as texts: a row for each case, with arrows between its
+//! cells.
 
 use std::fmt::Display;
 
-/// The rows of a table. A line that begins with an arrow continues the row above it. Blanks around cells do not count;
-/// `↵` is the end of a line within a cell. Cells are kept as long as the program runs, as those of an array are.
+/// The rows of a table. A line that begins with an arrow continues the row above it. Blanks around
+/// cells do not count; `↵` is the end of a line within a cell. Cells are kept as long as the
+/// program runs, as those of an array are.
 ///
 /// # Panics
 /// Where a row has another number of cells.
@@ -26,8 +28,8 @@ pub fn rows<const N: usize>(table: &str) -> Vec<[&'static str; N]> {
     rows.into_iter().map(cells).collect()
 }
 
-/// Reads a text that is right, and that text with each of these defects: what is replaced in it, by what, and how the
-/// error begins.
+/// Reads a text that is right, and that text with each of these defects: what is replaced in it, by
+/// what, and how the error begins.
 ///
 /// # Panics
 /// Where the right text is refused, or one with a defect is taken or refused in other words.

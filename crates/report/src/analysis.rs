@@ -1,5 +1,5 @@
-//! What a capture says: why its transfers were slow, and the figures of its connections and requests, for people and
-//! for programs.
+//! What a capture says: why its transfers were slow, and the figures of its connections and
+//! requests, for people and for programs.
 
 mod causes;
 mod courses;

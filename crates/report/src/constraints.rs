@@ -45,8 +45,8 @@ const MANY: u64 = 100;
 /// Readings that are written out; of more of them, the rest is counted.
 const MOST: usize = 4;
 
-/// Those that explain the verdict first: of an inconclusive constraint, those that have no value, and of many rows
-/// the greatest.
+/// Those that explain the verdict first: of an inconclusive constraint, those that have no value,
+/// and of many rows the greatest.
 fn decisive(constraint: &JudgedConstraint) -> impl Iterator<Item = &ConstraintReading> {
     let value = |reading: &ConstraintReading| match reading.figure {
         ReadFigure::Fact(value) | ReadFigure::Estimate { value, .. } => Some(value),
@@ -155,7 +155,8 @@ pub fn failed_constraints(summary: &Summary) -> Option<String> {
     named(summary, Conclusion::Fail)
 }
 
-/// Names of the rows of a run that failed, with how many of their operations did; `None` where none did.
+/// Names of the rows of a run that failed, with how many of their operations did; `None` where none
+/// did.
 pub fn failed_rows(summary: &Summary) -> Option<String> {
     let failed = |row: &&TestSummary| row.status == Status::Failed && !row.may_be_no_failure;
     let rows: Vec<&TestSummary> = summary.tests.iter().filter(failed).collect();

@@ -50,8 +50,8 @@ fn target_of<'a>(run: &'a Run, test: &TestSummary) -> &'a str {
     run.plan.servers().nth(place).unwrap_or(&run.plan.target)
 }
 
-/// The cells of a row, or the headings of their columns: what identifies the run, the figures of the row, and what a
-/// later group of columns has.
+/// The cells of a row, or the headings of their columns: what identifies the run, the figures of
+/// the row, and what a later group of columns has.
 fn row(run: &Run, test: Option<&TestSummary>) -> Vec<SheetCell> {
     let column = |group: u8, name: &str| SheetColumn {
         group,

@@ -91,7 +91,8 @@ pub fn diagnose_text(all: &[Diagnosed], color: bool, width: usize) -> String {
     report.finish()
 }
 
-/// A diagnosis alone. What was not measured or had to be left out stands first: it may contain the fault.
+/// A diagnosis alone. What was not measured or had to be left out stands first: it may contain the
+/// fault.
 fn document(diagnosed: &Diagnosed) -> Vec<Block> {
     let unnamed = |_| Words::default();
     let incomplete = diagnosed.incomplete.iter().map(Incomplete::alert);
@@ -124,8 +125,8 @@ fn facts(runs: &[DiagnosedRun]) -> Vec<(String, Words)> {
     server.into_iter().chain(each).chain(notes).collect()
 }
 
-/// The findings, and the rows that were not checked. By the number of a run among all: `whose` stands before sentences
-/// about it, `whose_all` before those about all runs of its server.
+/// The findings, and the rows that were not checked. By the number of a run among all: `whose`
+/// stands before sentences about it, `whose_all` before those about all runs of its server.
 pub(crate) fn findings(
     all: &[Diagnosed],
     whose_all: &dyn Fn(usize) -> Words,
@@ -202,7 +203,8 @@ fn title(finding: &Finding) -> String {
     }
 }
 
-/// The sentence instead of findings, with the number of rows that were checked: others may have some.
+/// The sentence instead of findings, with the number of rows that were checked: others may have
+/// some.
 fn nothing(diagnosed: &Diagnosed) -> String {
     let rows: usize = diagnosed.runs.iter().map(|run| run.rows).sum();
     let looked_at = rows.saturating_sub(diagnosed.diagnosis.left_out.len());

@@ -22,7 +22,8 @@ pub struct BesideResult<'a> {
     pub summary: &'a Summary,
 }
 
-/// The result as one JSON document, for which `docs/result.schema.json` is published. Ends with a newline.
+/// The result as one JSON document, for which `docs/result.schema.json` is published. Ends with a
+/// newline.
 pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String {
     let beside = beside.iter().map(|load| wire::BesideJson {
         name: load.name.to_owned(),
@@ -52,8 +53,8 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     visible(&text) + "\n"
 }
 
-/// The same document, and harmless on a terminal: JSON itself escapes only the control characters of
-/// ASCII. Others can stand in strings only, where an escape means the same.
+/// The same document, and harmless on a terminal: JSON itself escapes only the control characters
+/// of ASCII. Others can stand in strings only, where an escape means the same.
 pub(crate) fn visible(json: &str) -> String {
     let mut units = [0; 2];
     json.chars()
@@ -124,8 +125,8 @@ pub(crate) fn us(ns: f64) -> f64 {
     ns.round() / 1000.0
 }
 
-/// An estimate as documents have it: six significant digits. Nothing is known to more, and the others differ from
-/// machine to machine.
+/// An estimate as documents have it: six significant digits. Nothing is known to more, and the
+/// others differ from machine to machine.
 pub(crate) trait KnownDigits {
     /// With no other digits.
     fn known(self) -> Self;
@@ -155,8 +156,8 @@ impl<T: KnownDigits> KnownDigits for Option<T> {
     }
 }
 
-/// A seed: a number, or the digits of one above 9007199254740991 as text, because many readers of JSON have no other
-/// numbers than doubles (RFC 8259, section 6).
+/// A seed: a number, or the digits of one above 9007199254740991 as text, because many readers of
+/// JSON have no other numbers than doubles (RFC 8259, section 6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Seed")]

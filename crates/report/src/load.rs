@@ -36,7 +36,8 @@ pub(crate) fn clock(summary: &Summary) -> String {
     format!("{name}{bias}{missed}")
 }
 
-/// What a user-space clock would have added: `16.8 us (p50; 16.2 .. 17.1 us), 40.1 us (p99; no interval)`.
+/// What a user-space clock would have added: `16.8 us (p50; 16.2 .. 17.1 us), 40.1 us (p99; no
+/// interval)`.
 pub(crate) fn bias(summary: &Summary) -> Option<String> {
     let Bias {
         p50,
@@ -147,9 +148,9 @@ pub(crate) fn generator(summary: &Summary) -> Option<String> {
     Some(text)
 }
 
-/// What a row got done: outcomes, bytes, and the rate where the table does not have it; `None` for a
-/// row without operations. Of bytes there is no interval, because how many an operation has may change
-/// with every one.
+/// What a row got done: outcomes, bytes, and the rate where the table does not have it; `None` for
+/// a row without operations. Of bytes there is no interval, because how many an operation has may
+/// change with every one.
 pub(crate) fn throughput(test: &TestSummary, with_rate: bool) -> Option<String> {
     let (rate, seconds) = (test.rate?, test.window_s?);
     outcomes(test).next()?;
@@ -190,8 +191,8 @@ pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
     explained.collect()
 }
 
-/// How connecting went, and below it how long it took; nothing where it is no part of what was done,
-/// because kept connections are opened anew now and then only.
+/// How connecting went, and below it how long it took; nothing where it is no part of what was
+/// done, because kept connections are opened anew now and then only.
 pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
     let (opened, all) = (test.connects.count, test.operations());
     let is_known = test.connects.segments.is_some();

@@ -1,5 +1,5 @@
-//! What whoever made runs says about them (`--note`), and the background traffic beside them, in reports of several
-//! runs.
+//! What whoever made runs says about them (`--note`), and the background traffic beside them, in
+//! reports of several runs.
 
 use record::{BackgroundRecord, NoteRecord, PlanRecord};
 

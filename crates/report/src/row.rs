@@ -1,4 +1,5 @@
-//! Figures of a row, each declared once: name, meaning, value, column of a sheet and, of times, their name for people.
+//! Figures of a row, each declared once: name, meaning, value, column of a sheet and, of times,
+//! their name for people.
 
 use record::{AddressResponses, Nanos, Outcome};
 use stats::{Bar, Connects, FailureGroup, Outcomes, ResponseOrigins, TestSummary};
@@ -16,7 +17,8 @@ fields! {
         title = IfAny(row.title.clone()),
         /// HTTP method that is measured.
         method @ 1 = row.method.clone(),
-        /// The unit in which reports for people show its times; absent where the suite declares none.
+        /// The unit in which reports for people show its times; absent where the suite declares
+        /// none.
         unit = IfAny(row.unit.map(AsIs)),
         /// Its status.
         status @ 1 = AsIs(row.status),
@@ -30,23 +32,25 @@ fields! {
         left_out @ 1 = row.left_out(),
         /// Operations outside that time by outcome. They add up to `left_out`.
         left_out_outcomes = row.left_out_outcomes,
-        /// Expected responses that arrived before the whole request was sent: they have no response time.
+        /// Expected responses that arrived before the whole request was sent: they have no response
+        /// time.
         early @ 1 = row.early,
-        /// Expected responses without a response time, because the kernel's time stamps are missing.
+        /// Expected responses without a response time, because the kernel's time stamps are
+        /// missing.
         missed @ 6 = row.missed,
         /// Response times, last request byte to first response byte; null without any.
         response_us: "response time" @ 3 = row.response,
-        /// Latencies from schedule: from the scheduled start to the first response byte. Null unless the loop
-        /// is open.
+        /// Latencies from schedule: from the scheduled start to the first response byte. Null
+        /// unless the loop is open.
         planned_us: "latency from schedule" "planned to first byte" @ 7 = row.planned,
-        /// Times from the start to the acknowledgement of the last request byte; null where that was
-        /// not asked for.
+        /// Times from the start to the acknowledgement of the last request byte; null where that
+        /// was not asked for.
         upload_us: "upload" "until the server had the whole request" @ 7 = row.upload,
-        /// By how much a user-space clock would have over-reported response times; null unless the kernel's
-        /// clock was used.
+        /// By how much a user-space clock would have over-reported response times; null unless the
+        /// kernel's clock was used.
         bias_us @ 6 = row.bias,
-        /// Response times and, of an open loop, latencies from schedule, in ranges that grow by a constant
-        /// factor; empty but in a load.
+        /// Response times and, of an open loop, latencies from schedule, in ranges that grow by a
+        /// constant factor; empty but in a load.
         histogram = row.spread.clone(),
         /// Total times, start to last response byte, connecting included; null without any.
         total_us: "total time" @ 3 = row.total,
@@ -56,7 +60,8 @@ fields! {
         bytes_sent @ 5 = row.bytes_sent,
         /// Bytes of the responses that count.
         bytes_received @ 5 = row.bytes_received,
-        /// Length of the measurement window in seconds; null without one. Rows of one test share it.
+        /// Length of the measurement window in seconds; null without one. Rows of one test share
+        /// it.
         window_s @ 5 = row.window_s,
         /// Expected operations per second in that window.
         per_second @ 5 = row.per_second().map(thousandths),
@@ -66,14 +71,15 @@ fields! {
         /// The rate went up or down over times that are not short beside the window, so that the
         /// interval may be too narrow.
         wanders @ 8 = row.wanders,
-        /// Why the test could not be measured, and failed operations by how they ended, inside the window and
-        /// outside, the most frequent first.
+        /// Why the test could not be measured, and failed operations by how they ended, inside the
+        /// window and outside, the most frequent first.
         failures = row.failures.clone(),
         /// Remarks that are no failures.
         notes = row.notes.iter().map(note).collect::<Vec<String>>(),
         /// Conclusion of the row.
         conclusion = AsIs(row.conclusion()),
-        /// The warning for which its estimates do not describe the server; null where there is none.
+        /// The warning for which its estimates do not describe the server; null where there is
+        /// none.
         disqualified = row.disqualified().map(crate::warning),
         /// The kinds of all warnings about the row.
         warnings = row.warnings.iter().map(|own| own.kind.name()).collect::<Vec<&str>>(),
@@ -121,13 +127,15 @@ fields! {
         tcp_us: "TCP handshake" @ 4 = connects.tcp,
         /// Full TLS handshakes of those with an expected response; null without any.
         tls_us: "TLS handshake, full" @ 4 = connects.tls,
-        /// TLS handshakes of those with an expected response that resumed a session; null without any.
+        /// TLS handshakes of those with an expected response that resumed a session; null without
+        /// any.
         tls_resumed_us: "TLS handshake, resumed" @ 4 = connects.tls_resumed,
-        /// Operations whose request was sent again, because a kept connection had been closed or a Digest
-        /// nonce had expired.
+        /// Operations whose request was sent again, because a kept connection had been closed or a
+        /// Digest nonce had expired.
         resent @ 3 = connects.resent,
-        /// TCP segments sent on connections that ended with these operations, those that close them not
-        /// included; absent where connections are kept, and where the system does not count segments.
+        /// TCP segments sent on connections that ended with these operations, those that close them
+        /// not included; absent where connections are kept, and where the system does not count
+        /// segments.
         segments_sent = IfAny(connects.segments.map(|segments| segments.sent)),
         /// TCP segments received on them.
         segments_received = IfAny(connects.segments.map(|segments| segments.received)),
@@ -157,8 +165,8 @@ fields! {
         status = group.status,
         /// How many operations these are; 0 where the test could not be measured.
         count = group.count,
-        /// When the first of them ended, in seconds from the beginning of the window on; null where the window has less than a
-        /// second, and for several runs.
+        /// When the first of them ended, in seconds from the beginning of the window on; null where
+        /// the window has less than a second, and for several runs.
         first_s = group.ended.map(|(first, _)| seconds(first)),
         /// When the last of them did.
         last_s = group.ended.map(|(_, last)| seconds(last)),

@@ -136,10 +136,11 @@ pub struct Tried {
     pub held: bool,
     /// Expected answers, or complete pages, a second; the sum of several requests has no interval.
     pub rate: EstimatedRate,
-    /// Times that were waited, or page loads took, in nanoseconds; `None` where nothing was answered
-    /// as expected.
+    /// Times that were waited, or page loads took, in nanoseconds; `None` where nothing was
+    /// answered as expected.
     pub times: Option<Distribution>,
-    /// Processor time of the server for an operation, the mean of all, in nanoseconds; `None` where it was not looked into.
+    /// Processor time of the server for an operation, the mean of all, in nanoseconds; `None` where
+    /// it was not looked into.
     pub processor: Option<f64>,
     /// Operations that failed or were dropped.
     pub failures: u64,

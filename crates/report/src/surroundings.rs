@@ -1,5 +1,5 @@
-//! What a server tells about itself, and what lies between it and the client: the round trip, and whether both are one
-//! machine.
+//! What a server tells about itself, and what lies between it and the client: the round trip, and
+//! whether both are one machine.
 
 use record::{Pings, RoundTrip, SameMachine, Server};
 
@@ -19,14 +19,17 @@ fields! {
         allow = server.allow.clone(),
         /// HTTP version of the response.
         http = server.http.clone(),
-        /// The intermediary that the response to OPTIONS passed, by its header Via; absent without one.
+        /// The intermediary that the response to OPTIONS passed, by its header Via; absent without
+        /// one.
         via = IfAny(server.via.clone()),
-        /// The addresses that connections were opened to; absent where the URL has the address itself.
+        /// The addresses that connections were opened to; absent where the URL has the address
+        /// itself.
         addresses = IfAny(server.addresses.iter().cloned().map(AsIs).collect::<Vec<_>>()),
-        /// How it is known that the server is on the machine of the client; absent where that is not known.
+        /// How it is known that the server is on the machine of the client; absent where that is
+        /// not known.
         same_machine = IfAny(server.same_machine.map(AsIs)),
-        /// The round trip to it on an idle network, before the tests; absent where it was not measured, and where other
-        /// runs were made at the same time.
+        /// The round trip to it on an idle network, before the tests; absent where it was not
+        /// measured, and where other runs were made at the same time.
         round_trip = IfAny(server.round_trip),
     }
 }
@@ -34,7 +37,8 @@ fields! {
 fields! {
     /// The time for a packet to the server and back, without any work of the server program.
     RoundTrip, "RoundTrip", |found| {
-        /// The shortest that the kernel has seen on the connection of the preparations; null where it had ended.
+        /// The shortest that the kernel has seen on the connection of the preparations; null where
+        /// it had ended.
         tcp_us = found.tcp.map(|least| us(least as f64)),
         /// Round trips of ICMP; null where this user may send none, or no response came.
         icmp_us = found.icmp,
@@ -69,7 +73,8 @@ pub(crate) fn surroundings(server: &Server) -> impl Iterator<Item = (&'static st
         .filter_map(|(what, said)| Some((what, said?)))
 }
 
-/// The addresses that were measured, where the URL does not have them: `127.0.0.1:80 (3 connections), ...`.
+/// The addresses that were measured, where the URL does not have them: `127.0.0.1:80 (3
+/// connections), ...`.
 fn addresses(server: &Server) -> Option<String> {
     match &server.addresses[..] {
         [] => None,

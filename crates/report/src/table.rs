@@ -122,7 +122,8 @@ impl RowColumn {
         let rate = test.rate.map(|of| figure::rate(of.per_second, of.ci95));
         let (rate, of_rate) = rate.unzip();
         match self {
-            // One blank before the number, as in 2004: scripts that read the old report read this one.
+            // One blank before the number, as in 2004: scripts that read the old report read this
+            // one.
             Rsp if unit.is_some() => format!("Rsp = {}", MEAN.shown(unit, times)),
             Rsp => format!("Rsp = {:.0} µs", times.mean / 1e3),
             Count => times.n.to_string(),

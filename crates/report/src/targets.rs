@@ -68,8 +68,8 @@ pub(crate) fn targets<'a>(plan: &'a PlanRecord, env: &'a Environment) -> Vec<Tar
     (0..).zip(plan.named_targets()).map(target).collect()
 }
 
-/// All of them, in a sentence: `origin http://a/ (nginx) and cache http://b/ (Varnish)`; `None` where the suite
-/// names none.
+/// All of them, in a sentence: `origin http://a/ (nginx) and cache http://b/ (Varnish)`; `None`
+/// where the suite names none.
 pub(crate) fn all_targets(plan: &PlanRecord, env: &Environment) -> Option<String> {
     let all: Vec<String> = targets(plan, env)
         .iter()

@@ -72,8 +72,8 @@ impl TextReport {
     }
 }
 
-/// Wraps at blanks only. A URL stays one that can be copied, also where it is wider than the page, and
-/// a run id keeps its hyphens on one line.
+/// Wraps at blanks only. A URL stays one that can be copied, also where it is wider than the page,
+/// and a run id keeps its hyphens on one line.
 pub fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
     let options = Options::new(width)
         .break_words(false)
@@ -84,7 +84,8 @@ pub fn wrap(width: usize, first: &str, next: &str, text: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// Lines in so many columns, those of tables and excerpts among them: what continues one stands two blanks further in.
+/// Lines in so many columns, those of tables and excerpts among them: what continues one stands two
+/// blanks further in.
 pub fn fold(width: usize, text: &str) -> String {
     let folded = |line: &str| {
         if display_width(line) <= width {
@@ -109,8 +110,8 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The columns of these rows. `texts` are aligned to the left, all others, which are numbers, to
-    /// the right.
+    /// The columns of these rows. `texts` are aligned to the left, all others, which are numbers,
+    /// to the right.
     pub(crate) fn of<'a>(
         rows: impl IntoIterator<Item = &'a Vec<String>>,
         texts: &[usize],
@@ -128,8 +129,8 @@ impl Columns {
         }
     }
 
-    /// The lines of a table whose last column is words: behind the others where there is room for them,
-    /// else below. `None` where not even the other columns fit.
+    /// The lines of a table whose last column is words: behind the others where there is room for
+    /// them, else below. `None` where not even the other columns fit.
     pub(crate) fn lines_with_words(
         width: usize,
         headers: Vec<String>,

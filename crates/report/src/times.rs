@@ -1,5 +1,5 @@
-//! Statistics of times, each declared once: in documents and sheets by [`Described`](crate::fields::Described), in
-//! texts and on pages as a [`TimeStatistic`].
+//! Statistics of times, each declared once: in documents and sheets by
+//! [`Described`](crate::fields::Described), in texts and on pages as a [`TimeStatistic`].
 
 use record::{Nanos, TimeUnit};
 use stats::{Bias, Distribution};
@@ -18,8 +18,8 @@ fields! {
         mean @ 0 = us(times.mean),
         /// 95 % interval of the mean, from batch means; null for one time.
         ci95 @ 0 = times.ci95.map(both),
-        /// Standard deviation; null for one time. It has no interval: none covers 95 % where times have a
-        /// long tail.
+        /// Standard deviation; null for one time. It has no interval: none covers 95 % where times
+        /// have a long tail.
         sd @ 0 = times.sd.map(us),
         /// Least.
         min @ 0 = us(times.min as f64),
@@ -35,15 +35,16 @@ fields! {
         p999 @ 0 = us(times.p999 as f64),
         /// Greatest.
         max @ 0 = us(times.max as f64),
-        /// 95 % intervals of p50, p90, p95, p99 and p99.9, in this order (Woodruff 1952); null with fewer
-        /// than 10 times beyond the percentile, and where the interval would reach beyond the times.
+        /// 95 % intervals of p50, p90, p95, p99 and p99.9, in this order (Woodruff 1952); null with
+        /// fewer than 10 times beyond the percentile, and where the interval would reach beyond the
+        /// times.
         percentiles_ci95 = times.percentiles_ci95.map(|ends| ends.map(ranks).map(both)),
     }
 }
 
 fields! {
-    /// By how much a user-space clock would have over-reported response times, in microseconds; negative
-    /// where it would have under-reported them.
+    /// By how much a user-space clock would have over-reported response times, in microseconds;
+    /// negative where it would have under-reported them.
     Bias, "Bias", |bias| {
         /// Operations of which both are known.
         n = bias.n,

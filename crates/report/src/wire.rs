@@ -1,12 +1,13 @@
 //! The JSON document. The published schema, `docs/result.schema.json`, is made from these types.
 //!
-//! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond.
-//! A field is always there; what is not known is `null`. Only what few runs have is absent in the others, because
-//! of a page with many rows it would be a large part: segments of connections, and uses of connections by test and
-//! page.
+//! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond. A
+//! field is always there; what is not known is `null`. Only what few runs have is absent in the
+//! others, because of a page with many rows it would be a large part: segments of connections, and
+//! uses of connections by test and page.
 //!
-//! Types of `record` and `stats` stand here as they are, unless the document has other units, rounded or
-//! derived numbers, or fields that the files of a run leave out ([`LoadJson`]): then their fields are declared here.
+//! Types of `record` and `stats` stand here as they are, unless the document has other units,
+//! rounded or derived numbers, or fields that the files of a run leave out ([`LoadJson`]): then
+//! their fields are declared here.
 
 use std::collections::BTreeMap;
 
@@ -50,16 +51,16 @@ pub(crate) struct ResultDocument {
     pub(crate) suite: SuiteRecord,
     /// Parameters of the suite, resolved.
     pub(crate) params: BTreeMap<String, serde_json::Value>,
-    /// URL of the collection below which the run worked, without user information; the label of the server where
-    /// it has one (`--label`).
+    /// URL of the collection below which the run worked, without user information; the label of the
+    /// server where it has one (`--label`).
     pub(crate) target: String,
-    /// What the server tells about itself; null when it was never reached. Of a server with a label, what
-    /// identifies it is left out.
+    /// What the server tells about itself; null when it was never reached. Of a server with a
+    /// label, what identifies it is left out.
     pub(crate) server: Option<Fields<Server>>,
     /// The clock that gave the moments of an operation.
     pub(crate) clock: Clock,
-    /// By how much a user-space clock would have over-reported response times, over all operations; null
-    /// unless the kernel's clock was used.
+    /// By how much a user-space clock would have over-reported response times, over all operations;
+    /// null unless the kernel's clock was used.
     pub(crate) bias_us: Option<Fields<Bias>>,
     /// Expected operations without a response time, because the kernel's time stamps are missing.
     pub(crate) missed: u64,
@@ -87,7 +88,8 @@ pub(crate) struct ResultDocument {
     /// Why measurements ended before their time; absent where none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ended_early: Vec<String>,
-    /// The servers of a suite that has several, with the rows that are measured there; absent where it has one.
+    /// The servers of a suite that has several, with the rows that are measured there; absent where
+    /// it has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) targets: Vec<TargetJson>,
     /// The roles of the tests, with the rows that their users measure; absent where they have none.
@@ -152,15 +154,15 @@ fields! {
 }
 
 fields! {
-    /// A figure that a constraint was judged by. Times are in microseconds, rates in operations or bytes a second,
-    /// shares from 0 to 1.
+    /// A figure that a constraint was judged by. Times are in microseconds, rates in operations or
+    /// bytes a second, shares from 0 to 1.
     ConstraintReading, "Reading", |reading| {
         /// `p99(Get1K)`.
         characteristic = reading.characteristic.clone(),
         /// The fact or the estimate; null where it is unknown.
         value = reading.figure.value().map(|value| in_unit(reading.unit, value)),
-        /// The 99.8 % interval of an estimate; null of a fact, and where it is unknown. An upper end that is unknown is
-        /// null.
+        /// The 99.8 % interval of an estimate; null of a fact, and where it is unknown. An upper
+        /// end that is unknown is null.
         interval = match reading.figure {
             ReadFigure::Estimate { low, high, .. } => Some([low, high].map(|end| {
                 end.is_finite().then(|| in_unit(reading.unit, end))
@@ -194,8 +196,8 @@ pub(crate) struct Program {
 fields! {
     /// How close a load run came to an interval that is narrow enough.
     Goal, "Goal", |goal| {
-        /// Half the 95 % interval in percent of the estimate, of the operation that is farthest from
-        /// the goal; null where there were too few operations.
+        /// Half the 95 % interval in percent of the estimate, of the operation that is farthest
+        /// from the goal; null where there were too few operations.
         half_width_percent = goal.half_width.map(|width| width * 100.0),
         /// It was narrow enough.
         reached = goal.reached,
@@ -219,10 +221,12 @@ pub(crate) struct LoadJson {
     pub(crate) until: Option<String>,
     /// How connections are used.
     pub(crate) http: Fields<Http>,
-    /// How tests use connections whose suite gives that, by their names; absent where there are none.
+    /// How tests use connections whose suite gives that, by their names; absent where there are
+    /// none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) http_of_tests: BTreeMap<String, Fields<Http>>,
-    /// How much of responses is verified, each way that some row has once; absent where that is `first` only.
+    /// How much of responses is verified, each way that some row has once; absent where that is
+    /// `first` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verify: Option<Vec<Verify>>,
     /// The operations of a load run are sent in the order of the suite, not drawn by weight.
@@ -253,20 +257,24 @@ fields! {
         parallel = http.parallel,
         /// The connections of a page are closed at its end; absent where not.
         per_page = IfAny(http.per_page),
-        /// All files of a page are requested when it begins; absent where the others are requested after the
-        /// response to its first.
+        /// All files of a page are requested when it begins; absent where the others are requested
+        /// after the response to its first.
         at_once = IfAny(http.at_once),
         /// Every TLS handshake was a full one (`--tls-resumption off`).
         full_handshakes = http.full_handshakes,
-        /// Flow-control window for each stream and for the connection, in bytes; null before HTTP/2.
+        /// Flow-control window for each stream and for the connection, in bytes; null before
+        /// HTTP/2.
         window = http.window,
         /// Nagle's algorithm was left on (`--nagle`); absent where not.
         nagle = IfAny(http.nagle),
-        /// Head and body of requests were sent by a system call each (`--two-writes`); absent where not.
+        /// Head and body of requests were sent by a system call each (`--two-writes`); absent where
+        /// not.
         two_writes = IfAny(http.two_writes),
-        /// Which of several addresses of the host connections went to (`--addresses`); absent where the first.
+        /// Which of several addresses of the host connections went to (`--addresses`); absent where
+        /// the first.
         addresses = Unless(http.addresses.is_first(), AsIs(http.addresses)),
-        /// Connections began with a line of the PROXY protocol (`--haproxy-protocol`); absent where not.
+        /// Connections began with a line of the PROXY protocol (`--haproxy-protocol`); absent where
+        /// not.
         haproxy_protocol = IfAny(http.haproxy_protocol),
     }
 }
@@ -283,8 +291,8 @@ pub(crate) struct GeneratorJson {
     pub(crate) wall_s: f64,
     /// Processor time of the workers, as a share of all their time.
     pub(crate) cpu_share: f64,
-    /// Time in which workers were ready to run and had no processor, as a share of all their time; null
-    /// where the system does not report it.
+    /// Time in which workers were ready to run and had no processor, as a share of all their time;
+    /// null where the system does not report it.
     pub(crate) queued_share: Option<f64>,
     /// Seconds, of all worker threads together, in which they stalled.
     pub(crate) stalled_s: f64,
@@ -299,8 +307,8 @@ pub(crate) struct GeneratorJson {
 }
 
 fields! {
-    /// How late operations began, in microseconds. All of them are described, so nothing of it has an
-    /// interval.
+    /// How late operations began, in microseconds. All of them are described, so nothing of it has
+    /// an interval.
     Lateness, "Lateness", |late| {
         /// Operations.
         n = late.n,

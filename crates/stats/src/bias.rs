@@ -133,7 +133,8 @@ impl Differences {
         }
     }
 
-    /// The interval of a percentile from half that of its share; `None` where too few lie beyond it.
+    /// The interval of a percentile from half that of its share; `None` where too few lie beyond
+    /// it.
     fn interval(&self, per_mille: u64, half: f64) -> Option<(i64, i64)> {
         let n = self.count();
         let is_there = has_enough_beyond(n, per_mille);
@@ -246,8 +247,8 @@ mod tests {
         differences.describe().unwrap()
     }
 
-    /// An interval of differences is that of times, wherever zero lies: exactly where all of them are
-    /// kept, and else within what buckets of two digits can tell.
+    /// An interval of differences is that of times, wherever zero lies: exactly where all of them
+    /// are kept, and else within what buckets of two digits can tell.
     #[test]
     fn intervals_are_those_of_times() {
         let exact = crate::times::EXACT as u64;
@@ -289,8 +290,8 @@ mod tests {
         }
     }
 
-    /// Twenty runs whose differences lie 100 ns apart from run to run: the median of all is not known
-    /// any better than that, however many operations each has.
+    /// Twenty runs whose differences lie 100 ns apart from run to run: the median of all is not
+    /// known any better than that, however many operations each has.
     #[test]
     fn intervals_of_several_runs_come_from_how_much_they_differ() {
         let run = |shift: i64| {
@@ -312,8 +313,8 @@ mod tests {
             (pooled.n, pooled.p50, pooled.p99),
             (alone.n, alone.p50, alone.p99)
         );
-        // Half of the runs lie below the median almost wholly: its share is known to 0.23, and a range of
-        // 2000 ns times twice that is the interval.
+        // Half of the runs lie below the median almost wholly: its share is known to 0.23, and a
+        // range of 2000 ns times twice that is the interval.
         let (low, high) = pooled.percentiles_ci95[0].unwrap();
         assert!((800..1_100).contains(&(high - low)), "{pooled:?}");
         assert_eq!(Differences::describe_runs(&runs[..1]), runs[0].describe());

@@ -109,8 +109,8 @@ impl Distribution {
         }
     }
 
-    /// The slowest value has so much of the sum that the mean and its interval depend on it: another
-    /// run, with one such value more or less, would have given a very different mean.
+    /// The slowest value has so much of the sum that the mean and its interval depend on it:
+    /// another run, with one such value more or less, would have given a very different mean.
     pub fn is_dominated(&self) -> bool {
         self.n > 1 && self.slowest_share() >= DOMINATES.max(DOMINATES_FEW / self.n as f64)
     }
@@ -164,8 +164,8 @@ pub(crate) fn half_width_at<T: PartialOrd>(values: &[T], limit: T) -> f64 {
     }))
 }
 
-/// The places in the sorted values, counted from 1, that are so far to both sides of a percentile, as
-/// a share of all; `None` where they would lie beyond the values.
+/// The places in the sorted values, counted from 1, that are so far to both sides of a percentile,
+/// as a share of all; `None` where they would lie beyond the values.
 pub(crate) fn places(n: u64, per_mille: u64, half: f64) -> Option<(u64, u64)> {
     let q = per_mille as f64 / 1000.0;
     let place = |q: f64| ((q * n as f64).ceil() as u64).max(1);

@@ -8,11 +8,12 @@
 //!                             `--> facts
 //! ```
 //!
-//! A constraint passes or fails where the whole interval lies on one side of its bound, so each side of
-//! an interval of `1 - miss` may lie on the wrong side of the truth in `miss / 2` of all runs. The 95 %
-//! intervals of reports, made longer, do not keep that: the mean and the spread of skewed values depend on
-//! each other. These intervals are wider, not symmetrical, and sometimes infinite at one end. `docs/SIMULATIONS.md`,
-//! "Verdicts of constraints", has their true error rates.
+//! A constraint passes or fails where the whole interval lies on one side of its bound, so each
+//! side of an interval of `1 - miss` may lie on the wrong side of the truth in `miss / 2` of all
+//! runs. The 95 % intervals of reports, made longer, do not keep that: the mean and the spread of
+//! skewed values depend on each other. These intervals are wider, not symmetrical, and sometimes
+//! infinite at one end. `docs/SIMULATIONS.md`, "Verdicts of constraints", has their true error
+//! rates.
 
 mod dependence;
 mod mean;
@@ -68,14 +69,14 @@ pub enum NoEstimate {
     Wanders,
 }
 
-/// The probability with which the interval may miss the truth at a look, counted from 1, where a run is
-/// looked at several times and ends at the first verdict.
+/// The probability with which the interval may miss the truth at a look, counted from 1, where a
+/// run is looked at several times and ends at the first verdict.
 ///
 /// `MISS / (look (look + 1))`: over any number of looks they add up to less than [`MISS`], so the
-/// promise of a single look holds for all of them together, whatever depends on what (Bonferroni; a spending
-/// function in the sense of Lan and DeMets, *Discrete sequential boundaries for clinical trials*,
-/// Biometrika 70, 1983). Looks should lie at doubling times: more looks cost width and tell little
-/// more. Look 0 counts as look 1.
+/// promise of a single look holds for all of them together, whatever depends on what (Bonferroni; a
+/// spending function in the sense of Lan and DeMets, *Discrete sequential boundaries for clinical
+/// trials*, Biometrika 70, 1983). Looks should lie at doubling times: more looks cost width and
+/// tell little more. Look 0 counts as look 1.
 pub fn miss_at_look(look: u32) -> f64 {
     let look = f64::from(look.max(1));
     MISS / (look * (look + 1.0))

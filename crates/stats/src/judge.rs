@@ -1,7 +1,7 @@
 //! Judges the constraints of a plan by what was measured.
 //!
-//! Figures are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are those that are
-//! [waited](crate::TestSummary::waited).
+//! Figures are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are
+//! those that are [waited](crate::TestSummary::waited).
 
 use std::collections::BTreeMap;
 
@@ -164,8 +164,8 @@ fn reading(reading: Reading) -> ConstraintReading {
 }
 
 impl FigureSource for FiguresOfRun<'_> {
-    /// Requests that could be measured: what a server does not support is no failure of the run either. A
-    /// stop-watch has pauses in it, and is named where it is meant.
+    /// Requests that could be measured: what a server does not support is no failure of the run
+    /// either. A stop-watch has pauses in it, and is named where it is meant.
     fn rows(&self) -> Vec<String> {
         let could_be = |row: &&TestSummary| {
             matches!(row.status, Status::Ok | Status::Failed) && row.method != record::STOP_WATCH

@@ -9,10 +9,10 @@
 //!               times, bins, bias, spread, interval             warnings, conclusion
 //! ```
 //!
-//! Everything here is a pure function of a [`Run`](record::Run): no clock, no socket, no file, no randomness,
-//! and the order of the samples does not matter. Samples need not be in memory: [`summarise_from`]
-//! reads them in pieces, and a [`Summariser`] takes them while they come. The rules, each in the
-//! module it names:
+//! Everything here is a pure function of a [`Run`](record::Run): no clock, no socket, no file, no
+//! randomness, and the order of the samples does not matter. Samples need not be in memory:
+//! [`summarise_from`] reads them in pieces, and a [`Summariser`] takes them while they come. The
+//! rules, each in the module it names:
 //!
 //! - With several users only what happens while all of them are at work counts (`window`). What
 //!   lies outside is counted beside it, and never enters a time.
@@ -23,8 +23,8 @@
 //! - The interval of a mean allows for correlated neighbours ([`interval`]); a run can go on until
 //!   one is narrow enough ([`Convergence`]).
 //! - *Ok*, *failed* and *not supported* are three things (`status`).
-//! - Warnings are a closed list ([`Warning`]), and belong to rows. Some of them disqualify a row: the
-//!   load generator was measured and not the server. What rests on such a row is inconclusive
+//! - Warnings are a closed list ([`Warning`]), and belong to rows. Some of them disqualify a row:
+//!   the load generator was measured and not the server. What rests on such a row is inconclusive
 //!   ([`Conclusion`]).
 
 mod inside;

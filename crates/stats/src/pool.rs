@@ -1,4 +1,5 @@
-//! Several runs of one server, put together: one row, one distribution, one time line for each measure.
+//! Several runs of one server, put together: one row, one distribution, one time line for each
+//! measure.
 //!
 //! ```text
 //! runs --> tallies of each --> rows over all runs, and which runs are sound for which row
@@ -7,8 +8,8 @@
 //!                                  '--> courses    for the rules of a diagnosis
 //! ```
 //!
-//! A mean of several runs is that of all of their operations, and its interval comes from how much the
-//! runs differ. Of one run all is as [`summarise_from`](crate::summarise_from) has it.
+//! A mean of several runs is that of all of their operations, and its interval comes from how much
+//! the runs differ. Of one run all is as [`summarise_from`](crate::summarise_from) has it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,7 +36,8 @@ use crate::{
 /// Connections of which it is remembered when they were opened.
 const OPENED: usize = 1 << 12;
 
-/// A recorded run, whose samples are read in pieces as by [`summarise_from`](crate::summarise_from).
+/// A recorded run, whose samples are read in pieces as by
+/// [`summarise_from`](crate::summarise_from).
 #[derive(Debug, Clone, Copy)]
 pub struct PoolRun<'a, P> {
     /// What was to be done.
@@ -53,8 +55,9 @@ pub struct PoolRun<'a, P> {
 pub struct Pooled {
     /// What rules look at, with the summary.
     pub material: Material,
-    /// The same of the earlier half and of the later half of the runs that the estimates of each row come
-    /// from; empty for a single run. A row that was measured in one run is in neither half.
+    /// The same of the earlier half and of the later half of the runs that the estimates of each
+    /// row come from; empty for a single run. A row that was measured in one run is in neither
+    /// half.
     pub halves: Vec<Material>,
     /// What figures show, one for each row; empty where no details are wanted.
     pub details: Vec<Details>,
@@ -69,8 +72,8 @@ impl Pooled {
     }
 }
 
-/// Puts runs of one server together, at least one. Rows are those of the run with the most of them; the
-/// others may have done some of these. `resolution` is that of the details that are wanted.
+/// Puts runs of one server together, at least one. Rows are those of the run with the most of them;
+/// the others may have done some of these. `resolution` is that of the details that are wanted.
 ///
 /// # Errors
 /// The first one of reading a piece.
@@ -236,8 +239,8 @@ impl Added {
     }
 }
 
-/// For each measure of the pool, its place in the plan of a run: that with the same name in a test of the
-/// same name.
+/// For each measure of the pool, its place in the plan of a run: that with the same name in a test
+/// of the same name.
 fn places(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
     fn names(plan: &PlanRecord) -> impl Iterator<Item = (Option<&str>, &str)> {
         plan.measures.iter().map(|measure| {
@@ -295,8 +298,8 @@ impl Pool<'_> {
         }
     }
 
-    /// Of these runs of a row, the one with the most operations: what goes on in the course of a run is
-    /// looked for in it.
+    /// Of these runs of a row, the one with the most operations: what goes on in the course of a
+    /// run is looked for in it.
     fn longest(&self, row: usize, runs: &[usize]) -> Option<usize> {
         let operations = |place: usize| {
             let row = self.runs[place].row(row);

@@ -49,7 +49,8 @@ pub struct TestSummary {
     /// Operations among the expected ones that have no response time, because the server answered
     /// before it had the whole request.
     pub early: u64,
-    /// Operations whose response has its *first* in common with the one before it on the connection.
+    /// Operations whose response has its *first* in common with the one before it on the
+    /// connection.
     pub shared_first: u64,
     /// Where the responses came from, as far as that is worth a word.
     pub origins: ResponseOrigins,
@@ -98,8 +99,8 @@ pub struct TestSummary {
 pub struct EstimatedRate {
     /// Operations a second.
     pub per_second: f64,
-    /// `None` where there are too few operations for an interval, where the load changed on purpose, and where the
-    /// run waited for others beside it.
+    /// `None` where there are too few operations for an interval, where the load changed on
+    /// purpose, and where the run waited for others beside it.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -161,7 +162,8 @@ pub struct Connects {
     /// Operations whose request was sent once more, because a kept connection had died or a
     /// Digest nonce had run out.
     pub resent: u64,
-    /// TCP segments of the connections that ended with the operations; `None` where none of these is known.
+    /// TCP segments of the connections that ended with the operations; `None` where none of these
+    /// is known.
     pub segments: Option<SegmentCount>,
 }
 
@@ -364,8 +366,8 @@ impl RowTally {
         self.outcomes.plus(&self.left_out)
     }
 
-    /// What stalls of the load generator can have done to the estimates of this measure, in a run of
-    /// that load and clock.
+    /// What stalls of the load generator can have done to the estimates of this measure, in a run
+    /// of that load and clock.
     pub(crate) fn facts(&self, stalls: &Stalls, load: &Load, clock: Clock) -> RowFacts {
         let times = StalledTimes {
             clock,
@@ -463,8 +465,9 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
 }
 
 impl TestSummary {
-    /// Identity of the row of a measure, and all that its operations say: counts of those of all runs, and times of
-    /// those of the runs that estimates come from. Status, rate, failures, notes and warnings are blank.
+    /// Identity of the row of a measure, and all that its operations say: counts of those of all
+    /// runs, and times of those of the runs that estimates come from. Status, rate, failures, notes
+    /// and warnings are blank.
     fn counted(
         plan: &PlanRecord,
         id: MeasureId,

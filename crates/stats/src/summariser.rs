@@ -26,8 +26,8 @@ use crate::window::{MeasurementWindow, NoWindow, Span};
 use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 
 /// Adds up the operations of a run: give it all of them, in any order and in pieces of any size,
-/// then the events. Several of the same plan, one for each thread or machine, [merge](Summariser::merge)
-/// into what one would have come to.
+/// then the events. Several of the same plan, one for each thread or machine,
+/// [merge](Summariser::merge) into what one would have come to.
 #[derive(Debug, Clone)]
 pub struct Summariser {
     plan: PlanRecord,
@@ -80,14 +80,15 @@ impl Summariser {
         }
     }
 
-    /// Adds operations, of which those that begin in the window count, and the number of the others.
+    /// Adds operations, of which those that begin in the window count, and the number of the
+    /// others.
     ///
     /// In a load run the window begins at
     /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
     /// ([`u64::MAX`]) for operations that were over before
-    /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true one.
-    /// Where a number of operations was asked for it is [`MeasurementWindow::Asked`], and in an open loop
-    /// [`MeasurementWindow::Everything`].
+    /// [`MeasuringEnded`](record::EventKind::MeasuringEnded); those recorded later need the true
+    /// one. Where a number of operations was asked for it is [`MeasurementWindow::Asked`], and in
+    /// an open loop [`MeasurementWindow::Everything`].
     pub fn add(&mut self, samples: &[Sample], window: MeasurementWindow) {
         for sample in samples {
             self.add_one(sample, |_| window);
@@ -189,8 +190,8 @@ impl Summariser {
             .collect()
     }
 
-    /// What operations and events say, for the windows with which the operations were added, and the
-    /// pages, those included that still miss a file: they were not completed.
+    /// What operations and events say, for the windows with which the operations were added, and
+    /// the pages, those included that still miss a file: they were not completed.
     pub(crate) fn conclude(
         &self,
         events: &[Event],
@@ -297,7 +298,8 @@ impl Summariser {
         (summary, pages)
     }
 
-    /// What the load generator recorded of that test; of a load, there is one record for all of them.
+    /// What the load generator recorded of that test; of a load, there is one record for all of
+    /// them.
     fn generator<'t>(&self, told: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
         match self.plan.load.pace {
             Pace::Rounds => told.generators_of(test).first(),
@@ -433,7 +435,8 @@ impl Summariser {
         }
     }
 
-    /// What user space would have added to the response times of these runs; only with the kernel's clock.
+    /// What user space would have added to the response times of these runs; only with the kernel's
+    /// clock.
     pub(crate) fn bias<'a>(runs: impl Iterator<Item = &'a Summariser>) -> Option<Bias> {
         let of_run = |run: &Summariser| {
             let mut all = Differences::default();

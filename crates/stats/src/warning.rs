@@ -7,8 +7,8 @@
 //! Some warnings disqualify a row ([`Warning::disqualifies`]): the load generator may have changed
 //! its estimates so much that they do not describe the server.
 //!
-//! The kinds, how warnings of each kind are put together over several runs, and when they are raised stand in
-//! `judge`; the sentence of each, with advice, stands in `report::warnings`.
+//! The kinds, how warnings of each kind are put together over several runs, and when they are
+//! raised stand in `judge`; the sentence of each, with advice, stands in `report::warnings`.
 
 mod facts;
 mod judge;
@@ -128,8 +128,8 @@ impl Warning {
         self.kind.subject() == WarningSubject::Run
     }
 
-    /// Warnings of several runs, each kind once: counts of operations are added up, and of estimates and of
-    /// shares of time each row or test has the worst.
+    /// Warnings of several runs, each kind once: counts of operations are added up, and of
+    /// estimates and of shares of time each row or test has the worst.
     pub(crate) fn worst_of<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for warning in warnings {
@@ -163,8 +163,8 @@ impl Warning {
     }
 }
 
-/// The same warnings about one row of one test alone, by the names of both; without those that are about others, or
-/// about the run as a whole.
+/// The same warnings about one row of one test alone, by the names of both; without those that are
+/// about others, or about the run as a whole.
 pub(crate) fn by_rows<'w>(all: &'w [Warning]) -> impl Fn(&str, &str) -> Vec<Warning> + 'w {
     let by_name = |warning: &'w Warning| {
         let mut by_name: BTreeMap<_, Vec<Share>> = BTreeMap::new();

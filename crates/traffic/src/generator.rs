@@ -27,7 +27,8 @@ const LONGEST_START_NS: u64 = 600_000_000_000;
 /// The longest time that it may take to end, for which the end of a run waits.
 const LONGEST_STOP_NS: u64 = 10_000_000_000;
 
-/// Another program that sends, to an address of this machine only: its sink takes part in no agreement.
+/// Another program that sends, to an address of this machine only: its sink takes part in no
+/// agreement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorSpec {

@@ -51,8 +51,8 @@ impl Modules {
         Modules::new(files_of(source).into_iter().map(read))
     }
 
-    /// The file that defines what this path names in a module, through any `use` on the way; none where the path leads
-    /// out of the crate, or to a module.
+    /// The file that defines what this path names in a module, through any `use` on the way; none
+    /// where the path leads out of the crate, or to a module.
     fn definer(&self, module: &ModulePath, path: &[String]) -> Option<&ModulePath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {

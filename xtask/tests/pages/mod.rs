@@ -117,8 +117,8 @@ fn comments(text: &str) -> String {
     texts.join("\n")
 }
 
-/// Documents that comments cite, and sections of them (the page, a comma, the title in quotation marks), that are not
-/// there.
+/// Documents that comments cite, and sections of them (the page, a comma, the title in quotation
+/// marks), that are not there.
 fn missing_sections(comments: &str) -> Vec<String> {
     let text = comments.replace('\n', " ");
     let cited = text.match_indices("docs/").filter_map(|(at, _)| {

@@ -5,9 +5,9 @@
 //! offer heads and bodies --> sent --> wait --> first --> parse --> done
 //! ```
 //!
-//! Callers put requests into a [`RequestQueue`], and the connection
-//! [reads the responses](Connection::next_response) one after the other. The consequences of a response,
-//! or of the end of a connection, are decided above ([`client`](super::client)).
+//! Callers put requests into a [`RequestQueue`], and the connection [reads the
+//! responses](Connection::next_response) one after the other. The consequences of a response, or of
+//! the end of a connection, are decided above ([`client`](super::client)).
 //!
 //! The user clock is read before the system call that passes the request's last bytes and after the
 //! one that reports the response's first. After the write, *sent* would be late by the work that

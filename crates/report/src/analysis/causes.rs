@@ -98,8 +98,8 @@ fn is_failure(of: SlownessCause) -> bool {
     matches!(of, SlownessCause::Refused | SlownessCause::Unanswered)
 }
 
-/// The time of all transfers that has no cause of these, and the time of all transfers, in nanoseconds; `None` without a
-/// transfer.
+/// The time of all transfers that has no cause of these, and the time of all transfers, in
+/// nanoseconds; `None` without a transfer.
 pub(super) fn without_cause(
     connections: &[ConnectionFigures],
     groups: &[CauseGroup],
@@ -118,15 +118,16 @@ pub(super) fn without_cause(
         |group: &&CauseGroup| group.cause != SlownessCause::ClientPause && !is_failure(group.cause);
     let found = groups.iter().filter(is_part);
     let found = found.flat_map(|group| &group.connections);
-    // What was lost before a connection was opened, and never carried anything, is no part of a transfer.
+    // What was lost before a connection was opened, and never carried anything, is no part of a
+    // transfer.
     let found =
         found.filter(|(place, _)| connections.get(*place).as_ref().is_some_and(is_transfer));
     let found_ns = found.fold(0, |sum: i64, (_, ns)| sum.saturating_add(*ns));
     (whole_ns > 0).then(|| ((whole_ns - found_ns).max(0), whole_ns))
 }
 
-/// The causes in a capture, most costly first. Connections that failed stand before them. The pauses of clients stand
-/// last: they are no part of a transfer.
+/// The causes in a capture, most costly first. Connections that failed stand before them. The
+/// pauses of clients stand last: they are no part of a transfer.
 pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
     let mut groups: Vec<CauseGroup> = Vec::new();
     for (place, connection) in connections.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Courses of TCP connections as figures: the time-sequence graph as tcptrace draws it, round trips, throughput, bytes in
-//! flight.
+//! Courses of TCP connections as figures: the time-sequence graph as tcptrace draws it, round
+//! trips, throughput, bytes in flight.
 
 use figures::{
     Axis, Dash, Figure, FigureMark, Format, LegendKey, LineStep, MarkFill, MarkLook, MarkShape,
@@ -31,8 +31,8 @@ const MOST_INTERVALS: usize = 60;
 const TALL: f64 = 360.0;
 const HEIGHT: f64 = 230.0;
 
-/// Of the length of the axes: half the width of the stroke of a segment, of one that is to be noticed, and the least
-/// height of both.
+/// Of the length of the axes: half the width of the stroke of a segment, of one that is to be
+/// noticed, and the least height of both.
 const STROKE: f64 = 0.0012;
 const THICK: f64 = 0.0028;
 const LEAST: f64 = 0.006;
@@ -407,8 +407,8 @@ impl Strokes<'_, '_> {
     }
 }
 
-/// The width of intervals, and for each its start and the bytes per second: so few intervals that bursts of single
-/// round trips do not hide the course.
+/// The width of intervals, and for each its start and the bytes per second: so few intervals that
+/// bursts of single round trips do not hide the course.
 fn throughput(bins: &[(i64, u64)], bin_ns: i64) -> (i64, Vec<(i64, f64)>) {
     let together = bins.len().div_ceil(MOST_INTERVALS).max(1);
     let width_ns = bin_ns.saturating_mul(together as i64).max(1);

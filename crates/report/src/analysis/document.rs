@@ -63,7 +63,8 @@ pub fn analysis_page(of: &CaptureAnalysis) -> PageDocument {
     with_figures(&title, "", body)
 }
 
-/// The capture, and what limits its figures. What is missing stands first: it may contain the cause.
+/// The capture, and what limits its figures. What is missing stands first: it may contain the
+/// cause.
 fn head(of: &CaptureAnalysis) -> Vec<Block> {
     let contents = &of.contents;
     let links = contents.links.iter().map(ToString::to_string);

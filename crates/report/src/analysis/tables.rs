@@ -146,8 +146,8 @@ fn retransmissions(connection: &ConnectionFigures) -> Vec<String> {
     ends.map(|(end, kinds)| format!("{end} {kinds}")).collect()
 }
 
-/// A table of which the last column is words. `texts` are the columns that are neither these nor numbers; `dispensable`
-/// ones are left out, one after the other, where a terminal is too narrow.
+/// A table of which the last column is words. `texts` are the columns that are neither these nor
+/// numbers; `dispensable` ones are left out, one after the other, where a terminal is too narrow.
 fn table(
     name: &str,
     columns: &[(&'static str, &'static str)],

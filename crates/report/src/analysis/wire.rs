@@ -1,5 +1,5 @@
-//! The JSON document of an analysed capture. Times are in microseconds, exact to the nanosecond, and count from the
-//! first packet; places of connections count from 0.
+//! The JSON document of an analysed capture. Times are in microseconds, exact to the nanosecond,
+//! and count from the first packet; places of connections count from 0.
 
 mod connection;
 
@@ -135,9 +135,11 @@ struct CauseJson {
     rtt_us: Option<f64>,
     /// The shortest round trip; null for causes other than a queue.
     shortest_rtt_us: Option<f64>,
-    /// Bytes in flight on average while a congestion window limited; null where the capture does not show them.
+    /// Bytes in flight on average while a congestion window limited; null where the capture does
+    /// not show them.
     flight: Option<u64>,
-    /// The rate that the losses permit (Mathis 1997), in bytes per second; null where that is no explanation.
+    /// The rate that the losses permit (Mathis 1997), in bytes per second; null where that is no
+    /// explanation.
     loss_rate: Option<f64>,
     /// SYNs of connections that were refused or not answered; null for other causes.
     syns: Option<u64>,
@@ -240,7 +242,8 @@ struct TimeoutRowJson {
     long_within: u64,
     /// RTO > 1 s, RTT >= RTO.
     long_exceeded: u64,
-    /// Percent of segments whose timeout is at most 0.25, 0.5, 0.75 and 1 s (Figures 21 and 22, Tables 34 and 35).
+    /// Percent of segments whose timeout is at most 0.25, 0.5, 0.75 and 1 s (Figures 21 and 22,
+    /// Tables 34 and 35).
     up_to_percent: [Option<f64>; 4],
     /// Percent of segments whose round trip is within the timeout raised to these minimums.
     within_percent: [Option<f64>; 4],
@@ -270,7 +273,8 @@ struct RunJson {
     within_us: Option<f64>,
 }
 
-/// The analysis for programs: one JSON document, for which `docs/analysis.schema.json` is published. Ends with a newline.
+/// The analysis for programs: one JSON document, for which `docs/analysis.schema.json` is
+/// published. Ends with a newline.
 pub fn analysis_json(of: &CaptureAnalysis) -> String {
     let connections = &of.contents.traced.connections;
     let groups = causes(connections);

@@ -1,4 +1,5 @@
-//! Where a server spends its processor time: functions in words, as JSON, and the frames of a flame graph.
+//! Where a server spends its processor time: functions in words, as JSON, and the frames of a flame
+//! graph.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ const MOST_LISTED: usize = 20;
 /// The part of the samples from which it is told that callers are missing.
 const MANY: f64 = 0.1;
 
-/// Frames with a smaller part of the samples are not drawn: they would be no wider than a pixel or two.
+/// Frames with a smaller part of the samples are not drawn: they would be no wider than a pixel or
+/// two.
 const LEAST_WIDTH: f64 = 0.002;
 
 /// Functions of a stack that are drawn: a record has half as many at most.
@@ -56,8 +58,8 @@ fn function(name: &str) -> (&str, bool) {
     (own.unwrap_or(name), own.is_some())
 }
 
-/// The frames of a flame graph that are wide enough to be seen, the lowest first, and neighbours in the order of their
-/// names. The lowest are the names of processes.
+/// The frames of a flame graph that are wide enough to be seen, the lowest first, and neighbours in
+/// the order of their names. The lowest are the names of processes.
 pub(crate) fn frames(row: &FlameRow) -> Vec<FlameFrame<'_>> {
     let mut root = FlameNode::default();
     for own in &row.stacks {
@@ -204,7 +206,8 @@ pub(crate) struct FlameJson {
     pub(crate) without_callers: u64,
     /// Samples of seldom stacks beyond those that are kept.
     pub(crate) other: u64,
-    /// Whether each thread had a timer of its own: the moment at which it gets a processor then has too many samples.
+    /// Whether each thread had a timer of its own: the moment at which it gets a processor then has
+    /// too many samples.
     pub(crate) by_thread: bool,
     /// Whether functions of the kernel could not be sampled.
     pub(crate) without_kernel: bool,
@@ -218,7 +221,8 @@ pub(crate) struct FlameJson {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "FlameFunction")]
 pub(crate) struct FlameFunctionJson {
-    /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of their file, in brackets.
+    /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of their
+    /// file, in brackets.
     pub(crate) name: String,
     /// Its samples, in the stacks that are kept.
     pub(crate) samples: u64,
@@ -232,7 +236,8 @@ pub(crate) struct FlameFunctionJson {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "FlameStack")]
 pub(crate) struct FlameStackJson {
-    /// The name of the process and its functions, callers first, with `;` between them: a "folded" stack.
+    /// The name of the process and its functions, callers first, with `;` between them: a "folded"
+    /// stack.
     pub(crate) stack: String,
     /// Samples with it.
     pub(crate) samples: u64,

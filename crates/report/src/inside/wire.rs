@@ -18,8 +18,8 @@ pub(crate) struct InsideJson {
     pub(crate) processes: Vec<Fields<ServerProcessRecord>>,
     /// What could not be watched, each in a sentence.
     pub(crate) missing: Vec<String>,
-    /// An interface by which the server makes calls that are no system calls (`io_uring`, `Linux AIO`), so that its calls on the
-    /// storage are not known; null where none was seen.
+    /// An interface by which the server makes calls that are no system calls (`io_uring`, `Linux
+    /// AIO`), so that its calls on the storage are not known; null where none was seen.
     pub(crate) unseen_calls: Option<&'static str>,
     /// The rows for which something was counted.
     pub(crate) rows: Vec<InsideRowJson>,
@@ -40,7 +40,8 @@ fields! {
     }
 }
 
-/// What an operation of a row costs inside of the server. Means are over all operations that were sent, also failed ones.
+/// What an operation of a row costs inside of the server. Means are over all operations that were
+/// sent, also failed ones.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "InsideRow")]
 pub(crate) struct InsideRowJson {
@@ -50,7 +51,8 @@ pub(crate) struct InsideRowJson {
     pub(crate) operations: u64,
     /// Processor time in microseconds.
     pub(crate) processor_us: Option<InsideMeanJson>,
-    /// Part of it in the kernel in percent; null where it was too short to tell. There is no interval.
+    /// Part of it in the kernel in percent; null where it was too short to tell. There is no
+    /// interval.
     pub(crate) kernel_percent: Option<f64>,
     /// Time in which threads were ready and had no processor, in microseconds.
     pub(crate) queued_us: Option<InsideMeanJson>,
@@ -58,7 +60,8 @@ pub(crate) struct InsideRowJson {
     pub(crate) waits: Option<InsideMeanJson>,
     /// Times that a thread lost its processor to another.
     pub(crate) preemptions: Option<InsideMeanJson>,
-    /// System calls that read (`read` and its like; not `recv`); null where they could not be counted.
+    /// System calls that read (`read` and its like; not `recv`); null where they could not be
+    /// counted.
     pub(crate) reads: Option<InsideMeanJson>,
     /// System calls that write (`write` and its like; not `send`).
     pub(crate) writes: Option<InsideMeanJson>,
@@ -70,7 +73,8 @@ pub(crate) struct InsideRowJson {
     pub(crate) disk_read_bytes: Option<InsideMeanJson>,
     /// Bytes for a disk.
     pub(crate) disk_written_bytes: Option<InsideMeanJson>,
-    /// Instructions; null, as the two below, where the processor of this machine does not count them.
+    /// Instructions; null, as the two below, where the processor of this machine does not count
+    /// them.
     pub(crate) instructions: Option<InsideMeanJson>,
     /// Cycles of the processor.
     pub(crate) cycles: Option<InsideMeanJson>,
@@ -100,11 +104,12 @@ pub(crate) struct InsideMeanJson {
 pub(crate) struct TracedJson {
     /// Operations that were traced.
     pub(crate) operations: u64,
-    /// Median time of an operation while it was traced, over that when it was not; null where one of both is not known, or
-    /// several users were at work when it was not. There is no interval: a few operations are traced.
+    /// Median time of an operation while it was traced, over that when it was not; null where one
+    /// of both is not known, or several users were at work when it was not. There is no interval: a
+    /// few operations are traced.
     pub(crate) slowed: Option<f64>,
-    /// What the time of the traced operations went into; null where tracing slowed them by more than 20 %, or it is not known
-    /// whether it did.
+    /// What the time of the traced operations went into; null where tracing slowed them by more
+    /// than 20 %, or it is not known whether it did.
     pub(crate) shares: Option<Fields<TracedShares>>,
     /// By call and target.
     pub(crate) calls: Vec<TracedCallJson>,
@@ -113,19 +118,23 @@ pub(crate) struct TracedJson {
 }
 
 fields! {
-    /// Parts of the time of traced operations, from their beginning to the end of their response, in calls that began and ended
-    /// within them. What several threads do at the same time is in them several times.
+    /// Parts of the time of traced operations, from their beginning to the end of their response,
+    /// in calls that began and ended within them. What several threads do at the same time is in
+    /// them several times.
     TracedShares, "TracedShares", |shares| {
-        /// Waiting until files are on the disk (fsync and its like), in percent. There is no interval.
+        /// Waiting until files are on the disk (fsync and its like), in percent. There is no
+        /// interval.
         sync_percent = percent(shares.sync),
         /// Other calls on files and directories, in percent. There is no interval.
         files_percent = percent(shares.files),
-        /// Waiting for locks of threads (futex) and files (flock, fcntl), in percent. There is no interval.
+        /// Waiting for locks of threads (futex) and files (flock, fcntl), in percent. There is no
+        /// interval.
         locks_percent = percent(shares.locks),
-        /// Calls on connections with other processes than the client, in percent. There is no interval.
+        /// Calls on connections with other processes than the client, in percent. There is no
+        /// interval.
         others_percent = percent(shares.others),
-        /// Threads that were ready and had no processor, all together, in percent of the time of an operation that is not traced;
-        /// null where that was not counted. There is no interval.
+        /// Threads that were ready and had no processor, all together, in percent of the time of an
+        /// operation that is not traced; null where that was not counted. There is no interval.
         queued_percent = shares.queued.map(percent),
     }
 }
@@ -151,8 +160,8 @@ pub(crate) struct TracedCallJson {
     pub(crate) failed: u64,
     /// Bytes per operation.
     pub(crate) bytes_per_operation: f64,
-    /// Time per operation in calls that began and ended within it, in microseconds, while traced. There is no interval: a
-    /// few operations are traced.
+    /// Time per operation in calls that began and ended within it, in microseconds, while traced.
+    /// There is no interval: a few operations are traced.
     pub(crate) lasted_us: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Test by test: every percentile, how its operations ended, and its figures. Scripts show one test at a time.
+//! Test by test: every percentile, how its operations ended, and its figures. Scripts show one test
+//! at a time.
 
 use maud::{Markup, html};
 use record::TimeUnit;

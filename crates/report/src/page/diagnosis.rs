@@ -33,8 +33,8 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// A name for each run: its suite, its users where they are not those of the first run of this server, and
-/// its server where there are several. Runs with the same name are numbered.
+/// A name for each run: its suite, its users where they are not those of the first run of this
+/// server, and its server where there are several. Runs with the same name are numbered.
 pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
     let has_several = targets(page).len() > 1;
     let plans = page.runs.iter().map(|run| &run.run.plan);

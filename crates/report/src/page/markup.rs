@@ -1,5 +1,5 @@
-//! Pieces of HTML that several parts of a page use. All HTML is made by `maud`, which escapes what is
-//! inserted.
+//! Pieces of HTML that several parts of a page use. All HTML is made by `maud`, which escapes what
+//! is inserted.
 
 use maud::{Markup, PreEscaped, Render, html};
 use record::TimeUnit;
@@ -19,8 +19,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) scripts: Markup,
 }
 
-/// A whole document. No tag contains control characters, so those of the body belong to its texts and
-/// become visible.
+/// A whole document. No tag contains control characters, so those of the body belong to its texts
+/// and become visible.
 pub(crate) fn document(frame: Frame<'_>, body: &Markup) -> String {
     let body = clean(&body.0);
     // Lines, for those who compare two versions of a page.
@@ -102,8 +102,8 @@ pub(crate) fn wide_below(label: &str, class: Option<&str>, head: &Markup, body: 
     }
 }
 
-/// What columns mean, for whoever has no mouse to point at their headings with. Columns that mean the same
-/// are told together.
+/// What columns mean, for whoever has no mouse to point at their headings with. Columns that mean
+/// the same are told together.
 pub(crate) fn meanings<'a>(columns: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
     let told = columns.into_iter().filter(|(_, what)| !what.is_empty());
     let mut groups: Vec<(String, &str)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The JSON document of a search. Its types have what those of `stats` lack: microseconds, confidence bounds,
-//! and of all times only those that a search is about.
+//! The JSON document of a search. Its types have what those of `stats` lack: microseconds,
+//! confidence bounds, and of all times only those that a search is about.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,7 +88,8 @@ fields! {
 }
 
 fields! {
-    /// All trials of a load. Medians of trials have no interval; those of each trial are in `points`.
+    /// All trials of a load. Medians of trials have no interval; those of each trial are in
+    /// `points`.
     Loaded, "OfLoad", |loaded| {
         /// The load.
         load = loaded.load,
@@ -104,8 +105,8 @@ fields! {
         p50_us = loaded.times.map(|times| times.p50 / 1e3).known(),
         /// The median of their 99th percentiles. It has no interval.
         p99_us = loaded.times.map(|times| times.p99 / 1e3).known(),
-        /// The median of their processor times of the server per operation, in microseconds. It has no interval. Absent where the
-        /// server was not looked into.
+        /// The median of their processor times of the server per operation, in microseconds. It has
+        /// no interval. Absent where the server was not looked into.
         processor_us = IfAny(loaded.processor.map(|ns| (ns / 1e3).known())),
         /// Operations that failed or were dropped, in all of them.
         failures = loaded.failures,
@@ -136,8 +137,8 @@ fields! {
         p99_us = statistic(tried, &P99),
         /// Its 95 % interval; null where there are too few times for one.
         p99_ci95_us = interval(tried, &P99),
-        /// Processor time of the server per operation, the mean of all, in microseconds. It has no interval. Absent where the server
-        /// was not looked into.
+        /// Processor time of the server per operation, the mean of all, in microseconds. It has no
+        /// interval. Absent where the server was not looked into.
         processor_us = IfAny(tried.processor.map(|ns| (ns / 1e3).known())),
         /// Operations that failed or were dropped.
         failures = tried.failures,

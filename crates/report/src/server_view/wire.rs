@@ -35,10 +35,11 @@ pub(crate) struct ServerViewRowJson {
     pub(crate) resolution_us: f64,
     /// Operations of which both times are known: the following figures are about these.
     pub(crate) timed: u64,
-    /// Mean of the server's time in microseconds; null where it gives none. Below `resolution_us` it says little.
+    /// Mean of the server's time in microseconds; null where it gives none. Below `resolution_us`
+    /// it says little.
     pub(crate) server_us: Option<ServerViewFigureJson>,
-    /// Mean of our time in microseconds: the response time for the header, the total time for the access log. There is no
-    /// interval; that of the row is in `tests`.
+    /// Mean of our time in microseconds: the response time for the header, the total time for the
+    /// access log. There is no interval; that of the row is in `tests`.
     pub(crate) ours_us: Option<f64>,
     /// The server's time in percent of ours; null where it is below what the server can resolve.
     pub(crate) share_percent: Option<ServerViewFigureJson>,
@@ -50,7 +51,8 @@ pub(crate) struct ServerViewRowJson {
 pub(crate) struct ServerViewFigureJson {
     /// The mean.
     pub(crate) mean: f64,
-    /// Its 95 % interval; null with too few operations, and for a mean below what the server can resolve.
+    /// Its 95 % interval; null with too few operations, and for a mean below what the server can
+    /// resolve.
     pub(crate) ci95: Option<[f64; 2]>,
 }
 

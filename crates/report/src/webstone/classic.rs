@@ -308,8 +308,8 @@ Maximum Response time: 34.973206 seconds",
         for PrintedReport { totals, pages, .. } in [NETSITE, NCSA, CERN] {
             let hits: u64 = pages.iter().map(|page| page.0).sum();
             assert_eq!(hits, totals.pages);
-            // Of pages that the end of the test cut off, the files are in the totals only: with CERN,
-            // whose children waited long, 0.7 % of the connects and 2.3 % of the bytes.
+            // Of pages that the end of the test cut off, the files are in the totals only: with
+            // CERN, whose children waited long, 0.7 % of the connects and 2.3 % of the bytes.
             let connects: u64 = pages.iter().map(|page| page.5).sum();
             let response_s: f64 = pages.iter().map(|page| page.2).sum();
             let body: u64 = pages.iter().map(|page| page.4).sum();

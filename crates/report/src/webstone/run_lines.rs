@@ -7,7 +7,8 @@ use record::{Event, EventKind, Nanos, Run, TestId};
 
 use crate::clean;
 
-/// What had happened when the run was over; a run that was cut off has the first of these lines only.
+/// What had happened when the run was over; a run that was cut off has the first of these lines
+/// only.
 pub(super) fn run_lines(run: &Run) -> Vec<String> {
     let clients = run.plan.load.users;
     let command = run.plan.command.as_ref();
@@ -50,8 +51,8 @@ fn times(run: &Run, test: fn(&EventKind) -> Option<TestId>) -> impl Iterator<Ite
     run.events.iter().filter_map(at)
 }
 
-/// ` at Fri Mar 17 11:23:10 1995 UTC`, as ctime(3) writes it; nothing where the record has no time that can
-/// be read.
+/// ` at Fri Mar 17 11:23:10 1995 UTC`, as ctime(3) writes it; nothing where the record has no time
+/// that can be read.
 fn moment(run: &Run, at: Nanos) -> String {
     let began: Option<DateTime<Utc>> = run.env.started_at.parse().ok();
     let after = i64::try_from(at).map(TimeDelta::nanoseconds).ok();

@@ -1,5 +1,5 @@
-//! What programs read of pages. Its types have what those of `stats` lack: microseconds, rounded numbers, and the
-//! counts of 1995.
+//! What programs read of pages. Its types have what those of `stats` lack: microseconds, rounded
+//! numbers, and the counts of 1995.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -127,8 +127,9 @@ fields! {
         failed_files = visits.failed,
         /// Connections that were opened.
         connects = visits.connects,
-        /// TCP segments sent on connections that ended with these pages, those that close them not included;
-        /// absent where connections are kept, and where the system does not count segments.
+        /// TCP segments sent on connections that ended with these pages, those that close them not
+        /// included; absent where connections are kept, and where the system does not count
+        /// segments.
         segments_sent = IfAny(visits.segments.map(|segments| segments.sent)),
         /// TCP segments received on them.
         segments_received = IfAny(visits.segments.map(|segments| segments.received)),
@@ -144,8 +145,8 @@ fields! {
         bytes_sent = visits.bytes_sent,
         /// How long opening a connection took, TLS included; null where none was opened.
         connect_us = visits.connect,
-        /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the last
-        /// byte. `tests` have that from the last byte sent to the first received.
+        /// Response time of WebSTONE, of a file: from the beginning, connecting included, to the
+        /// last byte. `tests` have that from the last byte sent to the first received.
         response_us = visits.file,
         /// The same of a complete page.
         page_us = visits.load,

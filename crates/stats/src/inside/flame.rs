@@ -1,11 +1,13 @@
 //! Which functions of a server use its processor time: shares of samples.
 //!
-//! Samples that follow each other are of the same operation, mostly, so they are not independent, and an interval of
-//! independent samples would be too narrow. The samples of a row are counted in parts of its time. With `x` of the `n`
-//! samples of each part in a function, and the share `p` of all, the variance of `p` is that of a ratio of two sums
-//! ([`crate::interval`]); divided by the binomial variance `p (1 - p) / n` it is the design effect (Kish, *Survey
-//! Sampling*, chapter 5). The interval is that of Wilson for so many times fewer samples, as a symmetric one is too short on
-//! the side of 1/2 where `p` is small, with a quantile of Student's t with one degree of freedom less than there are parts.
+//! Samples that follow each other are of the same operation, mostly, so they are not independent,
+//! and an interval of independent samples would be too narrow. The samples of a row are counted in
+//! parts of its time. With `x` of the `n` samples of each part in a function, and the share `p` of
+//! all, the variance of `p` is that of a ratio of two sums ([`crate::interval`]); divided by the
+//! binomial variance `p (1 - p) / n` it is the design effect (Kish, *Survey Sampling*, chapter 5).
+//! The interval is that of Wilson for so many times fewer samples, as a symmetric one is too short
+//! on the side of 1/2 where `p` is small, with a quantile of Student's t with one degree of freedom
+//! less than there are parts.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

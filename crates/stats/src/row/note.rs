@@ -17,11 +17,11 @@ const SLOW_BODY_NANOS: f64 = 1e6;
 pub enum Note {
     /// In words of the engine.
     Remark(String),
-    /// The mean and its interval depend on the slowest operation, which has this share of the sum of all
-    /// times.
+    /// The mean and its interval depend on the slowest operation, which has this share of the sum
+    /// of all times.
     Dominated(f64),
-    /// Most of the time passes after the first byte of a small response: mean response time and mean total
-    /// time, in nanoseconds.
+    /// Most of the time passes after the first byte of a small response: mean response time and
+    /// mean total time, in nanoseconds.
     SlowBody {
         /// Mean response time.
         response: f64,
@@ -53,8 +53,8 @@ impl Note {
         Some(Note::Dominated(times.slowest_share()))
     }
 
-    /// The note on a row of small messages on persistent connections, of which most of the total time is not
-    /// in the response time.
+    /// The note on a row of small messages on persistent connections, of which most of the total
+    /// time is not in the response time.
     fn of_slow_body(row: &TestSummary) -> Option<Note> {
         let (response, total) = (row.response.as_ref()?, row.total.as_ref()?);
         let operations = row.outcomes.total().max(1);

@@ -15,8 +15,8 @@ use crate::{Distribution, P99_NEEDS, Status, Warning, WarningKind};
 /// A run's operations, and its row of them.
 pub(crate) type RunRow<'a> = (&'a RowTally, &'a TestSummary);
 
-/// Of the rows of several runs, those that estimates are made of: no warning disqualifies them; all of
-/// them where a warning disqualifies each.
+/// Of the rows of several runs, those that estimates are made of: no warning disqualifies them; all
+/// of them where a warning disqualifies each.
 pub(crate) fn sound<T>(
     rows: &[T],
     is_disqualified: impl Fn(&T) -> bool,
@@ -105,7 +105,8 @@ fn pooled_rate(runs: &[RunRow<'_>]) -> (Option<f64>, Option<EstimatedRate>) {
         .fold((0.0, 0.0), |(all, time), (own, of)| (all + own, time + of));
     let rate = (seconds > 0.0).then(|| completed / seconds);
     // Runs that took turns with others ended their operations in lumps. That is in no interval from
-    // one run; what differs from run to run is not touched by it. So the rate does not wander either.
+    // one run; what differs from run to run is not touched by it. So the rate does not wander
+    // either.
     let rate = rate.map(|per_second| EstimatedRate {
         per_second,
         ci95: ratio_interval(parts.iter().copied(), per_second),

@@ -356,8 +356,8 @@ pub enum WarningKind {
     /// The worker threads waited for a processor: nanoseconds, of all.
     Queued,
     /// Stalls of the load generator may be a part of an estimate: nanoseconds, of the estimate;
-    /// more than [`TOLERATED`](super::TOLERATED) percent of the mean, of p99, or of the time in which users were at
-    /// work.
+    /// more than [`TOLERATED`](super::TOLERATED) percent of the mean, of p99, or of the time in
+    /// which users were at work.
     Stalled,
     /// Such stalls may be a part of the mean total time, which is always read by the user clock:
     /// nanoseconds, of the mean; the response times do not contain them.

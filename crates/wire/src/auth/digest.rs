@@ -278,8 +278,8 @@ mod tests {
         }
     }
 
-    /// RFC 7616, section 3.4.1; worked out with md5sum as below. A challenge with `qop` first means the
-    /// same.
+    /// RFC 7616, section 3.4.1; worked out with md5sum as below. A challenge with `qop` first means
+    /// the same.
     #[test]
     fn names_and_passwords_are_utf_8() {
         let mut digest =

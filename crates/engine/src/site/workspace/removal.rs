@@ -215,9 +215,9 @@ impl LeftLocks {
         }
     }
 
-    /// Text about locks without tokens:
-    /// `; edit.md is locked until 2026-11-22T10:20:00Z by a lock whose token the server does not show: run `prestan
-    /// clean` again then`; empty without such locks.
+    /// Text about locks without tokens: `; edit.md is locked until 2026-11-22T10:20:00Z by a lock
+    /// whose token the server does not show: run `prestan clean` again then`; empty without such
+    /// locks.
     fn hidden_in_words(&self, collection: &str, now: SystemTime) -> String {
         if self.hidden.is_empty() {
             return String::new();

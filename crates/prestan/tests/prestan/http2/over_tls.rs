@@ -42,8 +42,8 @@ fn over_tls_client_and_server_agree_upon_http2() {
             assert!(moments.sent <= moments.first, "{sample:?}");
             timed += 1;
         }
-        // With streams whose bodies fill the receive buffer, the kernel loses time stamps, most on a busy
-        // machine.
+        // With streams whose bodies fill the receive buffer, the kernel loses time stamps, most on
+        // a busy machine.
         let least = if streams == "1" { 290 } else { 1 };
         assert!(timed >= least, "{timed} of 300: {outcome}");
     }

@@ -60,8 +60,8 @@ pub(crate) fn ended(run: &Run, outcome: Ended) -> usize {
     samples.filter(|sample| sample.outcome == outcome).count()
 }
 
-/// Requests of the run that the server saw, warm-up included, without the probe and requests outside
-/// of the run.
+/// Requests of the run that the server saw, warm-up included, without the probe and requests
+/// outside of the run.
 pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<ServedExchange> {
     let mut exchanges = server.server.exchanges();
     let tag = format!("({method})");

@@ -20,7 +20,8 @@ use crate::json::thousandths;
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Connection", deny_unknown_fields)]
 pub(super) struct ConnectionJson {
-    /// Address and port of the end that opened it; of the one with the higher port where that was not captured.
+    /// Address and port of the end that opened it; of the one with the higher port where that was
+    /// not captured.
     client: String,
     /// Address and port of the other end.
     server: String,
@@ -40,8 +41,8 @@ pub(super) struct ConnectionJson {
     from_client: DirectionJson,
     /// What the server sent, and how the client acknowledged it.
     from_server: DirectionJson,
-    /// What it carries: http1, http2, tls, or other, which is neither HTTP nor TLS and has no requests; null where its
-    /// first bytes do not show it.
+    /// What it carries: http1, http2, tls, or other, which is neither HTTP nor TLS and has no
+    /// requests; null where its first bytes do not show it.
     protocol: Option<&'static str>,
     /// Number of its requests.
     request_count: u64,
@@ -57,7 +58,8 @@ struct HandshakeJson {
     syns: u64,
     /// Number of responses to them.
     syn_acks: u64,
-    /// From the first SYN to the first acknowledgment of the client; null where one of them was not captured.
+    /// From the first SYN to the first acknowledgment of the client; null where one of them was not
+    /// captured.
     time_us: Option<f64>,
     /// A round trip between the ends, wherever it was captured.
     rtt_us: Option<f64>,
@@ -89,7 +91,8 @@ struct DirectionJson {
     unique: u64,
     /// Bytes of payload that had passed before.
     resent: u64,
-    /// Payload without what was sent again over the duration of the connection; null where that is 0.
+    /// Payload without what was sent again over the duration of the connection; null where that is
+    /// 0.
     bytes_per_second: Option<f64>,
     /// The same with what was sent again.
     bytes_per_second_with_resent: Option<f64>,
@@ -195,7 +198,8 @@ struct RequestJson {
     response_us: Option<f64>,
     /// From the first byte of the request to the last byte of the response.
     total_us: Option<f64>,
-    /// From the request to the last valid acknowledgment of the client before its FIN or its next request.
+    /// From the request to the last valid acknowledgment of the client before its FIN or its next
+    /// request.
     delay_us: Option<f64>,
     /// Bytes of the request.
     request_bytes: u64,
@@ -209,10 +213,11 @@ struct RequestJson {
     from_client: WireBytesJson,
     /// What the server sent meanwhile.
     from_server: WireBytesJson,
-    /// The request was complete before the response began, and the only one; without it there is no response time.
+    /// The request was complete before the response began, and the only one; without it there is no
+    /// response time.
     clean: bool,
-    /// It was sent before the response to an earlier request was complete, or others were sent before its own
-    /// response: its times contain the wait for other responses.
+    /// It was sent before the response to an earlier request was complete, or others were sent
+    /// before its own response: its times contain the wait for other responses.
     pipelined: bool,
 }
 

@@ -51,8 +51,8 @@ const SERVERS: [Outcome; 5] = [
     Outcome::ProtocolError,
 ];
 
-/// How many times the throughput of one user the best row must have with several of them: below, the
-/// machine may be too small to say anything of the server.
+/// How many times the throughput of one user the best row must have with several of them: below,
+/// the machine may be too small to say anything of the server.
 const GROWS: f64 = 2.5;
 
 /// A row with few users and with more, in runs of one suite.
@@ -139,13 +139,13 @@ fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-/// Share of the growth of a user's cycle that must be in the times of its operations: the rest may be
-/// requests that are not measured, but also the load generator's own waiting.
+/// Share of the growth of a user's cycle that must be in the times of its operations: the rest may
+/// be requests that are not measured, but also the load generator's own waiting.
 const OF_THE_SERVER: f64 = 0.5;
 
-/// Whether the server is why users got no more done: the whole interval is below that growth, and the
-/// operations take as much longer as more users without more operations a second must wait (Little's
-/// law).
+/// Whether the server is why users got no more done: the whole interval is below that growth, and
+/// the operations take as much longer as more users without more operations a second must wait
+/// (Little's law).
 fn is_held_up(pair: &Pair<'_>, growth: f64, most: f64) -> bool {
     let ends = |row: &TestSummary| row.rate?.ci95;
     let ends = ends(pair.alone).zip(ends(pair.loaded));
