@@ -17,6 +17,8 @@ use maud::Markup;
 pub(crate) use html::html_of;
 pub(crate) use markdown::markdown_of;
 
+use crate::units::human_range;
+
 /// A part of a document.
 #[derive(Debug, Clone)]
 pub(crate) enum Block {
@@ -50,6 +52,19 @@ impl Block {
         };
         Block::Section("findings", heading.to_owned(), blocks)
     }
+
+    /// A list; nothing in any medium without items.
+    pub(crate) fn list<T: Into<ListItem>>(
+        heading: impl Into<String>,
+        look: ListLook,
+        items: impl IntoIterator<Item = T>,
+    ) -> Block {
+        Block::List(List {
+            heading: heading.into(),
+            look,
+            items: items.into_iter().map(Into::into).collect(),
+        })
+    }
 }
 
 /// How something is to be taken. Each medium has its sign of it: a colour, bold letters.
@@ -76,7 +91,8 @@ enum Mark {
     Name,
     /// A command or an address.
     Code,
-    /// An interval or a reason: in brackets behind the sentence, on a page in small letters below it.
+    /// An interval or a reason: in brackets behind the sentence, on a page in small letters below
+    /// it.
     Aside,
     Toned(Tone),
 }
@@ -106,7 +122,8 @@ impl Words {
         self.and(Mark::Aside, text)
     }
 
-    /// These words and others behind a separator, which is left out where there is nothing to separate.
+    /// These words and others behind a separator, which is left out where there is nothing to
+    /// separate.
     pub(crate) fn then(mut self, separator: &str, others: Words) -> Words {
         if !self.is_empty() && !others.is_empty() {
             self = self.plain(separator);
@@ -205,29 +222,15 @@ impl ListItem {
     }
 }
 
-impl Block {
-    /// A list; nothing in any medium without items.
-    pub(crate) fn list<T: Into<ListItem>>(
-        heading: impl Into<String>,
-        look: ListLook,
-        items: impl IntoIterator<Item = T>,
-    ) -> Block {
-        Block::List(List {
-            heading: heading.into(),
-            look,
-            items: items.into_iter().map(Into::into).collect(),
-        })
-    }
-}
-
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportTable {
     /// Its name, above it where `is_titled`, and for readers who cannot see a page.
     pub(crate) name: String,
     pub(crate) is_titled: bool,
-    /// Headings above those of the columns on pages, and how many columns each covers. On terminals, the first column of a
-    /// group has the name of the group, and columns of a group stay together.
+    /// Headings above those of the columns on pages, and how many columns each covers. On
+    /// terminals, the first column of a group has the name of the group, and columns of a group
+    /// stay together.
     pub(crate) groups: Vec<(String, usize)>,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
@@ -338,5 +341,16 @@ impl TableCell {
             sort: value,
             heat: None,
         }
+    }
+
+    /// A figure that may be unknown.
+    pub(crate) fn optional(value: Option<f64>, shown: impl Fn(f64) -> String) -> TableCell {
+        TableCell::figure(value.map_or("-".to_owned(), shown), value)
+    }
+
+    /// An interval of times, which is sorted by its lower end.
+    pub(crate) fn interval(ends: Option<(f64, f64)>) -> TableCell {
+        let shown = ends.map_or("-".to_owned(), human_range);
+        TableCell::figure(shown, ends.map(|(low, _)| low))
     }
 }

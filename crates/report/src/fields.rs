@@ -8,15 +8,11 @@
 //!
 //! A field stands once, as columns of samples do in [`record::COLUMNS`].
 
-use std::any::Any;
 use std::marker::PhantomData;
 
-// Every type is one with a schema where none is made.
-#[cfg(not(feature = "schema"))]
-use std::marker::Sized as JsonSchema;
-
+use schemars::JsonSchema;
 #[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use stats::Distribution;
 
@@ -40,7 +36,7 @@ pub(crate) struct DocumentField<T: 'static> {
     #[cfg(feature = "schema")]
     pub(crate) doc: &'static [&'static str],
     /// Name on pages and in texts, of times that people see.
-    pub(crate) label: Option<FieldLabel>,
+    pub(crate) label: Option<(FieldLabel, TimesOf<T>)>,
     /// Column of sheets.
     pub(crate) column: Option<SheetColumn<&'static str>>,
     /// Value.
@@ -55,11 +51,14 @@ pub(crate) struct FieldLabel {
     pub(crate) meaning: Option<&'static str>,
 }
 
+/// The times of a value.
+type TimesOf<T> = fn(&T) -> Option<Distribution>;
+
 /// The columns of a field in sheets, or one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SheetColumn<S = String> {
-    /// Columns of a larger group stand further right. A new column gets the largest group, so that sheets that
-    /// name their columns by letters stay right.
+    /// Columns of a larger group stand further right. A new column gets the largest group, so that
+    /// sheets that name their columns by letters stay right.
     pub(crate) group: u8,
     /// Name, and of a field that is an object itself what the names of its columns begin with.
     pub(crate) name: S,
@@ -109,18 +108,18 @@ macro_rules! fields {
                 name: stringify!($field),
                 #[cfg(feature = "schema")]
                 doc: &[$($doc),+],
-                label: $crate::fields::fields!(@label $($label $($meaning)?)?),
+                label: $crate::fields::fields!(@label |$value| $figure $(, $label $(, $meaning)?)?),
                 column: $crate::fields::fields!(@column $field $($group $($column)?)?),
                 value: &$crate::fields::Of(|$value: &$of| $figure),
             }),+];
         }
     };
-    (@label) => { None };
-    (@label $name:literal) => {
-        Some($crate::fields::FieldLabel { name: $name, meaning: None })
+    (@label |$value:ident| $figure:expr) => { None };
+    (@label |$value:ident| $figure:expr, $name:literal) => {
+        Some(($crate::fields::FieldLabel { name: $name, meaning: None }, |$value| $figure))
     };
-    (@label $name:literal $meaning:literal) => {
-        Some($crate::fields::FieldLabel { name: $name, meaning: Some($meaning) })
+    (@label |$value:ident| $figure:expr, $name:literal, $meaning:literal) => {
+        Some(($crate::fields::FieldLabel { name: $name, meaning: Some($meaning) }, |$value| $figure))
     };
     (@column $field:ident) => { None };
     (@column $field:ident $group:literal) => {
@@ -137,6 +136,7 @@ pub(crate) trait FieldValue: Sized {
     /// The type with its schema.
     type Json: JsonSchema;
     /// Fields with such values may be absent.
+    #[cfg(feature = "schema")]
     const IS_OPTIONAL: bool = false;
 
     /// The value in JSON.
@@ -146,11 +146,6 @@ pub(crate) trait FieldValue: Sized {
     fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
         let text = value.map_or_else(String::new, |value| value.json().cell());
         vec![SheetCell { column, text }]
-    }
-
-    /// Times, where the value is such.
-    fn times(&self) -> Option<Distribution> {
-        None
     }
 }
 
@@ -233,10 +228,6 @@ impl<V: FieldValue> FieldValue for Option<V> {
     fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
         V::cells(value.flatten(), column)
     }
-
-    fn times(&self) -> Option<Distribution> {
-        self.as_ref().and_then(V::times)
-    }
 }
 
 impl<V: FieldValue> FieldValue for Vec<V> {
@@ -282,6 +273,7 @@ pub(crate) struct IfAny<V>(pub(crate) V);
 
 impl<V: FieldValue> FieldValue for IfAny<V> {
     type Json = V::Json;
+    #[cfg(feature = "schema")]
     const IS_OPTIONAL: bool = true;
 
     fn json(self) -> JsonValue {
@@ -298,6 +290,7 @@ pub(crate) struct Unless<V>(pub(crate) bool, pub(crate) V);
 
 impl<V: FieldValue> FieldValue for Unless<V> {
     type Json = V::Json;
+    #[cfg(feature = "schema")]
     const IS_OPTIONAL: bool = true;
 
     fn json(self) -> JsonValue {
@@ -336,10 +329,6 @@ impl<T: Described> FieldValue for T {
         });
         parts.flatten().collect()
     }
-
-    fn times(&self) -> Option<Distribution> {
-        <dyn Any>::downcast_ref(self).copied()
-    }
 }
 
 fn object<T: Described>(of: &T) -> JsonValue {
@@ -352,15 +341,14 @@ fn object<T: Described>(of: &T) -> JsonValue {
 pub(crate) fn labelled_times<T: Described>(
     of: &T,
 ) -> impl Iterator<Item = (FieldLabel, Distribution)> {
-    let fields = T::FIELDS.iter();
-    fields.filter_map(move |field| Some((field.label?, field.value.times(of)?)))
+    let labels = T::FIELDS.iter().filter_map(|field| field.label);
+    labels.filter_map(move |(label, times)| Some((label, times(of)?)))
 }
 
 /// How the value of a field comes from a `T`.
 pub(crate) trait ValueOf<T> {
     fn json(&self, of: &T) -> JsonValue;
     fn cells(&self, of: Option<&T>, column: SheetColumn) -> Vec<SheetCell>;
-    fn times(&self, of: &T) -> Option<Distribution>;
     #[cfg(feature = "schema")]
     fn is_optional(&self) -> bool;
     #[cfg(feature = "schema")]
@@ -377,10 +365,6 @@ impl<T, V: FieldValue> ValueOf<T> for Of<T, V> {
 
     fn cells(&self, of: Option<&T>, column: SheetColumn) -> Vec<SheetCell> {
         V::cells(of.map(self.0), column)
-    }
-
-    fn times(&self, of: &T) -> Option<Distribution> {
-        (self.0)(of).times()
     }
 
     #[cfg(feature = "schema")]

@@ -7,7 +7,7 @@ mod why;
 mod wire;
 
 use record::{MeasureId, PlanRecord, ServerProcessRecord};
-use stats::units::{human, human_range};
+use stats::units::human;
 use stats::{InsideFigure, InsideRow, InsideSummary, Summary, TestSummary};
 
 use crate::clean;
@@ -26,11 +26,8 @@ pub(crate) use wire::{InsideJson, of_run, target};
 
 const HEADING: &str = "Inside of the server, per operation (95 % CI: of the mean processor time)";
 
-/// What stands for a figure that there is not.
-const NONE: &str = "-";
-
-/// Operations from which intervals of means contain them as often as they say, whatever usual dependence neighbours have
-/// (simulated in `stats`, `tests::inside`).
+/// Operations from which intervals of means contain them as often as they say, whatever usual
+/// dependence neighbours have (simulated in `stats`, `tests::inside`).
 const ENOUGH: u64 = 200;
 
 /// A column, and what it means.
@@ -79,31 +76,25 @@ const COLUMNS: [(&str, &str); 13] = [
 
 /// The figures of a row, in the order of [`COLUMNS`].
 fn figures(row: &InsideRow, test: &TestSummary) -> [TableCell; 13] {
-    let figure = |value: Option<f64>, shown: fn(f64) -> String| {
-        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
-    };
     let mean = |figure| row.mean(figure).map(|own| own.mean);
     let time = test.total.as_ref().map(|total| total.mean);
     let processor = row.mean(InsideFigure::Processor);
     let rest = time.zip(processor).map(|(time, own)| time - own.mean);
     let interval = processor.and_then(|own| own.interval);
     [
-        figure(time, human),
-        figure(processor.map(|own| own.mean), human),
-        TableCell::figure(
-            interval.map_or(NONE.to_owned(), human_range),
-            interval.map(|(low, _)| low),
-        ),
-        figure(row.kernel_share, percent),
-        figure(rest.filter(|rest| *rest >= 0.0), human),
-        figure(mean(InsideFigure::Queued), human),
-        figure(mean(InsideFigure::Waits), count),
-        figure(mean(InsideFigure::Preemptions), count),
-        figure(mean(InsideFigure::Reads), count),
-        figure(mean(InsideFigure::Writes), count),
-        figure(mean(InsideFigure::ReadBytes), amount),
-        figure(mean(InsideFigure::WrittenBytes), amount),
-        figure(mean(InsideFigure::DiskWrittenBytes), amount),
+        TableCell::optional(time, human),
+        TableCell::optional(processor.map(|own| own.mean), human),
+        TableCell::interval(interval),
+        TableCell::optional(row.kernel_share, percent),
+        TableCell::optional(rest.filter(|rest| *rest >= 0.0), human),
+        TableCell::optional(mean(InsideFigure::Queued), human),
+        TableCell::optional(mean(InsideFigure::Waits), count),
+        TableCell::optional(mean(InsideFigure::Preemptions), count),
+        TableCell::optional(mean(InsideFigure::Reads), count),
+        TableCell::optional(mean(InsideFigure::Writes), count),
+        TableCell::optional(mean(InsideFigure::ReadBytes), amount),
+        TableCell::optional(mean(InsideFigure::WrittenBytes), amount),
+        TableCell::optional(mean(InsideFigure::DiskWrittenBytes), amount),
     ]
 }
 
@@ -231,7 +222,8 @@ fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     remarks
 }
 
-/// Columns that are left out where the terminal is too narrow, by their places, the least telling one first.
+/// Columns that are left out where the terminal is too narrow, by their places, the least telling
+/// one first.
 const LEAST_TELLING: [usize; 7] = [8, 6, 4, 11, 7, 3, 5];
 
 /// Costs of all runs whose server was looked into, as a table and as lists; nothing for others.
@@ -301,14 +293,9 @@ fn table(runs: &[NamedRun<'_>], inside: &[(&NamedRun<'_>, &InsideSummary)]) -> R
         rows.filter_map(|row| {
             let test = test_of(run.summary, row.measure)?;
             let name = [test.name.as_str().into()];
-            Some(TableRow {
-                cells: name
-                    .into_iter()
-                    .chain(figures(row, test))
-                    .chain(run.cell())
-                    .collect(),
-                ..TableRow::default()
-            })
+            Some(TableRow::new(
+                name.into_iter().chain(figures(row, test)).chain(run.cell()),
+            ))
         })
     });
     ReportTable {
@@ -345,10 +332,7 @@ mod tests {
         let columns = columns(&[]);
         let cells = (0..columns.len()).map(|place| format!("cell{place:02}").into());
         let table = ReportTable {
-            rows: vec![TableRow {
-                cells: cells.collect(),
-                ..TableRow::default()
-            }],
+            rows: vec![TableRow::new(cells)],
             columns,
             narrow: Narrow::LeaveOut(LEAST_TELLING.to_vec()),
             ..ReportTable::default()

@@ -5,7 +5,6 @@ use stats::{LoadStep, Summary};
 
 use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::fields::fields;
-use crate::figure::NONE;
 use crate::json::{thousandths, us};
 use crate::named_run::NamedRun;
 use crate::reasons;
@@ -45,18 +44,15 @@ fn rule(adapt: &AdaptRecord) -> String {
 
 /// The figures of a step, in the order of [`HEADINGS`], of a run whose first step began then.
 fn figures(step: &LoadStep, begun: Nanos) -> [TableCell; 7] {
-    let figure = |value: Option<f64>, shown: fn(f64) -> String| {
-        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
-    };
     let count = |count: u64| TableCell::figure(count.to_string(), Some(count as f64));
-    let time = |time: Option<Nanos>| figure(time.map(|time| time as f64), human);
+    let time = |time: Option<Nanos>| TableCell::optional(time.map(|time| time as f64), human);
     let from = step.from.saturating_sub(begun) as f64 / 1e9;
     [
-        figure(Some(from), |seconds| format!("{seconds:.1} s")),
+        TableCell::figure(format!("{from:.1} s"), Some(from)),
         count(step.users.into()),
         count(step.operations),
         count(step.failed),
-        figure(step.per_second, |rate| format!("{rate:.1}")),
+        TableCell::optional(step.per_second, |rate| format!("{rate:.1}")),
         time(step.p50),
         time(step.p99),
     ]
@@ -75,8 +71,8 @@ fields! {
         operations = step.operations,
         /// Those of them that failed.
         failed = step.failed,
-        /// Expected responses to its operations, a second. There is no interval: a step is short, and its operations
-        /// depend on each other.
+        /// Expected responses to its operations, a second. There is no interval: a step is short,
+        /// and its operations depend on each other.
         per_second = step.per_second.map(thousandths),
         /// Median of their response times; null without any. There is no interval.
         p50_us = step.p50.map(|ns| us(ns as f64)),
@@ -100,10 +96,7 @@ pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
     let rows = changed.iter().flat_map(|(run, _)| {
         let begun = run.summary.load_steps.first().map_or(0, |step| step.from);
         let steps = run.summary.load_steps.iter();
-        steps.map(move |step| TableRow {
-            cells: figures(step, begun).into_iter().chain(run.cell()).collect(),
-            ..TableRow::default()
-        })
+        steps.map(move |step| TableRow::new(figures(step, begun).into_iter().chain(run.cell())))
     });
     let figures = HEADINGS.map(|name| TableColumn::new(name, ColumnKind::Number));
     let table = ReportTable {

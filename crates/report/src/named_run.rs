@@ -67,12 +67,21 @@ impl<'a> NamedRun<'a> {
 
     /// Rows that failed: counts, and each kind of failure with an example.
     pub(crate) fn failures(self) -> Block {
-        let failures = self.summary.tests.iter().filter_map(failure);
-        Block::list(
-            self.heading("Failures"),
-            ListLook::Boxed(Tone::Bad),
-            failures,
-        )
+        self.failures_of(|_| true)
+    }
+
+    /// Those of them that a table of rows has no room for.
+    pub(crate) fn further_failures(self) -> Block {
+        self.failures_of(|test| {
+            test.response.is_some() || test.failed() > 0 || test.failures.len() > 1
+        })
+    }
+
+    fn failures_of(self, is_shown: fn(&TestSummary) -> bool) -> Block {
+        let tests = self.summary.tests.iter();
+        let failed = tests.filter(|test| test.status == Status::Failed && is_shown(test));
+        let heading = self.heading("Failures");
+        Block::list(heading, ListLook::Boxed(Tone::Bad), failed.map(failure))
     }
 
     /// The warnings, except the one that a mark in the table and its footnote give.
@@ -109,7 +118,7 @@ impl<'a> NamedRun<'a> {
 }
 
 /// The notes of all rows; one that several rows have stands once, behind the names of all of them.
-pub(crate) fn notes(summary: &Summary) -> Vec<String> {
+fn notes(summary: &Summary) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     let mut dominated: Vec<String> = Vec::new();
     for test in &summary.tests {
@@ -137,25 +146,23 @@ pub(crate) fn notes(summary: &Summary) -> Vec<String> {
     all.chain(dominated).collect()
 }
 
-/// Details of a failed test; `None` when its row has them all.
-fn failure(test: &TestSummary) -> Option<ListItem> {
-    let row_says_it = test.response.is_none() && test.failed() == 0 && test.failures.len() <= 1;
-    if test.status != Status::Failed || row_says_it {
-        return None;
-    }
+/// Details of a failed test.
+fn failure(test: &TestSummary) -> ListItem {
     let all = test.outcomes.plus(&test.left_out_outcomes);
     let counts = match test.failed() {
         0 => "the test as a whole failed".to_owned(),
         _ => reasons::failed(&all),
     };
+    let evidence = test.evidence.iter().filter(|_| test.failures.is_empty());
     let groups = test.failures.iter().map(reasons::group);
-    Some(ListItem {
+    let groups = groups.chain(evidence.map(reasons::reason));
+    ListItem {
         words: Words::default()
             .strong(&test.name)
             .plain(format!(": {counts}")),
         below: vec![Block::list("", ListLook::Bare, groups)],
         ..ListItem::default()
-    })
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod wire;
 
 use record::{AccessLogRecord, ServerTimeSource};
-use stats::units::{human, human_range};
+use stats::units::human;
 use stats::{ServerView, ServerViewRow};
 
 use crate::clean;
@@ -13,9 +13,6 @@ use crate::inside::test_of;
 use crate::named_run::NamedRun;
 
 pub(crate) use wire::{ServerViewJson, of_run};
-
-/// Shown instead of a figure that does not exist.
-const NONE: &str = "-";
 
 const HEADING: &str = "The server's own view, per operation";
 
@@ -53,9 +50,6 @@ pub(crate) fn name_of_source(source: &ServerTimeSource) -> String {
 
 /// The figures of a row, in the order of [`COLUMNS`].
 fn figures(row: &ServerViewRow) -> [TableCell; 6] {
-    let figure = |value: Option<f64>, shown: &dyn Fn(f64) -> String| {
-        TableCell::figure(value.map_or(NONE.to_owned(), shown), value)
-    };
     let times = row.times.as_ref();
     let share = times.and_then(|own| own.share);
     let interval = times.and_then(|own| own.server.interval);
@@ -72,14 +66,11 @@ fn figures(row: &ServerViewRow) -> [TableCell; 6] {
     };
     [
         TableCell::figure(row.operations.to_string(), Some(row.operations as f64)),
-        figure(times.map(|own| own.server.value), &server),
-        TableCell::figure(
-            interval.map_or(NONE.to_owned(), human_range),
-            interval.map(|(low, _)| low),
-        ),
-        figure(times.map(|own| own.ours), &human),
-        figure(share.map(|share| share.value), &percent),
-        figure(rest, &human),
+        TableCell::optional(times.map(|own| own.server.value), server),
+        TableCell::interval(interval),
+        TableCell::optional(times.map(|own| own.ours), human),
+        TableCell::optional(share.map(|share| share.value), percent),
+        TableCell::optional(rest, human),
     ]
 }
 
@@ -144,10 +135,7 @@ pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
             let test = test_of(run.summary, row.measure)?;
             let name = [test.name.as_str().into()].into_iter().chain(run.cell());
             let source = [name_of_source(&row.source).into()];
-            Some(TableRow {
-                cells: name.chain(source).chain(figures(row)).collect(),
-                ..TableRow::default()
-            })
+            Some(TableRow::new(name.chain(source).chain(figures(row))))
         })
     });
     let row = [TableColumn::new("Row", ColumnKind::Text)];

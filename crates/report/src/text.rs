@@ -107,7 +107,7 @@ fn full(report: &TextReport, run: NamedRun<'_>, beside: &[BesideResult<'_>]) -> 
     }
     blocks.push(connecting(summary));
     blocks.extend(histograms(report, summary));
-    blocks.extend([run.failures(), run.notes(), left_out(of, summary)]);
+    blocks.extend([run.further_failures(), run.notes(), left_out(of, summary)]);
     blocks.extend([run.warnings(), run.leftovers()]);
     blocks.extend(completeness(summary));
     blocks.extend(beside.iter().flat_map(|load| load_beside(report, load)));
@@ -123,7 +123,7 @@ fn brief(report: &TextReport, run: NamedRun<'_>) -> Vec<Block> {
     let mut blocks = headline(run);
     blocks.extend(pages(of, summary));
     blocks.extend(rows(report, of, summary));
-    blocks.extend([run.failures(), run.leftovers()]);
+    blocks.extend([run.further_failures(), run.leftovers()]);
     blocks.extend(completeness(summary));
     blocks.extend(limits(summary));
     blocks
@@ -146,7 +146,7 @@ fn load_beside(report: &TextReport, load: &BesideResult<'_>) -> Vec<Block> {
     blocks.extend(rows(report, run, summary));
     blocks.extend([
         throughput(summary),
-        shown.failures(),
+        shown.further_failures(),
         left_out(run, summary),
     ]);
     blocks.extend([shown.warnings(), shown.leftovers()]);

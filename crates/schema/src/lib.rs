@@ -1,12 +1,20 @@
-//! `schemars`, for tests that compare the published schemas with the types. The program prints the published files,
-//! and so is built without it: there `JsonSchema` derives nothing.
+//! `schemars`, for tests that compare the published schemas with the types. The program prints the
+//! published files, and so is built without it: there `JsonSchema` derives nothing.
 
 #[cfg(not(feature = "made"))]
 pub use none::JsonSchema;
+
+/// A type with a schema: every type, where none is made.
+#[cfg(not(feature = "made"))]
+pub trait JsonSchema {}
+#[cfg(not(feature = "made"))]
+impl<T: ?Sized> JsonSchema for T {}
+
 #[cfg(feature = "made")]
 pub use schemars::*;
 
-/// The schema of a type that is read from files, as it is published: indented JSON that ends with a newline.
+/// The schema of a type that is read from files, as it is published: indented JSON that ends with a
+/// newline.
 #[cfg(feature = "made")]
 pub fn published<T: JsonSchema>() -> String {
     let text = serde_json::to_string_pretty(&schema_for!(T));
@@ -21,8 +29,8 @@ pub fn written<T: JsonSchema>() -> String {
     serde_json::to_string(&schema).expect("a schema is a tree of JSON")
 }
 
-/// The schema of what is written, as it is published: fields that it does not know are permitted, so that it is true of
-/// what later versions write.
+/// The schema of what is written, as it is published: fields that it does not know are permitted,
+/// so that it is true of what later versions write.
 ///
 /// # Panics
 /// Where it is no schema.
@@ -50,8 +58,8 @@ pub fn open(schema: &str) -> String {
     serde_json::to_string_pretty(&schema).expect("a schema is a tree of JSON") + "\n"
 }
 
-/// Compares the schema of today with the one that is published under this name in `docs`, which `cargo xtask bless`
-/// renews.
+/// Compares the schema of today with the one that is published under this name in `docs`, which
+/// `cargo xtask bless` renews.
 ///
 /// # Panics
 /// Where they differ.

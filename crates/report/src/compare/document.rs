@@ -18,7 +18,7 @@ pub(super) fn document(all: &Comparisons) -> Vec<Block> {
     let versus = all.versus.iter().flat_map(|versus| {
         let mut blocks = vec![
             Block::Facts(facts(all, versus)),
-            Block::Table(rows(all, std::slice::from_ref(versus))),
+            Block::Table(rows(std::slice::from_ref(versus))),
         ];
         blocks.extend(costs(&versus.comparison));
         blocks.push(Block::Paragraph(legend(&versus.comparison).into()));
@@ -124,7 +124,7 @@ pub(crate) fn sections(all: &Comparisons) -> Vec<Block> {
     let mut blocks = vec![Block::Table(ReportTable {
         groups: groups(all),
         class: "sorts heat compared",
-        ..rows(all, &all.versus)
+        ..rows(&all.versus)
     })];
     if all.versus.len() > 1 {
         blocks.extend(all.versus.iter().map(reasons));
@@ -160,7 +160,7 @@ fn groups(all: &Comparisons) -> Vec<(String, usize)> {
 
 /// A row for each test, with the mean of A, and for each of these servers its mean, the ratio and
 /// the verdict.
-fn rows(all: &Comparisons, versus: &[Versus]) -> ReportTable {
+fn rows(versus: &[Versus]) -> ReportTable {
     let in_short = |cells: ComparedCells| match versus {
         [_] => cells,
         _ => without_reason(cells),
@@ -177,7 +177,7 @@ fn rows(all: &Comparisons, versus: &[Versus]) -> ReportTable {
     });
     ReportTable {
         rows: rows.collect(),
-        ..compared_table("Comparison", all.versus.len().min(versus.len()))
+        ..compared_table("Comparison", versus.len())
     }
 }
 
@@ -216,14 +216,11 @@ fn compared_table(name: &str, servers: usize) -> ReportTable {
 }
 
 fn table_row(name: &str, servers: Vec<Option<ComparedCells>>) -> TableRow {
-    let mut row = TableRow {
-        cells: vec![name.into()],
-        ..TableRow::default()
-    };
+    let mut row = TableRow::new([name.into()]);
     for (place, cells) in servers.into_iter().enumerate() {
         let Some(ComparedCells { a, b, tone }) = cells else {
             row.cells
-                .extend(std::array::from_fn::<TableCell, 5, _>(|_| "".into()));
+                .extend(std::iter::repeat_n(TableCell::default(), 5));
             continue;
         };
         if place == 0 {

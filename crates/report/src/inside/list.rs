@@ -7,7 +7,7 @@ use stats::units::human;
 use stats::{Summary, slowed};
 
 use super::calls::{call_name, name_of, weight};
-use super::{NONE, amount, count, test_of};
+use super::{amount, count, test_of};
 use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::lists::number_of;
 
@@ -54,7 +54,7 @@ pub(crate) fn list(run: &Run, summary: &Summary) -> Vec<Block> {
 fn of_call(own: &TracedCall, traced: &TracedRow) -> TableRow {
     let operations = traced.operations.max(1) as f64;
     let each = |sum: u64, shown: fn(f64) -> String| match sum {
-        0 => NONE.to_owned(),
+        0 => "-".to_owned(),
         sum => shown(sum as f64 / operations),
     };
     let cells = [
@@ -65,8 +65,5 @@ fn of_call(own: &TracedCall, traced: &TracedRow) -> TableRow {
         each(own.lasted, human),
         name_of(&own.target).to_owned(),
     ];
-    TableRow {
-        cells: cells.map(TableCell::from).into(),
-        ..TableRow::default()
-    }
+    TableRow::new(cells.map(TableCell::from))
 }

@@ -215,10 +215,7 @@ fn point(sweep: &Sweep, row: &SweptRow, levels: &[usize]) -> TableRow {
         std::iter::once(time).chain((number > 0).then(|| ratio.unwrap_or_default()))
     });
     let of_row: [TableCell; 2] = [(&row.name).into(), (&row.method).into()];
-    TableRow {
-        cells: of_row.into_iter().chain(values).chain(servers).collect(),
-        ..TableRow::default()
-    }
+    TableRow::new(of_row.into_iter().chain(values).chain(servers))
 }
 
 /// `412 us (389 .. 440 us)`, or the reason why a point has no time: `3 of 60 failed`.

@@ -74,10 +74,7 @@ fn row(PageSummary { page, visits }: &PageSummary) -> TableRow {
         each(visits.segments.map(|segments| segments.sent), visits),
         each(visits.segments.map(|segments| segments.received), visits),
     ];
-    TableRow {
-        cells: cells.map(TableCell::from).into(),
-        ..TableRow::default()
-    }
+    TableRow::new(cells.map(TableCell::from))
 }
 
 /// An amount of one page on average.
