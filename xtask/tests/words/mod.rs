@@ -104,3 +104,41 @@ fn comments_begin_with_their_subject() {
         open.join("\n")
     );
 }
+
+/// Columns of a line of code; a comment is no wider.
+const WIDTH: usize = 100;
+
+/// Comments that are wider. Rows of tables, diagrams and addresses cannot be folded.
+fn wide(text: &str) -> Vec<String> {
+    let is_fixed = |comment: &str| {
+        comment.trim_start().starts_with('|')
+            || ["--", "->", "   ", "://"]
+                .iter()
+                .any(|sign| comment.contains(sign))
+    };
+    let lines = (1..).zip(text.lines());
+    let comments = lines.filter_map(|(number, line)| {
+        let comment = line.trim_start().strip_prefix("//")?;
+        let is_wide =
+            line.chars().count() > WIDTH && !is_fixed(comment.trim_start_matches(['/', '!']));
+        is_wide.then(|| format!("line {number}: {line}"))
+    });
+    comments.collect()
+}
+
+#[test]
+fn comments_are_as_wide_as_code() {
+    let long = "word ".repeat(20);
+    let table = [
+        (format!("/// {long}."), 1),
+        (format!("    // {}", &long[..94]), 1),
+        (format!("/// {}", &long[..96]), 0),
+        (format!("//! | {long} |"), 0),
+        (format!("//! a -> {long}"), 0),
+        (format!("let text = \"// {long}\";"), 0),
+    ];
+    for (text, expected) in table {
+        assert_eq!(wide(&text).len(), expected, "{text}");
+    }
+    assert_none(&check(files(&root(), &[".rs"]), wide));
+}
