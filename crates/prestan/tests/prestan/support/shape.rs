@@ -17,14 +17,15 @@ const WRAPPED: [&str; 3] = ["Clock: ", GENERATOR, "- "];
 const GENERATOR: &str = "Load generator:";
 
 /// Notes about events on a machine that also runs other programs.
-const BY_CHANCE: [&str; 3] = [
+const BY_CHANCE: [&str; 4] = [
+    ": most of the time passes after the first byte of the response",
     ": throughput varied over ",
     ": throughput varied slowly over ",
     "the slowest operation is a large part ",
 ];
 
-/// A report with numbers as #, and without doubts: a busy machine makes for warnings that a quiet
-/// one does not.
+/// A report with numbers as #, and without warnings, of which a busy machine has others than a quiet
+/// one.
 pub(crate) fn shape(report: &str) -> String {
     let (before, rest) = report.split_once("\nWarnings:\n").unwrap_or((report, ""));
     let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
