@@ -222,7 +222,7 @@ impl TextReport {
             return drawn;
         }
         let left_out = format!(
-            "Columns left out, because the terminal is too narrow: {}",
+            "columns omitted, because the terminal is too narrow: {}",
             names.join(", ")
         );
         format!("{drawn}\n{}", wrap(self.width, "", "", &left_out))
