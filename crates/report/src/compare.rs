@@ -3,8 +3,7 @@
 mod caveats;
 pub(crate) mod document;
 mod inside;
-mod inside_wire;
-pub(crate) mod wire;
+mod json;
 pub(crate) mod words;
 
 use record::NoteRecord;
@@ -13,14 +12,14 @@ use stats::{Compared, Comparison};
 use crate::document::markdown_of;
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
-use crate::json::pretty;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
 use crate::terminal::TextReport;
 
 pub use caveats::difference;
 pub use document::compared_in_words;
 pub use inside::cost_in_words;
+pub use json::compare_json;
+#[cfg(feature = "schema")]
+pub use json::compare_schema;
 pub(crate) use words::times_since;
 
 /// One server, as it is called, beside the one that all are compared with.
@@ -117,15 +116,4 @@ fn without_times(comparison: &Comparison) -> &'static str {
     } else {
         ""
     }
-}
-
-/// The comparison for programs: one JSON document.
-pub fn compare_json(all: &Comparisons) -> String {
-    pretty(&wire::ComparisonDocument::from(all))
-}
-
-/// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
-#[cfg(feature = "schema")]
-pub fn compare_schema() -> String {
-    schema_of::<wire::ComparisonDocument>()
 }

@@ -66,7 +66,7 @@ fn row(run: &Run, test: Option<&TestSummary>) -> Vec<SheetCell> {
         of_run(0, "target", test.map(|test| cell(target_of(run, test)))),
         of_run(0, "users", Some(run.plan.load.users.to_string())),
     ];
-    cells.extend(TestSummary::cells(test.cloned(), column(0, "")));
+    cells.extend(TestSummary::cells(test, column(0, "")));
     cells.push(of_run(
         9,
         "failures",

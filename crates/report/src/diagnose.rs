@@ -1,7 +1,7 @@
 //! Findings, most costly first, for people and for programs.
 
+mod json;
 mod sentences;
-pub(crate) mod wire;
 mod words;
 
 use record::{NoteRecord, PlanRecord};
@@ -12,15 +12,17 @@ use stats::{Diagnosis, Finding, LeftOut, MANY, Material, WhyLeftOut, all_rules};
 use crate::document::{Block, ListItem, ListLook, Tone, Words};
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{SeedJson, pretty};
+use crate::json::SeedJson;
 use crate::lists::{distinct, more_rows};
 use crate::notes;
 use crate::reasons::reason;
 use crate::terminal::TextReport;
 use crate::warning;
 
+pub(crate) use json::all_findings;
+#[cfg(feature = "schema")]
+pub use json::diagnose_schema;
+pub use json::{diagnose_json, findings_json};
 use words::words;
 
 /// Smallest share of all time that a title states: smaller shares decide nothing.
@@ -281,22 +283,4 @@ fn too_few(rows: usize) -> String {
         " {have} fewer than {MANY} operations, too few for checks of the course of a run (trends, modes, \
          intervals, first requests); raise -r."
     )
-}
-
-/// The diagnoses for programs: one JSON document.
-pub fn diagnose_json(all: &[Diagnosed]) -> String {
-    pretty(&wire::DiagnosisDocument::from(all))
-}
-
-/// The findings alone, for programs: a JSON list.
-pub fn findings_json(findings: &[Finding]) -> String {
-    let findings: Vec<wire::FindingJson> =
-        findings.iter().map(|found| wire::found(found, 0)).collect();
-    pretty(&findings)
-}
-
-/// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
-#[cfg(feature = "schema")]
-pub fn diagnose_schema() -> String {
-    schema_of::<wire::DiagnosisDocument>()
 }

@@ -2,45 +2,66 @@
 //!
 //! ```text
 //!                                        +--> object in JSON
-//! Described::FIELDS: name, doc, value ---+--> its schema
+//! Described::describe: name, doc, value -+--> its schema
 //!                                        `--> columns of a sheet
 //! ```
 //!
 //! A field stands once, as columns of samples do in [`record::COLUMNS`].
+
+mod value;
 
 use std::marker::PhantomData;
 
 use schemars::JsonSchema;
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::Serializer;
+use serde::ser::SerializeMap;
 use stats::Distribution;
 
-/// A type whose values are objects in documents.
-pub(crate) trait Described: Sized + 'static {
-    /// Name of its schema.
+pub(crate) use value::{AsIs, AsJson, DocumentVersion, FieldValue, IfAny, Unless, each, plain};
+
+/// A type whose values are objects in documents. Where an object needs more than one value, it is
+/// a tuple of references.
+pub(crate) trait Described: Sized {
     #[cfg(feature = "schema")]
-    const NAME: &'static str;
-    /// Lines of the description in the schema.
-    #[cfg(feature = "schema")]
-    const DOC: &'static [&'static str];
-    /// Fields, in the order of documents.
-    const FIELDS: &'static [DocumentField<Self>];
+    const ABOUT: ObjectAbout;
+
+    /// Shows the fields to a visitor, in the order of documents.
+    fn describe<'t>(visitor: &mut impl FieldVisitor<'t, Self>)
+    where
+        Self: 't;
 }
 
-/// A field of objects about a `T`.
-pub(crate) struct DocumentField<T: 'static> {
+/// Schema of an object, but for its fields.
+#[cfg(feature = "schema")]
+pub(crate) struct ObjectAbout {
+    /// Empty for a schema that stands where it is used.
+    pub(crate) name: &'static str,
+    pub(crate) title: Option<&'static str>,
+    /// Lines of the description.
+    pub(crate) doc: &'static [&'static str],
+}
+
+/// A field of objects about a `T`, but for its value.
+pub(crate) struct DocumentField<T> {
     /// Name in JSON.
     pub(crate) name: &'static str,
     /// Lines of the description in the schema.
     #[cfg(feature = "schema")]
     pub(crate) doc: &'static [&'static str],
+    /// All values, where these are known words.
+    #[cfg(feature = "schema")]
+    pub(crate) words: Option<fn() -> serde_json::Value>,
     /// Name on pages and in texts, of times that people see.
     pub(crate) label: Option<(FieldLabel, TimesOf<T>)>,
     /// Column of sheets.
     pub(crate) column: Option<SheetColumn<&'static str>>,
-    /// Value.
-    pub(crate) value: &'static dyn ValueOf<T>,
+}
+
+/// Something that is done with each field of an object.
+pub(crate) trait FieldVisitor<'t, T: 't> {
+    fn field<V: FieldValue>(&mut self, field: DocumentField<T>, value: impl Fn(&'t T) -> V);
 }
 
 /// The name of times for people.
@@ -87,39 +108,73 @@ impl SheetColumn {
 ///
 /// ```text
 /// /// Description of the object.
-/// Type, "Name", |value| {
+/// Type, "Name" "Title", |value| {
 ///     /// Description of the field.
-///     name: "label" "meaning" @ 3 "column" = value.number,
+///     name [all words]: "label" "meaning" @ 3 "column" = value.number,
 /// }
 /// ```
 ///
-/// Label, meaning, group of columns and name of the column may be absent.
+/// The title, all words that the field can have, label, meaning, group of columns and name of the
+/// column may be absent.
 macro_rules! fields {
-    ($(#[doc = $about:literal])+ $of:ty, $name:literal, |$value:ident| {
-        $($(#[doc = $doc:literal])+ $field:ident $(: $label:literal $($meaning:literal)?)?
+    ($(#[doc = $about:literal])+ $of:ty, $name:literal $($title:literal)?, |$value:pat_param| {
+        $($(#[doc = $doc:literal])+ $field:ident $([$words:expr])? $(: $label:literal $($meaning:literal)?)?
             $(@ $group:literal $($column:literal)?)? = $figure:expr,)+
     }) => {
         impl $crate::fields::Described for $of {
             #[cfg(feature = "schema")]
-            const NAME: &'static str = $name;
-            #[cfg(feature = "schema")]
-            const DOC: &'static [&'static str] = &[$($about),+];
-            const FIELDS: &'static [$crate::fields::DocumentField<$of>] = &[$($crate::fields::DocumentField {
-                name: stringify!($field),
-                #[cfg(feature = "schema")]
-                doc: &[$($doc),+],
-                label: $crate::fields::fields!(@label |$value| $figure $(, $label $(, $meaning)?)?),
-                column: $crate::fields::fields!(@column $field $($group $($column)?)?),
-                value: &$crate::fields::Of(|$value: &$of| $figure),
-            }),+];
+            const ABOUT: $crate::fields::ObjectAbout = $crate::fields::ObjectAbout {
+                name: $name,
+                title: $crate::fields::fields!(@option $($title)?),
+                doc: &[$($about),+],
+            };
+
+            #[allow(unused_variables, reason = "few fields need all parts of a tuple")]
+            fn describe<'t>(visitor: &mut impl $crate::fields::FieldVisitor<'t, Self>)
+            where
+                Self: 't,
+            {
+                $(visitor.field(
+                    $crate::fields::DocumentField {
+                        name: stringify!($field),
+                        #[cfg(feature = "schema")]
+                        doc: &[$($doc),+],
+                        #[cfg(feature = "schema")]
+                        words: $crate::fields::fields!(@option $(|| serde_json::json!($words))?),
+                        label: $crate::fields::fields!(@label |$value| $figure $(, $label $(, $meaning)?)?),
+                        column: $crate::fields::fields!(@column $field $($group $($column)?)?),
+                    },
+                    |$value| $figure,
+                );)+
+            }
+        }
+
+        impl $crate::fields::FieldValue for $of {
+            type Json = $crate::fields::Fields<Self>;
+
+            fn write<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::fields::write_object(self, serializer)
+            }
+
+            fn cells(
+                value: Option<&Self>,
+                column: $crate::fields::SheetColumn,
+            ) -> Vec<$crate::fields::SheetCell> {
+                $crate::fields::cells_of_object(value, column)
+            }
         }
     };
-    (@label |$value:ident| $figure:expr) => { None };
-    (@label |$value:ident| $figure:expr, $name:literal) => {
-        Some(($crate::fields::FieldLabel { name: $name, meaning: None }, |$value| $figure))
-    };
-    (@label |$value:ident| $figure:expr, $name:literal, $meaning:literal) => {
-        Some(($crate::fields::FieldLabel { name: $name, meaning: Some($meaning) }, |$value| $figure))
+    (@option) => { None };
+    (@option $value:expr) => { Some($value) };
+    (@label |$value:pat_param| $figure:expr) => { None };
+    (@label |$value:pat_param| $figure:expr, $name:literal $(, $meaning:literal)?) => {
+        Some((
+            $crate::fields::FieldLabel {
+                name: $name,
+                meaning: $crate::fields::fields!(@option $($meaning)?),
+            },
+            |$value| $figure,
+        ))
     };
     (@column $field:ident) => { None };
     (@column $field:ident $group:literal) => {
@@ -131,297 +186,136 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// A value of a field.
-pub(crate) trait FieldValue: Sized {
-    /// The type with its schema.
-    type Json: JsonSchema;
-    /// Fields with such values may be absent.
-    #[cfg(feature = "schema")]
-    const IS_OPTIONAL: bool = false;
-
-    /// The value in JSON.
-    fn json(self) -> JsonValue;
-
-    /// The value in its columns of a sheet.
-    fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
-        let text = value.map_or_else(String::new, |value| value.json().cell());
-        vec![SheetCell { column, text }]
-    }
+/// Writes the fields of an object.
+struct ObjectWriter<'t, T, M: SerializeMap> {
+    of: &'t T,
+    map: M,
+    written: Result<(), M::Error>,
 }
 
-/// A value as it is written.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum JsonValue {
-    Null,
-    /// The field is not written.
-    Absent,
-    Count(u64),
-    Number(f64),
-    Flag(bool),
-    Text(String),
-    List(Vec<JsonValue>),
-    Object(Vec<(&'static str, JsonValue)>),
-    /// A type that writes itself.
-    Other(serde_json::Value),
-}
-
-impl JsonValue {
-    /// The value in a cell of a sheet.
-    fn cell(self) -> String {
-        match self {
-            JsonValue::Count(count) => count.to_string(),
-            JsonValue::Number(number) => number.to_string(),
-            JsonValue::Flag(flag) => flag.to_string(),
-            JsonValue::Text(text) | JsonValue::Other(serde_json::Value::String(text)) => {
-                crate::csv::cell(&text)
-            }
-            JsonValue::Null
-            | JsonValue::Absent
-            | JsonValue::List(_)
-            | JsonValue::Object(_)
-            | JsonValue::Other(_) => String::new(),
+impl<'t, T, M: SerializeMap> FieldVisitor<'t, T> for ObjectWriter<'t, T, M> {
+    fn field<V: FieldValue>(&mut self, field: DocumentField<T>, value: impl Fn(&'t T) -> V) {
+        let value = value(self.of);
+        if self.written.is_ok() && !value.is_absent() {
+            self.written = self.map.serialize_entry(field.name, &AsJson(value));
         }
     }
 }
 
-impl Serialize for JsonValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            JsonValue::Null | JsonValue::Absent => serializer.serialize_unit(),
-            JsonValue::Count(count) => serializer.serialize_u64(*count),
-            JsonValue::Number(number) => serializer.serialize_f64(*number),
-            JsonValue::Flag(flag) => serializer.serialize_bool(*flag),
-            JsonValue::Text(text) => serializer.serialize_str(text),
-            JsonValue::List(all) => serializer.collect_seq(all),
-            JsonValue::Object(fields) => {
-                let is_there = |(_, value): &&(_, JsonValue)| !matches!(value, JsonValue::Absent);
-                let fields = fields.iter().filter(is_there);
-                serializer.collect_map(fields.map(|(name, value)| (name, value)))
-            }
-            JsonValue::Other(value) => value.serialize(serializer),
-        }
-    }
-}
-
-/// Values that are written as they are: type, schema, variant.
-macro_rules! plain {
-    ($($of:ty => $variant:ident),+ $(,)?) => {
-        $(impl FieldValue for $of {
-            type Json = $of;
-
-            fn json(self) -> JsonValue {
-                JsonValue::$variant(self.into())
-            }
-        })+
+pub(crate) fn write_object<T: Described, S: Serializer>(
+    of: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut object = ObjectWriter {
+        of,
+        map: serializer.serialize_map(None)?,
+        written: Ok(()),
     };
+    T::describe(&mut object);
+    object.written?;
+    object.map.end()
 }
 
-plain!(u64 => Count, u32 => Count, u16 => Count, f64 => Number, bool => Flag, String => Text, &'static str => Text);
-
-impl<V: FieldValue> FieldValue for Option<V> {
-    type Json = Option<V::Json>;
-
-    fn json(self) -> JsonValue {
-        self.map_or(JsonValue::Null, V::json)
-    }
-
-    fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
-        V::cells(value.flatten(), column)
-    }
+/// Collects the cells of an object.
+struct ObjectCells<'t, T> {
+    of: Option<&'t T>,
+    column: SheetColumn,
+    cells: Vec<SheetCell>,
 }
 
-impl<V: FieldValue> FieldValue for Vec<V> {
-    type Json = Vec<V::Json>;
-
-    fn json(self) -> JsonValue {
-        JsonValue::List(self.into_iter().map(V::json).collect())
-    }
-}
-
-impl<V: FieldValue, const N: usize> FieldValue for [V; N]
-where
-    [V::Json; N]: JsonSchema,
-{
-    type Json = [V::Json; N];
-
-    fn json(self) -> JsonValue {
-        JsonValue::List(self.into_iter().map(V::json).collect())
-    }
-}
-
-/// The ends of an interval.
-impl FieldValue for (f64, f64) {
-    type Json = [f64; 2];
-
-    fn json(self) -> JsonValue {
-        <[f64; 2]>::from(self).json()
-    }
-
-    fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
-        let (low, high) = value.unzip();
-        let ends = [("low", low), ("high", high)].into_iter();
-        let cells = ends.flat_map(|(name, end)| {
-            let group = column.group;
-            f64::cells(end, column.part(&SheetColumn { group, name }))
-        });
-        cells.collect()
-    }
-}
-
-/// A value whose field is absent where the value is null, false or an empty list.
-pub(crate) struct IfAny<V>(pub(crate) V);
-
-impl<V: FieldValue> FieldValue for IfAny<V> {
-    type Json = V::Json;
-    #[cfg(feature = "schema")]
-    const IS_OPTIONAL: bool = true;
-
-    fn json(self) -> JsonValue {
-        match self.0.json() {
-            JsonValue::Null | JsonValue::Flag(false) => JsonValue::Absent,
-            JsonValue::List(all) if all.is_empty() => JsonValue::Absent,
-            value => value,
+impl<'t, T> FieldVisitor<'t, T> for ObjectCells<'t, T> {
+    fn field<V: FieldValue>(&mut self, field: DocumentField<T>, value: impl Fn(&'t T) -> V) {
+        if let Some(column) = field.column {
+            let value = self.of.map(value);
+            let column = self.column.part(&column);
+            self.cells.extend(V::cells(value.as_ref(), column));
         }
     }
 }
 
-/// A value whose field is absent on a condition.
-pub(crate) struct Unless<V>(pub(crate) bool, pub(crate) V);
-
-impl<V: FieldValue> FieldValue for Unless<V> {
-    type Json = V::Json;
-    #[cfg(feature = "schema")]
-    const IS_OPTIONAL: bool = true;
-
-    fn json(self) -> JsonValue {
-        let Unless(is_absent, value) = self;
-        if is_absent {
-            JsonValue::Absent
-        } else {
-            value.json()
-        }
-    }
+pub(crate) fn cells_of_object<T: Described>(of: Option<&T>, column: SheetColumn) -> Vec<SheetCell> {
+    let mut object = ObjectCells {
+        of,
+        column,
+        cells: Vec::new(),
+    };
+    T::describe(&mut object);
+    object.cells
 }
 
-/// A value that writes itself.
-pub(crate) struct AsIs<V>(pub(crate) V);
+/// Collects the times of an object that people see.
+struct ObjectTimes<'t, T>(&'t T, Vec<(FieldLabel, Distribution)>);
 
-impl<V: Serialize + JsonSchema> FieldValue for AsIs<V> {
-    type Json = V;
-
-    fn json(self) -> JsonValue {
-        let value = serde_json::to_value(self.0);
-        JsonValue::Other(value.expect("no value of documents is a map with keys other than text"))
+impl<'t, T> FieldVisitor<'t, T> for ObjectTimes<'t, T> {
+    fn field<V: FieldValue>(&mut self, field: DocumentField<T>, _: impl Fn(&'t T) -> V) {
+        let times = field
+            .label
+            .and_then(|(label, times)| Some((label, times(self.0)?)));
+        self.1.extend(times);
     }
-}
-
-impl<T: Described> FieldValue for T {
-    type Json = Fields<T>;
-
-    fn json(self) -> JsonValue {
-        object(&self)
-    }
-
-    fn cells(value: Option<Self>, column: SheetColumn) -> Vec<SheetCell> {
-        let parts = T::FIELDS.iter().filter_map(|field| {
-            let column = column.part(field.column.as_ref()?);
-            Some(field.value.cells(value.as_ref(), column))
-        });
-        parts.flatten().collect()
-    }
-}
-
-fn object<T: Described>(of: &T) -> JsonValue {
-    let fields = T::FIELDS.iter();
-    let fields = fields.map(|field| (field.name, field.value.json(of)));
-    JsonValue::Object(fields.collect())
 }
 
 /// The times of a value that people see, by their labels.
-pub(crate) fn labelled_times<T: Described>(
-    of: &T,
-) -> impl Iterator<Item = (FieldLabel, Distribution)> {
-    let labels = T::FIELDS.iter().filter_map(|field| field.label);
-    labels.filter_map(move |(label, times)| Some((label, times(of)?)))
+pub(crate) fn labelled_times<T: Described>(of: &T) -> Vec<(FieldLabel, Distribution)> {
+    let mut times = ObjectTimes(of, Vec::new());
+    T::describe(&mut times);
+    times.1
 }
 
-/// How the value of a field comes from a `T`.
-pub(crate) trait ValueOf<T> {
-    fn json(&self, of: &T) -> JsonValue;
-    fn cells(&self, of: Option<&T>, column: SheetColumn) -> Vec<SheetCell>;
-    #[cfg(feature = "schema")]
-    fn is_optional(&self) -> bool;
-    #[cfg(feature = "schema")]
-    fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
+/// The type of objects about a `T` in schemas.
+pub(crate) struct Fields<T>(PhantomData<T>);
+
+/// Collects the schemas of fields.
+#[cfg(feature = "schema")]
+struct ObjectProperties<'g> {
+    generator: &'g mut SchemaGenerator,
+    properties: serde_json::Map<String, serde_json::Value>,
+    required: Vec<&'static str>,
 }
 
-/// A function that gives the value.
-pub(crate) struct Of<T, V>(pub(crate) fn(&T) -> V);
-
-impl<T, V: FieldValue> ValueOf<T> for Of<T, V> {
-    fn json(&self, of: &T) -> JsonValue {
-        (self.0)(of).json()
-    }
-
-    fn cells(&self, of: Option<&T>, column: SheetColumn) -> Vec<SheetCell> {
-        V::cells(of.map(self.0), column)
-    }
-
-    #[cfg(feature = "schema")]
-    fn is_optional(&self) -> bool {
-        V::IS_OPTIONAL
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<V::Json>()
-    }
-}
-
-/// The object about a `T` in a document of other types.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fields<T> {
-    value: JsonValue,
-    of: PhantomData<T>,
-}
-
-impl<T: Described> From<&T> for Fields<T> {
-    fn from(of: &T) -> Fields<T> {
-        Fields {
-            value: object(of),
-            of: PhantomData,
+#[cfg(feature = "schema")]
+impl<'t, T: 't> FieldVisitor<'t, T> for ObjectProperties<'_> {
+    fn field<V: FieldValue>(&mut self, field: DocumentField<T>, _: impl Fn(&'t T) -> V) {
+        let mut schema = self.generator.subschema_for::<V::Json>();
+        schema.insert("description".to_owned(), description(field.doc).into());
+        if let Some(words) = field.words {
+            schema.insert("enum".to_owned(), words());
         }
-    }
-}
-
-impl<T> Serialize for Fields<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(serializer)
+        self.properties.insert(field.name.to_owned(), schema.into());
+        if !V::IS_OPTIONAL {
+            self.required.push(field.name);
+        }
     }
 }
 
 #[cfg(feature = "schema")]
 impl<T: Described> JsonSchema for Fields<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        T::NAME.into()
+        T::ABOUT.name.into()
+    }
+
+    fn inline_schema() -> bool {
+        T::ABOUT.name.is_empty()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut properties = serde_json::Map::new();
-        for field in T::FIELDS {
-            let mut schema = field.value.schema(generator);
-            schema.insert("description".to_owned(), description(field.doc).into());
-            properties.insert(field.name.to_owned(), schema.into());
-        }
-        let required = T::FIELDS.iter().filter(|field| !field.value.is_optional());
-        let required: Vec<&str> = required.map(|field| field.name).collect();
-        schemars::json_schema!({
-            "description": description(T::DOC),
+        let mut object = ObjectProperties {
+            generator,
+            properties: serde_json::Map::new(),
+            required: Vec::new(),
+        };
+        T::describe(&mut object);
+        let mut schema = schemars::json_schema!({
+            "description": description(T::ABOUT.doc),
             "type": "object",
-            "properties": properties,
-            "required": required,
+            "properties": object.properties,
+            "required": object.required,
             "additionalProperties": false,
-        })
+        });
+        if let Some(title) = T::ABOUT.title {
+            schema.insert("title".to_owned(), title.into());
+        }
+        schema
     }
 }
 
@@ -446,7 +340,7 @@ mod tests {
         /// A shelf.
         Shelf, "Shelf", |shelf| {
             /// Name of the person.
-            owner @ 2 = IfAny(shelf.owner.clone()),
+            owner @ 2 = IfAny(shelf.owner.as_deref()),
             /// Books.
             books @ 1 = shelf.books,
             /// Least and greatest width.
@@ -468,12 +362,12 @@ mod tests {
             width: None,
             owner: None,
         };
-        let json = |of: &Shelf| serde_json::to_string(&Fields::from(of)).unwrap();
+        let json = |of: &Shelf| serde_json::to_string(&AsJson(of)).unwrap();
         let expected = r#"{"owner":"=Ann","books":3,"width_mm":[1.5,2.0],"is_empty":false}"#;
         assert_eq!(json(&full), expected);
         let expected = r#"{"books":0,"width_mm":null,"is_empty":true}"#;
         assert_eq!(json(&bare), expected);
-        let columns = |of: Option<Shelf>| {
+        let columns = |of: Option<&Shelf>| {
             let column = SheetColumn {
                 group: 0,
                 name: "shelf".to_owned(),
@@ -486,11 +380,11 @@ mod tests {
             cells.map(shown).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(
-            columns(Some(full)),
+            columns(Some(&full)),
             "2 shelf_owner '=Ann, 1 shelf_books 3, 1 shelf_width_low 1.5, 1 shelf_width_high 2"
         );
         let names = "2 shelf_owner , 1 shelf_books 0, 1 shelf_width_low , 1 shelf_width_high ";
-        assert_eq!(columns(Some(bare)), names);
+        assert_eq!(columns(Some(&bare)), names);
         assert_eq!(columns(None), names.replace('0', ""));
     }
 

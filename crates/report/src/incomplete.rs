@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::clean;
 use crate::document::{Block, Tone, Words};
+use crate::fields::{IfAny, fields, plain};
 
 /// Why a report rests on fewer runs than were planned, and which runs are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,17 +33,16 @@ pub struct NotMeasured {
     pub is_repeat: bool,
 }
 
-/// Why fewer runs were measured than were planned.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Incomplete", deny_unknown_fields)]
-pub(crate) struct IncompleteJson {
-    /// The event that ended the series of runs.
-    reason: Reason,
-    /// The same in words, and which runs are missing.
-    text: String,
-    /// The planned runs that were not measured to their end; absent where they have no names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_measured: Vec<NotMeasured>,
+fields! {
+    /// Why fewer runs were measured than were planned.
+    Incomplete, "Incomplete", |of| {
+        /// The event that ended the series of runs.
+        reason = if of.failure.is_none() { Reason::Interrupted } else { Reason::Failed },
+        /// The same in words, and which runs are missing.
+        text = of.sentence(),
+        /// The planned runs that were not measured to their end; absent where they have no names.
+        not_measured = IfAny(&of.not_measured),
+    }
 }
 
 /// An event that ended a series of runs.
@@ -54,6 +54,8 @@ enum Reason {
     /// The series failed.
     Failed,
 }
+
+plain!(NotMeasured, Reason);
 
 /// Precedes everything else.
 pub(crate) const HEADING: &str = "Incomplete:";
@@ -79,19 +81,6 @@ impl Incomplete {
                 let missing: Vec<String> = missing.iter().map(named).collect();
                 format!("{ended}. Not measured: {}.", missing.join(", "))
             }
-        }
-    }
-}
-
-impl From<&Incomplete> for IncompleteJson {
-    fn from(of: &Incomplete) -> IncompleteJson {
-        IncompleteJson {
-            reason: match of.failure {
-                None => Reason::Interrupted,
-                Some(_) => Reason::Failed,
-            },
-            text: of.sentence(),
-            not_measured: of.not_measured.clone(),
         }
     }
 }

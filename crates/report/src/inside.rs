@@ -2,9 +2,9 @@
 
 mod calls;
 pub(crate) mod flame;
+mod json;
 mod list;
 mod why;
-mod wire;
 
 use record::{MeasureId, PlanRecord, ServerProcessRecord};
 use stats::units::human;
@@ -20,9 +20,9 @@ use crate::named_run::NamedRun;
 
 use calls::calls_in_words;
 pub(crate) use calls::{name_of, unknown_calls};
+pub(crate) use json::{of_run, target};
 pub(crate) use list::list;
 use why::{HEADING as WHY, slowest};
-pub(crate) use wire::{InsideJson, of_run, target};
 
 const HEADING: &str = "Inside of the server, per operation (95 % CI: of the mean processor time)";
 

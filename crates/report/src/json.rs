@@ -1,45 +1,8 @@
-//! One document for programs: the types of `wire` filled from a run and its summary.
+//! Numbers of documents for programs, and how a document is written.
 
 use figures::is_harmful;
-use record::{PlanRecord, Run, TestRecord, Verify};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::Summary;
-
-use crate::fields::Fields;
-use crate::reasons::ended_early;
-use crate::targets::{TargetJson, targets};
-use crate::{load, webstone, wire};
-
-/// What went on beside a run.
-#[derive(Debug, Clone, Copy)]
-pub struct BesideResult<'a> {
-    /// What it is called.
-    pub name: &'a str,
-    /// Its record; samples are not needed.
-    pub run: &'a Run,
-    /// What it says.
-    pub summary: &'a Summary,
-}
-
-/// The result as one JSON document, for which `docs/result.schema.json` is published. Ends with a
-/// newline.
-pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String {
-    let beside = beside.iter().map(|load| wire::BesideJson {
-        name: load.name.to_owned(),
-        result: document(load.run, load.summary),
-    });
-    pretty(&wire::ResultDocument {
-        beside: beside.collect(),
-        ..document(run, summary)
-    })
-}
-
-/// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
-#[cfg(feature = "schema")]
-pub fn schema() -> String {
-    schema_of::<wire::ResultDocument>()
-}
 
 #[cfg(feature = "schema")]
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
@@ -67,56 +30,6 @@ pub(crate) fn visible(json: &str) -> String {
             }
             out
         })
-}
-
-pub(crate) fn document(run: &Run, summary: &Summary) -> wire::ResultDocument {
-    let (plan, env) = (&run.plan, &run.env);
-    wire::ResultDocument {
-        schema_version: wire::SCHEMA_VERSION,
-        prestan: wire::Program {
-            version: plan.prestan.clone(),
-        },
-        run_id: plan.run_id.clone(),
-        suite: plan.suite.clone(),
-        params: plan.params.clone(),
-        target: plan.target.clone(),
-        server: env.server.as_ref().map(Fields::from),
-        clock: plan.clock,
-        bias_us: summary.clock.bias.as_ref().map(Fields::from),
-        missed: summary.clock.missed,
-        machine: env.machine.clone(),
-        command: plan.command.clone(),
-        notes: plan.notes.clone(),
-        load: plan.into(),
-        started_at: env.started_at.clone(),
-        ended_at: env.ended_at.clone(),
-        complete: (&summary.complete).into(),
-        goal: summary.goal.as_ref().map(Fields::from),
-        load_steps: summary.load_steps.iter().map(Fields::from).collect(),
-        ended_early: summary.ended_early.iter().map(ended_early).collect(),
-        targets: targets(plan, env).iter().map(TargetJson::from).collect(),
-        roles: load::roles(plan).collect(),
-        left_out: summary.left_out(),
-        conclusion: summary.conclusion(),
-        inconclusive: crate::inconclusive(summary),
-        generator: summary
-            .generator
-            .iter()
-            .map(|generator| self::generator(run, generator))
-            .collect(),
-        warnings: summary.warnings.iter().map(Fields::from).collect(),
-        left_behind: summary.left_behind.clone(),
-        tests: summary.tests.iter().map(Fields::from).collect(),
-        constraints: summary.constraints.iter().map(Fields::from).collect(),
-        webstone: summary
-            .pages
-            .as_ref()
-            .map(|pages| webstone::document(run, pages)),
-        background: crate::background::of_run(run, summary),
-        inside: crate::inside::of_run(plan.load.users, summary),
-        server_view: crate::server_view::of_run(summary),
-        beside: Vec::new(),
-    }
 }
 
 /// Nanoseconds as microseconds, exact to the nanosecond: the quotient is the double nearest to a
@@ -188,44 +101,9 @@ pub(crate) fn rates((low, high): (f64, f64)) -> (f64, f64) {
     (thousandths(low), thousandths(high))
 }
 
-impl From<&PlanRecord> for wire::LoadJson {
-    fn from(plan: &PlanRecord) -> wire::LoadJson {
-        let load = &plan.load;
-        let own = |test: &TestRecord| Some((test.name.clone(), test.http.as_ref()?.into()));
-        wire::LoadJson {
-            users: load.users,
-            pace: load.pace.clone(),
-            requests: load.requests,
-            duration_s: load.duration_s,
-            until: load.until.clone(),
-            http: (&load.http).into(),
-            http_of_tests: plan.tests.iter().filter_map(own).collect(),
-            verify: Some(plan.verified()).filter(|ways| !ways.iter().all(Verify::is_usual)),
-            in_turn: load.in_turn,
-            adapt: load.adapt.clone(),
-            warmup: load.warmup,
-            warmup_s: load.warmup_s,
-            timeout_s: load.timeout_s,
-            seed: load.seed.into(),
-        }
-    }
-}
-
-fn generator(run: &Run, of: &record::Generator) -> wire::GeneratorJson {
-    let all = (of.wall * u64::from(of.workers)).max(1) as f64;
-    let share = |part: record::Nanos| (part as f64 / all * 1e4).round() / 1e4;
-    wire::GeneratorJson {
-        test: run.plan.name_of_test(of.test),
-        workers: of.workers,
-        wall_s: of.wall as f64 / 1e9,
-        cpu_share: share(of.cpu),
-        queued_share: of.queued.map(share),
-        stalled_s: of.stalled as f64 / 1e9,
-        stalls: of.stalls,
-        longest_stall_us: us(of.longest_stall as f64),
-        lateness_us: of.lateness.as_ref().map(Fields::from),
-        exhausted: of.exhausted,
-    }
+/// A share in percent, rounded.
+pub(crate) fn percent(share: f64) -> f64 {
+    thousandths(share * 100.0)
 }
 
 #[cfg(test)]

@@ -49,6 +49,7 @@ mod notes;
 pub mod page;
 mod ranking;
 mod reasons;
+mod result;
 mod row;
 mod runs;
 mod search;
@@ -62,14 +63,13 @@ mod text;
 mod times;
 mod warnings;
 mod webstone;
-mod wire;
 
 use stats::units;
 
 #[cfg(feature = "schema")]
 pub use {
     analysis::analysis_schema, background::background_schema, campaign::campaign_schema,
-    compare::compare_schema, diagnose::diagnose_schema, json::schema, runs::runs_schema,
+    compare::compare_schema, diagnose::diagnose_schema, result::schema, runs::runs_schema,
     search::search_schema, sweep::sweep_schema,
 };
 
@@ -98,12 +98,12 @@ pub use diagnose::{Diagnosed, DiagnosedRun, diagnose_json, diagnose_text, findin
 pub use file_names::FileNames;
 pub use generators::planned_generators;
 pub use incomplete::{Incomplete, NotMeasured};
-pub use json::{BesideResult, json};
 pub use junit::{CaseEnd, compare_junit, junit};
 pub use label::{apply_label, labelled_text};
 pub use log::{log, log_header};
 pub use notes::notes_of;
 pub use reasons::{abort_reason, ended_early, reason};
+pub use result::{BesideResult, SCHEMA_VERSION, json};
 pub use runs::{ListedGroup, ListedRun, ListedState, bytes, run_text, runs_json, runs_text};
 pub use search::{
     CountedUnit, Find, SearchResult, Tried, answer_in_words, search_json, search_text,
@@ -113,4 +113,3 @@ pub use terminal::{fold, wrap};
 pub use text::{TextLayout, TextOptions, text};
 pub use units::{human, human_range};
 pub use warnings::warning;
-pub use wire::SCHEMA_VERSION;

@@ -1,12 +1,10 @@
 //! What the text report says about clock, generator and load.
 
 use record::{Arrivals, Clock, Nanos, Pace, PlanRecord, Stage};
-use schemars::JsonSchema;
-use serde::Serialize;
 use stats::{Bar, Bias, EstimatedRate, Summary, TestSummary, Warning, WarningKind};
 
 use crate::clean;
-use crate::fields::labelled_times;
+use crate::fields::{fields, labelled_times};
 use crate::figure::{self, NONE};
 use crate::terminal::wrap;
 use crate::units::{human, human_range};
@@ -180,14 +178,16 @@ pub(crate) fn per_second(rate: EstimatedRate) -> String {
 
 /// Times of a row beside the response times of the table.
 pub(crate) fn other_times(test: &TestSummary) -> Vec<String> {
-    let explained = labelled_times(test).filter_map(|(label, times)| {
-        let meaning = label.meaning?;
-        Some(format!(
-            "{} ({meaning}): {}",
-            label.name,
-            figure::times(&times)
-        ))
-    });
+    let explained = labelled_times(test)
+        .into_iter()
+        .filter_map(|(label, times)| {
+            let meaning = label.meaning?;
+            Some(format!(
+                "{} ({meaning}): {}",
+                label.name,
+                figure::times(&times)
+            ))
+        });
     explained.collect()
 }
 
@@ -209,14 +209,16 @@ pub(crate) fn connecting(test: &TestSummary) -> Option<(String, Vec<String>)> {
         "{}: {opened} of {all} operations opened a connection{segments}",
         test.name
     );
-    let below = labelled_times(&test.connects).map(|(label, times)| {
-        format!(
-            "{} (n = {}): {}",
-            label.name,
-            times.n,
-            figure::times(&times)
-        )
-    });
+    let below = labelled_times(&test.connects)
+        .into_iter()
+        .map(|(label, times)| {
+            format!(
+                "{} (n = {}): {}",
+                label.name,
+                times.n,
+                figure::times(&times)
+            )
+        });
     Some((said, below.collect()))
 }
 
@@ -286,22 +288,30 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
     text
 }
 
-/// Users of a test that have a loop of their own.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Role", deny_unknown_fields)]
-pub(crate) struct RoleUsers {
-    /// Its name.
-    pub(crate) name: String,
-    /// Name of its test.
+/// A role of a test in a run.
+pub(crate) struct RoleUse<'a> {
+    pub(crate) name: &'a str,
     pub(crate) test: String,
-    /// Users that had it.
     pub(crate) users: u32,
-    /// Names of the rows that they measure.
-    pub(crate) rows: Vec<String>,
+    rows: Vec<&'a str>,
+}
+
+fields! {
+    /// Users of a test that have a loop of their own.
+    RoleUse<'_>, "Role", |of| {
+        /// Its name.
+        name = of.name,
+        /// Name of its test.
+        test = &of.test,
+        /// Users that had it.
+        users = of.users,
+        /// Names of the rows that they measure.
+        rows = &of.rows,
+    }
 }
 
 /// The roles of all tests, in their order.
-pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers> {
+pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUse<'_>> {
     let users_of = |test| -> u32 {
         let own = plan.roles.iter().filter(|role| role.test == test);
         own.map(|role| role.users).fold(0, u32::saturating_add)
@@ -311,13 +321,13 @@ pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUsers> {
             .measures
             .iter()
             .filter(|measure| measure.role == number);
-        RoleUsers {
-            name: role.name.clone(),
+        RoleUse {
+            name: &role.name,
             test: plan.name_of_test(role.test),
             users: role
                 .users
                 .saturating_mul(plan.load.users / users_of(role.test).max(1)),
-            rows: own.map(|measure| measure.name.clone()).collect(),
+            rows: own.map(|measure| measure.name.as_str()).collect(),
         }
     })
 }

@@ -4,7 +4,7 @@
 use record::{AddressResponses, Nanos, Outcome};
 use stats::{Bar, Connects, FailureGroup, Outcomes, ResponseOrigins, TestSummary};
 
-use crate::fields::{AsIs, IfAny, fields};
+use crate::fields::{IfAny, each, fields};
 use crate::json::{rates, thousandths, us};
 use crate::reasons::{note, reason};
 
@@ -12,16 +12,16 @@ fields! {
     /// One row of the report.
     TestSummary, "Test", |row| {
         /// Name of the row, as in the column `measure` of the samples.
-        measure @ 1 = row.name.clone(),
+        measure @ 1 = &row.name,
         /// What the suite says of its test beside the name; absent without.
-        title = IfAny(row.title.clone()),
+        title = IfAny(&row.title),
         /// HTTP method that is measured.
-        method @ 1 = row.method.clone(),
+        method @ 1 = &row.method,
         /// The unit in which reports for people show its times; absent where the suite declares
         /// none.
-        unit = IfAny(row.unit.map(AsIs)),
+        unit = IfAny(row.unit),
         /// Its status.
-        status @ 1 = AsIs(row.status),
+        status @ 1 = row.status,
         /// Why it is not ok; null when it is.
         evidence @ 1 = row.evidence.as_ref().map(reason),
         /// Operations by outcome. They add up to `operations`.
@@ -51,7 +51,7 @@ fields! {
         bias_us @ 6 = row.bias,
         /// Response times and, of an open loop, latencies from schedule, in ranges that grow by a
         /// constant factor; empty but in a load.
-        histogram = row.spread.clone(),
+        histogram = &row.spread,
         /// Total times, start to last response byte, connecting included; null without any.
         total_us: "total time" @ 3 = row.total,
         /// Connections opened by the operations that count.
@@ -73,20 +73,20 @@ fields! {
         wanders @ 8 = row.wanders,
         /// Why the test could not be measured, and failed operations by how they ended, inside the
         /// window and outside, the most frequent first.
-        failures = row.failures.clone(),
+        failures = &row.failures,
         /// Remarks that are no failures.
-        notes = row.notes.iter().map(note).collect::<Vec<String>>(),
+        notes = each(&row.notes, note),
         /// Conclusion of the row.
-        conclusion = AsIs(row.conclusion()),
+        conclusion = row.conclusion(),
         /// The warning for which its estimates do not describe the server; null where there is
         /// none.
         disqualified = row.disqualified().map(crate::warning),
         /// The kinds of all warnings about the row.
-        warnings = row.warnings.iter().map(|own| own.kind.name()).collect::<Vec<&str>>(),
+        warnings = each(&row.warnings, |own| own.kind.name()),
         /// Expected responses that came from a cache; absent where none did.
-        cached = IfAny((row.origins.cached > 0).then(|| row.origins.clone())),
+        cached = IfAny(Some(&row.origins).filter(|origins| origins.cached > 0)),
         /// Expected responses from each address of a server that has several.
-        addresses = IfAny(row.origins.addresses.clone()),
+        addresses = IfAny(&row.origins.addresses),
     }
 }
 
@@ -181,7 +181,7 @@ fields! {
         /// How many.
         responses = origins.cached,
         /// What the caches are called.
-        by = origins.caches.clone(),
+        by = &origins.caches,
     }
 }
 
@@ -189,7 +189,7 @@ fields! {
     /// Responses from one of several addresses of a server.
     AddressResponses, "Address", |of| {
         /// Address and port.
-        address = of.address.clone(),
+        address = &of.address,
         /// How many.
         responses = of.responses,
     }

@@ -1,7 +1,7 @@
 //! The largest load a server holds, and the curve of loads alone, for people and for programs.
 
 pub(crate) mod document;
-pub(crate) mod wire;
+mod json;
 
 use record::NoteRecord;
 use stats::interval::median;
@@ -9,11 +9,12 @@ use stats::{Distribution, EstimatedRate, OfferedLoad, SearchOutcome, Tally, Test
 
 use crate::figure;
 use crate::incomplete::Incomplete;
-use crate::json::pretty;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
 use crate::terminal::TextReport;
 use crate::units::human;
+
+pub use json::search_json;
+#[cfg(feature = "schema")]
+pub use json::search_schema;
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -308,15 +309,4 @@ fn evidence(found: &SearchResult, tested: Tested, bound: Option<String>) -> Stri
         tested.trials.trials(),
         found.amount(tested.load)
     )
-}
-
-/// The search for programs: one JSON document.
-pub fn search_json(found: &SearchResult) -> String {
-    pretty(&wire::SearchDocument::from(found))
-}
-
-/// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
-#[cfg(feature = "schema")]
-pub fn search_schema() -> String {
-    schema_of::<wire::SearchDocument>()
 }

@@ -1,6 +1,6 @@
 //! The server's view: the times that it gives beside ours, as text, on pages and as JSON.
 
-mod wire;
+mod json;
 
 use record::{AccessLogRecord, ServerTimeSource};
 use stats::units::human;
@@ -12,7 +12,7 @@ use crate::figure::percent;
 use crate::inside::test_of;
 use crate::named_run::NamedRun;
 
-pub(crate) use wire::{ServerViewJson, of_run};
+pub(crate) use json::of_run;
 
 const HEADING: &str = "The server's own view, per operation";
 

@@ -1,8 +1,7 @@
 //! How servers fare when something is varied, for people and for programs.
 
 pub(crate) mod document;
-mod inside_wire;
-pub(crate) mod wire;
+mod json;
 pub(crate) mod words;
 
 use record::NoteRecord;
@@ -11,10 +10,11 @@ use serde::Serialize;
 use stats::SweptRow;
 
 use crate::incomplete::Incomplete;
-use crate::json::pretty;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
 use crate::terminal::TextReport;
+
+pub use json::sweep_json;
+#[cfg(feature = "schema")]
+pub use json::sweep_schema;
 
 /// Results of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,15 +105,4 @@ pub fn sweep_text(sweep: &Sweep, color: bool, width: usize) -> String {
 /// `5 %`, as it was asked for.
 fn limit(sweep: &Sweep) -> String {
     format!("{} %", (sweep.same_within * 1000.0).round() / 10.0)
-}
-
-/// The sweep for programs: one JSON document.
-pub fn sweep_json(sweep: &Sweep) -> String {
-    pretty(&wire::SweepDocument::from(sweep))
-}
-
-/// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
-#[cfg(feature = "schema")]
-pub fn sweep_schema() -> String {
-    schema_of::<wire::SweepDocument>()
 }

@@ -1,10 +1,8 @@
 //! The servers of a run whose suite says what is sent to which.
 
 use record::{Environment, PlanRecord, Server};
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use crate::fields::Fields;
+use crate::fields::fields;
 use crate::lists::enumerated;
 use crate::text::UNKNOWN_SOFTWARE;
 
@@ -18,18 +16,18 @@ pub(crate) struct TargetUse<'a> {
     pub(crate) rows: Vec<&'a str>,
 }
 
-/// One of several servers of a suite.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Target", deny_unknown_fields)]
-pub(crate) struct TargetJson {
-    /// Its name in the suite.
-    pub(crate) name: String,
-    /// URL of the collection below which the run worked there.
-    pub(crate) url: String,
-    /// What it tells about itself; null when it was never reached.
-    pub(crate) server: Option<Fields<Server>>,
-    /// Names of the rows that are measured there.
-    pub(crate) rows: Vec<String>,
+fields! {
+    /// One of several servers of a suite.
+    TargetUse<'_>, "Target", |of| {
+        /// Its name in the suite.
+        name = of.name,
+        /// URL of the collection below which the run worked there.
+        url = of.url,
+        /// What it tells about itself; null when it was never reached.
+        server = of.server,
+        /// Names of the rows that are measured there.
+        rows = &of.rows,
+    }
 }
 
 impl TargetUse<'_> {
@@ -37,17 +35,6 @@ impl TargetUse<'_> {
     pub(crate) fn software(&self) -> &str {
         let said = self.server.and_then(|server| server.software.as_deref());
         said.unwrap_or(UNKNOWN_SOFTWARE)
-    }
-}
-
-impl From<&TargetUse<'_>> for TargetJson {
-    fn from(of: &TargetUse<'_>) -> TargetJson {
-        TargetJson {
-            name: of.name.to_owned(),
-            url: of.url.to_owned(),
-            server: of.server.map(Fields::from),
-            rows: of.rows.iter().map(|row| (*row).to_owned()).collect(),
-        }
     }
 }
 

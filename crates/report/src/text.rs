@@ -10,9 +10,9 @@ use stats::{Completeness, Summary, TestSummary};
 
 use crate::conclusion::inconclusive_briefly;
 use crate::document::{Block, ListItem, ListLook, Tone};
-use crate::json::BesideResult;
 use crate::named_run::NamedRun;
 use crate::reasons::abort_reason;
+use crate::result::BesideResult;
 use crate::table::{TableRows, TextTable, table};
 use crate::targets::all_targets;
 use crate::terminal::{TextReport, wrap};

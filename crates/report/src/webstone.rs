@@ -6,18 +6,15 @@
 //! `docs/methodology/pages.md`, "The lines of 1995".
 
 mod classic;
+mod json;
 mod run_lines;
-mod wire;
 
 use record::Run;
 use stats::{Distribution, PageSummary, PagesSummary, ServerSummary, Visits};
 
 use crate::clean;
-use crate::fields::Fields;
 use crate::figure::{self, NONE};
-use crate::json::{rates, thousandths};
 use classic::{ClassicTotals, over};
-pub(crate) use wire::WebStone;
 
 /// The report of 1995, line by line, after the lines of the run.
 pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
@@ -197,34 +194,4 @@ fn longest(times: &Option<Distribution>) -> f64 {
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// The same for programs.
-pub(crate) fn document(run: &Run, pages: &PagesSummary) -> wire::WebStone {
-    let measure = |file: &record::MeasureId| run.plan.measures.get(usize::from(file.0));
-    let page = |PageSummary { page, visits }: &PageSummary| wire::PageResult {
-        name: page.name.clone(),
-        weight: page.weight,
-        bytes: page.bytes,
-        files: page
-            .files
-            .iter()
-            .filter_map(|file| Some(measure(file)?.name.clone()))
-            .collect(),
-        retrieved: visits.into(),
-    };
-    let totals = ClassicTotals::of(run, pages);
-    wire::WebStone {
-        classic: (&totals).into(),
-        number: thousandths(pages.per_minute),
-        number_ci95: pages.per_minute_ci95.map(rates).map(Into::into),
-        wanders: pages.wanders,
-        children: run.plan.load.users,
-        seconds: pages.window_s,
-        in_progress: thousandths(pages.in_progress),
-        retrieved: (&pages.all).into(),
-        left_out: (&pages.left_out).into(),
-        servers: pages.servers.iter().map(Fields::from).collect(),
-        pages: pages.pages.iter().map(page).collect(),
-    }
 }

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 
 use record::{FlameRow, FlameStack, OF_KERNEL};
-use schemars::JsonSchema;
-use serde::Serialize;
 use stats::{FunctionShare, InsideSummary, StackProfile, Summary};
 
 use super::test_of;
 use crate::clean;
+use crate::fields::fields;
 use crate::figure::percent;
-use crate::json::thousandths;
+use crate::json::percent as in_percent;
 use crate::lists::number_of;
 
 /// What stands above the functions of all rows in a text.
@@ -188,104 +187,84 @@ pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
     remarks
 }
 
-/// Samples of the stacks of the server, in a pass of its own that is not timed.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "Flame")]
-pub(crate) struct FlameJson {
-    /// Name of the row.
-    pub(crate) measure: String,
-    /// Operations in this pass.
-    pub(crate) operations: u64,
-    /// Samples in a second of processor time.
-    pub(crate) frequency_hz: u32,
-    /// Samples that were taken.
-    pub(crate) samples: u64,
-    /// Samples, also of other programs, that the kernel could not hand over.
-    pub(crate) lost: u64,
-    /// Samples with fewer than three functions outside of the kernel: their callers are not known.
-    pub(crate) without_callers: u64,
-    /// Samples of seldom stacks beyond those that are kept.
-    pub(crate) other: u64,
-    /// Whether each thread had a timer of its own: the moment at which it gets a processor then has
-    /// too many samples.
-    pub(crate) by_thread: bool,
-    /// Whether functions of the kernel could not be sampled.
-    pub(crate) without_kernel: bool,
-    /// Functions that were executed in most samples, at most 20; their callers do not count.
-    pub(crate) functions: Vec<FlameFunctionJson>,
-    /// The stacks, the most frequent one first. Empty in the data of a page, which has the graph.
-    pub(crate) stacks: Vec<FlameStackJson>,
+/// The profile of a row.
+pub(super) struct FlameProfile<'a> {
+    measure: &'a str,
+    profile: &'a StackProfile,
+    with_stacks: bool,
 }
 
-/// A function that was executed in samples of a row.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "FlameFunction")]
-pub(crate) struct FlameFunctionJson {
-    /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of their
-    /// file, in brackets.
-    pub(crate) name: String,
-    /// Its samples, in the stacks that are kept.
-    pub(crate) samples: u64,
-    /// They in percent of all of these.
-    pub(crate) percent: f64,
-    /// The 95 % interval of this; null with too few samples.
-    pub(crate) ci95: Option<[f64; 2]>,
+fields! {
+    /// Samples of the stacks of the server, in a pass of its own that is not timed.
+    FlameProfile<'_>, "Flame", |of| {
+        /// Name of the row.
+        measure = of.measure,
+        /// Operations in this pass.
+        operations = of.profile.row.operations,
+        /// Samples in a second of processor time.
+        frequency_hz = of.profile.row.frequency,
+        /// Samples that were taken.
+        samples = of.profile.row.samples,
+        /// Samples, also of other programs, that the kernel could not hand over.
+        lost = of.profile.row.lost,
+        /// Samples with fewer than three functions outside of the kernel: their callers are not
+        /// known.
+        without_callers = of.profile.row.cut,
+        /// Samples of seldom stacks beyond those that are kept.
+        other = of.profile.row.other,
+        /// Whether each thread had a timer of its own: the moment at which it gets a processor then
+        /// has too many samples.
+        by_thread = of.profile.row.by_thread,
+        /// Whether functions of the kernel could not be sampled.
+        without_kernel = of.profile.row.without_kernel,
+        /// Functions that were executed in most samples, at most 20; their callers do not count.
+        functions = &of.profile.functions[..of.profile.functions.len().min(MOST_LISTED)],
+        /// The stacks, the most frequent one first. Empty in the data of a page, which has the
+        /// graph.
+        stacks = if of.with_stacks { &of.profile.row.stacks[..] } else { &[] },
+    }
 }
 
-/// A stack.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields, rename = "FlameStack")]
-pub(crate) struct FlameStackJson {
-    /// The name of the process and its functions, callers first, with `;` between them: a "folded"
-    /// stack.
-    pub(crate) stack: String,
-    /// Samples with it.
-    pub(crate) samples: u64,
+fields! {
+    /// A function that was executed in samples of a row.
+    FunctionShare, "FlameFunction", |own| {
+        /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of
+        /// their file, in brackets.
+        name = &own.name,
+        /// Its samples, in the stacks that are kept.
+        samples = own.samples,
+        /// They in percent of all of these.
+        percent = in_percent(own.share),
+        /// The 95 % interval of this; null with too few samples.
+        ci95 = own.interval.map(|(low, high)| (in_percent(low), in_percent(high))),
+    }
 }
 
-/// The samples of all rows of a run.
-pub(super) fn of_run(inside: &InsideSummary, summary: &Summary) -> Vec<FlameJson> {
-    let rows = inside.sampled.iter().filter_map(|own| {
-        let row = &own.row;
-        Some(FlameJson {
-            measure: test_of(summary, row.measure)?.name.clone(),
-            operations: row.operations,
-            frequency_hz: row.frequency,
-            samples: row.samples,
-            lost: row.lost,
-            without_callers: row.cut,
-            other: row.other,
-            by_thread: row.by_thread,
-            without_kernel: row.without_kernel,
-            functions: own
-                .functions
-                .iter()
-                .take(MOST_LISTED)
-                .map(of_function)
-                .collect(),
-            stacks: row.stacks.iter().map(of_stack).collect(),
+fields! {
+    /// A stack.
+    FlameStack, "FlameStack", |own| {
+        /// The name of the process and its functions, callers first, with `;` between them: a
+        /// "folded" stack.
+        stack = &own.stack,
+        /// Samples with it.
+        samples = own.count(),
+    }
+}
+
+/// The profiles of all rows of a run.
+pub(super) fn profiles<'a>(
+    inside: &'a InsideSummary,
+    summary: &'a Summary,
+    with_stacks: bool,
+) -> Vec<FlameProfile<'a>> {
+    let profiles = inside.sampled.iter().filter_map(|profile| {
+        Some(FlameProfile {
+            measure: &test_of(summary, profile.row.measure)?.name,
+            profile,
+            with_stacks,
         })
     });
-    rows.collect()
-}
-
-fn of_function(own: &FunctionShare) -> FlameFunctionJson {
-    let percent = |share: f64| thousandths(share * 100.0);
-    FlameFunctionJson {
-        name: own.name.clone(),
-        samples: own.samples,
-        percent: percent(own.share),
-        ci95: own
-            .interval
-            .map(|(low, high)| [percent(low), percent(high)]),
-    }
-}
-
-fn of_stack(own: &FlameStack) -> FlameStackJson {
-    FlameStackJson {
-        stack: own.stack.clone(),
-        samples: own.count(),
-    }
+    profiles.collect()
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ pub(super) fn legend() -> Markup {
 
 fn percentiles(rows: &[(Markup, &TestSummary)]) -> Markup {
     let lines = rows.iter().flat_map(|(whose, row)| {
-        let kinds = labelled_times(*row).chain(labelled_times(&row.connects));
+        let kinds = labelled_times(*row).into_iter();
+        let kinds = kinds.chain(labelled_times(&row.connects));
         kinds.map(move |(kind, times)| line(row.unit, html! { (whose) (kind.name) }, &times))
     });
     let lines = html! { @for line in lines { (line) } };

@@ -112,7 +112,7 @@ pub(crate) fn configuration(
     add("Concurrency", of.users.to_string());
     for role in load::roles(plan) {
         let users = if role.users == 1 { "user" } else { "users" };
-        let what = format!("Role {} of {}", clean(&role.name), clean(&role.test));
+        let what = format!("Role {} of {}", clean(role.name), clean(&role.test));
         add(&what, format!("{} {users}", role.users));
     }
     if of.http != Http::default() {

@@ -1,42 +1,43 @@
 //! What programs read of pages. Its types have what those of `stats` lack: microseconds, rounded
 //! numbers, and the counts of 1995.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use stats::{BodySizes, ServerSummary, Visits};
+use record::{MeasureId, Run};
+use stats::{BodySizes, PageSummary, PagesSummary, ServerSummary, Visits};
 
 use super::classic::ClassicTotals;
 use super::total;
-use crate::fields::{Fields, IfAny, fields};
+use crate::fields::{IfAny, each, fields};
 use crate::json::{rates, thousandths, us};
 
-/// What a run says of its pages.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct WebStone {
-    /// Complete pages a minute.
-    pub(crate) number: f64,
-    /// Its 95 % interval; null with fewer than 20 complete pages, or a window too short for one.
-    pub(crate) number_ci95: Option<[f64; 2]>,
-    /// The rate went up or down over times that are not short beside the window, so that the
-    /// interval may be too narrow.
-    pub(crate) wanders: bool,
-    /// The totals as WebSTONE counted them in 1995, incomplete pages among them.
-    pub(crate) classic: Fields<ClassicTotals>,
-    /// Users at work at the same time, the *webchildren*.
-    pub(crate) children: u32,
-    /// Seconds that count.
-    pub(crate) seconds: f64,
-    /// Load factor: mean number of requests in progress, connecting included. It has no interval.
-    pub(crate) in_progress: f64,
-    /// What was retrieved in the time that counts.
-    pub(crate) retrieved: Fields<Visits>,
-    /// What was retrieved outside of it: pages that were under way at the end are completed.
-    pub(crate) left_out: Fields<Visits>,
-    /// One entry for each server, where there are several.
-    pub(crate) servers: Vec<Fields<ServerSummary>>,
-    /// One entry for each page of the suite, in its order.
-    pub(crate) pages: Vec<PageResult>,
+fields! {
+    /// What a run says of its pages.
+    (&Run, &PagesSummary), "WebStone", |(run, pages)| {
+        /// Complete pages a minute.
+        number = thousandths(pages.per_minute),
+        /// Its 95 % interval; null with fewer than 20 complete pages, or a window too short for
+        /// one.
+        number_ci95 = pages.per_minute_ci95.map(rates),
+        /// The rate went up or down over times that are not short beside the window, so that the
+        /// interval may be too narrow.
+        wanders = pages.wanders,
+        /// The totals as WebSTONE counted them in 1995, incomplete pages among them.
+        classic = ClassicTotals::of(run, pages),
+        /// Users at work at the same time, the *webchildren*.
+        children = run.plan.load.users,
+        /// Seconds that count.
+        seconds = pages.window_s,
+        /// Load factor: mean number of requests in progress, connecting included. It has no
+        /// interval.
+        in_progress = thousandths(pages.in_progress),
+        /// What was retrieved in the time that counts.
+        retrieved = &pages.all,
+        /// What was retrieved outside of it: pages that were under way at the end are completed.
+        left_out = &pages.left_out,
+        /// One entry for each server, where there are several.
+        servers = &pages.servers,
+        /// One entry for each page of the suite, in its order.
+        pages = each(&pages.pages, |page| (*run, page)),
+    }
 }
 
 fields! {
@@ -84,7 +85,7 @@ fields! {
     /// One of several servers.
     ServerSummary, "ServerResult", |server| {
         /// The collection there.
-        url = server.url.clone(),
+        url = &server.url,
         /// Users that asked it.
         children = server.users,
         /// Complete pages a minute.
@@ -94,24 +95,24 @@ fields! {
         /// As above.
         wanders = server.wanders,
         /// What was retrieved there in the time that counts.
-        retrieved = server.visits.clone(),
+        retrieved = &server.visits,
     }
 }
 
-/// One page.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct PageResult {
-    /// Name of the page.
-    pub(crate) name: String,
-    /// How often it is drawn, in relation to the other pages.
-    pub(crate) weight: f64,
-    /// Bytes of all its files together; null where the suite does not say.
-    pub(crate) bytes: Option<u64>,
-    /// Names of its rows in `tests`, a file each.
-    pub(crate) files: Vec<String>,
-    /// What was retrieved of it in the time that counts.
-    pub(crate) retrieved: Fields<Visits>,
+fields! {
+    /// One page.
+    (&Run, &PageSummary), "PageResult", |(run, page)| {
+        /// Name of the page.
+        name = &page.page.name,
+        /// How often it is drawn, in relation to the other pages.
+        weight = page.page.weight,
+        /// Bytes of all its files together; null where the suite does not say.
+        bytes = page.page.bytes,
+        /// Names of its rows in `tests`, a file each.
+        files = files(run, page),
+        /// What was retrieved of it in the time that counts.
+        retrieved = &page.visits,
+    }
 }
 
 fields! {
@@ -167,4 +168,10 @@ fields! {
 /// Sizes, where there are any.
 fn sizes(sizes: &BodySizes) -> Option<BodySizes> {
     (sizes.n > 0).then_some(*sizes)
+}
+
+fn files<'a>(run: &'a Run, page: &PageSummary) -> Vec<&'a str> {
+    let measure = |file: &MeasureId| run.plan.measures.get(usize::from(file.0));
+    let measures = page.page.files.iter().filter_map(measure);
+    measures.map(|measure| measure.name.as_str()).collect()
 }

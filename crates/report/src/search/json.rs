@@ -1,74 +1,78 @@
 //! The JSON document of a search. Its types have what those of `stats` lack: microseconds,
 //! confidence bounds, and of all times only those that a search is about.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use record::NoteRecord;
-use stats::Tested;
+use stats::{SearchOutcome, Tested};
 
 use super::{Loaded, SearchResult, Tried};
-use crate::fields::{Fields, IfAny, fields};
-use crate::incomplete::IncompleteJson;
-use crate::json::{KnownDigits, SeedJson};
+#[cfg(feature = "schema")]
+use crate::fields::Fields;
+use crate::fields::{AsJson, DocumentVersion, IfAny, fields};
+#[cfg(feature = "schema")]
+use crate::json::schema_of;
+use crate::json::{KnownDigits, SeedJson, pretty};
 use crate::times::{MEAN, P50, P99, TimeStatistic};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
 
-/// The largest load at which a condition holds in at least nine of ten trials.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Document", deny_unknown_fields, title = "Prestan search")]
-pub(crate) struct SearchDocument {
-    /// Version of this document.
-    #[schemars(extend("const" = SCHEMA_VERSION))]
-    schema_version: u32,
-    /// Why loads are missing; absent where the search went on to its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    incomplete: Option<IncompleteJson>,
-    /// What was searched for: users, or rate (requests a second).
-    #[schemars(extend("enum" = ["users", "rate"]))]
-    find: &'static str,
-    /// The condition; null for the curve alone.
-    #[serde(rename = "while")]
-    condition: Option<String>,
-    /// What was counted: answers, or pages of a suite that has some.
-    #[schemars(extend("enum" = ["answers", "pages"]))]
-    counted: &'static str,
-    /// Where.
-    target: String,
-    /// What the server says of itself; null where it says nothing.
-    software: Option<String>,
-    /// What was sent.
-    what: String,
-    /// What whoever made them says about the trials (`--note`); absent without.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<NoteRecord>,
-    /// Seed of everything random: that of the first trial; each other has the next one.
-    seed: SeedJson,
-    /// What to know before believing it.
-    caveats: Vec<String>,
-    /// The answer.
-    answer: AnswerJson,
-    /// The load beyond which more costs more time than it brings answers; null where it may lie
-    /// beyond what was tried. It has no interval.
-    knee: Option<f64>,
-    /// What all trials of a load came to, in the order of the loads.
-    loads: Vec<Fields<Loaded>>,
-    /// Every trial, in the order of the loads.
-    points: Vec<Fields<Tried>>,
+/// The search for programs: one JSON document.
+pub fn search_json(found: &SearchResult) -> String {
+    pretty(&AsJson(found))
 }
 
-/// The answer.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Answer", deny_unknown_fields)]
-struct AnswerJson {
-    /// The largest load that passed; null where none did.
-    holds: Option<Fields<Tested>>,
-    /// The smallest load that failed, which is larger; null where none did.
-    fails: Option<Fields<Tested>>,
-    /// The load that passed held in at least 18 of 20 trials.
-    confirmed: bool,
+/// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
+#[cfg(feature = "schema")]
+pub fn search_schema() -> String {
+    schema_of::<Fields<SearchResult>>()
+}
+
+fields! {
+    /// The largest load at which a condition holds in at least nine of ten trials.
+    SearchResult, "Document" "Prestan search", |found| {
+        /// Version of this document.
+        schema_version = DocumentVersion::<SCHEMA_VERSION>,
+        /// Why loads are missing; absent where the search went on to its end.
+        incomplete = IfAny(&found.incomplete),
+        /// What was searched for: users, or rate (requests a second).
+        find [["users", "rate"]] = found.find.name(),
+        /// The condition; null for the curve alone.
+        while = &found.condition,
+        /// What was counted: answers, or pages of a suite that has some.
+        counted [["answers", "pages"]] = found.counted.name(),
+        /// Where.
+        target = &found.target,
+        /// What the server says of itself; null where it says nothing.
+        software = &found.software,
+        /// What was sent.
+        what = &found.what,
+        /// What whoever made them says about the trials (`--note`); absent without.
+        notes = IfAny(&found.notes),
+        /// Seed of everything random: that of the first trial; each other has the next one.
+        seed = SeedJson::from(found.seed),
+        /// What to know before believing it.
+        caveats = &found.caveats,
+        /// The answer.
+        answer = found.answer,
+        /// The load beyond which more costs more time than it brings answers; null where it may lie
+        /// beyond what was tried. It has no interval.
+        knee = found.knee.known(),
+        /// What all trials of a load came to, in the order of the loads.
+        loads = Loaded::all(found),
+        /// Every trial, in the order of the loads.
+        points = &found.trials,
+    }
+}
+
+fields! {
+    /// The answer.
+    SearchOutcome, "Answer", |answer| {
+        /// The largest load that passed; null where none did.
+        holds = answer.holds,
+        /// The smallest load that failed, which is larger; null where none did.
+        fails = answer.fails,
+        /// The load that passed held in at least 18 of 20 trials.
+        confirmed = answer.confirmed,
+    }
 }
 
 fields! {
@@ -153,30 +157,4 @@ fn statistic(tried: &Tried, of: &TimeStatistic) -> Option<f64> {
 fn interval(tried: &Tried, of: &TimeStatistic) -> Option<(f64, f64)> {
     let (low, high) = of.ci95(tried.times.as_ref()?)?;
     Some((low / 1e3, high / 1e3).known())
-}
-
-impl From<&SearchResult> for SearchDocument {
-    fn from(found: &SearchResult) -> SearchDocument {
-        SearchDocument {
-            schema_version: SCHEMA_VERSION,
-            incomplete: found.incomplete.as_ref().map(IncompleteJson::from),
-            find: found.find.name(),
-            condition: found.condition.clone(),
-            counted: found.counted.name(),
-            target: found.target.clone(),
-            software: found.software.clone(),
-            what: found.what.clone(),
-            notes: found.notes.clone(),
-            seed: found.seed.into(),
-            caveats: found.caveats.clone(),
-            answer: AnswerJson {
-                holds: found.answer.holds.as_ref().map(Fields::from),
-                fails: found.answer.fails.as_ref().map(Fields::from),
-                confirmed: found.answer.confirmed,
-            },
-            knee: found.knee.known(),
-            loads: Loaded::all(found).iter().map(Fields::from).collect(),
-            points: found.trials.iter().map(Fields::from).collect(),
-        }
-    }
 }
