@@ -6,24 +6,24 @@ mod courses;
 mod details;
 mod document;
 mod figures;
+mod json;
 mod not_judged;
 mod on_wire;
 mod sheet;
 mod tables;
 mod timeouts;
 mod warnings;
-mod wire;
 mod words;
 
 use trace::contents::CaptureContents;
 
 pub use document::{analysis_page, analysis_text};
+pub use json::analysis_json;
+#[cfg(feature = "schema")]
+pub use json::analysis_schema;
 pub use on_wire::RunOnWire;
 pub use sheet::analysis_csv;
 pub use timeouts::{FormulaName, TimeoutStudy};
-pub use wire::analysis_json;
-#[cfg(feature = "schema")]
-pub use wire::analysis_schema;
 
 /// An analysed capture.
 #[derive(Debug)]
