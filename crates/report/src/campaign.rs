@@ -8,7 +8,6 @@ mod json;
 mod measured;
 mod numbers;
 mod sheet;
-mod wire;
 mod words;
 
 use experiment::{

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use experiment::{CellFigure, FigureRange, ShownUnit, TrialRecord};
 
 use super::CampaignReport;
-use super::json::decimal;
+use super::json::{BaseUnit, decimal};
 use super::numbers::{WARNINGS, in_base};
-use super::wire::BaseUnit;
 use crate::csv::{cell, lines, optional};
 
 /// Columns behind those of the factors.
