@@ -32,15 +32,15 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's guarantees are forwarded.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { System.dealloc(pointer, layout) }
     }
 
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's guarantees are forwarded.
-        unsafe { System.realloc(place, layout, size) }
+        unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
@@ -49,7 +49,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// Responds to every request, pipelined ones too, with the same bytes.
 fn server() -> SocketAddr {
-    const ANSWER: &[u8] =
+    const RESPONSE: &[u8] =
         b"HTTP/1.1 200 OK\r\nServer: test\r\nServer-Timing: db;dur=0.01, miss\r\n\
         Content-Length: 5\r\n\r\nhello";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -67,7 +67,7 @@ fn server() -> SocketAddr {
                         };
                         if matched == 4 {
                             matched = 0;
-                            socket.write_all(ANSWER).unwrap();
+                            socket.write_all(RESPONSE).unwrap();
                         }
                     }
                 }

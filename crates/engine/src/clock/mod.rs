@@ -23,14 +23,12 @@ pub(crate) struct RunClock {
 }
 
 impl RunClock {
-    /// A clock that is at 0 now.
     pub(crate) fn start() -> Self {
         RunClock {
             origin: monotonic(),
         }
     }
 
-    /// Time since the start.
     pub(crate) fn now(&self) -> Nanos {
         monotonic() - self.origin
     }
@@ -131,7 +129,6 @@ impl WallClock {
         self.moved_to(WallClock::measure(self.clock))
     }
 
-    /// When a step of the time of day was last noticed; 0 when never.
     pub(crate) fn last_step(&self) -> Nanos {
         self.stepped.load(Ordering::Acquire)
     }
@@ -183,25 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_once_and_noise_never() {
+    fn a_step_is_reported_once_and_noise_never() {
         let wall = WallClock::new(RunClock::start());
         assert_eq!(wall.look_for_step(), None, "the clock was not set");
         let origin = wall.origin.load(Ordering::Relaxed);
         let stamp = origin + 1_000_000;
         assert_eq!(wall.moment(stamp), Some(1_000_000));
-        for step in [3_600_000_000_000, -2_000_000] {
+        let steps = [3_600_000_000_000, -2_000_000];
+        for step in steps {
             let origin = wall.origin.load(Ordering::Relaxed);
             assert_eq!(wall.moved_to(origin + step), Some(step));
             assert_eq!(wall.moved_to(origin + step), None, "reported already");
         }
-        assert_eq!(
-            wall.moved_to(origin + 3_600_000_000_000 - 2_000_000 + 900),
-            None
-        );
+        let all: i64 = steps.iter().sum();
+        assert_eq!(wall.moved_to(origin + all + 900), None);
         // Stamps taken after the steps lead to the moments at which they were taken.
-        assert_eq!(
-            wall.moment(stamp + 3_600_000_000_000 - 2_000_000),
-            Some(1_000_000)
-        );
+        assert_eq!(wall.moment(stamp + all), Some(1_000_000));
     }
 }

@@ -16,7 +16,6 @@ thread_local! {
 /// The time of day at simulated time 0: some day in 2023.
 const MIDNIGHT: RealNanos = 1_700_000_000_000_000_000;
 
-/// The time of day, and the cost of reading a clock.
 #[derive(Default)]
 struct SimulatedDay {
     /// When the time of day is set, and by how much it goes forward.
@@ -53,7 +52,6 @@ impl Drop for SimulatedTime {
     }
 }
 
-/// The time of this thread, where it is simulated.
 pub(crate) fn now() -> Option<Nanos> {
     NOW.get()
 }
@@ -71,7 +69,6 @@ pub(crate) fn read_day() -> Option<RealNanos> {
     read().map(day_at)
 }
 
-/// The time of day at a moment.
 pub(crate) fn day_at(moment: Nanos) -> RealNanos {
     let set: i64 = DAY.with_borrow(|day| {
         let past = day.steps.iter().filter(|(at, _)| *at <= moment);
@@ -80,7 +77,6 @@ pub(crate) fn day_at(moment: Nanos) -> RealNanos {
     MIDNIGHT + moment.cast_signed() + set
 }
 
-/// Advances time to a moment.
 pub(crate) fn advance_to(moment: Nanos) {
     let now = NOW.get();
     assert!(now.is_some_and(|now| now <= moment), "time never goes back");

@@ -35,7 +35,6 @@ pub(crate) struct Departure {
     pub(crate) acked: Option<RealNanos>,
 }
 
-/// The stamps of one connection.
 #[derive(Debug)]
 pub(crate) struct StampBook {
     acks: bool,
@@ -110,7 +109,6 @@ impl StampBook {
         self.left_alone.push_back(self.marked);
     }
 
-    /// True if stamps of acknowledgements are enabled.
     pub(crate) fn acks(&self) -> bool {
         self.acks
     }
@@ -126,12 +124,10 @@ impl StampBook {
         self.marked
     }
 
-    /// True if a needed stamp is still missing.
     pub(crate) fn waits(&self) -> bool {
         self.waits_for(self.marked)
     }
 
-    /// True if a stamp for this mark is still missing.
     pub(crate) fn waits_for(&self, mark: u64) -> bool {
         self.sent.reached < mark || (self.acks && self.acked.reached < mark)
     }
@@ -191,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_answered_by_the_stamp_of_its_last_byte() {
+    fn a_mark_gets_the_stamp_of_its_last_byte() {
         let mut book = StampBook::new(false);
         book.wrote(100);
         let mark = book.expect();
@@ -210,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_took_in_two_requests_answers_for_both() {
+    fn a_packet_that_took_in_two_requests_has_the_stamp_of_both() {
         let mut book = StampBook::new(false);
         book.wrote(10);
         let first = book.expect();
@@ -240,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_by_itself_is_not_answered_by_the_stamp_of_the_next_request() {
+    fn what_left_by_itself_does_not_get_the_stamp_of_the_next_request() {
         let mut book = StampBook::new(false);
         book.wrote(10);
         let lost = book.expect();

@@ -54,7 +54,6 @@ pub(crate) enum Left {
     Acked,
 }
 
-/// One stamp from the error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TxStamp {
     pub(crate) left: Left,
@@ -102,11 +101,7 @@ fn set(socket: BorrowedFd<'_>, flags: u32) -> io::Result<()> {
 
 /// Sends bytes, and requests a stamp of the last one that is accepted.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], acks: bool) -> io::Result<usize> {
-    let wanted: u32 = if acks {
-        RECORD_SENT | RECORD_ACKED
-    } else {
-        RECORD_SENT
-    };
+    let wanted = RECORD_SENT | if acks { RECORD_ACKED } else { 0 };
     let mut control = Control([0; 256]);
     let mut part = part(bytes.as_ptr().cast_mut(), bytes.len());
     let mut message = message(&mut part, &mut control);
@@ -297,9 +292,9 @@ fn checked(result: isize) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::time::SystemTime;
 
     use super::*;
+    use crate::clock::real as now;
 
     fn pair(address: &str) -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind(address).unwrap();
@@ -308,11 +303,6 @@ mod tests {
         client.set_nodelay(true).unwrap();
         client.set_nonblocking(true).unwrap();
         (client, server)
-    }
-
-    fn now() -> RealNanos {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        i64::try_from(since.unwrap().as_nanos()).unwrap()
     }
 
     fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
@@ -371,7 +361,6 @@ mod tests {
     fn what_waits_for_a_slow_peer_has_not_left() {
         let (client, mut server) = pair("127.0.0.1:0");
         let socket = client.as_fd();
-        client.set_nonblocking(true).unwrap();
         enable(socket).unwrap();
         let bytes = [b'x'; 100_000];
         let mut written = 0;

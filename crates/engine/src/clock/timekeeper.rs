@@ -40,7 +40,6 @@ pub(crate) trait OnClockStep: fmt::Debug + Send + Sync {
     fn clock_stepped(&self, by: i64);
 }
 
-/// The clocks of a run, and their reconciliation.
 #[derive(Debug)]
 pub(crate) struct Timekeeper {
     pub(crate) clock: RunClock,
@@ -195,9 +194,8 @@ fn missed(stamps: &Stamps) -> Timed {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{SystemTime, UNIX_EPOCH};
-
     use super::*;
+    use crate::clock::real;
     use crate::clock::simulated::{self, SimulatedTime};
 
     fn keeper() -> Timekeeper {
@@ -209,11 +207,7 @@ mod tests {
 
     /// The time of day at a moment of the run.
     fn day(keeper: &Timekeeper, moment: Nanos) -> RealNanos {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_nanos() as i64;
-        now - keeper.clock.now() as i64 + moment as i64
+        real() - keeper.clock.now() as i64 + moment as i64
     }
 
     /// User space saw the request off at 1000 us and the response at 2000 us.
@@ -229,6 +223,14 @@ mod tests {
         }
     }
 
+    fn kernel(sent: Option<RealNanos>, first: Option<RealNanos>) -> KernelStamps {
+        KernelStamps {
+            sent,
+            acked: None,
+            first,
+        }
+    }
+
     fn near(at: Option<Nanos>, expected: Nanos) -> bool {
         at.is_some_and(|at| at.abs_diff(expected) < 200_000)
     }
@@ -237,30 +239,19 @@ mod tests {
     fn stamps_give_the_moments_and_the_bias_of_user_space() {
         let keeper = keeper();
         let base = day(&keeper, 0);
-        let kernel = KernelStamps {
-            sent: Some(base + 1_005_000),
-            acked: None,
-            first: Some(base + 1_900_000),
-        };
+        let kernel = kernel(Some(base + 1_005_000), Some(base + 1_900_000));
         let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, Some(2_050_000));
         assert!(near(moments.sent, 1_005_000) && near(moments.first, 1_900_000));
         assert_eq!(moments.response(), Some(895_000));
-        assert_eq!(
-            timing,
-            Timing::Kernel {
-                bias: Some(105_000)
-            }
-        );
+        let bias = Some(105_000);
+        assert_eq!(timing, Timing::Kernel { bias });
         assert_eq!(moments.planned, 990_000);
     }
 
     #[test]
     fn a_response_to_half_a_request_has_no_response_time_and_misses_no_stamp() {
         let keeper = keeper();
-        let kernel = KernelStamps {
-            first: Some(day(&keeper, 0) + 1_900_000),
-            ..KernelStamps::default()
-        };
+        let kernel = kernel(None, Some(day(&keeper, 0) + 1_900_000));
         let half_sent = Stamps {
             sent: None,
             ..stamps(kernel)
@@ -280,12 +271,8 @@ mod tests {
             (Some(base + 1_005_000), None),
             (None, None),
         ] {
-            let kernel = KernelStamps {
-                sent,
-                acked: None,
-                first,
-            };
-            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            let stamps = stamps(kernel(sent, first));
+            let (moments, timing) = keeper.moments(&stamps, None, 990_000, None);
             assert_eq!((moments.response(), timing), (None, Timing::Missed));
         }
     }
@@ -302,12 +289,9 @@ mod tests {
             (-hour, -hour),
             (0, 50_000_000),
         ] {
-            let kernel = KernelStamps {
-                sent: Some(base + before + 1_005_000),
-                acked: None,
-                first: Some(base + after + 1_900_000),
-            };
-            let (moments, timing) = keeper.moments(&stamps(kernel), None, 990_000, None);
+            let (sent, first) = (base + before + 1_005_000, base + after + 1_900_000);
+            let stamps = stamps(kernel(Some(sent), Some(first)));
+            let (moments, timing) = keeper.moments(&stamps, None, 990_000, None);
             assert_eq!(
                 (moments.response(), timing),
                 (None, Timing::Missed),
@@ -323,11 +307,7 @@ mod tests {
         let base = simulated::day_at(keeper.clock.monotonic(0));
         // The clock was set back by 200 us while the response was in flight: the run notices it by
         // the next impossible operation, and operations that began before have no response time.
-        let straddling = KernelStamps {
-            sent: Some(base + 1_005_000),
-            acked: None,
-            first: Some(base + 1_700_000),
-        };
+        let straddling = kernel(Some(base + 1_005_000), Some(base + 1_700_000));
         let response = || {
             let (moments, timing) = keeper.moments(&stamps(straddling), None, 990_000, None);
             (moments.response(), timing)
@@ -340,15 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn an_early_answer_has_no_response_time_and_is_not_missed() {
+    fn an_early_response_has_no_response_time_and_is_not_missed() {
         let keeper = keeper();
         let early = Stamps {
             first: Some(995_000),
             first_read: 996_000,
-            ..stamps(KernelStamps {
-                sent: Some(day(&keeper, 1_005_000)),
-                ..KernelStamps::default()
-            })
+            ..stamps(kernel(Some(day(&keeper, 1_005_000)), None))
         };
         let (moments, timing) = keeper.moments(&early, None, 990_000, None);
         assert_eq!(moments.response(), None);

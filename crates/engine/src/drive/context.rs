@@ -30,7 +30,6 @@ pub(crate) struct RunContext {
     pub(crate) sites: Vec<TargetSite>,
     pub(crate) standing: Standing,
     pub(crate) vitals: Totals,
-    /// Turns with other runs.
     pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) shared_watches: SharedStopWatches,
     pub(crate) conditions: Arc<Conditions>,
@@ -59,7 +58,6 @@ pub(crate) struct Standing {
     tests: Vec<TestState>,
 }
 
-/// State of a test.
 #[derive(Default)]
 struct TestState {
     stopped: AtomicBool,
@@ -91,7 +89,6 @@ pub(crate) enum Stop {
 }
 
 impl Standing {
-    /// The state before the first test.
     pub(crate) fn new(tests: usize, users: u32) -> Self {
         Standing {
             barrier: Barrier::new(users as usize),
@@ -124,20 +121,19 @@ impl RunContext {
         }
     }
 
-    /// Records the figures of the load generator in a test.
     pub(crate) fn record_generator(&self, test: TestId) {
-        let fared = self.vitals.take(test, self.progress.exhaustion.take());
-        self.journal.write(EventKind::Generator(fared));
+        let generator = self.vitals.take(test, self.progress.exhaustion.take());
+        self.journal.write(EventKind::Generator(generator));
     }
 
     /// Ends a test for all users; the first reason is recorded.
     pub(crate) fn stop(&self, test: TestId, stop: Stop) {
-        let first = !self
+        if !self
             .standing
             .test(test)
             .stopped
-            .swap(true, Ordering::SeqCst);
-        if first {
+            .swap(true, Ordering::SeqCst)
+        {
             self.journal.write(match stop.clone() {
                 Stop::NotSupported { step, evidence } => EventKind::NotSupported {
                     test,
@@ -198,17 +194,14 @@ impl RunContext {
         }
     }
 
-    /// True if nothing else of the run is measured.
     pub(crate) fn is_ended(&self) -> bool {
         self.standing.ended.load(Ordering::Relaxed)
     }
 
-    /// True if nothing else of a test is measured.
     pub(crate) fn is_test_ended(&self, test: TestId) -> bool {
         self.is_ended() || self.standing.test(test).ended.load(Ordering::Relaxed)
     }
 
-    /// True if a test is still to be done.
     pub(crate) fn goes_on(&self, test: TestId) -> bool {
         !self.standing.test(test).stopped.load(Ordering::SeqCst) && !self.is_over()
     }
@@ -218,30 +211,22 @@ impl RunContext {
         self.cancel.is_cancelled() || self.is_aborted()
     }
 
-    /// True if the run cannot continue.
     pub(crate) fn is_aborted(&self) -> bool {
         self.standing.aborted.load(Ordering::SeqCst)
     }
 
-    /// Counts a user who begins to measure.
     pub(crate) fn count_begun(&self, test: TestId) {
-        self.standing
-            .test(test)
-            .begun
-            .fetch_add(1, Ordering::SeqCst);
+        let begun = &self.standing.test(test).begun;
+        begun.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// True if all users have begun to measure.
     pub(crate) fn all_begun(&self, test: TestId) -> bool {
         self.standing.test(test).begun.load(Ordering::SeqCst) >= self.users
     }
 
-    /// Counts a user who has done its share of a test.
     pub(crate) fn count_through(&self, test: TestId) {
-        self.standing
-            .test(test)
-            .through
-            .fetch_add(1, Ordering::SeqCst);
+        let through = &self.standing.test(test).through;
+        through.fetch_add(1, Ordering::SeqCst);
     }
 
     /// True if all users have done their share, or need not do it any more.

@@ -5,7 +5,6 @@ use record::{Nanos, TestId};
 
 use crate::drive::check::Wrong;
 
-/// Decides when users begin operations, and the consequences of their failures.
 pub(crate) trait Driver {
     /// True if a user begins another step of a test at `now`.
     fn goes_on(&self, test: TestId, now: Nanos) -> bool;
@@ -28,7 +27,6 @@ pub(crate) trait Driver {
     ) -> Result<(), String>;
 }
 
-/// The end of a request of a user.
 pub(crate) struct RequestEnd<'w> {
     pub(crate) ended: Nanos,
     /// A complete response came.
@@ -50,7 +48,6 @@ pub(crate) struct ServerSilence {
 }
 
 impl ServerSilence {
-    /// Adds the end of a request, with a response or without one.
     pub(crate) fn add(&mut self, done: Done) {
         if done.has_response {
             self.silent_since = done.ended;
@@ -63,7 +60,6 @@ impl ServerSilence {
         self.unanswered += 1;
     }
 
-    /// The state before the first request.
     pub(crate) fn from(now: Nanos) -> ServerSilence {
         ServerSilence {
             silent_since: now,
@@ -107,7 +103,6 @@ pub(crate) enum Numbering {
     Own(u64),
 }
 
-/// A request that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) started: Nanos,
@@ -135,7 +130,6 @@ impl Operating {
         }
     }
 
-    /// Adds the end of a request.
     pub(crate) fn add(&mut self, done: Done) {
         self.started.get_or_insert(done.started);
         self.ended = done.ended;

@@ -94,7 +94,6 @@ pub enum Pacing {
 }
 
 impl Default for LoadDrive {
-    /// A closed loop without an end.
     fn default() -> LoadDrive {
         LoadDrive {
             pacing: Pacing::Closed,

@@ -25,8 +25,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// Writes its failure; `asked` is the attempted request. The interruption of a run is no
-    /// failure.
+    /// Writes its failure, with the attempted request. The interruption of a run is no failure.
     pub(crate) fn failed(
         &self,
         context: &RunContext,

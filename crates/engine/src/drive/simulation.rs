@@ -38,6 +38,7 @@ use crate::drive::context::{RunContext, Standing, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
 use crate::drive::started_watches::SharedStopWatches;
 use crate::drive::step::prepare_tests;
+use crate::drive::turns::Turn;
 use crate::drive::worker::work;
 use crate::drive::{Drive, LoadDrive, load};
 use crate::event_loop::EventLoop;
@@ -90,6 +91,22 @@ tests:
     loop: [{GET: page, measure: Get}]
 ";
 
+/// A closed loop of this many operations.
+fn requests(count: u64) -> LoadDrive {
+    LoadDrive {
+        requests: Some(count),
+        ..LoadDrive::default()
+    }
+}
+
+/// A closed loop for this long.
+fn lasting(duration: Duration) -> LoadDrive {
+    LoadDrive {
+        duration: Some(duration),
+        ..LoadDrive::default()
+    }
+}
+
 impl<'s> Simulation<'s> {
     fn new(suite: &'s str, users: u32, drive: Drive, server: SimulatedServer) -> Self {
         Simulation {
@@ -117,24 +134,7 @@ impl<'s> Simulation<'s> {
         let plan = Arc::new(plan.unwrap());
         let clock = RunClock::start();
         let events = Arc::new(EventLog::default());
-        let observer: Arc<dyn Observer> = Arc::clone(&events) as _;
-        let journal = Arc::new(Journal::new(clock, observer, plan.measures.len()));
-        let context = Arc::new(RunContext {
-            plan: Arc::clone(&plan),
-            clock,
-            cancel: Cancel::default(),
-            progress: Arc::default(),
-            held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
-            journal,
-            users: self.users,
-            sites: vec![TargetSite::default()],
-            standing: Standing::new(plan.tests.len(), self.users),
-            vitals: Totals::default(),
-            turn: None,
-            shared_watches: SharedStopWatches::of(&plan.stop_watches),
-            conditions: Arc::default(),
-            rows: None,
-        });
+        let context = context(&plan, clock, &events, self.users, None);
         let (samples, seen) = self.done(&context, &socket);
         let generator = context.vitals.take(TestId(0), Exhausted::default());
         SimulatedRun {
@@ -184,19 +184,11 @@ impl<'s> Simulation<'s> {
                 let tasks: Vec<load::Task> = match (&drive, &workload) {
                     (Drive::Load(load), Some(workload)) => {
                         let tasks_of_thread = |thread: u32| {
-                            let users_of_thread =
-                                users.iter().filter(|id| **id % threads == thread);
-                            let users_of_thread: Vec<u32> = users_of_thread.copied().collect();
-                            let share = (thread, threads);
-                            load::tasks(
-                                workload,
-                                load,
-                                seed,
-                                worker,
-                                &users_of_thread,
-                                share,
-                                |_| anonymous(0),
-                            )
+                            let users = users.iter().copied();
+                            let users = users.filter(|id| id % threads == thread);
+                            let users: Vec<u32> = users.collect();
+                            let (share, auth) = ((thread, threads), |_| anonymous(0));
+                            load::tasks(workload, load, seed, worker, &users, share, auth)
                         };
                         (0..threads).flat_map(tasks_of_thread).collect()
                     }
@@ -228,6 +220,33 @@ impl<'s> Simulation<'s> {
         });
         (samples.0, seen)
     }
+}
+
+fn context(
+    plan: &Arc<Plan>,
+    clock: RunClock,
+    events: &Arc<EventLog>,
+    users: u32,
+    turn: Option<Arc<Turn>>,
+) -> Arc<RunContext> {
+    let observer: Arc<dyn Observer> = Arc::clone(events) as _;
+    let journal = Arc::new(Journal::new(clock, observer, plan.measures.len()));
+    Arc::new(RunContext {
+        plan: Arc::clone(plan),
+        clock,
+        cancel: Cancel::default(),
+        progress: Arc::default(),
+        held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
+        journal,
+        users,
+        sites: vec![TargetSite::default()],
+        standing: Standing::new(plan.tests.len(), users),
+        vitals: Totals::default(),
+        turn,
+        shared_watches: SharedStopWatches::new(&plan.stop_watches),
+        conditions: Arc::default(),
+        rows: None,
+    })
 }
 
 fn config(context: &RunContext, http: &HttpOptions, socket: &Path) -> ClientConfig {
@@ -286,7 +305,6 @@ impl SimulatedRun {
         event.map(|event| event.at)
     }
 
-    /// The measurement window of a test.
     fn window(&self, test: u16) -> (Nanos, Nanos) {
         let test = TestId(test);
         let begun = self.at(|kind| *kind == EventKind::MeasuringStarted { test });
@@ -294,14 +312,9 @@ impl SimulatedRun {
         (begun.unwrap(), ended.unwrap())
     }
 
-    /// The samples of a measure.
-    fn of(&self, name: &str) -> impl Iterator<Item = &Sample> {
-        let index = self
-            .plan
-            .measures
-            .iter()
-            .position(|measure| measure.name == name);
-        let index = index.unwrap();
+    fn samples_of(&self, name: &str) -> impl Iterator<Item = &Sample> {
+        let mut measures = self.plan.measures.iter();
+        let index = measures.position(|measure| measure.name == name).unwrap();
         let samples = self.samples.iter();
         samples.filter(move |one| usize::from(one.measure.0) == index)
     }
@@ -313,7 +326,6 @@ impl SimulatedRun {
     }
 }
 
-/// Beginning and end of a sample.
 fn span(sample: &Sample) -> (Nanos, Nanos) {
     (sample.moments.started, sample.moments.done.unwrap())
 }

@@ -9,7 +9,6 @@ use suite::StopWatchPlan;
 /// Starts of a shared stop-watch that wait for a stop; beyond this, the oldest are discarded.
 const MOST_RUNNING: usize = 4096;
 
-/// A running stop-watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartedWatch {
     pub(crate) since: Nanos,
@@ -33,7 +32,6 @@ impl StopWatches {
         }
     }
 
-    /// Discards running stop-watches.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
@@ -62,7 +60,7 @@ impl StopWatches {
 pub(crate) struct SharedStopWatches(Vec<Mutex<VecDeque<StartedWatch>>>);
 
 impl SharedStopWatches {
-    pub(crate) fn of(plan: &[StopWatchPlan]) -> SharedStopWatches {
+    pub(crate) fn new(plan: &[StopWatchPlan]) -> SharedStopWatches {
         let room = |watch: &StopWatchPlan| if watch.is_shared { MOST_RUNNING } else { 0 };
         let running = |watch| Mutex::new(VecDeque::with_capacity(room(watch)));
         SharedStopWatches(plan.iter().map(running).collect())
@@ -141,7 +139,7 @@ mod tests {
             measure: None,
             is_shared: true,
         }];
-        let shared = SharedStopWatches::of(&plan);
+        let shared = SharedStopWatches::new(&plan);
         for at in 0..MOST_RUNNING as u64 + 3 {
             shared.start(0, running(at));
         }

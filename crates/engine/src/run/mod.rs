@@ -378,7 +378,7 @@ impl Session<'_> {
             standing: Standing::new(self.spec.plan.tests.len(), spec.users),
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
-            shared_watches: SharedStopWatches::of(&self.spec.plan.stop_watches),
+            shared_watches: SharedStopWatches::new(&self.spec.plan.stop_watches),
             conditions: Arc::clone(&self.watch.conditions),
             rows: self.watch.rows.clone(),
         });

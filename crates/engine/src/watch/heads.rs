@@ -43,7 +43,6 @@ impl Heads {
         })
     }
 
-    /// For another client, which gets a number.
     pub(crate) fn for_client(self: &Arc<Heads>) -> HeadsOfClient {
         HeadsOfClient {
             client: self.clients.fetch_add(1, Ordering::Relaxed),
@@ -68,23 +67,18 @@ pub(crate) struct HeadsOfClient {
 impl HeadsOfClient {
     /// Passes on a head that is about to be sent.
     pub(crate) fn request(&self, head: &[u8]) {
-        self.pass(HeadRecord::Request(redact::request_head(
-            head,
-            &self.heads.private,
-        )));
+        let lines = redact::request_head(head, &self.heads.private);
+        self.pass(HeadRecord::Request(lines));
     }
 
-    /// Passes on a received head.
     pub(crate) fn response(&self, head: &ResponseHead) {
         self.pass(HeadRecord::Response(redact::response_head(head)));
     }
 
-    /// Passes on an interim response.
     pub(crate) fn interim(&self, status: u16) {
         self.pass(HeadRecord::Remark(format!("interim response {status}")));
     }
 
-    /// Passes on the failure of a response.
     pub(crate) fn failure(&self, what: &str) {
         self.pass(HeadRecord::Remark(what.to_owned()));
     }

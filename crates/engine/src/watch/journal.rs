@@ -90,7 +90,6 @@ impl Journal {
         }
     }
 
-    /// All events, in order.
     pub(crate) fn events(&self) -> Vec<Event> {
         self.pages().events.clone()
     }
@@ -123,13 +122,11 @@ mod tests {
         (1..=10).for_each(|number| fail(number, 404));
         (11..=20).for_each(|number| fail(number, 500));
         let events = journal.events();
-        let numbers: Vec<u64> = events
-            .iter()
-            .filter_map(|event| match event.kind {
-                EventKind::OperationFailed { number, .. } => Some(number),
-                _ => None,
-            })
-            .collect();
+        let number = |event: &Event| match event.kind {
+            EventKind::OperationFailed { number, .. } => Some(number),
+            _ => None,
+        };
+        let numbers: Vec<u64> = events.iter().filter_map(number).collect();
         assert_eq!(numbers, [1, 2, 3, 4, 5, 11]);
     }
 }

@@ -139,14 +139,10 @@ impl Collector {
             if sink.take(samples, window()).is_break() {
                 enough();
             }
-            if let Some(Chunk {
-                worker,
-                mut samples,
-            }) = chunk
-            {
-                samples.clear();
+            if let Some(mut chunk) = chunk {
+                chunk.samples.clear();
                 // Fails if the worker has ended: it needs no more chunks.
-                let _ = self.empty[worker].send(samples);
+                let _ = self.empty[chunk.worker].send(chunk.samples);
             }
         }
         sink.measured();

@@ -61,10 +61,8 @@ impl ServerTimings {
     pub(crate) fn end(&self) -> Vec<EventKind> {
         let rows = self.rows.take().into_iter();
         let rows_by_index = (0..=u16::MAX).map(MeasureId);
-        let events = rows_by_index
-            .zip(rows)
-            .flat_map(|(measure, row)| row.end(measure));
-        events.collect()
+        let rows = rows_by_index.zip(rows);
+        rows.flat_map(|(measure, row)| row.end(measure)).collect()
     }
 }
 
@@ -192,18 +190,16 @@ mod tests {
         let row = |name: &str, operations, timed, server, ours| {
             (name.to_owned(), operations, timed, server, ours)
         };
-        assert_eq!(
-            all,
-            [
-                row("db", 3, 2, 6000, 12_000),
-                row("miss", 1, 0, 0, 0),
-                row("app", 2, 1, 4000, 5000)
-            ]
-        );
+        let expected = [
+            row("db", 3, 2, 6000, 12_000),
+            row("miss", 1, 0, 0, 0),
+            row("app", 2, 1, 4000, 5000),
+        ];
+        assert_eq!(all, expected);
     }
 
     #[test]
-    fn a_server_that_sends_too_much_is_bounded_and_told_of() {
+    fn a_server_that_sends_too_much_is_bounded_and_reported() {
         let many: Vec<String> = (0..1000).map(|index| format!("m{index};dur=1")).collect();
         let (many, long) = (many.join(","), format!("{};dur=1", "n".repeat(65)));
         let is_note = |event: &EventKind| matches!(event, EventKind::Note { measure: ROW, .. });

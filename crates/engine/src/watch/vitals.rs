@@ -16,7 +16,7 @@ use crate::watch::recorder::Recorder;
 /// Heartbeats after which samples are passed on.
 const FLUSH: u32 = 10;
 /// Heartbeats after which the figures of the thread are published.
-const TELL: u32 = 100;
+const PUBLISH: u32 = 100;
 
 /// Sums of the workers: of a run, for the current test, or of the last moments, for display.
 #[derive(Debug, Default)]
@@ -72,7 +72,6 @@ impl Totals {
 }
 
 impl VitalSums {
-    /// Adds later figures.
     fn add(&mut self, later: &VitalSums) {
         self.wall += later.wall;
         self.cpu += later.cpu;
@@ -101,7 +100,6 @@ fn described(times: &Histogram<u64>) -> Lateness {
     }
 }
 
-/// An empty histogram of the lateness of operations.
 fn lateness() -> Histogram<u64> {
     // Two significant digits: enough to see if the generator was late.
     Histogram::new(2).unwrap_or_else(|_| unreachable!("two digits are possible"))
@@ -221,7 +219,7 @@ impl Vitals {
         if beats.is_multiple_of(FLUSH) {
             recorder.flush();
         }
-        if beats.is_multiple_of(TELL) && is_measuring {
+        if beats.is_multiple_of(PUBLISH) && is_measuring {
             self.publish();
         }
     }
@@ -307,12 +305,12 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_come_round_is_stalled() {
-        let fared = beside_heartbeat(async || busy_for(Duration::from_millis(120)));
-        assert!(fared.longest_stall > 80_000_000, "{fared:?}");
-        assert!(fared.stalled >= fared.longest_stall && fared.cpu > 50_000_000);
-        assert!(fared.stalls >= 1 && fared.stalls * Generator::HELD_UP < fared.stalled);
-        assert_eq!(fared.workers, 1);
-        assert!(fared.wall > 120_000_000);
+        let generator = beside_heartbeat(async || busy_for(Duration::from_millis(120)));
+        assert!(generator.longest_stall > 80_000_000, "{generator:?}");
+        assert!(generator.stalled >= generator.longest_stall && generator.cpu > 50_000_000);
+        assert!(generator.stalls >= 1 && generator.stalls * Generator::HELD_UP < generator.stalled);
+        assert_eq!(generator.workers, 1);
+        assert!(generator.wall > 120_000_000);
     }
 
     #[test]
@@ -323,15 +321,15 @@ mod tests {
             vitals.enter();
             busy_for(Duration::from_micros(500));
             vitals.leave(&totals);
-            let fared = totals.take(TestId(0), Exhausted::default());
-            assert!(fared.cpu >= 500_000, "{fared:?}");
+            let generator = totals.take(TestId(0), Exhausted::default());
+            assert!(generator.cpu >= 500_000, "{generator:?}");
             // Interrupts may come between the readings.
-            assert!(fared.cpu <= fared.wall + 100_000, "{fared:?}");
+            assert!(generator.cpu <= generator.wall + 100_000, "{generator:?}");
         }
     }
 
     #[test]
-    fn who_is_alone_leaves_nobody_waiting_while_it_reads_an_answer() {
+    fn a_lone_user_leaves_nobody_waiting_while_it_reads_a_response() {
         let stalled = |others: u32| {
             let vitals = Vitals::new(RunClock::start(), Arc::default());
             let (recorders, _collector) = recorders(1);
@@ -350,14 +348,18 @@ mod tests {
     #[test]
     fn a_thread_that_waits_is_not() {
         let _time = SimulatedTime::begin();
-        let fared = beside_heartbeat(async || sleep(Duration::from_secs(60)).await);
-        assert!(fared.cpu < 1_000_000_000, "{fared:?}");
-        assert_eq!((fared.stalls, fared.stalled), (0, 0), "{fared:?}");
-        assert_eq!(fared.wall, nanos(Duration::from_secs(60) + 2 * BEAT));
+        let generator = beside_heartbeat(async || sleep(Duration::from_secs(60)).await);
+        assert!(generator.cpu < 1_000_000_000, "{generator:?}");
+        assert_eq!(
+            (generator.stalls, generator.stalled),
+            (0, 0),
+            "{generator:?}"
+        );
+        assert_eq!(generator.wall, nanos(Duration::from_secs(60) + 2 * BEAT));
     }
 
     #[test]
-    fn what_threads_say_is_put_together() {
+    fn figures_of_threads_are_put_together() {
         let totals = Totals::default();
         let worker = |times: [Nanos; 2]| {
             let vitals = Vitals::new(RunClock::start(), Arc::default());
@@ -380,21 +382,18 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_on_is_told_once_a_second() {
+    fn figures_are_published_once_a_second() {
         let progress = Arc::<Progress>::default();
         let (recorders, _collector) = recorders(1);
         let vitals = Vitals::new(RunClock::start(), Arc::clone(&progress));
         vitals.enter();
-        (1..TELL).for_each(|_| vitals.beat(&recorders[0]));
+        (1..PUBLISH).for_each(|_| vitals.beat(&recorders[0]));
         assert_eq!(progress.lately().workers, 0);
         busy_for(Duration::from_millis(20));
         vitals.beat(&recorders[0]);
         let lately = progress.lately();
         assert!(lately.workers == 1 && lately.cpu > 10_000_000, "{lately:?}");
-        assert_eq!(
-            progress.lately().wall,
-            0,
-            "published figures are not published again"
-        );
+        let wall = progress.lately().wall;
+        assert_eq!(wall, 0, "published figures are not published again");
     }
 }

@@ -86,7 +86,6 @@ impl SimulatedKernel {
         self.under_way.extend(stamps);
     }
 
-    /// Sends all, in packets of any size.
     fn send_all(&mut self) {
         while self.left < self.written {
             let count = self.rng.random_range(1..=self.written - self.left);

@@ -37,7 +37,6 @@ struct TrueExchange {
 }
 
 impl TrueExchange {
-    /// An exchange that begins at `started`.
     fn new(rng: &mut ChaCha8Rng, started: Nanos, losses: f64) -> TrueExchange {
         let mut after =
             |moment: Nanos, from: Nanos, to: Nanos| moment + rng.random_range(from..=to);
@@ -87,7 +86,6 @@ impl TrueExchange {
     }
 }
 
-/// Steps that were reported.
 #[derive(Debug, Default)]
 struct ReportedSteps(Mutex<Vec<i64>>);
 

@@ -6,22 +6,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use suite::{Body, HeaderPlan, Missing};
 
-use super::tests::{head, request};
+use super::tests::{head, request, response};
 use super::*;
 
 const ONE: &str = "<multistatus xmlns='DAV:'><response><href>/a</href><propstat><prop><x/></prop>\
                    <status>HTTP/1.1 200 OK</status></propstat></response></multistatus>";
 
 fn verdict(request: &RequestPlan, status: &str, body: &[u8]) -> Result<Option<String>, Wrong> {
-    let response = CheckedResponse {
-        head: &head(status),
-        body,
-        length: body.len() as u64,
-        compared: None,
-        first: true,
-        contains: &[Cow::Borrowed(b"<response>")],
-    };
-    check(request, &response)
+    let contains = [Cow::Borrowed(b"<response>".as_slice())];
+    check(request, &response(&head(status), body, true, &contains))
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -58,15 +51,14 @@ fn a_header_that_is_missing_means_that_there_is_no_such_thing() {
     let with = "200 OK\r\netag: \"x\"";
     assert_eq!(verdict(&get, with, b"<response>"), Ok(None));
     let wrong = verdict(&get, "200 OK", b"<response>").unwrap_err();
-    let name = "ETag".to_owned();
-    assert_eq!(
-        wrong,
-        Wrong {
-            outcome: Outcome::Unsupported,
-            what: "200 OK without ETag".to_owned(),
-            cause: Some(Cause::Header { name }),
-        }
-    );
+    let expected = Wrong {
+        outcome: Outcome::Unsupported,
+        what: "200 OK without ETag".to_owned(),
+        cause: Some(Cause::Header {
+            name: "ETag".to_owned(),
+        }),
+    };
+    assert_eq!(wrong, expected);
     // An unexpected status is reported first.
     let wrong = verdict(&get, "404 Not Found", b"").unwrap_err();
     assert_eq!(wrong.outcome, Outcome::WrongStatus);

@@ -27,13 +27,8 @@ pub(super) fn check(request: &RequestPlan, body: &[u8]) -> Result<Option<String>
         if let Some(status) = response.status
             && status >= 300
         {
-            let outcome = outcome_inside(request, status);
-            return Err(inside(
-                request,
-                status,
-                outcome,
-                &format!("for {}", response.href),
-            ));
+            let about = format!("for {}", response.href);
+            return Err(inside(request, status, &about));
         }
     }
     match request.method.as_str() {
@@ -53,7 +48,7 @@ fn check_number(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), 
     }
     let responses = if found == 1 { "response" } else { "responses" };
     let what = format!("207 with {found} {responses}; expected {wanted}");
-    Err(match answered_depth(request, multistatus) {
+    Err(match response_depth(request, multistatus) {
         Some(depth) if found < wanted => Wrong {
             cause: Some(Cause::Depth { depth }),
             ..wrong_body(format!(
@@ -66,7 +61,7 @@ fn check_number(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), 
 }
 
 /// Depth of a response to a request with Depth: infinity: 0 or 1, if nothing in it lies deeper.
-fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8> {
+fn response_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8> {
     let levels = || {
         let responses = multistatus.responses.iter();
         responses.map(|response| level(&response.href))
@@ -79,23 +74,21 @@ fn answered_depth(request: &RequestPlan, multistatus: &Multistatus) -> Option<u8
 /// succeeded if the response acknowledges each property of the request.
 fn check_proppatch(request: &RequestPlan, multistatus: &Multistatus) -> Result<(), Wrong> {
     let propstats = || {
-        multistatus
-            .responses
-            .iter()
-            .flat_map(|response| &response.propstats)
+        let responses = multistatus.responses.iter();
+        responses.flat_map(|response| &response.propstats)
     };
     // 424 only means that another property failed.
     let culprit = propstats()
         .find(|propstat| propstat.status >= 300 && propstat.status != 424)
         .or_else(|| propstats().find(|propstat| propstat.status >= 300));
     if let Some(propstat) = culprit {
-        // Servers without dead properties decline one with 403, or, like xandikos, with 404.
-        let outcome = match propstat.status {
-            404 => outcome_inside(request, 403),
-            status => outcome_inside(request, status),
-        };
         let about = format!("for {}", local_names(&propstat.props));
-        return Err(inside(request, propstat.status, outcome, &about));
+        let mut wrong = inside(request, propstat.status, &about);
+        // Servers without dead properties decline one with 403, or, like xandikos, with 404.
+        if propstat.status == 404 {
+            wrong.outcome = outcome_inside(request, 403);
+        }
+        return Err(wrong);
     }
     if multistatus.responses.is_empty() {
         return Err(wrong_body("207 without a response inside".to_owned()));
@@ -141,16 +134,13 @@ fn check_propfind(
         };
         // A request without property names cannot miss a property: the resource is missing.
         if response.is_missing() || (all_missing() && named_in(&request.body).is_empty()) {
-            let outcome = outcome_inside(request, 404);
-            let about = format!("for {}", response.href);
-            return Err(inside(request, 404, outcome, &about));
+            return Err(inside(request, 404, &format!("for {}", response.href)));
         }
         for propstat in &response.propstats {
             let status = propstat.status;
             if status >= 300 && status != 404 {
-                let outcome = outcome_inside(request, status);
                 let about = format!("for {}", local_names(&propstat.props));
-                return Err(inside(request, status, outcome, &about));
+                return Err(inside(request, status, &about));
             }
         }
         let given: Vec<&PropName> = response
@@ -285,10 +275,11 @@ fn outcome_inside(request: &RequestPlan, status: u16) -> Outcome {
 }
 
 /// A status inside a 207.
-fn inside(request: &RequestPlan, status: u16, outcome: Outcome, about: &str) -> Wrong {
+fn inside(request: &RequestPlan, status: u16, about: &str) -> Wrong {
     let clause = clause(&request.method, status);
-    let status = status_text(status);
-    Wrong::new(outcome, format!("207 with {status} inside {about}{clause}"))
+    let text = status_text(status);
+    let what = format!("207 with {text} inside {about}{clause}");
+    Wrong::new(outcome_inside(request, status), what)
 }
 
 /// A few names without their namespaces, which are in the suite.

@@ -29,7 +29,6 @@ pub(super) async fn user(mut user: Box<LoadUser>, depth: usize) {
     user.leave().await;
 }
 
-/// Does one operation after the other.
 async fn operate(user: &mut LoadUser, phase: &mut UserPhase) {
     let workload = Arc::clone(&user.workload);
     let clock = workload.context().clock;

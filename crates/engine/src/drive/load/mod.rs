@@ -59,7 +59,7 @@ pub(crate) fn tasks(
             return Err("requests to several targets cannot be in a pipeline".to_owned());
         }
         let tests = prepare_tests(workload.context(), configs, true)?;
-        let operations = Operations::of(tests, &workload.context().plan, load.in_turn)?;
+        let operations = Operations::new(tests, &workload.context().plan, load.in_turn)?;
         if depth > 1 && !operations.fit_a_pipeline() {
             return Err("steps that follow one another cannot be in a pipeline".to_owned());
         }

@@ -135,9 +135,8 @@ impl Queue {
                 _ => seat_state.waker = Some(context.waker().clone()),
             }
             if !std::mem::replace(&mut seat_state.is_taken, true) {
-                state
-                    .queue_of_thread(seat.thread)
-                    .push_back(Arc::clone(seat));
+                let free = state.queue_of_thread(seat.thread);
+                free.push_back(Arc::clone(seat));
             }
             Poll::Pending
         })
@@ -337,10 +336,8 @@ impl Dispatcher {
             sleep(Duration::from_millis(1)).await;
         }
         for arrival in queue.take_waiting() {
-            self.drop_arrival(
-                arrival,
-                "the run ended while it waited for a free connection",
-            );
+            let why = "the run ended while it waited for a free connection";
+            self.drop_arrival(arrival, why);
         }
         queue.close();
         while queue.at_work.load(Ordering::SeqCst) > 0 {

@@ -24,11 +24,9 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of these tests of a plan.
-    ///
     /// # Errors
     /// They contain nothing that is measured.
-    pub(super) fn of(
+    pub(super) fn new(
         tests: PreparedTests,
         plan: &suite::Plan,
         in_turn: bool,
@@ -82,7 +80,6 @@ impl Operations {
         }
     }
 
-    /// The steps of an operation.
     pub(super) fn steps(&self, operation: &OperationPlan) -> &[PreparedStep] {
         let test = &self.tests[usize::from(operation.test.0)];
         let mut steps = &test.loops[operation.in_loop].steps[..];

@@ -128,15 +128,11 @@ mod tests {
 
     #[test]
     fn nothing_drifts_in_an_hour() {
-        let last = Schedule::new(
-            Arrivals::Constant,
-            vec![Stage {
-                rate: 3000.0,
-                duration_s: 3600.0,
-            }],
-            1,
-        )
-        .last();
+        let stage = Stage {
+            rate: 3000.0,
+            duration_s: 3600.0,
+        };
+        let last = Schedule::new(Arrivals::Constant, vec![stage], 1).last();
         let expected = 3_600_000_000_000 - 333_333;
         assert!(last.is_some_and(|last| last.offset.abs_diff(expected) <= 1));
     }
@@ -149,10 +145,8 @@ mod tests {
         // Four standard deviations of a Poisson count.
         assert!((slow.len() as f64 - 20_000.0).abs() < 4.0 * 20_000_f64.sqrt());
         assert!((fast.len() as f64 - 40_000.0).abs() < 4.0 * 40_000_f64.sqrt());
-        let gaps: Vec<f64> = slow
-            .windows(2)
-            .map(|two| (two[1] - two[0]) as f64)
-            .collect();
+        let gaps = slow.windows(2).map(|two| (two[1] - two[0]) as f64);
+        let gaps: Vec<f64> = gaps.collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         // The coefficient of variation of an exponential distribution is one.

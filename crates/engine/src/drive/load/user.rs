@@ -41,7 +41,6 @@ pub(super) struct Arrival {
     pub(super) now: Option<Nanos>,
 }
 
-/// One user of a load.
 pub(super) struct LoadUser {
     pub(super) user: User,
     pub(super) workload: Arc<Workload>,
@@ -50,7 +49,6 @@ pub(super) struct LoadUser {
     pub(super) scripts: Vec<Script>,
 }
 
-/// Result of preparing.
 pub(super) struct Ready {
     /// True for one of the users.
     pub(super) leads: bool,
@@ -75,12 +73,9 @@ impl LoadUser {
         };
         let (context, driver) = (workload.context(), Rc::clone(driver));
         let user = User::new(id, context, worker, driver, authenticator, seed, others);
+        let scripts = operations.tests.iter().map(|test| user.script(test));
         LoadUser {
-            scripts: operations
-                .tests
-                .iter()
-                .map(|test| user.script(test))
-                .collect(),
+            scripts: scripts.collect(),
             user,
             workload: Arc::clone(workload),
             operations: Rc::clone(operations),
@@ -199,7 +194,6 @@ impl LoadUser {
         }
     }
 
-    /// Does one operation and records it.
     pub(super) async fn operate(&mut self, arrival: Arrival) -> Operating {
         let number = arrival.number;
         let operating = |operation: &OperationPlan, operations: &Operations| Operating {

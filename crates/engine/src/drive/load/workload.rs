@@ -47,7 +47,6 @@ const LONGEST_RUN_IN: Nanos = 10_000_000_000;
 /// The stream of random numbers of a load, which neither a user nor the schedule has.
 const STREAM: u64 = u64::MAX - 1;
 
-/// State shared by all users of a load run.
 pub(crate) struct Workload {
     context: Arc<RunContext>,
     /// Operations of all users together, if a number was given.
@@ -225,8 +224,8 @@ impl Workload {
     /// When a closed loop ends by the clock.
     fn due(&self) -> Nanos {
         let begun = self.begun.load(Ordering::Acquire);
-        self.duration
-            .map_or(NEVER, |duration| begun.saturating_add(duration))
+        let duration = self.duration;
+        duration.map_or(NEVER, |duration| begun.saturating_add(duration))
     }
 
     /// When the run will have been over, as far as it is known now, for as long as one request may
@@ -367,10 +366,8 @@ impl Workload {
 
     /// The schedule of an open loop, up to its end.
     pub(super) fn schedule(&self) -> impl Iterator<Item = (u64, PlannedArrival)> + use<> {
-        let (arrivals, stages) = self
-            .open
-            .clone()
-            .unwrap_or((Arrivals::Constant, Vec::new()));
+        let open = self.open.clone();
+        let (arrivals, stages) = open.unwrap_or((Arrivals::Constant, Vec::new()));
         let limit = self.limit.and_then(|limit| usize::try_from(limit).ok());
         (1..)
             .zip(Schedule::new(arrivals, stages, self.seed))
@@ -443,7 +440,6 @@ impl Driver for Arc<Workload> {
         false
     }
 
-    /// Notes if the server still responds.
     fn request_ended(
         &self,
         silence: &mut ServerSilence,
@@ -463,9 +459,8 @@ impl Driver for Arc<Workload> {
         let at_work = self.context.conditions.at_work(self.context.users);
         if self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= at_work {
             let what = end.wrong.map_or("", |(wrong, _)| &wrong.what);
-            self.context.abort(format!(
-                "no user got a response for five seconds; the last: {what}"
-            ));
+            let reason = format!("no user got a response for five seconds; the last: {what}");
+            self.context.abort(reason);
             self.stop();
         }
         Ok(())

@@ -8,8 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use record::{Nanos, Outcome};
 
 use super::server::{SimulatedReply, SimulatedServer};
-use super::{GET, MS, Simulation, queue, span};
-use crate::drive::LoadDrive;
+use super::{GET, MS, Simulation, lasting, queue, span};
 
 /// Work that is drawn between two bounds.
 pub(super) fn drawn(
@@ -24,7 +23,10 @@ pub(super) fn drawn(
     }
 }
 
-fn server(processors: usize, work: impl Fn(usize) -> Nanos + 'static) -> SimulatedServer {
+pub(super) fn server(
+    processors: usize,
+    work: impl Fn(usize) -> Nanos + 'static,
+) -> SimulatedServer {
     SimulatedServer::new(processors, move |_, number| {
         SimulatedReply::After(work(number))
     })
@@ -42,8 +44,7 @@ proptest! {
     ) {
         let requests = requests.max(u64::from(users));
         let work = drawn(seed, MS, 20 * MS);
-        let load = LoadDrive { requests: Some(requests), ..LoadDrive::default() };
-        let run = Simulation::load(GET, users, load, server(processors, work.clone())).run();
+        let run = Simulation::load(GET, users, super::requests(requests), server(processors, work.clone())).run();
         let (begun, ended) = run.window(0);
         let work: Vec<Nanos> = (0..requests as usize).map(work).collect();
         let expected = queue::closed(users as usize, processors, begun, &work);
@@ -69,7 +70,7 @@ proptest! {
         duration in 30_u64..2_000,
     ) {
         let work = drawn(seed, MS, 60 * MS);
-        let load = LoadDrive { duration: Some(Duration::from_millis(duration)), ..LoadDrive::default() };
+        let load = lasting(Duration::from_millis(duration));
         let run = Simulation::load(GET, users, load, server(processors, work)).run();
         let (begun, ended) = run.window(0);
         prop_assert_eq!(ended - begun, duration * MS);
@@ -99,7 +100,7 @@ proptest! {
             "suite: thinking\nneeds: http\ntests:\n  - name: Get\n    loop:\n      \
              - GET: page\n        measure: Get\n      - think: {{constant: {pause}ms}}\n"
         );
-        let load = LoadDrive { duration: Some(Duration::from_secs(10)), ..LoadDrive::default() };
+        let load = lasting(Duration::from_secs(10));
         // As many processors as users: none waits for another.
         let server = server(users as usize, move |_| work * MS);
         let run = Simulation::load(&suite, users, load, server).run();

@@ -5,8 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use record::{Arrivals, Nanos, Outcome, Stage};
 
-use super::closed::drawn;
-use super::server::{SimulatedReply, SimulatedServer};
+use super::closed::{drawn, server};
 use super::{GET, MS, Simulation, queue, span};
 use crate::drive::{LoadDrive, Pacing};
 
@@ -40,8 +39,7 @@ proptest! {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
         let stages = rates.iter().map(|rate| Stage { rate: *rate, duration_s: 0.4 }).collect();
         let work = drawn(seed, MS, slowest * MS);
-        let decide = work.clone();
-        let server = SimulatedServer::new(processors, move |_, number| SimulatedReply::After(decide(number)));
+        let server = server(processors, work.clone());
         let run = Simulation::load(GET, connections, pacing(arrivals, stages, room), server).run();
         let mut samples = run.samples.clone();
         samples.sort_by_key(|one| one.number);

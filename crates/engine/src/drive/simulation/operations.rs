@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use record::{Arrivals, Nanos, Outcome, Stage};
 
-use super::server::{SimulatedReply, SimulatedServer};
-use super::{MS, SimulatedRun, Simulation};
+use super::server::{SeenRequest, SimulatedReply, SimulatedServer};
+use super::{MS, SimulatedRun, Simulation, lasting, requests};
 use crate::drive::{LoadDrive, Pacing};
 
 /// Locks, thinks, saves and unlocks.
@@ -60,15 +60,17 @@ fn open(rate: f64, duration_s: f64) -> LoadDrive {
 }
 
 fn counts(run: &SimulatedRun, names: &[&str]) -> Vec<usize> {
-    names.iter().map(|name| run.of(name).count()).collect()
+    names
+        .iter()
+        .map(|name| run.samples_of(name).count())
+        .collect()
 }
 
 #[test]
 fn warming_up_ends_what_it_has_begun() {
     let load = LoadDrive {
-        requests: Some(2),
         warmup: 3,
-        ..LoadDrive::default()
+        ..requests(2)
     };
     // The second time through the loop, the pause is as long as warming up may take.
     let run = Simulation::load(&editor("20s"), 1, load, locking()).run();
@@ -81,22 +83,13 @@ fn warming_up_ends_what_it_has_begun() {
 
 #[test]
 fn an_operation_is_done_to_its_end_whatever_ends_the_run() {
-    let by_number = LoadDrive {
-        requests: Some(2),
-        ..LoadDrive::default()
-    };
-    let by_time = LoadDrive {
-        duration: Some(Duration::from_secs(100)),
-        ..LoadDrive::default()
-    };
-    for load in [by_number, by_time, open(0.5, 10.0)] {
+    let by_time = lasting(Duration::from_secs(100));
+    for load in [requests(2), by_time, open(0.5, 10.0)] {
         let is_one_file = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
         let run = Simulation::load(&editor("60s"), 5, load.clone(), is_one_file).run();
         let found = counts(&run, &["Lock", "Save", "Unlock"]);
-        assert!(
-            found[0] > 0 && found.iter().all(|one| *one == found[0]),
-            "{load:?}: {found:?}"
-        );
+        let are_whole = found[0] > 0 && found.iter().all(|one| *one == found[0]);
+        assert!(are_whole, "{load:?}: {found:?}");
         assert_eq!(run.count(Outcome::Ok), 3 * found[0], "{load:?}");
     }
 }
@@ -197,16 +190,11 @@ tests:
     });
     let run = Simulation::load(&suite, 16, open(50.0, 10.0), server).run();
     // As soon as it is back, no user is busy with requests that are not sent.
-    let planned_later = run
-        .of("Get0")
-        .filter(|one| one.moments.planned > 6_100 * MS);
-    let waited: Vec<Nanos> = planned_later
-        .map(|one| one.moments.started - one.moments.planned)
-        .collect();
-    assert!(
-        waited.len() > 150 && waited.iter().all(|waited| *waited < 50 * MS),
-        "{waited:?}"
-    );
+    let later = run.samples_of("Get0").map(|one| one.moments);
+    let later = later.filter(|one| one.planned > 6_100 * MS);
+    let waited: Vec<Nanos> = later.map(|one| one.started - one.planned).collect();
+    let is_short = waited.len() > 150 && waited.iter().all(|waited| *waited < 50 * MS);
+    assert!(is_short, "{waited:?}");
     assert!(is_back.get() > 9_000 * MS);
 }
 
@@ -223,9 +211,8 @@ tests:
 ";
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
     let load = LoadDrive {
-        requests: Some(20),
         warmup: 2,
-        ..LoadDrive::default()
+        ..requests(20)
     };
     let run = Simulation::load(suite, 3, load, server).run();
     let mut numbers: Vec<u64> = run.seen.iter().map(|seen| seen.number).collect();
@@ -234,11 +221,8 @@ tests:
     assert!(numbers.into_iter().eq(1..=20));
     // Set-up and clean-up are done without collections, too.
     for (method, purpose) in [("OPTIONS", "Get set-up"), ("HEAD", "Get clean-up")] {
-        let of = run
-            .seen
-            .iter()
-            .filter(|seen| seen.method == method && seen.purpose == purpose);
-        assert_eq!(of.count(), 3, "{method}");
+        let is_it = |seen: &&SeenRequest| seen.method == method && seen.purpose == purpose;
+        assert_eq!(run.seen.iter().filter(is_it).count(), 3, "{method}");
     }
 }
 
@@ -255,15 +239,9 @@ tests:
         expect: {contains: [absent]}
 ";
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
-    let load = LoadDrive {
-        requests: Some(30),
-        ..LoadDrive::default()
-    };
-    let run = Simulation::load(suite, 3, load, server).run();
-    assert_eq!(
-        (run.count(Outcome::WrongBody), run.count(Outcome::Ok)),
-        (3, 27)
-    );
+    let run = Simulation::load(suite, 3, requests(30), server).run();
+    let counts = (run.count(Outcome::WrongBody), run.count(Outcome::Ok));
+    assert_eq!(counts, (3, 27));
 }
 
 #[test]
@@ -280,17 +258,10 @@ tests:
           - weight: 1
             steps: [{OPTIONS: page}]
 ";
-    let load = LoadDrive {
-        requests: Some(4_000),
-        ..LoadDrive::default()
-    };
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(MS));
-    let run = Simulation::load(suite, 4, load, server).run();
-    let requested = run
-        .seen
-        .iter()
-        .filter(|seen| seen.method == "OPTIONS")
-        .count();
+    let run = Simulation::load(suite, 4, requests(4_000), server).run();
+    let is_options = |seen: &&SeenRequest| seen.method == "OPTIONS";
+    let requested = run.seen.iter().filter(is_options).count();
     assert_eq!(requested + run.samples.len(), 4_000);
     // Four standard deviations.
     assert!(requested.abs_diff(1_000) < 110, "{requested}");
@@ -305,8 +276,6 @@ fn a_thread_that_is_through_ends_nobodys_schedule() {
     let mut simulation = Simulation::load(super::GET, 2, load, server);
     simulation.threads = 2;
     let run = simulation.run();
-    assert_eq!(
-        (run.count(Outcome::Ok), run.count(Outcome::Dropped)),
-        (3, 0)
-    );
+    let counts = (run.count(Outcome::Ok), run.count(Outcome::Dropped));
+    assert_eq!(counts, (3, 0));
 }

@@ -71,12 +71,8 @@ pub(super) fn open(
     for planned in planned {
         // Earlier ones without a connection yet.
         let waiting = done.iter().filter(|(_, begun, _)| begun > planned).count();
-        let (index, at) = free
-            .iter()
-            .copied()
-            .enumerate()
-            .min_by_key(|(_, free)| *free)
-            .unwrap();
+        let free_at = free.iter().copied().enumerate();
+        let (index, at) = free_at.min_by_key(|(_, free)| *free).unwrap();
         if at > *planned && waiting >= room {
             dropped += 1;
             continue;

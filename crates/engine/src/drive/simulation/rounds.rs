@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use record::{EventKind, Nanos, Outcome, TestId};
 
-use super::closed::drawn;
-use super::server::{SeenRequest, SimulatedReply, SimulatedServer};
+use super::closed::{drawn, server};
+use super::server::SeenRequest;
 use super::{MS, SimulatedRun, Simulation, span};
 use crate::drive::{Drive, Rounds};
 
@@ -34,10 +34,7 @@ tests:
 ";
 
 fn run(seed: u64, users: u32, requests: u32, processors: usize) -> SimulatedRun {
-    let work = drawn(seed, MS, 30 * MS);
-    let server = SimulatedServer::new(processors, move |_, number| {
-        SimulatedReply::After(work(number))
-    });
+    let server = server(processors, drawn(seed, MS, 30 * MS));
     let rounds = Rounds {
         warmup: 2,
         steady_within: Duration::ZERO,
@@ -72,7 +69,7 @@ proptest! {
             let begun = run.at(|kind| *kind == EventKind::MeasuringStarted { test: TestId(index) });
             let begun = begun.unwrap();
             let (set_up, clean_up) = (of("set-up"), of("clean-up"));
-            let measured: Vec<_> = run.of(measure).map(span).collect();
+            let measured: Vec<_> = run.samples_of(measure).map(span).collect();
             let all_ended = measured.iter().map(|(_, done)| *done).max().unwrap();
             prop_assert!(set_up.iter().chain(&of("warm-up")).all(|at| (before..=begun).contains(at)));
             prop_assert!(measured.iter().all(|(started, _)| *started >= begun));
@@ -81,10 +78,12 @@ proptest! {
         }
         // A share each, and more only while others have not done theirs.
         for user in 0..users {
-            let spans: Vec<_> = run.of("Get").filter(|one| one.user == user).map(span).collect();
+            let own = run.samples_of("Get").filter(|one| one.user == user);
+            let spans: Vec<_> = own.map(span).collect();
             prop_assert!(spans.len() >= requests as usize);
             let slowest = (0..users).map(|other| {
-                let mut is_below = run.of("Get").filter(|one| one.user == other).map(span);
+                let other = run.samples_of("Get").filter(move |one| one.user == other);
+                let mut is_below = other.map(span);
                 is_below.nth(requests as usize - 1).unwrap().1
             });
             let slowest = slowest.max().unwrap();

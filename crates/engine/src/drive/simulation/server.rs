@@ -27,7 +27,6 @@ pub(super) enum SimulatedReply {
     Close,
 }
 
-/// A request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeenRequest {
     pub(super) method: String,
@@ -43,7 +42,6 @@ pub(super) struct SeenRequest {
 /// Decides the reply to a request, given its 0-based number.
 type Decide = dyn FnMut(&SeenRequest, usize) -> SimulatedReply;
 
-/// A simulated server.
 #[derive(Clone)]
 pub(super) struct SimulatedServer(Rc<ServerState>);
 
@@ -63,7 +61,6 @@ struct ServerState {
 }
 
 impl SimulatedServer {
-    /// A server with this many processors.
     pub(super) fn new(
         processors: usize,
         decide: impl FnMut(&SeenRequest, usize) -> SimulatedReply + 'static,
@@ -88,7 +85,6 @@ impl SimulatedServer {
         self
     }
 
-    /// The requests it has seen, in order.
     pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.0.seen.borrow().clone()
     }
@@ -151,13 +147,13 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
         if let Some((seen, length)) = request(&bytes, monotonic() - state.origin.get()) {
             bytes.drain(..length);
             let mut response = response_to(&seen);
-            match state.work(seen) {
-                Work::Until(moment) => sleep_until(moment).await,
-                Work::Status(status) => {
+            match state.reply(seen) {
+                SimulatedReply::After(work) => sleep_until(state.leaves(work)).await,
+                SimulatedReply::Status(status) => {
                     response = format!("HTTP/1.1 {status} Simulated\r\nContent-Length: 0\r\n\r\n");
                 }
-                Work::Never => return std::future::pending().await,
-                Work::Close => return,
+                SimulatedReply::Never => return std::future::pending().await,
+                SimulatedReply::Close => return,
             }
             let extra_field = format!("\r\n{}", state.extra_field.get());
             response = response.replacen("\r\n", &extra_field, 1);
@@ -189,30 +185,20 @@ async fn serve(state: Rc<ServerState>, mut stream: UnixStream) {
     }
 }
 
-enum Work {
-    Until(Nanos),
-    Status(u16),
-    Never,
-    Close,
-}
-
 impl ServerState {
-    /// Takes a request, and returns when its response leaves.
-    fn work(&self, seen: SeenRequest) -> Work {
+    fn reply(&self, seen: SeenRequest) -> SimulatedReply {
         let number = self.seen.borrow().len();
         let reply = (self.decide.borrow_mut())(&seen, number);
         self.seen.borrow_mut().push(seen);
-        match reply {
-            SimulatedReply::After(work) => {
-                let mut free = self.free.borrow_mut();
-                let first = free.iter_mut().min().unwrap();
-                *first = monotonic().max(*first) + work;
-                Work::Until(*first)
-            }
-            SimulatedReply::Status(status) => Work::Status(status),
-            SimulatedReply::Never => Work::Never,
-            SimulatedReply::Close => Work::Close,
-        }
+        reply
+    }
+
+    /// When the response to a request leaves that needs this much work.
+    fn leaves(&self, work: Nanos) -> Nanos {
+        let mut free = self.free.borrow_mut();
+        let first = free.iter_mut().min().unwrap();
+        *first = monotonic().max(*first) + work;
+        *first
     }
 }
 

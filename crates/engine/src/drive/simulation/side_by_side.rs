@@ -12,28 +12,23 @@ use record::{EventKind, Http, Nanos, TestId};
 use suite::Overrides;
 use wire::auth::{AuthScheme, Authenticator};
 
-use super::closed::drawn;
-use super::server::{SimulatedReply, SimulatedServer};
-use super::{EventLog, MS, TIMEOUT, config};
+use super::closed::{drawn, server};
+use super::server::SimulatedServer;
+use super::{EventLog, MS, TIMEOUT, config, context};
 use crate::clock::simulated::SimulatedTime;
 use crate::clock::{RunClock, nanos};
 use crate::connection::route::HttpOptions;
 use crate::drive::Rounds;
-use crate::drive::context::{RunContext, Standing, TargetSite};
 use crate::drive::rounds::RoundsOfUser;
-use crate::drive::started_watches::SharedStopWatches;
 use crate::drive::step::prepare_tests;
 use crate::drive::turns::{Turn, Turns};
 use crate::drive::worker::Worker;
 use crate::event_loop::cancel::Cancel;
 use crate::event_loop::{EventLoop, next_lost, sleep_until, spawn};
-use crate::site::workspace::held::HeldLocks;
-use crate::watch::journal::Journal;
 use crate::watch::origins::OriginCounts;
-use crate::watch::progress::Observer;
 use crate::watch::recorder::recorders;
 use crate::watch::server_timings::ServerTimings;
-use crate::watch::vitals::{Totals, Vitals};
+use crate::watch::vitals::Vitals;
 
 const SUITE: &str = "
 suite: two
@@ -66,7 +61,6 @@ struct TurnedRequest {
     purpose: String,
 }
 
-/// One of the runs.
 struct RunBeside {
     server: SimulatedServer,
     work: Rc<dyn Fn(usize) -> Nanos>,
@@ -76,14 +70,10 @@ struct RunBeside {
 }
 
 impl RunBeside {
-    /// Adds a run to the event loop.
     fn begin(seed: u64, directory: &Path, turn: Turn, duration: Option<Duration>) -> RunBeside {
         let clock = RunClock::start();
         let work = drawn(seed, MS / 20, SLOWEST);
-        let time_of_work = work.clone();
-        let server = SimulatedServer::new(1, move |_, number| {
-            SimulatedReply::After(time_of_work(number))
-        });
+        let server = server(1, work.clone());
         let spec = suite::parse("simulated", SUITE).unwrap();
         let overrides = Overrides {
             duration,
@@ -91,25 +81,8 @@ impl RunBeside {
         };
         let plan = Arc::new(suite::resolve("simulated", SUITE, &spec, &overrides).unwrap());
         let events = Arc::new(EventLog::default());
-        let observer: Arc<dyn Observer> = Arc::clone(&events) as _;
-        let journal = Arc::new(Journal::new(clock, observer, plan.measures.len()));
         let turn = Arc::new(turn);
-        let context = Arc::new(RunContext {
-            plan: Arc::clone(&plan),
-            clock,
-            cancel: Cancel::default(),
-            progress: Arc::default(),
-            held: Arc::new(HeldLocks::new(None, "simulated", Arc::clone(&journal))),
-            journal,
-            users: 1,
-            sites: vec![TargetSite::default()],
-            standing: Standing::new(plan.tests.len(), 1),
-            vitals: Totals::default(),
-            turn: Some(Arc::clone(&turn)),
-            shared_watches: SharedStopWatches::of(&plan.stop_watches),
-            conditions: Arc::default(),
-            rows: None,
-        });
+        let context = context(&plan, clock, &events, 1, Some(Arc::clone(&turn)));
         let http = HttpOptions {
             connections: Http::default(),
             headers: Vec::new(),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use record::{EventKind, Nanos, Outcome, Sample};
 
 use super::server::{SimulatedReply, SimulatedServer};
-use super::{GET, MS, Simulation, TIMEOUT, span};
+use super::{GET, MS, Simulation, TIMEOUT, lasting, requests, span};
 use crate::clock::nanos;
 use crate::drive::LoadDrive;
 use crate::event_loop::patience::BEAT;
@@ -18,14 +18,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn who_is_not_answered_gives_up_in_time_and_asks_on_another_connection(
+    fn a_user_without_a_response_gives_up_in_time_and_uses_another_connection(
         // One more than are ever left waiting, or the server would be taken for gone.
         users in 8_u32..16,
         never in proptest::collection::btree_set(0_usize..100, 1..8),
     ) {
         let without_response = never.len();
         let server = SimulatedServer::new(8, move |_, number| if never.contains(&number) { SimulatedReply::Never } else { SimulatedReply::After(7 * MS) });
-        let load = LoadDrive { requests: Some(200), ..LoadDrive::default() };
+        let load = requests(200);
         let run = Simulation::load(GET, users, load, server).run();
         prop_assert_eq!(run.count(Outcome::Timeout), without_response);
         prop_assert_eq!(run.count(Outcome::Ok), 200 - without_response);
@@ -44,7 +44,7 @@ proptest! {
             0 => SimulatedReply::Close,
             _ => SimulatedReply::After(3 * MS),
         });
-        let load = LoadDrive { requests: Some(120), warmup: 0, ..LoadDrive::default() };
+        let load = requests(120);
         let run = Simulation::load(GET, users, load, server).run();
         // GET may be sent again: only requests fail that met two ends in a row on a fresh
         // connection.
@@ -60,7 +60,7 @@ proptest! {
     #[test]
     fn an_interrupted_run_ends_within_its_grace(users in 1_u32..10, at in 1_u64..500, is_hung: bool) {
         let server = SimulatedServer::new(4, move |_, number| if is_hung && number > 20 { SimulatedReply::Never } else { SimulatedReply::After(5 * MS) });
-        let load = LoadDrive { duration: Some(Duration::from_secs(3600)), ..LoadDrive::default() };
+        let load = lasting(Duration::from_secs(3600));
         let mut simulation = Simulation::load(GET, users, load, server);
         simulation.interrupted_at = Some(at * MS);
         let run = simulation.run();
@@ -77,14 +77,10 @@ fn a_server_that_is_gone_ends_a_load_after_five_seconds() {
         0..50 => SimulatedReply::After(10 * MS),
         _ => SimulatedReply::Close,
     });
-    let load = LoadDrive {
-        duration: Some(Duration::from_secs(600)),
-        ..LoadDrive::default()
-    };
+    let load = lasting(Duration::from_secs(600));
     let run = Simulation::load(GET, 3, load, server).run();
-    let aborted = run
-        .at(|kind| matches!(kind, EventKind::Aborted { .. }))
-        .unwrap();
+    let aborted = |kind: &EventKind| matches!(kind, EventKind::Aborted { .. });
+    let aborted = run.at(aborted).unwrap();
     let succeeded = run.samples.iter().filter(|one| one.outcome == Outcome::Ok);
     let last = succeeded.map(|one| span(one).1).max().unwrap();
     let silent = aborted - last;
@@ -174,11 +170,7 @@ fn one_failure_after_a_pause_is_no_silent_server() {
 #[test]
 fn a_window_ends_when_it_is_due_where_the_run_is_interrupted_before_anybody_notices() {
     let server = SimulatedServer::new(4, |_, _| SimulatedReply::After(500 * MS));
-    let load = LoadDrive {
-        duration: Some(Duration::from_millis(2)),
-        warmup: 0,
-        ..LoadDrive::default()
-    };
+    let load = lasting(Duration::from_millis(2));
     let mut simulation = Simulation::load(GET, 2, load, server);
     // All wait for their second response.
     simulation.interrupted_at = Some(950 * MS);
@@ -206,14 +198,12 @@ tests:
         measure: Get
       - think: {constant: 900ms}
 ";
-    let load = LoadDrive {
-        requests: Some(3),
-        warmup: 0,
-        ..LoadDrive::default()
-    };
-    let run = Simulation::load(suite, 1, load, server).run();
+    let run = Simulation::load(suite, 1, requests(3), server).run();
     assert_eq!(run.count(Outcome::Ok), 12);
-    let opened = |name| run.of(name).filter(|one| one.connect.is_some()).count();
+    let opened = |name| {
+        let samples = run.samples_of(name);
+        samples.filter(|one| one.connect.is_some()).count()
+    };
     (opened("Lock"), opened("Get"))
 }
 

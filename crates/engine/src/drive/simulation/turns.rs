@@ -95,12 +95,10 @@ impl PlayedRun {
         }
     }
 
-    /// When it ends early.
     fn end(&self) -> Nanos {
         self.ends.map_or(Nanos::MAX, |(at, _)| at)
     }
 
-    /// When it is lost.
     fn lost(&self) -> Nanos {
         match self.ends {
             Some((at, EarlyEnd::Lost)) => at,
@@ -117,7 +115,6 @@ impl PlayedRun {
         }
     }
 
-    /// Plays it.
     async fn play(&self, run: usize, turn: &Turn, cancel: &Cancel, clock: RunClock, log: &PlayLog) {
         let pause = async |until: Nanos| {
             tokio::select! {
