@@ -14,7 +14,6 @@ use crate::connection::dial::NEXT_ADDRESS;
 use crate::connection::route::Route;
 use crate::watch::journal::Journal;
 
-/// Destination of connections.
 #[derive(Debug, Clone)]
 pub(crate) enum Destination {
     Tcp(Arc<Addresses>),
@@ -31,12 +30,10 @@ pub(crate) struct Addresses {
     all: Vec<KnownAddress>,
     choice: AddressChoice,
     seed: u64,
-    /// Number of connections begun.
     begun: AtomicU64,
     /// Journal that gets the report of unreachable addresses.
     journal: Arc<Journal>,
-    /// The report was made.
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -49,8 +46,7 @@ struct KnownAddress {
 }
 
 impl Destination {
-    /// The destination of a route.
-    pub(crate) fn of(
+    pub(crate) fn new(
         route: &Route,
         choice: AddressChoice,
         seed: u64,
@@ -72,12 +68,11 @@ impl Destination {
                 seed,
                 begun: AtomicU64::new(0),
                 journal: Arc::clone(journal),
-                is_told: AtomicBool::new(false),
+                is_reported: AtomicBool::new(false),
             })),
         }
     }
 
-    /// True if there are several addresses.
     pub(crate) fn has_several(&self) -> bool {
         matches!(self, Destination::Tcp(addresses) if addresses.all.len() > 1)
     }
@@ -152,7 +147,7 @@ impl Addresses {
 
     /// Reports, once in a run, that no address responds.
     pub(crate) fn report_once(&self, text: impl FnOnce() -> String) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
             self.journal.write(EventKind::Warning { text: text() });
         }
     }
@@ -167,7 +162,7 @@ mod tests {
     fn addresses(choice: AddressChoice) -> Arc<Addresses> {
         let route = Route::Tcp((1..4).map(|port| ([127, 0, 0, 1], port).into()).collect());
         let journal = Arc::new(Journal::new(RunClock::start(), Arc::new(Silent), 0));
-        match Destination::of(&route, choice, 7, &journal) {
+        match Destination::new(&route, choice, 7, &journal) {
             Destination::Tcp(addresses) => addresses,
             Destination::Unix(_) => unreachable!("it is a route by TCP"),
         }
@@ -175,43 +170,38 @@ mod tests {
 
     #[test]
     fn the_first_address_is_kept_until_it_is_put_off() {
-        let addresses_of_host = addresses(AddressChoice::First);
-        assert_eq!(
-            (addresses_of_host.order(), addresses_of_host.order()),
-            (vec![0, 1, 2], vec![0, 1, 2])
-        );
-        addresses_of_host.put_off(0);
-        assert_eq!(addresses_of_host.order(), [1, 2, 0]);
-        addresses_of_host.put_off(1);
-        addresses_of_host.put_off(2);
-        assert_eq!(addresses_of_host.order(), [0, 1, 2]);
-        addresses_of_host.accepted(1, 1);
-        assert_eq!(addresses_of_host.order(), [1, 0, 2]);
+        let host = addresses(AddressChoice::First);
+        assert_eq!((host.order(), host.order()), (vec![0, 1, 2], vec![0, 1, 2]));
+        host.put_off(0);
+        assert_eq!(host.order(), [1, 2, 0]);
+        host.put_off(1);
+        host.put_off(2);
+        assert_eq!(host.order(), [0, 1, 2]);
+        host.accepted(1, 1);
+        assert_eq!(host.order(), [1, 0, 2]);
     }
 
     #[test]
     fn an_address_has_twice_the_time_of_its_last_connection() {
-        let addresses_of_host = addresses(AddressChoice::First);
-        assert_eq!(addresses_of_host.moment(0), NEXT_ADDRESS);
-        addresses_of_host.accepted(0, 100_000_000);
-        assert_eq!(addresses_of_host.moment(0), NEXT_ADDRESS);
-        addresses_of_host.accepted(0, 300_000_000);
-        assert_eq!(addresses_of_host.moment(0), Duration::from_millis(600));
-        assert_eq!(addresses_of_host.moment(1), NEXT_ADDRESS);
+        let host = addresses(AddressChoice::First);
+        assert_eq!(host.moment(0), NEXT_ADDRESS);
+        host.accepted(0, 100_000_000);
+        assert_eq!(host.moment(0), NEXT_ADDRESS);
+        host.accepted(0, 300_000_000);
+        assert_eq!(host.moment(0), Duration::from_millis(600));
+        assert_eq!(host.moment(1), NEXT_ADDRESS);
     }
 
     #[test]
-    fn other_choices_spread_connections_over_what_answers() {
-        let addresses_of_host = addresses(AddressChoice::RoundRobin);
-        addresses_of_host.put_off(1);
-        let firsts: Vec<usize> = (0..4).map(|_| addresses_of_host.order()[0]).collect();
+    fn other_choices_spread_connections_over_sound_addresses() {
+        let host = addresses(AddressChoice::RoundRobin);
+        host.put_off(1);
+        let firsts: Vec<usize> = (0..4).map(|_| host.order()[0]).collect();
         assert_eq!(firsts, [0, 2, 0, 2]);
-        let addresses_of_host = addresses(AddressChoice::Random);
+        let host = addresses(AddressChoice::Random);
         let mut counts = [0; 3];
-        (0..3000).for_each(|_| counts[addresses_of_host.order()[0]] += 1);
-        assert!(
-            counts.iter().all(|count| (900..1100).contains(count)),
-            "{counts:?}"
-        );
+        (0..3000).for_each(|_| counts[host.order()[0]] += 1);
+        let is_even = counts.iter().all(|count| (900..1100).contains(count));
+        assert!(is_even, "{counts:?}");
     }
 }

@@ -26,7 +26,6 @@ pub(crate) enum KeptBody {
 }
 
 impl KeptBody {
-    /// Bytes of the body that are kept.
     fn most(&self, head: &ResponseHead) -> usize {
         match (head.status, self) {
             (207, _) | (200..=299, KeptBody::All) => LARGEST_KEPT,
@@ -49,18 +48,13 @@ pub(crate) enum ComparedBody {
 /// The body of a response in progress.
 #[derive(Debug, Default)]
 pub(super) struct BodyIntake {
-    /// Number of further bytes to keep.
     allowance: usize,
-    /// The expected body.
     expected: Option<Arc<[u8]>>,
-    /// Length of the received part, kept or not.
     pub(super) length: u64,
-    /// Result of the comparison so far.
     pub(super) compared: Option<ComparedBody>,
 }
 
 impl BodyIntake {
-    /// The body after this head.
     pub(super) fn after(head: &ResponseHead, keep: &KeptBody) -> BodyIntake {
         let expected = match keep {
             KeptBody::Compared(expected) if (200..=299).contains(&head.status) => {

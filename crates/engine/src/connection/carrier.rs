@@ -7,6 +7,7 @@ use crate::clock::RunClock;
 use crate::connection::http1::{Connection, ExchangeError, Idle, Response};
 use crate::connection::http2::Http2Connection;
 use crate::connection::queue::RequestQueue;
+use crate::connection::transport::Transport;
 
 /// A connection that serves the requests of a queue; boxed, because it is moved out and back on
 /// every request.
@@ -17,7 +18,6 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// A response has arrived on it.
     pub(crate) fn has_responded(&self) -> bool {
         match self {
             Carrier::Http1(connection) => connection.has_responded,
@@ -25,20 +25,21 @@ impl Carrier {
         }
     }
 
+    fn transport(&self) -> &Transport {
+        match self {
+            Carrier::Http1(connection) => &connection.transport,
+            Carrier::Http2(connection) => &connection.transport,
+        }
+    }
+
     /// TCP segments so far, if the system reports them.
     pub(crate) fn segments(&self) -> Option<Segments> {
-        match self {
-            Carrier::Http1(connection) => connection.segments(),
-            Carrier::Http2(connection) => connection.segments(),
-        }
+        self.transport().segments()
     }
 
     /// The shortest round trip so far, if the system reports it.
     pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
-        match self {
-            Carrier::Http1(connection) => connection.least_round_trip(),
-            Carrier::Http2(connection) => connection.least_round_trip(),
-        }
+        self.transport().least_round_trip()
     }
 
     /// Events of the connection since the last exchange.
@@ -51,21 +52,14 @@ impl Carrier {
 
     /// When the server was seen to end the connection.
     pub(crate) fn ended_at(&self) -> Option<Nanos> {
-        match self {
-            Carrier::Http1(connection) => connection.ended_at(),
-            Carrier::Http2(connection) => connection.ended_at(),
-        }
+        self.transport().ended_at()
     }
 
     /// Makes the next check ask the kernel, even without an event of the event loop.
-    pub(crate) fn look_again(&mut self) {
-        match self {
-            Carrier::Http1(connection) => connection.look_again(),
-            Carrier::Http2(connection) => connection.look_again(),
-        }
+    pub(crate) fn look_again(&self) {
+        self.transport().look_again();
     }
 
-    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         match self {
             Carrier::Http1(connection) => connection.head(),

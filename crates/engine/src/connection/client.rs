@@ -41,8 +41,7 @@ use wire::response::{Limits, ResponseHead};
 use wire::target::{Scheme, Target};
 
 use crate::clock::nanos;
-use crate::clock::timekeeper::Stamps;
-use crate::clock::timekeeper::Timekeeper;
+use crate::clock::timekeeper::{Stamps, Timekeeper};
 pub(crate) use crate::connection::body::KeptBody;
 use crate::connection::carrier::Carrier;
 use crate::connection::dial::Dialer;
@@ -56,14 +55,14 @@ use crate::event_loop::patience::{EarlyEndOfWait, Patience, Watchdog};
 use crate::watch::heads::{Heads, HeadsOfClient};
 use authentication::ClientCredentials;
 use exchange::failure_of_wait;
-pub(crate) use exchange::{Exchange, Failure, PlainRequest, ReceivedHead, SendOptions, Trace};
+pub(crate) use exchange::{Exchange, Failure, PlainRequest, SendOptions, Trace};
 
 /// Factor of the usual time limit for a patient client.
 const PATIENCE: u32 = 10;
 /// A connection used at most this many nanoseconds ago need not be checked before its next use.
 const FRESH: Nanos = 1_000_000;
 /// Limits of responses, against endless ones.
-pub(crate) const ANSWER_LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     head_bytes: 64 * 1024,
     headers: 128,
     body_bytes: 1 << 30,
@@ -73,6 +72,7 @@ pub(crate) const ANSWER_LIMITS: Limits = Limits {
 const LATE_STREAM: &str = "another stream had no response in time, and the connection was closed";
 /// Memory for kept responses that stays with a user.
 const COMMON_BODY: usize = 256 * 1024;
+
 /// Settings shared by the clients of a run.
 #[derive(Debug)]
 pub(crate) struct ClientConfig {
@@ -80,7 +80,6 @@ pub(crate) struct ClientConfig {
     pub(crate) target: Target,
     /// Path below which users work; ends with a slash.
     pub(crate) root: String,
-    /// Value of Host.
     pub(crate) authority: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) http: Http,
@@ -162,17 +161,14 @@ impl Client {
         self.config.target.absolute_at_server(path)
     }
 
-    /// The scheme of the target.
     pub(crate) fn scheme(&self) -> Scheme {
         self.config.target.scheme()
     }
 
-    /// Its connections begin with a line of the PROXY protocol.
     pub(crate) fn sends_proxy_line(&self) -> bool {
         self.http.haproxy_protocol
     }
 
-    /// URL of the target.
     pub(crate) fn target(&self) -> String {
         self.config.target.url()
     }
@@ -209,19 +205,16 @@ impl Client {
         self.connection.as_ref()?.least_round_trip()
     }
 
-    /// Reports to the observer of heads why there is no response.
     fn report_failure(&self, what: &str) {
         if let Some(heads) = &self.heads {
             heads.failure(what);
         }
     }
 
-    /// The body of the last response, as far as it was kept.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         last_head(&self.parting, &self.connection)
     }
@@ -243,13 +236,12 @@ impl Client {
         let exchange = self.send(&prepared, &Values::NONE, sending).await;
         let head = self.head().cloned();
         match (&exchange.result, head) {
-            (Ok(_), Some(head)) => exchange.map(|_| ReceivedHead { head }),
+            (Ok(_), Some(head)) => exchange.map(|_| head),
             (Ok(_), None) => unreachable!("a response has a head"),
             (Err(_), _) => exchange.map(|_| unreachable!("it is an error")),
         }
     }
 
-    /// A request that cannot be written.
     fn unsent(&self, what: String) -> Exchange {
         let outcome = Outcome::ProtocolError;
         let what = format!("the request cannot be written: {what}");
@@ -258,7 +250,7 @@ impl Client {
             ..RequestHistory::default()
         };
         let failed = Err(Failure { outcome, what });
-        let exchange = Exchange::of(&history, &Stamps::default(), failed, &self.config.time);
+        let exchange = Exchange::new(&history, &Stamps::default(), failed, &self.config.time);
         exchange.map(|_| unreachable!("it is an error"))
     }
 
@@ -391,7 +383,6 @@ impl Client {
         }
     }
 
-    /// Continues until the oldest request ends, or all do.
     async fn next_to_end(&mut self) -> Ending {
         loop {
             // The head of a response after which the request was sent again is not that of the next
@@ -442,7 +433,7 @@ impl Client {
         }
         match challenged {
             Ok(true) => {
-                self.ask_again();
+                self.resend_oldest();
                 None
             }
             Ok(false) => Some(Ok(response)),
@@ -469,7 +460,7 @@ impl Client {
             unreachable!("what has ended is the oldest")
         };
         let (token, exchange) = (first.token, self.exchange_of(first, result));
-        self.queue.drop_first();
+        self.queue.take_first();
         if !self.queue.is_empty() {
             self.waiting_since = self.config.time.clock.now();
             if self.connection.is_none() {
@@ -498,7 +489,6 @@ impl Client {
         self.ended.pop_front()
     }
 
-    /// The exchange of a request.
     #[inline]
     fn exchange_of(
         &self,
@@ -509,7 +499,7 @@ impl Client {
             self.report_failure(&failure.what);
         }
         let mut exchange =
-            Exchange::of(&request.history, &request.stamps, result, &self.config.time);
+            Exchange::new(&request.history, &request.stamps, result, &self.config.time);
         let trace = &mut exchange.trace;
         if let Some(first) = trace.moments.first {
             let begun = Some((trace.connection, first));
@@ -520,42 +510,27 @@ impl Client {
 
     /// Opens a connection, for the oldest request if there is one.
     async fn dial(&mut self) -> Result<(), Failure> {
-        match self.config.dialer.dial().await {
-            Ok(dialed) => {
-                if let Some(first) = self.queue.first_mut() {
-                    first.history.connect = Some(dialed.connect);
-                }
-                self.address = dialed.address;
-                let (number, transport) = (dialed.number, dialed.transport);
-                let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
-                if self.http.version != HttpVersion::Http2 {
-                    let connection =
-                        Connection::new(number, transport, scratch, ANSWER_LIMITS, heads)
-                            .in_two_writes(self.http.two_writes);
-                    self.connection = Some(Carrier::Http1(Box::new(connection)));
-                    return Ok(());
-                }
-                let is_https = self.config.target.scheme() == Scheme::Https;
-                let begun = Http2Connection::begin(
-                    number,
-                    transport,
-                    scratch,
-                    ANSWER_LIMITS,
-                    heads,
-                    is_https,
-                );
-                let connection = begun.await.map_err(|what| Failure {
-                    outcome: Outcome::ConnectFailed,
-                    what,
-                })?;
-                self.connection = Some(Carrier::Http2(Box::new(connection)));
-                Ok(())
-            }
-            Err(error) => Err(Failure {
-                outcome: Outcome::ConnectFailed,
-                what: error.to_string(),
-            }),
+        let failure = |what| Failure {
+            outcome: Outcome::ConnectFailed,
+            what,
+        };
+        let dialed = self.config.dialer.dial().await;
+        let dialed = dialed.map_err(|error| failure(error.to_string()))?;
+        if let Some(first) = self.queue.first_mut() {
+            first.history.connect = Some(dialed.connect);
         }
+        self.address = dialed.address;
+        let (number, transport) = (dialed.number, dialed.transport);
+        let (scratch, heads) = (Rc::clone(&self.config.scratch), self.heads.clone());
+        self.connection = Some(if self.http.version == HttpVersion::Http2 {
+            let is_https = self.scheme() == Scheme::Https;
+            let begun = Http2Connection::begin(number, transport, scratch, LIMITS, heads, is_https);
+            Carrier::Http2(Box::new(begun.await.map_err(failure)?))
+        } else {
+            let connection = Connection::new(number, transport, scratch, LIMITS, heads);
+            Carrier::Http1(Box::new(connection.in_two_writes(self.http.two_writes)))
+        });
+        Ok(())
     }
 }
 

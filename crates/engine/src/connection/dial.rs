@@ -46,10 +46,8 @@ pub(crate) struct Dialer {
     opened: Arc<AtomicU32>,
 }
 
-/// A connection that was just opened.
 pub(crate) struct DialedConnection {
     pub(crate) transport: Transport,
-    /// Duration.
     pub(crate) connect: Connect,
     /// Its number in the run, from 1.
     pub(crate) number: u32,
@@ -57,14 +55,12 @@ pub(crate) struct DialedConnection {
     pub(crate) address: Option<SocketAddr>,
 }
 
-/// Why no connection could be opened, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct DialError(String);
 
 /// A connection that is being opened.
 struct PendingConnection<'a> {
-    /// The index of its address.
     index: usize,
     begun: Nanos,
     opening: Pin<Box<dyn Future<Output = io::Result<Transport>> + 'a>>,
@@ -107,7 +103,6 @@ impl Dialer {
         self.destination.has_several()
     }
 
-    /// Opens a connection.
     pub(crate) async fn dial(&self) -> Result<DialedConnection, DialError> {
         let begun = self.time.clock.now();
         let (mut transport, address) = self.connect().await?;
@@ -293,7 +288,6 @@ async fn first_to_end<'a>(
     .await
 }
 
-/// The addresses of attempts.
 fn named(addresses: &Addresses, open: &[PendingConnection<'_>]) -> Vec<String> {
     let all = open.iter().map(|one| addresses.address(one.index));
     all.map(|address| address.to_string()).collect()
@@ -369,7 +363,7 @@ mod tests {
     use crate::watch::progress::Silent;
 
     #[test]
-    fn an_address_that_had_long_is_told_after_a_second_and_alone() {
+    fn an_address_that_had_long_is_reported_after_a_second_and_alone() {
         let [silent, sound] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [at, next] = [&silent, &sound].map(|listener| listener.local_addr().unwrap());
         // The queue is full, so that all others are dropped.
@@ -380,7 +374,7 @@ mod tests {
         let time = Arc::new(Timekeeper::plain(RunClock::start()));
         let journal = Arc::new(Journal::new(time.clock, Arc::new(Silent), 0));
         let route = Route::Tcp(vec![at, next]);
-        let destination = Destination::of(&route, AddressChoice::First, 7, &journal);
+        let destination = Destination::new(&route, AddressChoice::First, 7, &journal);
         let Destination::Tcp(addresses) = destination.clone() else {
             unreachable!("it is a route by TCP")
         };

@@ -23,9 +23,8 @@ mod tests;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 
-use record::{HttpVersion, Nanos, Segments};
+use record::{HttpVersion, Nanos};
 use wire::http2::FrameError;
 use wire::response::{Limits, ProtocolError, ReadEvent, ResponseHead, ResponseReader, Version};
 
@@ -36,7 +35,7 @@ use crate::connection::body::{BodyIntake, ComparedBody};
 use crate::connection::dial::plain;
 use crate::connection::queue::RequestQueue;
 use crate::connection::transport::{BITE, Look, Transport};
-use crate::event_loop::{sleep, yield_now};
+use crate::event_loop::yield_now;
 use crate::watch::heads::HeadsOfClient;
 use reading::{ResponseReading, Taken};
 pub(super) use reading::{SeenAt, begin};
@@ -46,9 +45,6 @@ pub(super) const PIECE: usize = 32 * 1024;
 /// Consecutive reads before other tasks run, including the timer of the time limit: a server that
 /// never stops sending is aborted in time. Four MiB, so ordinary responses are not affected.
 pub(super) const GREED: u32 = 64;
-/// A stamp of the departure may come after the response; it is waited for this many times, a
-/// millisecond each, before it counts as missed.
-pub(super) const STAMP_PATIENCE: u32 = 5;
 /// Unread bytes for which a connection keeps room.
 const COMMON_PENDING: usize = 4 * 1024;
 
@@ -57,7 +53,7 @@ const COMMON_PENDING: usize = 4 * 1024;
 pub(crate) struct Connection {
     /// Its number in the run, from 1.
     pub(crate) number: u32,
-    transport: Transport,
+    pub(super) transport: Transport,
     incoming: Scratch,
     reader: ResponseReader,
     /// Bytes that have arrived and that the reader has not consumed yet.
@@ -70,9 +66,7 @@ pub(crate) struct Connection {
     is_shared: bool,
     /// Head and body of a request are always written separately.
     two_writes: bool,
-    /// A response has arrived on it.
     pub(crate) has_responded: bool,
-    /// Observer of heads.
     heads: Option<HeadsOfClient>,
 }
 
@@ -197,32 +191,11 @@ impl Connection {
         }
     }
 
-    /// The shortest round trip so far, if the system reports it.
-    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
-        self.transport.least_round_trip()
-    }
-
-    /// TCP segments so far, if the system reports them.
-    pub(crate) fn segments(&self) -> Option<Segments> {
-        self.transport.segments()
-    }
-
-    /// When the server was seen to end the connection.
-    pub(crate) fn ended_at(&self) -> Option<Nanos> {
-        self.transport.ended_at()
-    }
-
-    /// Makes the next check ask the kernel, even without an event of the event loop.
-    pub(crate) fn look_again(&mut self) {
-        self.transport.look_again();
-    }
-
     /// True if more than line ends has come after the last response.
     fn has_spoken_unasked(&self) -> bool {
         self.pending.iter().any(|byte| !b"\r\n".contains(byte))
     }
 
-    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         self.reader.head()
     }
@@ -266,7 +239,9 @@ impl Connection {
         let received = self.receive(clock, &mut first.stamps, &mut reading, broken);
         let received = received.await;
         if let Some(mark) = first.mark {
-            self.settle(mark, &mut first.stamps).await;
+            let is_needed = first.stamps.first.is_some();
+            self.transport.settle(mark, is_needed).await;
+            self.transport.set_departure(mark, &mut first.stamps);
         }
         let mut response = received?;
         // Bytes after the last response belong to none.
@@ -514,7 +489,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Feeds `bytes` and returns how many the reader consumed.
     fn feed(
         &mut self,
         bytes: &[u8],
@@ -550,9 +524,7 @@ impl Connection {
                         }
                     }
                 }
-                ReadEvent::Body(data) => {
-                    reading.intake.take(data, reading.body);
-                }
+                ReadEvent::Body(data) => reading.intake.take(data, reading.body),
                 ReadEvent::End => {}
             }
         }
@@ -572,29 +544,6 @@ impl Connection {
         ExchangeError::Ended {
             what,
             silent: !self.anything(reading),
-        }
-    }
-
-    /// Finds the stamps of a request that was sent; waits briefly for missing ones.
-    async fn settle(&mut self, mark: u64, stamps: &mut Stamps) {
-        let mut patience = STAMP_PATIENCE;
-        loop {
-            self.transport.collect_stamps();
-            let departure = self.transport.departure(mark);
-            if let Some(kernel) = &mut stamps.kernel {
-                kernel.sent = departure.sent;
-                kernel.acked = departure.acked;
-            }
-            if !self.transport.waits_for_stamps(mark) {
-                return;
-            }
-            // The response never came, so the departure of the request is not needed.
-            if patience == 0 || stamps.first.is_none() {
-                self.transport.give_up_stamps(mark);
-                return;
-            }
-            patience -= 1;
-            sleep(Duration::from_millis(1)).await;
         }
     }
 }

@@ -17,9 +17,8 @@ mod streams;
 
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 
-use record::{HttpVersion, Nanos, Segments};
+use record::{HttpVersion, Nanos};
 use wire::http2::{
     FrameEvent, FrameReader, LARGEST_WINDOW, PREFACE, PeerSetting, USUAL_WINDOW, append_settings,
     append_window_update,
@@ -29,11 +28,11 @@ use wire::response::{Limits, ResponseHead};
 use crate::clock::RunClock;
 use crate::connection::dial::plain;
 use crate::connection::http1::{
-    ExchangeError, GREED, Idle, PIECE, Response, STAMP_PATIENCE, Scratch, SeenAt, StreamEnd,
+    ExchangeError, GREED, Idle, PIECE, Response, Scratch, SeenAt, StreamEnd,
 };
 use crate::connection::queue::{RequestQueue, RequestToken};
 use crate::connection::transport::{Look, Transport};
-use crate::event_loop::{sleep, yield_now};
+use crate::event_loop::yield_now;
 use crate::watch::heads::HeadsOfClient;
 use stream::Stream;
 use streams::Streams;
@@ -46,7 +45,7 @@ pub(crate) const WINDOW: u32 = LARGEST_WINDOW;
 pub(crate) struct Http2Connection {
     /// Its number in the run, from 1.
     pub(crate) number: u32,
-    transport: Transport,
+    pub(super) transport: Transport,
     incoming: Scratch,
     reader: FrameReader,
     streams: Streams,
@@ -56,9 +55,7 @@ pub(crate) struct Http2Connection {
     header_bytes: u64,
     /// Marks of requests that have left and whose stamps have not been read, in their order.
     marks: Vec<(u64, RequestToken)>,
-    /// The head of the last response.
     head: Option<ResponseHead>,
-    /// A response has arrived on it.
     pub(crate) has_responded: bool,
     heads: Option<HeadsOfClient>,
 }
@@ -91,13 +88,8 @@ impl Http2Connection {
         };
         let out = &mut connection.streams.out;
         out.extend_from_slice(PREFACE);
-        append_settings(
-            out,
-            &[
-                PeerSetting::EnablePush(false),
-                PeerSetting::InitialWindowSize(WINDOW),
-            ],
-        );
+        let no_push = PeerSetting::EnablePush(false);
+        append_settings(out, &[no_push, PeerSetting::InitialWindowSize(WINDOW)]);
         append_window_update(out, 0, WINDOW - USUAL_WINDOW);
         let mut queue = RequestQueue::default();
         while !connection.streams.has_settings {
@@ -112,10 +104,8 @@ impl Http2Connection {
                 }
             }
             if !connection.streams.has_settings {
-                let waited = connection
-                    .transport
-                    .wait(connection.streams.must_write())
-                    .await;
+                let must_write = connection.streams.must_write();
+                let waited = connection.transport.wait(must_write).await;
                 waited.map_err(|error| failed(&plain(&error)))?;
             }
         }
@@ -126,11 +116,9 @@ impl Http2Connection {
     fn explained(&self, error: &ExchangeError) -> String {
         let scratch = self.incoming.borrow();
         if scratch.starts_with(b"HTTP/1.") {
-            let line = scratch
-                .split(|byte| b"\r\n".contains(byte))
-                .next()
-                .unwrap_or_default();
-            let line = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
+            let mut lines = scratch.split(|byte| b"\r\n".contains(byte));
+            let line = lines.next().unwrap_or_default();
+            let line = String::from_utf8_lossy(&line[..line.len().min(80)]);
             return format!("it responds `{}`", line.escape_debug());
         }
         error.to_string()
@@ -152,27 +140,6 @@ impl Http2Connection {
         }
     }
 
-    /// The shortest round trip so far, if the system reports it.
-    pub(crate) fn least_round_trip(&self) -> Option<Nanos> {
-        self.transport.least_round_trip()
-    }
-
-    /// TCP segments so far, if the system reports them.
-    pub(crate) fn segments(&self) -> Option<Segments> {
-        self.transport.segments()
-    }
-
-    /// When the server was seen to end the connection.
-    pub(crate) fn ended_at(&self) -> Option<Nanos> {
-        self.transport.ended_at()
-    }
-
-    /// Makes the next check ask the kernel, even without an event of the event loop.
-    pub(crate) fn look_again(&mut self) {
-        self.transport.look_again();
-    }
-
-    /// The head of the last response.
     pub(crate) fn head(&self) -> Option<&ResponseHead> {
         self.head.as_ref()
     }
@@ -209,10 +176,8 @@ impl Http2Connection {
                 continue;
             }
             written?;
-            let waited = self
-                .transport
-                .wait(self.streams.must_write() || self.transport.must_drain())
-                .await;
+            let to_write = self.streams.must_write() || self.transport.must_drain();
+            let waited = self.transport.wait(to_write).await;
             waited.map_err(|error| self.ended(plain(&error), queue))?;
             woken = Some(clock.now());
         }
@@ -365,7 +330,6 @@ impl Http2Connection {
         Ok(true)
     }
 
-    /// Feeds received bytes.
     fn feed(
         &mut self,
         bytes: &[u8],
@@ -374,11 +338,7 @@ impl Http2Connection {
     ) -> Result<(), wire::http2::FrameError> {
         let mut at = 0;
         loop {
-            let begun = if self.reader.is_within_header() {
-                self.header_seen
-            } else {
-                None
-            };
+            let begun = self.header_seen.filter(|_| self.reader.is_within_header());
             let (count, event) = self.reader.step(&bytes[at..])?;
             let is_first = at == 0;
             at += count;
@@ -415,48 +375,25 @@ impl Http2Connection {
             Some(_) => format!("{what}; {}", self.streams.why_going_away()),
             None => what,
         };
-        let is_begun = queue
-            .first()
-            .is_some_and(|first| first.stamps.first.is_some());
+        let first = queue.first();
+        let is_begun = first.is_some_and(|first| first.stamps.first.is_some());
         ExchangeError::Ended {
             what,
             silent: !is_begun,
         }
     }
 
-    /// Finds the stamps of the first request, and of those that left before it; waits briefly for
-    /// missing ones.
+    /// Finds the stamps of the first request, and of those that left before it.
     async fn settle(&mut self, queue: &mut RequestQueue) {
-        let Some(mark) = queue.first().and_then(|first| first.mark) else {
-            return;
-        };
-        let mut patience = STAMP_PATIENCE;
-        loop {
-            self.transport.collect_stamps();
-            if !self.transport.waits_for_stamps(mark) {
-                break;
-            }
-            // The response never came, so the departure of the request is not needed.
-            if patience == 0
-                || queue
-                    .first()
-                    .is_none_or(|first| first.stamps.first.is_none())
-            {
-                self.transport.give_up_stamps(mark);
-                break;
-            }
-            patience -= 1;
-            sleep(Duration::from_millis(1)).await;
-        }
+        let Some(first) = queue.first() else { return };
+        let Some(mark) = first.mark else { return };
+        let is_needed = first.stamps.first.is_some();
+        self.transport.settle(mark, is_needed).await;
         // In the order of their marks, which is that in which stamps are kept.
         let until = self.marks.iter().take_while(|(of, _)| *of <= mark).count();
         for (mark, token) in self.marks.drain(..until) {
-            let departure = self.transport.departure(mark);
-            if let Some(request) = queue.of(token)
-                && let Some(kernel) = &mut request.stamps.kernel
-            {
-                kernel.sent = departure.sent;
-                kernel.acked = departure.acked;
+            if let Some(request) = queue.request(token) {
+                self.transport.set_departure(mark, &mut request.stamps);
             }
         }
     }

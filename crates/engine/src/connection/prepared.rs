@@ -27,13 +27,11 @@ enum TemplatePart {
     /// Iteration of this user's loop, from 1.
     Iteration,
     User,
-    /// Length of the body.
     Length,
     /// A saved value, by its slot.
     Saved(usize),
     /// Number of a repetition, by its index.
     Repetition(usize),
-    /// Evaluated for each request.
     Computed(Arithmetic),
 }
 
@@ -62,9 +60,7 @@ impl Values<'_> {
         saved: &[],
         repetitions: &[],
     };
-}
 
-impl Values<'_> {
     fn repetition(&self, index: usize) -> u32 {
         self.repetitions.get(index).copied().unwrap_or_default()
     }
@@ -82,7 +78,6 @@ impl Values<'_> {
     }
 }
 
-/// The number of a request and its user's iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestCount {
     /// Number of the request, as in `X-Prestan`.
@@ -98,7 +93,6 @@ pub(crate) struct Prepared {
     parts: Vec<TemplatePart>,
 }
 
-/// A request with placeholders.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRequest {
     /// Without the empty line that ends it.
@@ -188,9 +182,10 @@ impl PreparedRequest {
             head: Prepared {
                 parts: vec![TemplatePart::Bytes(head.bytes(config, http)?.into())],
             },
-            body: request
-                .body
-                .map_or(PreparedBody::None, |body| PreparedBody::Fixed(body.into())),
+            body: match request.body {
+                Some(body) => PreparedBody::Fixed(body.into()),
+                None => PreparedBody::None,
+            },
             is_idempotent: is_idempotent(request.method),
             is_head: request.method == "HEAD",
             accepts_codings: false,
@@ -318,8 +313,7 @@ impl HeadParts<'_> {
 }
 
 impl Prepared {
-    /// A text of a suite.
-    pub(crate) fn of(text: &Text) -> Prepared {
+    pub(crate) fn new(text: &Text) -> Prepared {
         Prepared::from_marked(marked(text).as_bytes())
     }
 
@@ -470,14 +464,14 @@ fn next_mark(bytes: &[u8]) -> Option<(usize, TemplatePart, usize)> {
         let at = from + find(&bytes[from..], MARK)?;
         let inner = at + MARK.len();
         let end = inner + find(&bytes[inner..], END)?;
-        if let Some(part) = part_of(&bytes[inner..end]) {
+        if let Some(part) = parsed_part(&bytes[inner..end]) {
             return Some((at, part, end + END.len()));
         }
         from = inner;
     }
 }
 
-fn part_of(name: &[u8]) -> Option<TemplatePart> {
+fn parsed_part(name: &[u8]) -> Option<TemplatePart> {
     let (kind, index) = name.split_first()?;
     let written = std::str::from_utf8(index).ok()?;
     let index = || written.parse().ok();
@@ -568,9 +562,8 @@ mod tests {
         let text: String = all.iter().map(|part| format!("<{}>", mark(part))).collect();
         let prepared = Prepared::from_marked(text.as_bytes());
         let filled = values(&[]);
-        let bound = prepared
-            .clone()
-            .bound(Some(filled.workplace), Some(filled.purpose));
+        let bound = prepared.clone();
+        let bound = bound.bound(Some(filled.workplace), Some(filled.purpose));
         assert_eq!(bound.parts.len(), 3);
         assert_eq!(bound.bytes(&values(&[])), prepared.bytes(&values(&[])));
     }

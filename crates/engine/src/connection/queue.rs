@@ -152,19 +152,12 @@ impl RequestQueue {
         self.requests.is_empty()
     }
 
-    /// The oldest.
     pub(crate) fn first(&self) -> Option<&UnderWay> {
         self.requests.front()
     }
 
     pub(crate) fn first_mut(&mut self) -> Option<&mut UnderWay> {
         self.requests.front_mut()
-    }
-
-    /// Removes the oldest.
-    #[inline]
-    pub(crate) fn drop_first(&mut self) {
-        self.take_first();
     }
 
     /// Removes and returns the oldest.
@@ -190,7 +183,6 @@ impl RequestQueue {
         (all, bytes)
     }
 
-    /// Removes all requests.
     pub(crate) fn clear(&mut self) {
         self.requests.clear();
         self.forget();
@@ -219,7 +211,6 @@ impl RequestQueue {
         token
     }
 
-    /// Adds a request again, behind the others.
     pub(crate) fn resubmit(
         &mut self,
         mut request: UnderWay,
@@ -228,8 +219,8 @@ impl RequestQueue {
     ) {
         request.stamps = Stamps::default();
         request.mark = None;
-        let head = from.of(request.at.start..request.at.head_end);
-        let body = from.of(request.at.body_start..request.at.end);
+        let head = from.slice(request.at.start..request.at.head_end);
+        let body = from.slice(request.at.body_start..request.at.end);
         let write_head = |bytes: &mut Vec<u8>| bytes.extend_from_slice(head);
         self.append(request, write_head, end_head, body);
     }
@@ -274,7 +265,6 @@ impl RequestQueue {
         }
     }
 
-    /// The head of the request that was submitted last.
     pub(crate) fn last_head(&self) -> &[u8] {
         let Some(last) = self.requests.back() else {
             return &[];
@@ -282,12 +272,10 @@ impl RequestQueue {
         self.slice_of_bytes(last.at.start..last.at.body_start)
     }
 
-    /// The method of the oldest request.
     pub(crate) fn first_method(&self) -> &[u8] {
-        let head = self
-            .first()
-            .map(|first| self.slice_of_bytes(first.at.start..first.at.head_end));
-        let mut words = head.unwrap_or_default().split(|byte| *byte == b' ');
+        let head = |first: &UnderWay| self.slice_of_bytes(first.at.start..first.at.head_end);
+        let head = self.first().map(head).unwrap_or_default();
+        let mut words = head.split(|byte| *byte == b' ');
         words.next().unwrap_or_default()
     }
 
@@ -303,7 +291,6 @@ impl RequestQueue {
         &self.bytes[range.start - self.gone..range.end - self.gone]
     }
 
-    /// True if everything is written.
     pub(super) fn is_written(&self) -> bool {
         self.whole == self.requests.len()
     }
@@ -332,7 +319,6 @@ impl RequestQueue {
         filled
     }
 
-    /// The next contiguous bytes.
     pub(super) fn piece(&self) -> &[u8] {
         self.slice((self.whole, self.part)).unwrap_or_default()
     }
@@ -392,7 +378,6 @@ impl RequestQueue {
         (whole, rest)
     }
 
-    /// Notes that more bytes are written.
     pub(super) fn wrote(&mut self, mut count: usize) {
         while count > 0
             && let Some(request) = self.requests.get_mut(self.whole)
@@ -421,7 +406,7 @@ pub(crate) struct WrittenBytes {
 }
 
 impl WrittenBytes {
-    fn of(&self, range: Range<usize>) -> &[u8] {
+    fn slice(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range.start - self.gone..range.end - self.gone]
     }
 }
@@ -528,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_is_forgotten() {
+    fn a_request_with_a_response_is_forgotten() {
         let mut queue = RequestQueue::default();
         let mut out = Vec::new();
         for _ in 0..1_000 {

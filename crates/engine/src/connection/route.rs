@@ -121,12 +121,8 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
         let failed = |error| format!("looking up the host {host} failed: {error}; check its name");
         addresses.extend(found.map_err(failed)?);
     }
-    let usable: Vec<SocketAddr> = addresses
-        .iter()
-        .copied()
-        .filter(|address| family.admits(address))
-        .collect();
-    if usable.is_empty() {
+    addresses.retain(|address| family.admits(address));
+    if addresses.is_empty() {
         let wanted = match family {
             Family::V4 => "IPv4 ",
             Family::V6 => "IPv6 ",
@@ -134,5 +130,5 @@ pub fn look_up(target: &Target, family: Family, resolve: &[Resolve]) -> Result<R
         };
         return Err(format!("the host {host} has no {wanted}address"));
     }
-    Ok(Route::Tcp(usable))
+    Ok(Route::Tcp(addresses))
 }

@@ -103,17 +103,14 @@ impl SilentCloses {
         }
     }
 
-    /// The events for the record.
     pub(crate) fn events(&self) -> Vec<EventKind> {
         let after = self.after();
-        let events = after
-            .iter()
-            .map(|(status, count)| EventKind::ClosedSilently {
-                status: *status,
-                noticed: count.noticed,
-                lost: count.lost,
-            });
-        events.collect()
+        let event = |(status, count): (&u16, &CloseCount)| EventKind::ClosedSilently {
+            status: *status,
+            noticed: count.noticed,
+            lost: count.lost,
+        };
+        after.iter().map(event).collect()
     }
 
     /// A panic while counting leaves consistent counts: continuing is safe.

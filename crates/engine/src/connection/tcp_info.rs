@@ -76,10 +76,7 @@ mod tests {
         // and ours.
         assert!((1..=2).contains(&grown.0), "{grown:?}");
         assert!((1..=2).contains(&grown.1), "{grown:?}");
-        assert_eq!(
-            segments(server.as_fd()).map(|segment| segment.received > 0),
-            Some(true)
-        );
+        assert!(segments(server.as_fd()).unwrap().received > 0);
         // On loopback: less than a second, and neither zero nor years in nanoseconds.
         let round_trip = least_round_trip(client.as_fd()).unwrap();
         assert!(round_trip < 1_000_000_000, "{round_trip}");

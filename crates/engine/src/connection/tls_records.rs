@@ -32,7 +32,6 @@ impl Records {
         }
     }
 
-    /// Advances over these bytes.
     pub(crate) fn advance(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let count = self.missing().min(bytes.len());

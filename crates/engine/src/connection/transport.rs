@@ -27,8 +27,9 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
 use crate::clock::RunClock;
-use crate::clock::stamp_book::{Departure, StampBook};
+use crate::clock::stamp_book::StampBook;
 use crate::clock::stamps::{self, RealNanos, Stamping};
+use crate::clock::timekeeper::Stamps;
 use crate::connection::tcp_info::{least_round_trip, segments};
 use crate::connection::tls::explained;
 use crate::connection::tls_records::Records;
@@ -69,8 +70,10 @@ pub(crate) enum Look {
 /// Bytes read at once if several responses may arrive together: they share the stamp of the last
 /// packet among them.
 pub(crate) const BITE: usize = 2 * 1024;
+/// A stamp of the departure may come after the response; it is waited for this many times, a
+/// millisecond each, before it counts as missed.
+pub(crate) const STAMP_PATIENCE: u32 = 5;
 
-/// A socket and its stamps.
 #[derive(Debug)]
 struct Socket {
     source: Source,
@@ -83,7 +86,6 @@ struct Socket {
 /// The stamps of the bytes that were taken last.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArrivalStamps {
-    /// Stamp of the first byte.
     pub(crate) first: Option<RealNanos>,
     /// Stamp of the last packet that contributed bytes.
     pub(crate) last: Option<RealNanos>,
@@ -131,7 +133,6 @@ impl Socket {
         Ok(count)
     }
 
-    /// Takes received bytes.
     fn receive(&mut self, buffer: &mut [u8], look: Look) -> io::Result<usize> {
         let look = match self.book {
             Some(_) => look,
@@ -210,10 +211,7 @@ fn receive_closely(
 ) -> io::Result<usize> {
     let (first, rest) = buffer.split_at_mut(1);
     let (count, stamp) = stamps::receive(fd, first)?;
-    *arrival = ArrivalStamps {
-        first: stamp,
-        last: stamp,
-    };
+    (arrival.first, arrival.last) = (stamp, stamp);
     if count == 0 {
         return Ok(0);
     }
@@ -234,7 +232,6 @@ async fn connected(source: &Source) -> io::Result<()> {
     Ok(sockopt::socket_error(source.fd())??)
 }
 
-/// Flags of new sockets.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 fn send(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
@@ -449,12 +446,10 @@ impl Transport {
 
     /// True if records wait to be written; never without TLS.
     pub(crate) fn must_drain(&self) -> bool {
-        self.tls
-            .as_ref()
-            .is_some_and(|tls| tls.session.wants_write())
+        let tls = self.tls.as_ref();
+        tls.is_some_and(|tls| tls.session.wants_write())
     }
 
-    /// Writes all waiting records.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             return Ok(());
@@ -481,9 +476,8 @@ impl Transport {
             }
             let taken = tls.read(&mut self.socket, look)?;
             self.arrived_at = self.clock.now();
-            tls.session
-                .process_new_packets()
-                .map_err(|error| explained(&error, tls.shows_certificate))?;
+            let processed = tls.session.process_new_packets();
+            processed.map_err(|error| explained(&error, tls.shows_certificate))?;
             if taken == 0 {
                 // Without close_notify: HTTP's framing shows if something is missing, if there is
                 // one.
@@ -526,23 +520,32 @@ impl Transport {
         self.socket.book.as_mut().map(StampBook::expect)
     }
 
-    /// Takes stamps of departures from the error queue, if any are missing.
     pub(crate) fn collect_stamps(&mut self) {
         self.socket.collect();
     }
 
-    /// The stamps of [marked](Self::mark_sent) bytes.
-    pub(crate) fn departure(&mut self, mark: u64) -> Departure {
-        match &mut self.socket.book {
-            Some(book) => book.departure(mark),
-            None => Departure::default(),
+    /// Takes the stamps up to a mark; waits briefly for missing ones if they are needed.
+    pub(crate) async fn settle(&mut self, mark: u64, are_needed: bool) {
+        let mut patience = if are_needed { STAMP_PATIENCE } else { 0 };
+        loop {
+            self.socket.collect();
+            match &mut self.socket.book {
+                Some(book) if !book.waits_for(mark) => return,
+                Some(book) if patience == 0 => return book.give_up(mark),
+                Some(_) => {}
+                None => return,
+            }
+            patience -= 1;
+            sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// True if a stamp for this mark is missing.
-    pub(crate) fn waits_for_stamps(&self, mark: u64) -> bool {
-        let book = self.socket.book.as_ref();
-        book.is_some_and(|book| book.waits_for(mark))
+    /// Sets the departure of [marked](Self::mark_sent) bytes.
+    pub(crate) fn set_departure(&mut self, mark: u64, stamps: &mut Stamps) {
+        if let (Some(book), Some(kernel)) = (&mut self.socket.book, &mut stamps.kernel) {
+            let departure = book.departure(mark);
+            (kernel.sent, kernel.acked) = (departure.sent, departure.acked);
+        }
     }
 
     /// Disables stamps in the kernel.
@@ -557,13 +560,6 @@ impl Transport {
         let socket = self.socket.source.fd().try_clone_to_owned();
         socket.unwrap_or_else(|error| panic!("{error}"))
     }
-
-    /// Stops waiting for stamps up to this mark.
-    pub(crate) fn give_up_stamps(&mut self, mark: u64) {
-        if let Some(book) = &mut self.socket.book {
-            book.give_up(mark);
-        }
-    }
 }
 
 impl TlsSession {
@@ -575,7 +571,6 @@ impl TlsSession {
         })
     }
 
-    /// Writes one record, or the rest of one.
     fn write(&mut self, socket: &mut Socket) -> io::Result<usize> {
         let stamped = self.stamped;
         self.session.write_tls(&mut Leaving { socket, stamped })

@@ -50,12 +50,19 @@ impl Wrong {
     }
 }
 
-/// The outcome of an operation with this verdict.
 pub(crate) fn outcome<T>(verdict: &Result<T, Wrong>) -> Outcome {
     match verdict {
         Ok(_) => Outcome::Ok,
         Err(wrong) => wrong.outcome,
     }
+}
+
+/// True for failures of a server that does not respond; even a response that is not HTTP is one.
+pub(crate) fn is_without_response(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
+    )
 }
 
 /// Checks a response; a good one may come with a note for the reader of the report.
@@ -177,9 +184,9 @@ fn check_length(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result
     if let Some(expected) = request.expect.length()
         && response.length != expected
     {
+        let length = response.length;
         return Err(wrong_body(format!(
-            "received {} bytes; expected {expected}",
-            response.length
+            "received {length} bytes; expected {expected}"
         )));
     }
     Ok(())
@@ -201,24 +208,18 @@ fn check_body(request: &RequestPlan, response: &CheckedResponse<'_>) -> Result<(
             )));
         }
     }
-    if response.first {
-        for text in response.contains {
-            let found = response
-                .body
-                .windows(text.len().max(1))
-                .any(|window| window == &text[..]);
-            if !found && !text.is_empty() {
-                let text = String::from_utf8_lossy(text);
-                return Err(wrong_body(format!(
-                    "the response does not contain `{text}`"
-                )));
-            }
+    let contains = response.contains.iter();
+    for text in contains.filter(|text| response.first && !text.is_empty()) {
+        let mut windows = response.body.windows(text.len());
+        if !windows.any(|window| window == &text[..]) {
+            let text = String::from_utf8_lossy(text);
+            let what = format!("the response does not contain `{text}`");
+            return Err(wrong_body(what));
         }
     }
     Ok(())
 }
 
-/// The first different byte of two bodies.
 fn difference(body: &[u8], expected: &[u8]) -> Option<u64> {
     if body == expected {
         return None;

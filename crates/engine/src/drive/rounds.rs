@@ -14,12 +14,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use record::{EventKind, Nanos, Outcome, TestId};
+use record::{EventKind, Nanos, TestId};
 use suite::{Limit, TestPlan};
 use wire::auth::Authenticator;
 
 use crate::clock::nanos;
 use crate::drive::Rounds;
+use crate::drive::check::{Wrong, is_without_response};
 use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, RequestEnd, ServerSilence};
 use crate::drive::step::PreparedTests;
@@ -40,12 +41,10 @@ const SILENCE: u32 = 5;
 /// with 2 ms.
 const BATCH: Duration = Duration::from_millis(2);
 
-/// The rounds of one user.
 pub(crate) struct RoundsOfUser {
     user: User,
     context: Arc<RunContext>,
     rounds: Rounds,
-    /// The steps of all tests.
     tests: PreparedTests,
 }
 
@@ -70,14 +69,8 @@ impl Driver for Strict {
         silence: &mut ServerSilence,
         end: &RequestEnd<'_>,
     ) -> Result<(), String> {
-        // Even a response that is not HTTP is a response.
-        let silent = end.wrong.filter(|(wrong, _)| {
-            matches!(
-                wrong.outcome,
-                Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
-            )
-        });
-        let Some((wrong, attempted)) = silent else {
+        let is_silent = |(wrong, _): &(&Wrong, &str)| is_without_response(wrong.outcome);
+        let Some((wrong, attempted)) = end.wrong.filter(is_silent) else {
             silence.unanswered = 0;
             return Ok(());
         };
@@ -168,14 +161,13 @@ impl RoundsOfUser {
 
     async fn test(&mut self, test: &TestPlan) {
         let context = Arc::clone(&self.context);
+        let journal = &context.journal;
         let worker = Rc::clone(&self.user.log.worker);
         let mut script = self.user.script(&self.tests[usize::from(test.id.0)]);
         self.user.use_http(script.test.http);
 
         if self.user.log.id == 0 {
-            context
-                .journal
-                .write(EventKind::TestStarted { test: test.id });
+            journal.write(EventKind::TestStarted { test: test.id });
         }
         if let Err(stop) = self.prepare(&mut script).await {
             context.stop(test.id, stop);
@@ -185,9 +177,7 @@ impl RoundsOfUser {
 
         let goes_on = context.goes_on(test.id);
         if leads && goes_on {
-            context
-                .journal
-                .write(EventKind::MeasuringStarted { test: test.id });
+            journal.write(EventKind::MeasuringStarted { test: test.id });
         }
         if goes_on {
             worker.vitals.enter();
@@ -204,9 +194,7 @@ impl RoundsOfUser {
 
         self.user.clean_up(&mut script).await;
         if context.meet().await {
-            context
-                .journal
-                .write(EventKind::TestEnded { test: test.id });
+            journal.write(EventKind::TestEnded { test: test.id });
             if let Some(turn) = &context.turn {
                 turn.end_test(usize::from(test.id.0));
             }

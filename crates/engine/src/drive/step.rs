@@ -34,7 +34,6 @@ pub(crate) struct RequestStep {
     pub(crate) lock: LockEffect,
     /// Purpose in X-Prestan if it is measured: the name of the measure.
     pub(crate) purpose: String,
-    /// Its path on the server.
     path: Prepared,
     /// The first file of a page, which names parts of it.
     pub(crate) names_parts: bool,
@@ -48,7 +47,6 @@ pub(crate) struct RequestStep {
     good: RefCell<Vec<u8>>,
 }
 
-/// Effect of a request on locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockEffect {
     None,
@@ -57,7 +55,7 @@ pub(crate) enum LockEffect {
 }
 
 impl LockEffect {
-    fn of(method: &str) -> LockEffect {
+    fn new(method: &str) -> LockEffect {
         match method {
             "LOCK" => LockEffect::Takes,
             "UNLOCK" => LockEffect::Releases,
@@ -66,7 +64,6 @@ impl LockEffect {
     }
 }
 
-/// A step of a test.
 pub(crate) enum PreparedStep {
     Request(Rc<RequestStep>),
     Page(Vec<Rc<RequestStep>>),
@@ -96,14 +93,12 @@ pub(crate) enum PreparedStep {
     Users(u32),
 }
 
-/// A loop of a test, prepared.
 pub(crate) struct PreparedLoop {
     /// The role of its users, from 1; 0 in a test without roles.
     pub(crate) role: u16,
     pub(crate) steps: Vec<PreparedStep>,
 }
 
-/// A test, prepared.
 pub(crate) struct PreparedTest {
     pub(crate) id: TestId,
     pub(crate) name: String,
@@ -155,9 +150,8 @@ pub(crate) fn prepare_tests(
         count: 0,
     };
     let tests = context.plan.tests.iter();
-    tests
-        .map(|test| Ok(Rc::new(preparer.test(test)?)))
-        .collect()
+    let tests = tests.map(|test| Ok(Rc::new(preparer.test(test)?)));
+    tests.collect()
 }
 
 /// Use of connections by a test in a run that uses them in the `usual` way.
@@ -196,10 +190,6 @@ pub(crate) enum Scrutiny<'v> {
 }
 
 impl Preparer<'_> {
-    /// All steps of a test.
-    ///
-    /// # Errors
-    /// A step cannot be sent, with the reason.
     fn test(&mut self, test: &TestPlan) -> Result<PreparedTest, String> {
         self.http = test_http(self.configs[0].http, test.http);
         let numbered = || numbered_label(&self.context.plan.suite.name);
@@ -233,7 +223,7 @@ impl Preparer<'_> {
 
     fn step(&mut self, step: &Step) -> Result<PreparedStep, String> {
         Ok(match step {
-            Step::Request(request) => PreparedStep::Request(self.request(request)?),
+            Step::Request(request) => PreparedStep::Request(self.file(request, false)?),
             Step::Page(page) => {
                 let is_first = |index| index == 0 && page.parts().is_some();
                 let files = page.files.iter().enumerate();
@@ -274,18 +264,7 @@ impl Preparer<'_> {
         })
     }
 
-    /// A request.
-    ///
-    /// # Errors
-    /// The request cannot be sent, with the reason.
-    fn request(&mut self, plan: &Arc<RequestPlan>) -> Result<Rc<RequestStep>, String> {
-        self.file(plan, false)
-    }
-
     /// A request, which may be the first file of a page that names parts of it.
-    ///
-    /// # Errors
-    /// The request cannot be sent, with the reason.
     fn file(
         &mut self,
         plan: &Arc<RequestPlan>,
@@ -313,11 +292,11 @@ impl Preparer<'_> {
             has_one_workplace.then_some(&*config.root),
             has_one_purpose.then_some(&*purpose),
         );
-        let contains: Vec<Prepared> = plan.expect.contains.iter().map(Prepared::of).collect();
+        let contains: Vec<Prepared> = plan.expect.contains.iter().map(Prepared::new).collect();
         let index = self.count;
         self.count += 1;
         Ok(Rc::new(RequestStep {
-            lock: LockEffect::of(&plan.method),
+            lock: LockEffect::new(&plan.method),
             index,
             needs_saved: request.needs_saved() || contains.iter().any(Prepared::needs_saved),
             request,
@@ -387,12 +366,10 @@ impl RequestStep {
         !self.contains.is_empty() || self.plan.expect.body.is_some()
     }
 
-    /// The index of its target in the plan.
     pub(crate) fn target(&self) -> usize {
         usize::from(self.plan.target)
     }
 
-    /// Its path on the server.
     pub(crate) fn path(&self, values: &Values<'_>) -> String {
         filled(&self.path, values)
     }

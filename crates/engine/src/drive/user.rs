@@ -17,12 +17,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
-use record::{EventKind, Http, Nanos, Outcome, TestId};
+use record::{EventKind, Http, Nanos, TestId};
 use suite::Workspace;
 use wire::auth::Authenticator;
 
 use crate::connection::client::{Client, PlainRequest};
 use crate::drive::chance;
+use crate::drive::check::is_without_response;
 use crate::drive::context::{RunContext, Stop};
 use crate::drive::driver::{Driver, Numbering, ServerSilence};
 use crate::drive::started_watches::StopWatches;
@@ -35,7 +36,6 @@ pub(crate) use request::Attempt;
 pub(crate) use script::{Phase, Script};
 pub(crate) use steps::choose;
 
-/// One user of a run.
 pub(crate) struct User {
     /// Its clients for each target of the plan.
     pub(crate) clients: Vec<TargetClients>,
@@ -54,7 +54,6 @@ pub(crate) struct TargetClients {
 }
 
 impl TargetClients {
-    /// All connections.
     pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Client> {
         self.others.iter_mut().chain([&mut self.client])
     }
@@ -135,12 +134,10 @@ impl User {
         self.all_clients().for_each(|client| client.use_http(http));
     }
 
-    /// All connections to all targets.
     pub(crate) fn all_clients(&mut self) -> impl Iterator<Item = &mut Client> {
         self.clients.iter_mut().flat_map(TargetClients::all)
     }
 
-    /// Its main client for a target.
     fn client(&mut self, target: usize) -> &mut Client {
         &mut self.clients[target].client
     }
@@ -202,21 +199,16 @@ impl User {
         let by_first_attempt =
             exchange.repeats("MKCOL") || may_be_done && exchange.trace.status == Some(405);
         match exchange.result {
-            Ok(response) if (200..300).contains(&response.head.status) || by_first_attempt => {
-                Ok(true)
-            }
+            Ok(head) if (200..300).contains(&head.status) || by_first_attempt => Ok(true),
             // A collection cannot be made twice (RFC 4918, section 9.3.1).
-            Ok(response) if response.head.status == 405 && is_alias => Ok(false),
-            Ok(response) => Err(Stop::Failed(format!(
+            Ok(head) if head.status == 405 && is_alias => Ok(false),
+            Ok(head) => Err(Stop::Failed(format!(
                 "MKCOL {path}: {}; expected 201",
-                response.head.status_text()
+                head.status_text()
             ))),
             Err(failure) => {
                 let what = format!("MKCOL {path}: {}", failure.what);
-                let has_no_response = matches!(
-                    failure.outcome,
-                    Outcome::ConnectFailed | Outcome::Timeout | Outcome::Reset
-                );
+                let has_no_response = is_without_response(failure.outcome);
                 // One lost connection is no reason to end a run; a server that is gone is, or the
                 // time limit would be waited for repeatedly.
                 Err(if has_no_response && !self.is_server_there(target).await {
@@ -289,10 +281,7 @@ impl User {
                 ..PlainRequest::bare("UNLOCK", &path, &label)
             };
             let unlocked = self.client(target).perform(unlock).await;
-            if unlocked
-                .result
-                .is_ok_and(|response| response.head.status < 300)
-            {
+            if unlocked.result.is_ok_and(|head| head.status < 300) {
                 self.log.context.held.released(&token);
             }
         }

@@ -17,7 +17,6 @@ use crate::watch::recorder::Recorder;
 use crate::watch::server_timings::ServerTimings;
 use crate::watch::vitals::Vitals;
 
-/// State shared by the users of one thread.
 pub(crate) struct Worker {
     /// Settings for the first server.
     pub(crate) config: Rc<ClientConfig>,
@@ -26,9 +25,7 @@ pub(crate) struct Worker {
     pub(crate) configs: Vec<Rc<[Rc<ClientConfig>]>>,
     pub(crate) recorder: Recorder,
     pub(crate) vitals: Vitals,
-    /// Times reported by the servers.
     pub(crate) server_timings: ServerTimings,
-    /// Origins of their responses.
     pub(crate) origins: OriginCounts,
 }
 
@@ -38,7 +35,6 @@ impl Worker {
         server_of(user, self.configs.len())
     }
 
-    /// A user's settings for the targets of the plan.
     pub(crate) fn configs_of(&self, user: u32) -> &Rc<[Rc<ClientConfig>]> {
         &self.configs[self.server_of(user)]
     }
@@ -62,27 +58,16 @@ impl Worker {
         Some((self.endpoint_of(user, target) as u16, address))
     }
 
-    /// Records an operation.
     pub(crate) fn record(&self, operation: Operation, trace: &Trace, outcome: Outcome) {
-        let Operation {
-            measure,
-            user,
-            target,
-            role,
-            number,
-            visit,
-            parts,
-            phase,
-        } = operation;
         self.recorder.record(Sample {
-            measure,
-            user,
-            target: self.endpoint_of(user, target) as u16,
-            role,
-            phase,
-            number,
-            visit,
-            parts,
+            measure: operation.measure,
+            user: operation.user,
+            target: self.endpoint_of(operation.user, operation.target) as u16,
+            role: operation.role,
+            phase: operation.phase,
+            number: operation.number,
+            visit: operation.visit,
+            parts: operation.parts,
             outcome,
             status: trace.status,
             moments: trace.moments,

@@ -26,7 +26,6 @@ pub(super) const TOKEN: u64 = u64::MAX;
 /// Stands for the moment of a timer that is not set.
 const NEVER: Nanos = Nanos::MAX;
 
-/// All alarms of an event loop.
 pub(super) struct Alarms {
     timer: OwnedFd,
     /// Alarms by their moments; the second number distinguishes those of the same moment.
@@ -58,15 +57,15 @@ impl Alarms {
         self.waiting.borrow().is_empty()
     }
 
+    fn first(&self) -> Option<Nanos> {
+        let waiting = self.waiting.borrow();
+        waiting.first_key_value().map(|(key, _)| key.0)
+    }
+
     /// Sets the timer to the first alarm.
     pub(super) fn set(&self) {
-        let first = self
-            .waiting
-            .borrow()
-            .first_key_value()
-            .map(|(key, _)| key.0);
         // An alarm that rings too early rings in vain.
-        let Some(first) = first.filter(|first| *first < self.set.get()) else {
+        let Some(first) = self.first().filter(|first| *first < self.set.get()) else {
             return;
         };
         let value = Itimerspec {
@@ -86,12 +85,7 @@ impl Alarms {
     /// Advances simulated time to the first alarm.
     #[cfg(test)]
     pub(super) fn go_on_to_the_first(&self) {
-        let first = self
-            .waiting
-            .borrow()
-            .first_key_value()
-            .map(|(key, _)| key.0);
-        let first = first.expect("all tasks wait, and none for a moment");
+        let first = self.first().expect("all tasks wait, and none for a moment");
         crate::clock::simulated::advance_to(first);
         self.ring();
     }

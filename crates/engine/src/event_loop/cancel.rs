@@ -30,10 +30,10 @@ impl Cancel {
     /// Requests the end, for the user. May be called from any thread, more than once.
     pub fn cancel(&self) {
         let _ = self.inner.by_user_since.set(monotonic());
-        self.ask();
+        self.end();
     }
 
-    fn ask(&self) {
+    fn end(&self) {
         // The first time counts.
         let _ = self.inner.since.set(monotonic());
         self.inner.wake.notify_waiters();
@@ -45,7 +45,7 @@ impl Cancel {
             // A second reason at the same moment is as good as the first.
             let _ = self.inner.reason.set(reason.to_owned());
         }
-        self.ask();
+        self.end();
     }
 
     /// The event for a run that this ended early: interrupted by the user, or aborted for a reason.
@@ -69,7 +69,7 @@ impl Cancel {
     }
 
     /// Time since the user, who is waiting, requested it; `None` if the reason was another.
-    pub(crate) fn age_of_wish(&self) -> Option<Duration> {
+    pub(crate) fn age_by_user(&self) -> Option<Duration> {
         age(&self.inner.by_user_since)
     }
 

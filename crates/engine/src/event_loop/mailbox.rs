@@ -46,12 +46,12 @@ impl Mailbox {
 }
 
 /// Wakes one task.
-pub(super) struct Bell {
+pub(super) struct TaskWaker {
     pub(super) task: usize,
     pub(super) mailbox: Arc<Mailbox>,
 }
 
-impl Wake for Bell {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -36,7 +36,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::io::Errno;
 
 use alarms::{Alarm, Alarms};
-use mailbox::{Bell, Mailbox};
+use mailbox::{Mailbox, TaskWaker};
 use source::Sources;
 
 pub(crate) use source::Source;
@@ -51,7 +51,6 @@ const MAIN: usize = 0;
 /// A task beside the main one.
 type Work = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The event loop of one thread.
 pub(crate) struct EventLoop {
     core: Rc<Core>,
     main: Waker,
@@ -174,7 +173,6 @@ impl Drop for Entered {
 }
 
 impl Core {
-    /// The event loop that runs on this thread.
     fn current() -> Rc<Core> {
         let current = CURRENT.with_borrow(Option::clone);
         current.unwrap_or_else(|| unreachable!("this is only called by tasks of an event loop"))
@@ -182,7 +180,7 @@ impl Core {
 
     fn waker(&self, task: usize) -> Waker {
         let mailbox = Arc::clone(&self.mailbox);
-        Waker::from(Arc::new(Bell { task, mailbox }))
+        Waker::from(Arc::new(TaskWaker { task, mailbox }))
     }
 
     fn make_ready(&self, task: usize) {
@@ -203,11 +201,9 @@ impl Core {
     }
 
     fn poll(&self, index: usize) {
-        let task = self
-            .tasks
-            .borrow_mut()
-            .get_mut(index)
-            .and_then(|slot| slot.task.take());
+        let mut tasks = self.tasks.borrow_mut();
+        let task = tasks.get_mut(index).and_then(|slot| slot.task.take());
+        drop(tasks);
         // Waking a task that has ended has no effect.
         let Some(mut task) = task else { return };
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -222,7 +218,7 @@ impl Core {
                 return;
             }
             Ok(Poll::Ready(())) => None,
-            Err(panic) => Some(words(&*panic)),
+            Err(panic) => Some(panic_message(&*panic)),
         };
         drop(task);
         self.spawned.ended(lost);
@@ -270,8 +266,7 @@ impl Spawned {
     }
 }
 
-/// The message of a panic.
-pub(crate) fn words(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without words").to_owned()

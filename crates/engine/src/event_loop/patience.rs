@@ -45,7 +45,6 @@ pub(crate) struct Watchdog {
 /// A registered wait.
 #[derive(Debug)]
 struct Waiting {
-    /// End of the wait.
     end: Nanos,
     /// The wait has lasted too long.
     late: bool,
@@ -113,8 +112,9 @@ impl Watchdog {
             beat();
             let now = self.clock.now();
             self.over.set(cancel.age().is_some_and(|age| age >= GRACE));
-            let wish = cancel.age_of_wish();
-            self.all_over.set(wish.is_some_and(|age| age >= LAST_GRACE));
+            let by_user = cancel.age_by_user();
+            self.all_over
+                .set(by_user.is_some_and(|age| age >= LAST_GRACE));
             self.look_round(now);
         }
     }
@@ -142,7 +142,6 @@ pub(crate) enum EarlyEndOfWait {
     Interrupted,
 }
 
-/// The patience of one user.
 #[derive(Debug)]
 pub(crate) struct Patience {
     watchdog: Rc<Watchdog>,

@@ -151,12 +151,10 @@ impl Source {
         self.state.is_readable.set(true);
     }
 
-    /// Waits until there may be something to read.
     pub(crate) fn readable(&self) -> impl Future<Output = ()> {
         poll_fn(|context| self.poll_readable(context))
     }
 
-    /// Waits until it is writable.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         self.watch_writing()?;
         poll_fn(|context| self.poll_writable(context)).await;

@@ -83,7 +83,7 @@ fn an_alarm_that_nobody_waits_for_any_more_is_forgotten() {
 }
 
 #[test]
-fn what_is_there_what_comes_and_the_end_are_told() {
+fn what_is_there_what_comes_and_the_end_are_reported() {
     let _time = SimulatedTime::begin();
     event_loop().run(async {
         let (source, mut other) = pair();
@@ -123,7 +123,7 @@ fn an_end_that_comes_with_the_last_bytes_is_not_lost() {
 }
 
 #[test]
-fn who_writes_waits_for_room() {
+fn a_writer_waits_for_room() {
     event_loop().run(async {
         let (source, mut other) = pair();
         let full = vec![0; 1 << 16];
@@ -177,7 +177,7 @@ fn another_thread_wakes_a_task() {
 }
 
 #[test]
-fn a_task_that_panics_is_told_of_and_the_others_go_on() {
+fn a_task_that_panics_is_reported_and_the_others_go_on() {
     let done = Rc::new(Cell::new(0));
     let event_loop = event_loop();
     event_loop.run(async {

@@ -37,7 +37,6 @@ pub(super) struct ClientResources {
     pub(super) closes: Arc<SilentCloses>,
     /// Destinations of connections to each of the endpoints.
     pub(super) destinations: Vec<Destination>,
-    /// Connections that have been opened.
     pub(super) opened: Arc<AtomicU32>,
 }
 
@@ -49,7 +48,8 @@ pub(super) fn destinations(
 ) -> Vec<Destination> {
     let choice = place.http.connections.addresses;
     let endpoints = place.endpoints();
-    let destination = |endpoint: &Endpoint| Destination::of(&endpoint.route, choice, seed, journal);
+    let destination =
+        |endpoint: &Endpoint| Destination::new(&endpoint.route, choice, seed, journal);
     endpoints.map(destination).collect()
 }
 

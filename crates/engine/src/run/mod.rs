@@ -32,8 +32,8 @@ use crate::drive::worker::{Worker, event_loop, work};
 use crate::drive::{Drive, LoadDrive, Rounds, load};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
+use crate::event_loop::panic_message;
 use crate::event_loop::patience::Watchdog;
-use crate::event_loop::words;
 use crate::run::clients::{ClientResources, client_config, destinations};
 use crate::run::machine::machine;
 pub use crate::run::plan_record::plan_record;
@@ -178,7 +178,6 @@ struct RunSite {
     made: Option<MadeWorkspace>,
 }
 
-/// A run in progress.
 struct Session<'a> {
     spec: &'a RunSpec,
     place: &'a RunPlace,
@@ -194,12 +193,9 @@ impl Session<'_> {
         let event_loop = event_loop()?;
         let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
         let cancel = &self.watch.cancel;
-        let mut sites: Vec<RunSite> = self
-            .place
-            .endpoints()
-            .enumerate()
-            .map(|(number, endpoint)| self.site(number, endpoint.clone(), &watchdog))
-            .collect();
+        let site =
+            |(number, endpoint): (usize, &Endpoint)| self.site(number, endpoint.clone(), &watchdog);
+        let mut sites: Vec<RunSite> = self.place.endpoints().enumerate().map(site).collect();
         for site in &mut sites {
             let probed = event_loop.run(watchdog.guard(cancel, || (), self.probe(site)))?;
             let server = &probed.server;
@@ -255,12 +251,9 @@ impl Session<'_> {
     fn site(&self, number: usize, endpoint: Endpoint, watchdog: &Rc<Watchdog>) -> RunSite {
         let nonces = ChaCha8Rng::seed_from_u64(self.spec.seed ^ u64::MAX);
         let config = self.client_config((number, &endpoint), watchdog);
+        let auth = endpoint.authenticator(self.place.http.auth);
         RunSite {
-            client: Client::new(
-                Rc::new(config),
-                endpoint.authenticator(self.place.http.auth),
-                nonces,
-            ),
+            client: Client::new(Rc::new(config), auth, nonces),
             endpoint,
             probed: None,
             made: None,
@@ -374,7 +367,7 @@ impl Session<'_> {
             journal: Arc::clone(self.journal),
             held: Arc::clone(self.held),
             users: spec.users,
-            sites: sites.iter().map(|site| self.known_of(site)).collect(),
+            sites: sites.iter().map(|site| self.target_site(site)).collect(),
             standing: Standing::new(self.spec.plan.tests.len(), spec.users),
             vitals: Totals::default(),
             turn: self.watch.turn.clone(),
@@ -384,11 +377,8 @@ impl Session<'_> {
         });
         for test in &self.spec.plan.tests {
             if let Some(evidence) = unmet_need(test, sites) {
-                let stop = Stop::NotSupported {
-                    step: None,
-                    evidence,
-                };
-                context.stop(test.id, stop);
+                let step = None;
+                context.stop(test.id, Stop::NotSupported { step, evidence });
             }
         }
         match &spec.drive {
@@ -415,7 +405,7 @@ impl Session<'_> {
         }
     }
 
-    fn known_of(&self, site: &RunSite) -> TargetSite {
+    fn target_site(&self, site: &RunSite) -> TargetSite {
         let probed = site.probed.as_ref();
         TargetSite {
             allow: probed.map_or(Vec::new(), |probed| probed.server.allow.clone()),
@@ -423,7 +413,6 @@ impl Session<'_> {
         }
     }
 
-    /// Users go through the tests of a suite.
     fn rounds(
         &self,
         context: &Arc<RunContext>,
@@ -455,23 +444,18 @@ impl Session<'_> {
         self.at_work(context, sink, KnownWindow::default, enough, &users)
     }
 
-    /// Users repeat operations.
     fn load(
         &self,
         context: &Arc<RunContext>,
         load: &LoadDrive,
         sink: &mut dyn Sink,
     ) -> Result<(), RunError> {
-        let workload = Arc::new(load::Workload::new(
-            context,
-            load,
-            &self.place.http,
-            self.spec.seed,
-        ));
+        let (http, seed) = (&self.place.http, self.spec.seed);
+        let workload = Arc::new(load::Workload::new(context, load, http, seed));
         let endpoints: Vec<&Endpoint> = self.place.endpoints().collect();
         let tasks = |worker: &Rc<Worker>, ids: &[u32], share| {
-            let auth = |number: usize| endpoints[number].authenticator(self.place.http.auth);
-            load::tasks(&workload, load, self.spec.seed, worker, ids, share, auth)
+            let auth = |number: usize| endpoints[number].authenticator(http.auth);
+            load::tasks(&workload, load, seed, worker, ids, share, auth)
         };
         context.record_users();
         let window = || workload.window();
@@ -484,10 +468,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn threads(&self) -> u32 {
-        self.place.threads.clamp(1, self.spec.users)
-    }
-
     /// Distributes the users over threads, lets them work, and passes their samples on. `tasks`
     /// gets the users of a thread, its index and the number of threads.
     fn at_work<F: Future<Output = ()> + 'static>(
@@ -498,7 +478,7 @@ impl Session<'_> {
         enough: impl Fn(),
         tasks: &(impl Fn(&Rc<Worker>, &[u32], (u32, u32)) -> Vec<F> + Sync),
     ) -> Result<(), RunError> {
-        let threads = self.threads();
+        let threads = self.place.threads.clamp(1, self.spec.users);
         // All of them before any user starts: the users of a thread that fails would be waited for.
         let (recorders, collector) = recorders(threads as usize);
         let body = |thread: u32, recorder: Recorder| {
@@ -506,9 +486,8 @@ impl Session<'_> {
             let watchdog = Rc::new(Watchdog::new(self.means.time.clock));
             let config = |endpoint| self.client_config(endpoint, &watchdog);
             let configs = self.place.endpoints().enumerate().map(config).collect();
-            let ids: Vec<u32> = (thread..self.spec.users)
-                .step_by(threads as usize)
-                .collect();
+            let ids = (thread..self.spec.users).step_by(threads as usize);
+            let ids: Vec<u32> = ids.collect();
             work(&event_loop, context, configs, recorder, |worker| {
                 tasks(worker, &ids, (thread, threads))
             });
@@ -525,10 +504,9 @@ impl Session<'_> {
                         let work = || kept_to(processors, || body(thread, recorder));
                         let done = catch_unwind(AssertUnwindSafe(work));
                         let done: Result<(), RunError> = done.unwrap_or_else(|panic| {
-                            let words = words(&*panic);
-                            Err(RunError::Local(format!(
-                                "a thread of the run was lost: {words}"
-                            )))
+                            let message = panic_message(&*panic);
+                            let text = format!("a thread of the run was lost: {message}");
+                            Err(RunError::Local(text))
                         });
                         if let Err(error) = &done {
                             context.break_up(error.to_string());
@@ -545,13 +523,10 @@ impl Session<'_> {
                 .collect();
             collector.run(sink, window, enough);
             // All of them before the first error is returned.
-            let ended = workers
-                .into_iter()
-                .map(|worker| worker.map(|worker| worker.join()));
-            let ended: Vec<_> = ended.collect();
-            ended
-                .into_iter()
-                .try_for_each(|done| done?.unwrap_or_else(|_| unreachable!("panics are caught")))
+            let ended = workers.into_iter().map(|worker| Ok(worker?.join()));
+            let ended: Vec<Result<_, RunError>> = ended.collect();
+            let mut ended = ended.into_iter();
+            ended.try_for_each(|done| done?.unwrap_or_else(|_| unreachable!("panics are caught")))
         })
     }
 }

@@ -107,10 +107,8 @@ pub fn look(place: &RunPlace) -> Result<Presence, RunError> {
         let (path, url) = (place.endpoint.target.path(), place.endpoint.target.url());
         // A first request that is certainly understood: it settles authentication, for example.
         probe(client, path, &url, Workspace::ReadOnly, INSTEAD).await?;
-        let head = client
-            .perform(PlainRequest::bare("HEAD", path, LABEL))
-            .await;
-        let head = reached("HEAD", &url, head)?;
+        let head = PlainRequest::bare("HEAD", path, LABEL);
+        let head = reached("HEAD", &url, client.perform(head).await)?;
         let is_missing = match head.status {
             404 | 410 => true,
             405 | 501 => false,

@@ -1,7 +1,7 @@
 //! The plan of a run, for the record.
 
 use record::{AdaptRecord, Clock, HttpVersion, Pace, PlanRecord, RUN_FORMAT, TestRecord};
-use suite::{AdaptRule, Limit, Plan};
+use suite::{AdaptRule, Limit, Plan, TestPlan};
 
 use crate::connection::http2::WINDOW;
 use crate::drive::{Drive, LoadDrive};
@@ -11,6 +11,12 @@ use crate::run::spec::{RunPlace, RunSpec};
 pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
     let (plan, place) = (&spec.plan, &place.for_run(spec));
     let limit = plan.tests.first().map(|test| test.limit);
+    let others = place.others.iter().map(|other| other.target.url());
+    let test_record = |test: &TestPlan| TestRecord {
+        name: test.name.clone(),
+        title: test.title.clone(),
+        http: test.http,
+    };
     PlanRecord {
         format: RUN_FORMAT,
         run_id: spec.run_id.clone(),
@@ -20,11 +26,7 @@ pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
         prestan: env!("CARGO_PKG_VERSION").to_owned(),
         suite: plan.suite.clone(),
         target: place.endpoint.target.url(),
-        others: place
-            .others
-            .iter()
-            .map(|other| other.target.url())
-            .collect(),
+        others: others.collect(),
         targets: plan.targets.clone(),
         clock: place.clock,
         acks: place.acks && place.clock == Clock::Kernel,
@@ -37,15 +39,7 @@ pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
         params: plan.params.clone(),
         written_params: plan.written_params.clone(),
         load: load_record(limit, (spec, place), adapt_record(plan)),
-        tests: plan
-            .tests
-            .iter()
-            .map(|test| TestRecord {
-                name: test.name.clone(),
-                title: test.title.clone(),
-                http: test.http,
-            })
-            .collect(),
+        tests: plan.tests.iter().map(test_record).collect(),
         measures: plan.measures.clone(),
         pages: plan.pages.clone(),
         roles: plan.roles.clone(),
@@ -58,7 +52,7 @@ pub fn plan_record(spec: &RunSpec, place: &RunPlace) -> PlanRecord {
 
 fn adapt_record(plan: &Plan) -> Option<AdaptRecord> {
     let adapt = plan.adapt.as_ref()?;
-    let condition = |place: &usize| plan.conditions.get(*place).cloned();
+    let condition = |index: &usize| plan.conditions.get(*index).cloned();
     let (ladder, raise, lower) = match &adapt.rule {
         AdaptRule::Ladder(ladder) => (ladder.clone(), None, None),
         AdaptRule::Steer { raise, lower } => (Vec::new(), condition(raise), condition(lower)),

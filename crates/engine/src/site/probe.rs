@@ -66,16 +66,14 @@ pub(crate) async fn probe(
     workspace: Workspace,
     instead: &str,
 ) -> Result<Probed, RunError> {
-    let mut options = client
-        .perform(PlainRequest::bare("OPTIONS", path, LABEL))
-        .await;
+    let options = PlainRequest::bare("OPTIONS", path, LABEL);
+    let mut options = client.perform(options).await;
     if let Err(failure) = &mut options.result
         && failure.outcome == Outcome::Reset
         && options.trace.bytes_received == 0
     {
-        failure
-            .what
-            .push_str(&perhaps_begins_otherwise(client, url));
+        let perhaps = perhaps_begins_otherwise(client, url);
+        failure.what.push_str(&perhaps);
     }
     let head = reached("OPTIONS", url, options)?;
     let mut probed = Probed {
@@ -92,9 +90,8 @@ pub(crate) async fn probe(
         return Ok(probed);
     }
     if let Some(why) = not_of_target(&head) {
-        return Err(RunError::NotWebdav(format!(
-            "OPTIONS {url} returned {status}: {why}"
-        )));
+        let text = format!("OPTIONS {url} returned {status}: {why}");
+        return Err(RunError::NotWebdav(text));
     }
     if head.status == 404 {
         let nothing = || format!("OPTIONS {url} returned {status}: it does not exist; {CREATE_IT}");
@@ -106,9 +103,8 @@ pub(crate) async fn probe(
     }
     // A proxy may have dropped the DAV header, or responds to OPTIONS itself (CORS): a server that
     // responds to PROPFIND is a WebDAV server.
-    let propfind = client
-        .perform(propfind_request(path, "0", TYPE_AND_LOCKS, LABEL))
-        .await;
+    let propfind = propfind_request(path, "0", TYPE_AND_LOCKS, LABEL);
+    let propfind = client.perform(propfind).await;
     let response = reached("PROPFIND", url, propfind)?;
     if response.status == 207
         && let Ok(multistatus) = parse_multistatus(client.body(), &XmlLimits::default())
@@ -119,9 +115,8 @@ pub(crate) async fn probe(
     }
     let propfind = response.status_text();
     if let Some(why) = not_of_target(&response) {
-        return Err(RunError::NotWebdav(format!(
-            "PROPFIND {url} returned {propfind}: {why}"
-        )));
+        let text = format!("PROPFIND {url} returned {propfind}: {why}");
+        return Err(RunError::NotWebdav(text));
     }
     let advice = match response.status {
         400 if client.sends_proxy_line() => format!("perhaps {NO_PROXY_LINE}"),
@@ -226,16 +221,14 @@ pub(crate) async fn unusable(client: &mut Client, path: &str, url: &str) -> Opti
         }
         ResourceKind::Missing | ResourceKind::File => {}
     }
-    let above = bare_url
-        .rfind('/')
-        .map_or(bare_url, |slash| &bare_url[..=slash]);
+    let slash = bare_url.rfind('/');
+    let above = slash.map_or(bare_url, |slash| &bare_url[..=slash]);
     Some(format!(
         "{bare_url} is not a collection; give the URL of one, {above} for example, or measure this \
          resource alone: `prestan load {bare_url}`"
     ))
 }
 
-/// Kind of the resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResourceKind {
     Collection,
@@ -246,8 +239,8 @@ enum ResourceKind {
 /// Kind of the resource at a path; `None` if the server does not report it.
 async fn kind(client: &mut Client, path: &str) -> Option<ResourceKind> {
     let propfind = propfind_request(path, "0", RESOURCETYPE, LABEL);
-    let response = client.perform(propfind).await.result.ok()?;
-    match response.head.status {
+    let head = client.perform(propfind).await.result.ok()?;
+    match head.status {
         404 => return Some(ResourceKind::Missing),
         207 => {}
         _ => return None,
@@ -284,7 +277,7 @@ pub(crate) fn reached(
     exchange: Exchange,
 ) -> Result<ResponseHead, RunError> {
     match exchange.result {
-        Ok(response) => Ok(response.head),
+        Ok(head) => Ok(head),
         Err(failure) => {
             let what = format!("{method} {url}: {}", failure.what);
             Err(match failure.outcome {
@@ -297,16 +290,13 @@ pub(crate) fn reached(
 }
 
 fn server_of(head: &ResponseHead) -> Server {
+    let allow = head.headers.get_all("Allow");
+    let allow = allow.flat_map(|value| value.split(',')).map(str::trim);
+    let allow = allow.filter(|method| !method.is_empty());
     Server {
         software: head.headers.get("Server").map(str::to_owned),
         dav: dav_tokens(&head.headers),
-        allow: head
-            .headers
-            .get_all("Allow")
-            .flat_map(|value| value.split(','))
-            .map(|method| method.trim().to_owned())
-            .filter(|method| !method.is_empty())
-            .collect(),
+        allow: allow.map(str::to_owned).collect(),
         http: match head.version {
             Version::Http10 => "1.0".to_owned(),
             Version::Http11 => "1.1".to_owned(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use record::Outcome;
 
-use crate::connection::client::{Client, PlainRequest, ReceivedHead};
+use crate::connection::client::{Client, PlainRequest};
 use crate::error::RunError;
 use crate::event_loop::cancel::Cancel;
 
@@ -82,8 +82,8 @@ async fn done(client: &mut Client, request: PlainRequest<'_>) -> Result<(), RunE
     let by_first_attempt = exchange.repeats(method);
     match exchange.result {
         Ok(_) if by_first_attempt => Ok(()),
-        Ok(ReceivedHead { head, .. }) if (200..300).contains(&head.status) => Ok(()),
-        Ok(ReceivedHead { head, .. }) => {
+        Ok(head) if (200..300).contains(&head.status) => Ok(()),
+        Ok(head) => {
             let what = format!("the server returned {}", head.status_text());
             Err(failed(method, &url, &what))
         }

@@ -47,18 +47,14 @@ pub(crate) async fn perform_with_retries(
     let exchange = loop {
         let exchange = client.perform(request).await;
         let declined = declined(&exchange, request.method);
-        let pause = pauses
-            .next()
-            .filter(|_| !client.is_turned_away && !left.is_zero());
+        let pause = pauses.next();
+        let pause = pause.filter(|_| !client.is_turned_away && !left.is_zero());
         let (Some(declined), Some(pause)) = (&declined, pause) else {
             client.is_turned_away = declined.is_some();
             break exchange;
         };
-        let pause = declined
-            .retry_after
-            .unwrap_or_default()
-            .max(pause)
-            .min(left);
+        let wish = declined.retry_after.unwrap_or_default();
+        let pause = wish.max(pause).min(left);
         left -= pause;
         if !client.pause(pause).await {
             break exchange;
@@ -73,7 +69,7 @@ pub(crate) async fn perform_with_retries(
 
 fn declined(exchange: &Exchange, method: &str) -> Option<Declined> {
     let head = match &exchange.result {
-        Ok(response) => &response.head,
+        Ok(head) => head,
         Err(failure) => {
             let is_lost = matches!(failure.outcome, Outcome::ConnectFailed | Outcome::Reset);
             // A creation may fail; a removal must succeed.
@@ -107,10 +103,8 @@ fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
         // A number beyond 64 bits is as long as any.
         return Some(value.parse().map_or(Duration::MAX, Duration::from_secs));
     }
-    httpdate::parse_http_date(value)
-        .ok()?
-        .duration_since(now)
-        .ok()
+    let date = httpdate::parse_http_date(value).ok()?;
+    date.duration_since(now).ok()
 }
 
 #[cfg(test)]

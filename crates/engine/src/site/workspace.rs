@@ -100,12 +100,10 @@ pub(crate) async fn create(
     let made = perform_with_retries(client, PlainRequest::bare("MKCOL", &path, LABEL)).await;
     let repeats = made.may_be_done || made.exchange.repeats("MKCOL");
     let is_made = match &made.exchange.result {
-        Ok(response) if (200..300).contains(&response.head.status) => true,
+        Ok(head) if (200..300).contains(&head.status) => true,
         // It did not exist before our first request. Another run with this name may have come
         // between.
-        Ok(response) if response.head.status == 405 && was_absent && repeats => {
-            is_fresh(client, &path).await
-        }
+        Ok(head) if head.status == 405 && was_absent && repeats => is_fresh(client, &path).await,
         _ => false,
     };
     let failed = "making the collection of the run failed";
@@ -122,14 +120,14 @@ pub(crate) async fn create(
             }
             Err(what) => what,
         },
-        Ok(response) => match unusable(client, target.path(), &target.url()).await {
+        Ok(head) => match unusable(client, target.path(), &target.url()).await {
             Some(unusable) => unusable,
             None => {
-                let returned = if response.head.status == 403 {
+                let returned = if head.status == 403 {
                     let why = forbidden(client, target.path(), "write there").await;
-                    format!("returned {}; {why}", response.head.status_text())
+                    format!("returned {}; {why}", head.status_text())
                 } else {
-                    result_of("MKCOL", &response.head)
+                    result_of("MKCOL", head)
                 };
                 format!("{failed}: MKCOL {url} {returned}")
             }
@@ -137,8 +135,7 @@ pub(crate) async fn create(
         Err(failure) => format!("{failed}: MKCOL {url}: {}", failure.what),
     };
     // Proxies that gave up waiting, and servers that failed midway, do not report if it was made.
-    let status = made.exchange.result.as_ref().ok();
-    let status = status.map(|response| response.head.status);
+    let status = made.exchange.result.as_ref().ok().map(|head| head.status);
     let may_be_done = made.may_be_done || matches!(status, None | Some(502 | 504));
     let may_be_ours = may_be_done || was_absent && status != Some(405);
     // The collection is ours if it was made and did not exist before, or if it is empty and has no
@@ -203,7 +200,6 @@ fn result_of(method: &str, head: &ResponseHead) -> String {
     format!("returned {}{hint}", head.status_text())
 }
 
-/// Existence of a resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occupancy {
     Taken,
@@ -217,12 +213,10 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
     let listing =
         perform_with_retries(client, propfind_request(path, "0", RESOURCETYPE, LABEL)).await;
     let status = match listing.exchange.result {
-        Ok(response) => response.head.status,
+        Ok(head) => head.status,
         Err(failure) => {
-            return Err(RunError::Unreachable(format!(
-                "PROPFIND {path}: {}",
-                failure.what
-            )));
+            let what = format!("PROPFIND {path}: {}", failure.what);
+            return Err(RunError::Unreachable(what));
         }
     };
     Ok(match status {
@@ -237,7 +231,7 @@ pub(super) async fn occupancy_of(client: &mut Client, path: &str) -> Result<Occu
         404 | 410 => Occupancy::Free,
         405 | 501 => {
             let head = client.perform(PlainRequest::bare("HEAD", path, LABEL));
-            match head.await.result.map_or(0, |response| response.head.status) {
+            match head.await.result.map_or(0, |head| head.status) {
                 200..=299 => Occupancy::Taken,
                 404 | 410 => Occupancy::Free,
                 _ => Occupancy::Unknown,
@@ -315,7 +309,7 @@ pub(crate) async fn remove(
     let options = PlainRequest::bare("OPTIONS", target.path(), LABEL);
     let remains = match perform_with_retries(client, options).await.exchange.result {
         Ok(_) => {
-            let held = held.of(&target.url());
+            let held = held.below(&target.url());
             remove_own(client, &path, (run_id, shows_marker), &held).await
         }
         Err(failure) if failure.outcome == Outcome::Cancelled => Remains::Collection(

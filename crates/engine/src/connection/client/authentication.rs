@@ -12,7 +12,6 @@ use crate::connection::queue::RequestHistory;
 /// Challenges after which a request is not sent again.
 const CHALLENGES: u32 = 3;
 
-/// The credentials of a client.
 #[derive(Debug)]
 pub(super) struct ClientCredentials {
     auth: Authenticator,

@@ -100,7 +100,7 @@ fn announced_limit(head: &ResponseHead) -> Option<Nanos> {
     Some(seconds?.saturating_mul(1_000_000_000))
 }
 
-/// Segments of two connections, as far as they are known.
+/// Segments of both connections, as far as they are known.
 fn both(one: Option<Segments>, other: Option<Segments>) -> Option<Segments> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.plus(other)),

@@ -11,7 +11,6 @@ use crate::connection::http1::Response;
 use crate::connection::queue::RequestHistory;
 use crate::event_loop::patience::EarlyEndOfWait;
 
-/// A request ready to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlainRequest<'a> {
     pub(crate) method: &'a str,
@@ -37,7 +36,6 @@ pub(crate) struct SendOptions {
 }
 
 impl<'a> PlainRequest<'a> {
-    /// A request without additional headers and without a body.
     pub(crate) fn bare(method: &'a str, path: &'a str, label: &'a str) -> Self {
         PlainRequest {
             method,
@@ -50,9 +48,9 @@ impl<'a> PlainRequest<'a> {
     }
 }
 
-/// The result of a request.
+/// The result of a request; the body of a response is [`Client::body`](super::Client::body).
 #[derive(Debug)]
-pub(crate) struct Exchange<A = ReceivedHead> {
+pub(crate) struct Exchange<A = ResponseHead> {
     pub(crate) trace: Trace,
     /// A first attempt ended with its connection, and may have been carried out all the same.
     pub(super) died_once: bool,
@@ -120,12 +118,19 @@ impl<A> Exchange<A> {
         };
         self.died_once && explained
     }
+
+    pub(super) fn map<B>(self, change: impl FnOnce(A) -> B) -> Exchange<B> {
+        Exchange {
+            trace: self.trace,
+            died_once: self.died_once,
+            result: self.result.map(change),
+        }
+    }
 }
 
 impl Exchange<Response> {
-    /// The trace of a request, as far as it came.
     #[inline]
-    pub(super) fn of(
+    pub(super) fn new(
         history: &RequestHistory,
         stamps: &Stamps,
         result: Result<Response, Failure>,
@@ -162,22 +167,6 @@ impl Exchange<Response> {
             result,
         }
     }
-}
-
-impl<A> Exchange<A> {
-    pub(super) fn map<B>(self, change: impl FnOnce(A) -> B) -> Exchange<B> {
-        Exchange {
-            trace: self.trace,
-            died_once: self.died_once,
-            result: self.result.map(change),
-        }
-    }
-}
-
-/// A complete response; its body is [`Client::body`](super::Client::body).
-#[derive(Debug)]
-pub(crate) struct ReceivedHead {
-    pub(crate) head: ResponseHead,
 }
 
 /// Why there is no response.

@@ -30,7 +30,7 @@ impl Client {
                 let is_refused = matches!(end, StreamEnd::Refused);
                 if is_refused && first.history.refusals < REFUSALS {
                     first.history.refusals += 1;
-                    self.ask_again();
+                    self.resend_oldest();
                     return None;
                 }
                 let outcome = match end {
@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Sends the oldest request again, behind the others, with the current credentials.
-    pub(super) fn ask_again(&mut self) {
+    pub(super) fn resend_oldest(&mut self) {
         let written = self.queue.written();
         let Some(mut first) = self.queue.take_first() else {
             return;

@@ -4,13 +4,14 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::clock::real;
 use crate::clock::stamps::{self, RealNanos, Stamping};
 use crate::connection::body::KeptBody;
 use crate::connection::queue::{RequestHistory, UnderWay};
+use crate::connection::transport::STAMP_PATIENCE;
 use crate::event_loop::{EventLoop, spawn, yield_now};
 use crate::watch::exhaustion::Exhaustion;
 
@@ -85,11 +86,10 @@ fn on_the_way(server: &TcpStream) -> libc::c_int {
     }
 }
 
-/// State shared by the client's event loop and the server.
 #[derive(Debug, Default)]
 struct Shared {
     /// The request has arrived.
-    is_asked: AtomicBool,
+    has_request: AtomicBool,
     /// The event loop is blocked until the response was sent.
     is_busy: AtomicBool,
     is_sent: AtomicBool,
@@ -102,7 +102,7 @@ impl Shared {
     async fn turn(&self, reading: Reading) {
         while !self.is_sent.load(Ordering::SeqCst) {
             self.turns.fetch_add(1, Ordering::SeqCst);
-            if reading == Reading::Together && self.is_asked.load(Ordering::SeqCst) {
+            if reading == Reading::Together && self.has_request.load(Ordering::SeqCst) {
                 self.is_busy.store(true, Ordering::SeqCst);
                 until("sent", || self.is_sent.load(Ordering::SeqCst));
             }
@@ -127,7 +127,7 @@ impl Shared {
         clock: RunClock,
     ) -> Vec<Moment> {
         let _ = socket.read(&mut [0; 256]).unwrap();
-        self.is_asked.store(true, Ordering::SeqCst);
+        self.has_request.store(true, Ordering::SeqCst);
         if reading == Reading::Together {
             until("busy", || self.is_busy.load(Ordering::SeqCst));
         }
@@ -178,8 +178,8 @@ fn exchange(
         spawn(async move { shared.turn(reading).await });
         let mut queue = queue_of(b"GET / HTTP/1.1\r\nHost: x\r\n", None);
         let mut body = Vec::new();
-        let answered = connection.next_response(&mut queue, &mut body, clock).await;
-        assert_eq!(answered.unwrap().status, 200);
+        let response = connection.next_response(&mut queue, &mut body, clock).await;
+        assert_eq!(response.unwrap().status, 200);
         assert_eq!(body, b"hello");
         stamps = queue.take_first().unwrap().stamps;
     });
@@ -202,7 +202,7 @@ fn assert_begins_with(piece: usize, exchange: &Exchange) {
 }
 
 #[test]
-fn an_answer_has_the_stamp_of_its_first_byte() {
+fn a_response_has_the_stamp_of_its_first_byte() {
     // Not that of the packet with its last one.
     const HALVES: &[&[u8]] = &[OK.split_at(10).0, OK.split_at(10).1];
     assert_begins_with(0, &exchange(&[OK], Reading::Each, |_| ()));
@@ -210,7 +210,7 @@ fn an_answer_has_the_stamp_of_its_first_byte() {
 }
 
 #[test]
-fn the_stamp_of_an_interim_answer_is_not_that_of_the_final_one() {
+fn the_stamp_of_an_interim_response_is_not_that_of_the_final_one() {
     const IN_PARTS: &[&[u8]] = &[EARLY.split_at(10).0, EARLY.split_at(10).1, OK];
     assert_begins_with(1, &exchange(&[EARLY, OK], Reading::Each, |_| ()));
     assert_begins_with(2, &exchange(IN_PARTS, Reading::Each, |_| ()));
@@ -230,7 +230,7 @@ fn stamps_that_never_come_are_waited_for_a_little() {
 }
 
 /// A server for one connection that responds with this many bytes to each request.
-fn answering(length: usize) -> std::net::SocketAddr {
+fn responding_to(length: usize) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -253,7 +253,7 @@ fn untouched() -> Box<[u8]> {
 fn sent_comes_after_the_copy_of_a_small_body() {
     let head = b"PUT / HTTP/1.1\r\nHost: x\r\n\r\n";
     let body = vec![b'x'; PIECE - head.len()];
-    let address = answering(PIECE);
+    let address = responding_to(PIECE);
     let clock = RunClock::start();
     let (mut copying, mut sending) = (u64::MAX, u64::MAX);
     EventLoop::new().unwrap().run(async {
@@ -270,15 +270,13 @@ fn sent_comes_after_the_copy_of_a_small_body() {
             let mut queue = queue_of(&head[..head.len() - 2], Some(&body));
             let mut kept = Vec::new();
             let begun = clock.now();
-            let answered = connection.next_response(&mut queue, &mut kept, clock).await;
-            assert_eq!(answered.unwrap().status, 200);
+            let response = connection.next_response(&mut queue, &mut kept, clock).await;
+            assert_eq!(response.unwrap().status, 200);
             let stamps = queue.take_first().unwrap().stamps;
             assert_eq!(stamps.sent, Some(stamps.started));
             sending = sending.min(stamps.started - begun);
         }
     });
-    assert!(
-        copying > 500 && sending > copying / 2,
-        "{copying} ns, {sending} ns"
-    );
+    let is_after_copy = copying > 500 && sending > copying / 2;
+    assert!(is_after_copy, "{copying} ns, {sending} ns");
 }

@@ -33,7 +33,6 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Begins another request.
     pub(super) fn begin(&mut self, number: u32, token: RequestToken, window: i64) {
         let mut body = std::mem::take(&mut self.body);
         body.clear();
@@ -60,7 +59,6 @@ impl Stream {
         matches!(self.end, Some(StreamEnd::Complete))
     }
 
-    /// Handles the head of a response.
     pub(super) fn on_head(
         &mut self,
         is_end: bool,
@@ -76,7 +74,7 @@ impl Stream {
         if let Some(heads) = heads {
             heads.response(&self.head);
         }
-        if let Some(request) = queue.of(self.token) {
+        if let Some(request) = queue.request(self.token) {
             self.intake = BodyIntake::after(&self.head, &request.keep);
         }
         if is_end {
@@ -97,20 +95,18 @@ impl Stream {
         }
         self.interim += 1;
         self.has_begun = false;
-        if let Some(request) = queue.of(self.token) {
+        if let Some(request) = queue.request(self.token) {
             request.stamps.first = None;
         }
+        let limit = limits.interim;
         if is_end || self.head.status == 101 {
             let what = "an interim response ends the stream, or is 101";
             self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(what)));
-        } else if self.interim > limits.interim {
-            self.end = Some(StreamEnd::Malformed(ProtocolError::TooManyInterim(
-                limits.interim,
-            )));
+        } else if self.interim > limit {
+            self.end = Some(StreamEnd::Malformed(ProtocolError::TooManyInterim(limit)));
         }
     }
 
-    /// Handles part of the body.
     pub(super) fn on_data(
         &mut self,
         data: &[u8],
@@ -118,14 +114,12 @@ impl Stream {
         limits: Limits,
         queue: &mut RequestQueue,
     ) {
+        let limit = limits.body_bytes;
         if !self.has_head {
-            self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(
-                "DATA came before it",
-            )));
-        } else if self.intake.length + data.len() as u64 > limits.body_bytes {
-            self.end = Some(StreamEnd::Malformed(ProtocolError::BodyTooLarge(
-                limits.body_bytes,
-            )));
+            let what = "DATA came before it";
+            self.end = Some(StreamEnd::Malformed(ProtocolError::Fields(what)));
+        } else if self.intake.length + data.len() as u64 > limit {
+            self.end = Some(StreamEnd::Malformed(ProtocolError::BodyTooLarge(limit)));
         } else {
             self.intake.take(data, &mut self.body);
             if is_end {
@@ -137,12 +131,10 @@ impl Stream {
     /// Completes the response, if its length is that of its head. The response to a HEAD has no
     /// body whatever its head declares.
     pub(super) fn finish(&mut self, queue: &mut RequestQueue) {
-        let is_head = queue.of(self.token).is_some_and(|request| request.is_head);
-        let length = self
-            .head
-            .headers
-            .get("content-length")
-            .and_then(|length| length.parse().ok());
+        let request = queue.request(self.token);
+        let is_head = request.is_some_and(|request| request.is_head);
+        let length = self.head.headers.get("content-length");
+        let length = length.and_then(|length| length.parse().ok());
         let may_differ = is_head || self.head.status == 304;
         self.end = Some(match length {
             Some(expected) if expected != self.intake.length && !may_differ => {

@@ -95,7 +95,6 @@ impl Streams {
         }
     }
 
-    /// Number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
@@ -128,7 +127,7 @@ impl Streams {
     pub(super) fn forget_others(&mut self, queue: &mut RequestQueue) {
         let mut at = 0;
         while let Some(stream) = self.open.get(at) {
-            if queue.of(stream.token).is_some() {
+            if queue.request(stream.token).is_some() {
                 at += 1;
                 continue;
             }
@@ -140,7 +139,6 @@ impl Streams {
         }
     }
 
-    /// A stream that has ended.
     pub(super) fn take_ended(&mut self) -> Option<Stream> {
         let at = self.open.iter().position(|stream| stream.end.is_some())?;
         Some(self.open.remove(at))
@@ -178,12 +176,13 @@ impl Streams {
             self.block.clear();
             append_request_block(&mut self.block, head, self.is_https);
             let from = self.gone + self.out.len() as u64;
+            let (number, is_end) = (stream.number, stream.is_sent);
             append_headers(
                 &mut self.out,
-                stream.number,
+                number,
                 &self.block,
                 self.largest_frame,
-                stream.is_sent,
+                is_end,
             );
             self.note(token, from, stream.is_sent);
             self.open.push(stream);
@@ -232,7 +231,6 @@ impl Streams {
         self.written < self.out.len()
     }
 
-    /// The next bytes to be written.
     pub(super) fn piece(&self, most: usize) -> &[u8] {
         let piece = &self.out[self.written..];
         &piece[..piece.len().min(most)]
@@ -241,14 +239,11 @@ impl Streams {
     /// True if a request ends within this many bytes.
     pub(super) fn ends_within(&self, count: usize) -> bool {
         let until = self.gone + (self.written + count) as u64;
-        let mut within = self
-            .frame_bytes
-            .iter()
-            .take_while(|bytes| bytes.to <= until);
+        let within = self.frame_bytes.iter();
+        let mut within = within.take_while(|bytes| bytes.to <= until);
         within.any(|bytes| bytes.is_end)
     }
 
-    /// Notes that more bytes are written.
     pub(super) fn wrote(&mut self, count: usize, queue: &mut RequestQueue) {
         self.written += count;
         let until = self.gone + self.written as u64;
@@ -256,7 +251,7 @@ impl Streams {
             && first.from < until
         {
             let to = first.to.min(until);
-            if let Some(request) = queue.of(first.token) {
+            if let Some(request) = queue.request(first.token) {
                 request.stamps.bytes_sent += to - first.from;
             }
             first.from = to;
@@ -285,10 +280,9 @@ impl Streams {
         self.just_written.drain(..).for_each(each);
     }
 
-    /// Notes received bytes of a stream.
     pub(super) fn received(&self, number: u32, count: u64, queue: &mut RequestQueue) {
         let stream = self.open.iter().find(|stream| stream.number == number);
-        if let Some(request) = stream.and_then(|stream| queue.of(stream.token)) {
+        if let Some(request) = stream.and_then(|stream| queue.request(stream.token)) {
             request.stamps.bytes_received += count;
         }
     }
@@ -296,7 +290,7 @@ impl Streams {
     /// Sets the end of the streams that have ended.
     pub(super) fn note_done(&self, at: Nanos, queue: &mut RequestQueue) {
         for stream in self.open.iter().filter(|stream| stream.has_response()) {
-            if let Some(request) = queue.of(stream.token) {
+            if let Some(request) = queue.request(stream.token) {
                 request.stamps.done.get_or_insert(at);
             }
         }
@@ -319,7 +313,7 @@ impl Streams {
             FrameEvent::HeadersBegin { stream } => {
                 if let Some(stream) = self.at(stream)? {
                     stream.has_begun = true;
-                    if let Some(request) = queue.of(stream.token) {
+                    if let Some(request) = queue.request(stream.token) {
                         begin(&mut request.stamps, seen, arrival);
                     }
                 }
@@ -328,17 +322,13 @@ impl Streams {
                 stream,
                 block,
                 is_end,
-            } => {
-                self.headers(stream, block, is_end, queue, heads)?;
-            }
+            } => self.headers(stream, block, is_end, queue, heads)?,
             FrameEvent::Data {
                 stream,
                 data,
                 counted,
                 is_end,
-            } => {
-                self.data(stream, data, counted, is_end, queue)?;
-            }
+            } => self.data(stream, data, counted, is_end, queue)?,
             FrameEvent::Reset { stream, code } => {
                 if let Some(stream) = self.at(stream)? {
                     stream.end = Some(match code {
@@ -361,15 +351,11 @@ impl Streams {
                 last_stream,
                 code,
                 debug,
-            } => {
-                self.go_away(last_stream, code, debug, queue);
-            }
+            } => self.go_away(last_stream, code, debug, queue),
             FrameEvent::WindowUpdate {
                 stream: 0,
                 increment,
-            } => {
-                self.window = enlarged(self.window, increment)?;
-            }
+            } => self.window = enlarged(self.window, increment)?,
             FrameEvent::WindowUpdate { stream, increment } => {
                 if let Some(stream) = self.at(stream)? {
                     stream.window = enlarged(stream.window, increment)?;
@@ -384,10 +370,8 @@ impl Streams {
         if number >= self.next || number.is_multiple_of(2) {
             return Err(FrameError::IdleStream(number));
         }
-        Ok(self
-            .open
-            .iter_mut()
-            .find(|stream| stream.number == number && stream.end.is_none()))
+        let mut open = self.open.iter_mut();
+        Ok(open.find(|stream| stream.number == number && stream.end.is_none()))
     }
 
     fn headers(
@@ -398,10 +382,8 @@ impl Streams {
         queue: &mut RequestQueue,
         heads: Option<&HeadsOfClient>,
     ) -> Result<(), FrameError> {
-        let open = &mut self.open;
-        let stream = open
-            .iter_mut()
-            .find(|stream| stream.number == number && stream.end.is_none());
+        let mut open = self.open.iter_mut();
+        let stream = open.find(|stream| stream.number == number && stream.end.is_none());
         let Some(stream) = stream else {
             return self.decoder.trailers(block);
         };
@@ -414,10 +396,8 @@ impl Streams {
                 stream.end = Some(StreamEnd::Malformed(ProtocolError::Fields(what)));
             }
         } else {
-            match self
-                .decoder
-                .response(block, self.limits, &mut stream.head)?
-            {
+            let decoded = self.decoder.response(block, self.limits, &mut stream.head);
+            match decoded? {
                 Err(error) => stream.end = Some(StreamEnd::Malformed(error)),
                 Ok(()) => stream.on_head(is_end, self.limits, queue, heads),
             }
@@ -514,7 +494,6 @@ impl Streams {
     }
 }
 
-/// A window that is enlarged by an increment.
 fn enlarged(window: i64, by: u32) -> Result<i64, FrameError> {
     let enlarged = window + i64::from(by);
     if enlarged > LARGEST_WINDOW.into() {

@@ -29,11 +29,9 @@ impl RequestQueue {
             return None;
         }
         let now = now();
-        while at < range.end {
-            let request = &mut self.requests[at];
+        for request in self.requests.range_mut(at..range.end) {
             request.stamps.started = now;
             request.history.connection = Some(connection);
-            at += 1;
         }
         Some(now)
     }
@@ -62,7 +60,7 @@ impl RequestQueue {
 
     /// Sets the departure of that request, with that mark; false if it is not in flight any more.
     pub(crate) fn has_left(&mut self, token: RequestToken, at: Nanos, mark: Option<u64>) -> bool {
-        let Some(request) = self.of(token) else {
+        let Some(request) = self.request(token) else {
             return false;
         };
         request.stamps.sent = Some(at);

@@ -5,10 +5,9 @@ use super::{RequestQueue, RequestToken, Stamps, UnderWay};
 
 impl RequestQueue {
     /// The request of a token; `None` if it is not in flight any more.
-    pub(crate) fn of(&mut self, token: RequestToken) -> Option<&mut UnderWay> {
-        self.requests
-            .iter_mut()
-            .find(|request| request.token == token)
+    pub(crate) fn request(&mut self, token: RequestToken) -> Option<&mut UnderWay> {
+        let mut requests = self.requests.iter_mut();
+        requests.find(|request| request.token == token)
     }
 
     /// Token, head, and length of the body of the request at an index.
@@ -18,7 +17,6 @@ impl RequestQueue {
         Some((request.token, head, self.body_at(index)?.len()))
     }
 
-    /// The body of the request at an index.
     pub(crate) fn body_at(&self, index: usize) -> Option<&[u8]> {
         let request = self.requests.get(index)?;
         Some(match &request.fixed {
@@ -29,7 +27,7 @@ impl RequestQueue {
 
     /// Notes that the server has not processed that request: it counts as unsent.
     pub(crate) fn was_not_sent(&mut self, token: RequestToken) {
-        if let Some(request) = self.of(token) {
+        if let Some(request) = self.request(token) {
             request.stamps = Stamps::default();
             request.mark = None;
         }
@@ -37,10 +35,8 @@ impl RequestQueue {
 
     /// Makes that request the first, before older ones; false if it is not in flight any more.
     pub(crate) fn bring_first(&mut self, token: RequestToken) -> bool {
-        let index = self
-            .requests
-            .iter()
-            .position(|request| request.token == token);
+        let mut requests = self.requests.iter();
+        let index = requests.position(|request| request.token == token);
         if let Some(index @ 1..) = index
             && let Some(request) = self.requests.remove(index)
         {

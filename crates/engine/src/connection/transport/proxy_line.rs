@@ -32,18 +32,14 @@ impl Transport {
     }
 }
 
-/// The first line of a connection in the PROXY protocol, version 1.
 fn proxy_line(from: SocketAddr, to: SocketAddr) -> String {
     let family = match to {
         SocketAddr::V4(_) => "TCP4",
         SocketAddr::V6(_) => "TCP6",
     };
     let (source, destination) = (from.ip(), to.ip());
-    format!(
-        "PROXY {family} {source} {destination} {} {}\r\n",
-        from.port(),
-        to.port()
-    )
+    let (from, to) = (from.port(), to.port());
+    format!("PROXY {family} {source} {destination} {from} {to}\r\n")
 }
 
 #[cfg(test)]

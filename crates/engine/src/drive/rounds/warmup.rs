@@ -33,7 +33,6 @@ impl Warmup {
         }
     }
 
-    /// Adds a round.
     pub(super) fn add(&mut self, took: Nanos) {
         self.rounds.push(took);
         self.spent += took;

@@ -30,9 +30,8 @@ pub(crate) struct ReadPage {
 impl FoundParts {
     pub(crate) fn known(&self, url: &str, body: &[u8]) -> Option<Rc<[Rc<RequestStep>]>> {
         let read = self.read.borrow();
-        let known = read
-            .iter()
-            .find(|page| page.url == url && page.body == body)?;
+        let mut pages = read.iter();
+        let known = pages.find(|page| page.url == url && page.body == body)?;
         Some(Rc::clone(&known.parts))
     }
 

@@ -64,10 +64,8 @@ impl Log {
             return why.clone();
         }
         let to = attempt.step.destination(&values);
-        let (to, _) = to
-            .trim_end_matches('/')
-            .rsplit_once('/')
-            .unwrap_or_default();
+        let parent = to.trim_end_matches('/').rsplit_once('/');
+        let (to, _) = parent.unwrap_or_default();
         let (source, parent) = (attempt.step.path(&values), format!("{to}/"));
         let mut statuses = [None; 2];
         for (index, path) in [&source, &parent].into_iter().enumerate() {
@@ -110,9 +108,8 @@ async fn is_file_declined(client: &mut Client, method: &str, collection: &str) -
     let moved = client.perform(moved).await.trace.status;
     for path in [file, copy] {
         // One of them may not exist.
-        client
-            .perform(PlainRequest::bare("DELETE", &path, LABEL))
-            .await;
+        let delete = PlainRequest::bare("DELETE", &path, LABEL);
+        client.perform(delete).await;
     }
     moved.is_some_and(is_about_destination)
 }

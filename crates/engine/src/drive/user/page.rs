@@ -38,19 +38,16 @@ impl User {
     ) -> Result<(), Stop> {
         let visit_of_operation = operating.visit;
         let context = Arc::clone(&self.log.context);
-        operating
-            .visit
-            .get_or_insert_with(|| context.progress.next_request());
+        let visit = &mut operating.visit;
+        visit.get_or_insert_with(|| context.progress.next_request());
         context.rest();
         let http = script.test.http;
         if http.per_page {
             self.close();
         }
+        let at_once = http.at_once;
         let fetched = match files.iter().position(|file| file.plan.is_for_parts) {
-            None => {
-                self.files(script, files, http.at_once, phase, operating)
-                    .await
-            }
+            None => self.files(script, files, at_once, phase, operating).await,
             Some(index) => {
                 self.files_and_parts(script, files, index, phase, operating)
                     .await
@@ -94,16 +91,11 @@ impl User {
         operating: &mut Operating,
     ) -> Result<(), Stop> {
         operating.parts = Some(0);
-        let parts = self
-            .first_file(script, files, index, phase, operating)
-            .await?;
+        let parts = self.first_file(script, files, index, phase, operating);
+        let parts = parts.await?;
         let (before, behind) = (&files[1..index], &files[index + 1..]);
-        let others: Vec<_> = before
-            .iter()
-            .chain(&*parts)
-            .chain(behind)
-            .cloned()
-            .collect();
+        let others = before.iter().chain(&*parts).chain(behind);
+        let others: Vec<_> = others.cloned().collect();
         self.files(script, &others, true, phase, operating).await
     }
 

@@ -54,9 +54,8 @@ impl Log {
         if let Some(measure) = first.plan.measure.or(stands_for.plan.measure)
             && stands_for.found.is_news(&text)
         {
-            self.context
-                .journal
-                .write(EventKind::Note { measure, text });
+            let journal = &self.context.journal;
+            journal.write(EventKind::Note { measure, text });
         }
         let parts = named.paths.iter();
         let parts: Rc<[_]> = parts.map(|path| Rc::new(stands_for.part(path))).collect();
@@ -105,15 +104,9 @@ fn described(named: &NamedParts, url: &str) -> String {
         1 => "it names 1 part".to_owned(),
         count => format!("it names {count} parts"),
     };
-    let path = url
-        .split("://")
-        .nth(1)
-        .and_then(|rest| rest.find('/').map(|at| &rest[at..]));
-    let path = path
-        .unwrap_or_default()
-        .split('?')
-        .next()
-        .unwrap_or_default();
+    let rest = url.split("://").nth(1).unwrap_or_default();
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    let path = path.split('?').next().unwrap_or_default();
     let directory = &path[..path.rfind('/').map_or(0, |at| at + 1)];
     let listed: Vec<String> = paths
         .iter()

@@ -36,7 +36,6 @@ pub(crate) struct TestPart<'s> {
     pub(super) filling: &'s Filling,
 }
 
-/// A request that is to be sent.
 pub(crate) struct Attempt<'s> {
     pub(super) step: &'s RequestStep,
     part: TestPart<'s>,
@@ -79,7 +78,6 @@ impl Judged {
         }
     }
 
-    /// True if it is the expected one.
     pub(super) fn is_expected(&self) -> bool {
         self.verdict.is_ok()
     }
@@ -394,13 +392,11 @@ impl Log {
         }
         if let Some(note) = note {
             let text = note.to_owned();
-            self.context
-                .journal
-                .write(EventKind::Note { measure, text });
+            let journal = &self.context.journal;
+            journal.write(EventKind::Note { measure, text });
         }
     }
 
-    /// The consequences of a verdict for the test.
     fn consequences(
         &mut self,
         memory: &mut Memory,
@@ -497,7 +493,6 @@ impl<'s> Attempt<'s> {
         client.submit(&self.step.request, &self.values(), self.sending.clone())
     }
 
-    /// Its operation, if it is measured.
     fn measured(&self) -> Option<Operation> {
         let measure = self.step.plan.measure?;
         (self.part.phase == Phase::Measured).then_some(Operation {
@@ -545,10 +540,8 @@ fn judge(
             }
         };
         let value = value.ok_or_else(|| Wrong::new(Outcome::WrongBody, what))?;
-        if value
-            .iter()
-            .any(|byte| byte.is_ascii_control() && *byte != b'\t')
-        {
+        let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+        if value.iter().any(is_control) {
             let what = "the value to save from the response has a control character".to_owned();
             return Err(Wrong::new(Outcome::WrongBody, what));
         }
@@ -590,10 +583,8 @@ const NO_TOKEN: &str = "the response has no lock token, neither in a Lock-Token 
 
 /// The lock token in angle brackets, ready for a Lock-Token header.
 fn lock_token(head: &ResponseHead, body: &[u8]) -> Option<String> {
-    let token = head
-        .headers
-        .get("Lock-Token")
-        .and_then(lock_token_from_header)
-        .or_else(|| lock_token_from_body(body))?;
+    let header = head.headers.get("Lock-Token");
+    let token = header.and_then(lock_token_from_header);
+    let token = token.or_else(|| lock_token_from_body(body))?;
     Some(format!("<{token}>"))
 }

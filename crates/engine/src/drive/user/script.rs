@@ -34,7 +34,7 @@ impl Phase {
 pub(crate) struct Script {
     pub(crate) test: Rc<PreparedTest>,
     /// The index of the user's loop.
-    in_loop: usize,
+    pub(super) in_loop: usize,
     /// When the current iteration of a pace was to end; 0 before the first has.
     pub(super) paced_until: Nanos,
     pub(super) filling: Filling,
@@ -115,7 +115,6 @@ impl Script {
         }
     }
 
-    /// Path of the collection in which the user works at a target.
     pub(super) fn workplace(&self, target: usize) -> &str {
         &self.filling.workplaces[target]
     }
@@ -123,11 +122,6 @@ impl Script {
     /// The role of the user, from 1; 0 in a test without roles.
     pub(super) fn role(&self) -> u16 {
         self.test.loops[self.in_loop].role
-    }
-
-    /// The steps that the user repeats.
-    pub(super) fn in_loop(&self) -> usize {
-        self.in_loop
     }
 
     /// Begins measuring: the first responses of the measured part are checked closely, not those of
@@ -138,7 +132,6 @@ impl Script {
         self.batch_end = batch_end;
     }
 
-    /// Begins another round.
     pub(super) fn begin_round(&mut self) {
         self.memory.begin_round();
         self.filling.saved.fill(None);
@@ -201,7 +194,6 @@ impl Filling {
 }
 
 impl Memory {
-    /// Begins another round.
     pub(crate) fn begin_round(&mut self) {
         self.iteration += 1;
         self.broken = None;

@@ -29,9 +29,6 @@ const OUT_OF_TIME: &str = "the run had ended a long time before";
 
 impl User {
     /// Goes once through the loop of a test.
-    ///
-    /// # Errors
-    /// The test cannot continue, with the reason.
     pub(crate) async fn round(&mut self, script: &mut Script, phase: Phase) -> Result<(), Stop> {
         let test = Rc::clone(&script.test);
         let begun = self.log.context.clock.now();
@@ -39,7 +36,7 @@ impl User {
             ended: begun,
             ..Operating::at_once(Numbering::Each)
         };
-        let steps = &test.loops[script.in_loop()].steps;
+        let steps = &test.loops[script.in_loop].steps;
         let done = self.operation(script, steps, phase, &mut operating).await;
         self.give_way(&operating, begun).await;
         done
@@ -54,9 +51,6 @@ impl User {
     }
 
     /// Goes once through the steps of an operation.
-    ///
-    /// # Errors
-    /// The test cannot continue, with the reason.
     pub(crate) async fn operation(
         &mut self,
         script: &mut Script,
@@ -86,9 +80,6 @@ impl User {
     }
 
     /// Does steps in their order, as long as the driver continues.
-    ///
-    /// # Errors
-    /// The test cannot continue, with the reason.
     pub(crate) async fn steps(
         &mut self,
         script: &mut Script,
@@ -96,11 +87,9 @@ impl User {
         phase: Phase,
         operating: &mut Operating,
     ) -> Result<(), Stop> {
+        let test = script.test.id;
         for step in steps {
-            match self
-                .log
-                .what_is_left(script.test.id, phase, operating.ended)
-            {
+            match self.log.what_is_left(test, phase, operating.ended) {
                 StepsLeft::Done => {}
                 StepsLeft::Dropped => script.memory.break_off(OUT_OF_TIME),
                 StepsLeft::Out => return Ok(()),
@@ -130,7 +119,7 @@ impl User {
                     let steps = if is_true { steps } else { otherwise };
                     self.nested(script, steps, phase, operating).await?;
                 }
-                PreparedStep::EndTest => self.end(Some(script.test.id), phase),
+                PreparedStep::EndTest => self.end(Some(test), phase),
                 PreparedStep::EndRun => self.end(None, phase),
                 PreparedStep::Users(users) if phase == Phase::Measured => {
                     let context = &self.log.context;
@@ -143,9 +132,7 @@ impl User {
                     steps,
                 } => {
                     for number in 1..=*times {
-                        let left = self
-                            .log
-                            .what_is_left(script.test.id, phase, operating.ended);
+                        let left = self.log.what_is_left(test, phase, operating.ended);
                         if left == StepsLeft::Out {
                             break;
                         }
@@ -173,7 +160,6 @@ impl User {
         Box::pin(async move { self.steps(script, steps, phase, operating).await })
     }
 
-    /// Ends the measurement of a test, or of all.
     fn end(&self, test: Option<TestId>, phase: Phase) {
         if phase == Phase::Measured {
             // A load does all its tests in one window.
@@ -230,7 +216,6 @@ pub(crate) fn choose<'p>(
     alternatives.get(drawn).map_or(&[], |(_, steps)| steps)
 }
 
-/// Length of a pause.
 fn pause(rng: &mut ChaCha8Rng, think: Think) -> Duration {
     match think {
         Think::Constant(pause) => pause,

@@ -64,9 +64,8 @@ impl User {
         if phase != Phase::Measured || !running.counts {
             return;
         }
-        let failed = running
-            .failed
-            .or(script.is_broken().then_some(Outcome::Dropped));
+        let dropped = script.is_broken().then_some(Outcome::Dropped);
+        let failed = running.failed.or(dropped);
         // In an open loop no request may have ended yet.
         let ended = match (operating.started, operating.ended) {
             (None, 0) => context.clock.now(),

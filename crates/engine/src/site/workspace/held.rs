@@ -39,7 +39,6 @@ enum LockLine {
     Released(String),
 }
 
-/// The locks that a run holds.
 pub(crate) struct HeldLocks {
     /// The file; `None` if tokens are not kept.
     path: Option<PathBuf>,
@@ -67,14 +66,12 @@ impl HeldLocks {
         }
     }
 
-    /// Notes that the run has taken a lock.
     pub(crate) fn taken(&self, lock: HeldLock) {
         let mut state = self.state();
         state.locks.insert(lock.token.clone(), lock.clone());
         self.write(&mut state, &LockLine::Taken(lock));
     }
 
-    /// Notes that the run has released a lock.
     pub(crate) fn released(&self, token: &str) {
         let mut state = self.state();
         if state.locks.remove(token).is_some() {
@@ -83,13 +80,10 @@ impl HeldLocks {
     }
 
     /// The locks that are held below this target.
-    pub(crate) fn of(&self, target: &str) -> Vec<HeldLock> {
+    pub(crate) fn below(&self, target: &str) -> Vec<HeldLock> {
         let state = self.state();
-        let locks = state.locks.values();
-        locks
-            .filter(|lock| lock.target == target)
-            .cloned()
-            .collect()
+        let locks = state.locks.values().filter(|lock| lock.target == target);
+        locks.cloned().collect()
     }
 
     /// The run is over. Tokens of leftovers on a server stay.
@@ -143,10 +137,8 @@ impl HeldState {
 
     /// Replaces the file by one with the current locks.
     fn write_anew(&mut self, path: &Path) -> io::Result<()> {
-        let locks = self.locks.values();
-        let lines: String = locks
-            .map(|lock| text_of(&LockLine::Taken(lock.clone())))
-            .collect();
+        let taken = self.locks.values().cloned().map(LockLine::Taken);
+        let lines: String = taken.map(|line| text_of(&line)).collect();
         self.file = Some(private::replace(path, &lines)?);
         self.lines = self.locks.len();
         Ok(())
@@ -167,19 +159,15 @@ pub(crate) fn kept(directory: Option<&Path>, run_id: &str, target: &str) -> Vec<
     let text = text.and_then(Result::ok).unwrap_or_default();
     let mut locks = BTreeMap::new();
     // The last line may be incomplete.
-    for line in text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-    {
+    let read = |line: &str| serde_json::from_str(line).ok();
+    for line in text.lines().filter_map(read) {
         match line {
             LockLine::Taken(lock) => drop(locks.insert(lock.token.clone(), lock)),
             LockLine::Released(token) => drop(locks.remove(&token)),
         }
     }
-    locks
-        .into_values()
-        .filter(|lock| lock.target == target)
-        .collect()
+    let locks = locks.into_values();
+    locks.filter(|lock| lock.target == target).collect()
 }
 
 /// Removes the file of a run whose collection, with its locks, was removed.
@@ -221,7 +209,7 @@ mod tests {
         assert!(!directory.exists(), "nothing is held");
         (0..3).for_each(|number| held.taken(lock(number)));
         held.released("<urn:1>");
-        assert_eq!(held.of(TARGET), [lock(0), lock(2)]);
+        assert_eq!(held.below(TARGET), [lock(0), lock(2)]);
         assert_eq!(kept(Some(&directory), "r", TARGET), [lock(0), lock(2)]);
         // Other servers do not get them.
         assert_eq!(kept(Some(&directory), "r", "http://127.0.0.1:2/dav/"), []);
@@ -255,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_not_followed_and_a_full_disk_is_told_once() {
+    fn a_link_is_not_followed_and_a_full_disk_is_reported_once() {
         let home = tempfile::tempdir().unwrap();
         let precious = home.path().join("precious");
         fs::write(&precious, "not ours").unwrap();
@@ -268,6 +256,6 @@ mod tests {
         let other = held(&precious);
         (0..3).for_each(|number| other.taken(lock(number)));
         assert_eq!(other.journal.events().len(), 1);
-        assert_eq!(other.of(TARGET).len(), 3);
+        assert_eq!(other.below(TARGET).len(), 3);
     }
 }

@@ -28,21 +28,15 @@ pub struct Leftover {
     pub state: LeftoverState,
 }
 
-/// Kind of a leftover.
+/// Kind of a leftover, with the notes on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeftoverKind {
-    /// Its collection.
+    /// The collection of its run.
     Collection,
-    /// Its collection, without a marker.
-    Unmarked {
-        /// The notes on it.
-        notes: Vec<PathBuf>,
-    },
-    /// The file at its target.
-    File {
-        /// The notes on it.
-        notes: Vec<PathBuf>,
-    },
+    /// That collection, without a marker.
+    Unmarked { notes: Vec<PathBuf> },
+    /// The file at the target of its run.
+    File { notes: Vec<PathBuf> },
 }
 
 /// State of the run of a collection with such a name.
@@ -136,7 +130,7 @@ pub(crate) async fn leftovers(
         return (Vec::new(), 0);
     };
     let hrefs = listing.responses.iter().map(|response| &*response.href);
-    let listed = ListedNames::of(hrefs, target, own_run);
+    let listed = ListedNames::new(hrefs, target, own_run);
     let others = listed.here.len().saturating_sub(most);
     let mut found = Vec::new();
     for run_id in listed.here.into_iter().skip(others) {
@@ -168,7 +162,7 @@ struct ListedNames {
 }
 
 impl ListedNames {
-    fn of<'a>(
+    fn new<'a>(
         hrefs: impl Iterator<Item = &'a str>,
         target: &Target,
         own_run: Option<&str>,
@@ -204,10 +198,8 @@ pub(crate) async fn unlisted(
     run_ids: &[String],
 ) -> Result<Vec<Leftover>, RunError> {
     let is_listed = |run_id: &String| listed.iter().any(|leftover| leftover.run_id == *run_id);
-    let run_ids: BTreeSet<&String> = run_ids
-        .iter()
-        .filter(|run_id| is_run_id(run_id) && !is_listed(run_id))
-        .collect();
+    let is_wanted = |run_id: &&String| is_run_id(run_id) && !is_listed(run_id);
+    let run_ids: BTreeSet<&String> = run_ids.iter().filter(is_wanted).collect();
     let mut found = Vec::new();
     for run_id in run_ids {
         if occupancy_of(client, &collection_path(target, run_id)).await? == Occupancy::Taken {
@@ -240,9 +232,8 @@ pub(super) async fn state(client: &mut Client, path: &str, run_id: &str) -> Left
 
 /// State of the run of this marker.
 pub(super) fn state_of(marker: &Marker) -> LeftoverState {
-    let started_at = marker
-        .started_at
-        .to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    let started_at = marker.started_at;
+    let started_at = started_at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
     match marker.life() {
         Life::Running => LeftoverState::Running { pid: marker.pid },
         Life::Ended => LeftoverState::Ended { started_at },
@@ -258,21 +249,18 @@ pub(crate) async fn remove_leftover(
     held: &[HeldLock],
     force: bool,
 ) -> Result<(), String> {
-    if leftover.is_removable(force) {
-        match leftover.kind {
-            LeftoverKind::Unmarked { .. } if !is_empty(client, &leftover.path).await => {
-                Err(LeftoverState::Filled.reason())
-            }
-            LeftoverKind::Collection | LeftoverKind::Unmarked { .. } => {
-                let removed = remove_collection(client, &leftover.path, held).await;
-                removed.map(|_| ())
-            }
-            LeftoverKind::File { .. } => {
-                remove_resource(client, &leftover.path, &leftover.url).await
-            }
+    if !leftover.is_removable(force) {
+        return Err(leftover.reason());
+    }
+    match leftover.kind {
+        LeftoverKind::Unmarked { .. } if !is_empty(client, &leftover.path).await => {
+            Err(LeftoverState::Filled.reason())
         }
-    } else {
-        Err(leftover.reason())
+        LeftoverKind::Collection | LeftoverKind::Unmarked { .. } => {
+            let removed = remove_collection(client, &leftover.path, held).await;
+            removed.map(drop)
+        }
+        LeftoverKind::File { .. } => remove_resource(client, &leftover.path, &leftover.url).await,
     }
 }
 
@@ -288,7 +276,7 @@ mod tests {
         let hrefs: Vec<String> = foreign.chain(own_name).collect();
         let listed = |target_at| {
             let hrefs = hrefs.iter().map(String::as_str).chain([target_at]);
-            ListedNames::of(hrefs, &target, Some("own"))
+            ListedNames::new(hrefs, &target, Some("own"))
         };
         for (target_at, elsewhere) in [("/elsewhere/", 149), ("/dav/", 0)] {
             let listed = listed(target_at);

@@ -200,13 +200,13 @@ enum MadeResourceState {
 
 async fn look_at_file(client: &mut Client, path: &str, notes: &[MadeNote]) -> MadeResourceState {
     let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
-    let Ok(response) = head.await.result else {
+    let Ok(head) = head.await.result else {
         return MadeResourceState::Own;
     };
-    let length = response.head.headers.get("Content-Length");
+    let length = head.headers.get("Content-Length");
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
     let is_as_sent = |note: &MadeNote| note.length.is_none() || note.length == length;
-    match response.head.status {
+    match head.status {
         404 | 410 => MadeResourceState::Nothing,
         200 if length.is_some() && !notes.iter().any(is_as_sent) => MadeResourceState::Replaced,
         _ => MadeResourceState::Own,
@@ -252,8 +252,8 @@ pub(crate) async fn remove_resource(
 
 async fn is_missing(client: &mut Client, path: &str) -> bool {
     let head = client.perform(PlainRequest::bare("HEAD", path, super::LABEL));
-    let looked = head.await.result;
-    looked.is_ok_and(|response| matches!(response.head.status, 404 | 410))
+    let head = head.await.result;
+    head.is_ok_and(|head| matches!(head.status, 404 | 410))
 }
 
 /// Removes notes on a file that is gone.

@@ -16,7 +16,7 @@ use crate::site::retries::perform_with_retries;
 /// the value is found in a response with any prefixes of names.
 const BEGINNING: &str = "prestan-run-";
 
-const ASKED: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
+const MARKER_REQUEST: &[u8] = br#"<?xml version="1.0" encoding="utf-8"?>
 <propfind xmlns="DAV:"><prop><run xmlns="urn:prestan"/></prop></propfind>
 "#;
 
@@ -74,13 +74,13 @@ pub(super) async fn mark(
     };
     let put = perform_with_retries(client, put).await.exchange;
     let what = match put.result {
-        Ok(response) => match response.head.status {
+        Ok(head) => match head.status {
             200..=299 => return Ok(None),
             // Refusals of the content, not of the user or for the moment: no 401, 423, 429, 507.
             400 | 403 | 405 | 415 | 422 if mark_by_property(client, path, &marker).await => {
-                return Ok(Some(FilesRefused(response.head.status)));
+                return Ok(Some(FilesRefused(head.status)));
             }
-            _ => result_of("PUT", &response.head),
+            _ => result_of("PUT", &head),
         },
         Err(failure) => failure.what,
     };
@@ -135,7 +135,7 @@ pub(super) async fn look(client: &mut Client, path: &str) -> MadeCollectionState
         keep_body: true,
         ..PlainRequest::bare("GET", &marker_path, LABEL)
     };
-    let status = |got: Exchange| got.result.map_or(0, |response| response.head.status);
+    let status = |got: Exchange| got.result.map_or(0, |head| head.status);
     let is_file_missing = match status(perform_with_retries(client, get).await.exchange) {
         200 => match serde_json::from_slice(client.body()) {
             Ok(marker) => return MadeCollectionState::Marked(marker),
@@ -145,7 +145,8 @@ pub(super) async fn look(client: &mut Client, path: &str) -> MadeCollectionState
         404 | 410 => true,
         _ => false,
     };
-    let listing = perform_with_retries(client, propfind_request(path, "0", ASKED, LABEL)).await;
+    let propfind = propfind_request(path, "0", MARKER_REQUEST, LABEL);
+    let listing = perform_with_retries(client, propfind).await;
     match status(listing.exchange) {
         207 => match marker_in(client.body()) {
             Some(marker) => MadeCollectionState::Marked(marker),
@@ -158,12 +159,9 @@ pub(super) async fn look(client: &mut Client, path: &str) -> MadeCollectionState
 }
 
 async fn read_property(client: &mut Client, path: &str) -> Option<Marker> {
-    let listing = client
-        .perform(propfind_request(path, "0", ASKED, LABEL))
-        .await;
-    let has_response = listing
-        .result
-        .is_ok_and(|response| response.head.status == 207);
+    let propfind = propfind_request(path, "0", MARKER_REQUEST, LABEL);
+    let listing = client.perform(propfind).await;
+    let has_response = listing.result.is_ok_and(|head| head.status == 207);
     has_response.then(|| marker_in(client.body()))?
 }
 
@@ -207,16 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn a_put_that_is_answered_like_the_marker_is_not_supported_unless_it_is_an_event() {
+    fn a_put_with_the_response_of_the_marker_is_not_supported_unless_it_is_an_event() {
         let text = "suite: s\ntests:\n  - name: T\n    setup: [{PUT: a, body: {size: 64}}]\n    loop:\n      \
                     - PUT: b.ics\n        body: {text: x, type: text/calendar; charset=utf-8}\n        \
                     measure: Event\n      - GET: a\n        measure: Get\n";
         let spec = suite::parse("s", text).unwrap();
         let plan = suite::resolve("s", text, &spec, &suite::Overrides::default()).unwrap();
         let plan = FilesRefused(400).applied_to(&plan);
-        let unsupported = plan
-            .requests()
-            .map(|request| request.unsupported.as_slice());
+        let requests = plan.requests();
+        let unsupported = requests.map(|request| request.unsupported.as_slice());
         let expected: [&[u16]; 3] = [&[405, 501, 400], &[405, 501], &[405, 501]];
         assert_eq!(unsupported.collect::<Vec<_>>(), expected);
     }

@@ -34,7 +34,6 @@ pub(super) struct Marker {
 pub(super) enum Life {
     /// In progress on this machine.
     Running,
-    /// Ended.
     Ended,
     /// On another machine or in another container, started less than a day ago.
     Unseen,
@@ -82,15 +81,13 @@ impl Marker {
 }
 
 fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
 }
 
 fn pid_namespace() -> String {
-    std::fs::read_link("/proc/self/ns/pid")
-        .map(|name| name.display().to_string())
-        .unwrap_or_default()
+    let name = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    name.display().to_string()
 }
 
 /// When a process began, in ticks since the system did; `None` if there is none (proc(5): field 22
@@ -114,26 +111,20 @@ mod tests {
     fn a_run_is_running_ended_or_out_of_sight() {
         let marker = Marker::new("r");
         assert_eq!(marker.life(), Life::Running);
-        let gone = Marker {
-            pid_since: marker.pid_since + 1,
-            ..marker.clone()
+        let life_of = |change: fn(&mut Marker)| {
+            let mut changed = marker.clone();
+            change(&mut changed);
+            changed.life()
         };
-        assert_eq!(gone.life(), Life::Ended);
-        let container = Marker {
-            pid_namespace: "pid:[1]".to_owned(),
-            ..marker.clone()
-        };
-        assert_eq!(container.life(), Life::Unseen);
-        let elsewhere = Marker {
-            boot_id: "another".to_owned(),
-            ..marker.clone()
-        };
-        assert_eq!(elsewhere.life(), Life::Unseen);
-        let two_days_ago = SystemTime::now() - 2 * LONGEST_RUN;
-        let old = Marker {
-            started_at: two_days_ago.into(),
-            ..elsewhere
-        };
-        assert_eq!(old.life(), Life::Ended);
+        assert_eq!(life_of(|changed| changed.pid_since += 1), Life::Ended);
+        let container = life_of(|changed| changed.pid_namespace = "pid:[1]".to_owned());
+        assert_eq!(container, Life::Unseen);
+        let elsewhere = life_of(|changed| changed.boot_id = "another".to_owned());
+        assert_eq!(elsewhere, Life::Unseen);
+        let old = life_of(|changed| {
+            changed.boot_id = "another".to_owned();
+            changed.started_at = (SystemTime::now() - 2 * LONGEST_RUN).into();
+        });
+        assert_eq!(old, Life::Ended);
     }
 }

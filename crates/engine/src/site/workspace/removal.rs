@@ -94,7 +94,7 @@ async fn delete(client: &mut Client, path: &str) -> Result<Removal, DeleteRefuse
     let repeats = deleted.may_be_done || deleted.exchange.repeats("DELETE");
     match deleted.exchange.result {
         Err(failure) => Err(DeleteRefused::Final(format!("DELETE: {}", failure.what))),
-        Ok(response) => match response.head.status {
+        Ok(head) => match head.status {
             207 => Err(DeleteRefused::PerhapsLocked(
                 "DELETE returned 207: some members could not be removed".to_owned(),
             )),
@@ -105,7 +105,7 @@ async fn delete(client: &mut Client, path: &str) -> Result<Removal, DeleteRefuse
             504 if look(client, path).await == MadeCollectionState::Nothing => Ok(Removal::Deleted),
             _ => Err(DeleteRefused::PerhapsLocked(format!(
                 "DELETE returned {}",
-                response.head.status_text()
+                head.status_text()
             ))),
         },
     }
@@ -145,10 +145,8 @@ impl LeftLocks {
         held: &[HeldLock],
         allowance: &mut Allowance,
     ) -> LeftLocks {
-        let known = held
-            .iter()
-            .filter(|lock| is_within(&lock.path, collection))
-            .map(|lock| (lock.token.clone(), lock.path.clone()));
+        let within = held.iter().filter(|lock| is_within(&lock.path, collection));
+        let known = within.map(|lock| (lock.token.clone(), lock.path.clone()));
         let mut locks = LeftLocks {
             with_token: known.collect(),
             ..LeftLocks::default()
@@ -163,24 +161,18 @@ impl LeftLocks {
                 let Some(found) = members(client, &parent, LOCKDISCOVERY).await else {
                     continue;
                 };
-                let inside = found
-                    .responses
-                    .into_iter()
-                    .filter(|response| is_within(&response.href, collection));
-                for response in inside {
+                let responses = found.responses.into_iter();
+                for response in responses.filter(|one| is_within(&one.href, collection)) {
                     let path = path_of(&response.href).to_owned();
                     let is_collection = response.is_collection || path.ends_with('/');
                     for lock in response.locks {
-                        let ours = lock
-                            .root
-                            .as_ref()
-                            .is_none_or(|root| is_within(root, collection));
+                        let root = lock.root.as_ref();
+                        let ours = root.is_none_or(|root| is_within(root, collection));
                         match lock.token {
                             _ if !ours => {}
                             Some(token) => {
-                                locks
-                                    .with_token
-                                    .insert((format!("<{token}>"), path.clone()));
+                                let token = format!("<{token}>");
+                                locks.with_token.insert((token, path.clone()));
                             }
                             None => locks.hidden.push((path.clone(), lock.timeout)),
                         }
@@ -254,10 +246,9 @@ pub(super) async fn members(
     path: &str,
     body: &'static [u8],
 ) -> Option<Multistatus> {
-    let listing = client
-        .perform(propfind_request(path, "1", body, super::LABEL))
-        .await;
-    if listing.result.ok()?.head.status != 207 {
+    let propfind = propfind_request(path, "1", body, super::LABEL);
+    let listing = client.perform(propfind).await;
+    if listing.result.ok()?.status != 207 {
         return None;
     }
     parse_multistatus(client.body(), &XmlLimits::default()).ok()
@@ -283,9 +274,8 @@ mod tests {
         assert!(one.starts_with("; edit.md is locked until 2001-09-09T01:56:40Z, and the server"));
         let many: Vec<_> = (0..5).map(|_| ("/PrestanTest-r/", None)).collect();
         let many = words(&many);
-        assert!(
-            many.contains("/PrestanTest-r/ is locked for as long as the server likes and 2 more")
-        );
+        let endless = "/PrestanTest-r/ is locked for as long as the server likes and 2 more";
+        assert!(many.contains(endless));
         let endless = words(&[("/x", Some(u64::MAX))]);
         assert!(endless.contains("/x is locked for as long"), "{endless}");
     }
