@@ -217,11 +217,8 @@ impl FromStr for Dscp {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = text.trim().to_ascii_lowercase();
-        let digits: Vec<u8> = name
-            .bytes()
-            .filter(u8::is_ascii_digit)
-            .map(|byte| byte - b'0')
-            .collect();
+        let digits = name.bytes().filter(u8::is_ascii_digit);
+        let digits: Vec<u8> = digits.map(|byte| byte - b'0').collect();
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let code_point = match (letters, digits.as_slice()) {
             ("", _) => name.parse().ok().filter(|number| *number < 64),
@@ -272,7 +269,7 @@ fn at_once() -> TimeSpan {
     TimeSpan::from_nanos(0)
 }
 
-fn one() -> u32 {
+pub(crate) fn one() -> u32 {
     1
 }
 

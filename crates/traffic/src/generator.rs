@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::FileError;
-use crate::file::IpVersion;
+use crate::file::{IpVersion, one};
 use crate::quantity::{TimeSpan, instances, port};
 
 /// Placeholder for the address of the sink in the arguments of a generator.
@@ -18,7 +18,6 @@ pub const DIRECTORY_PLACE: &str = "{directory}";
 
 /// Most instances of generators of a load: each is two processes.
 pub(crate) const MOST_GENERATORS: u64 = 64;
-/// Most arguments of a command.
 const MOST_ARGUMENTS: usize = 256;
 /// Longest argument, and longest text that is searched in a report, in bytes.
 const LONGEST_TEXT: usize = 4096;
@@ -152,34 +151,21 @@ fn one_second() -> TimeSpan {
     TimeSpan::from_nanos(1_000_000_000)
 }
 
-fn one() -> u32 {
-    1
-}
-
 impl GeneratorProgramSpec {
-    /// True if an argument, not the program, contains a text.
     fn names(&self, key: &str) -> bool {
-        self.command
-            .iter()
-            .skip(1)
-            .any(|argument| argument.contains(key))
+        let mut arguments = self.command.iter().skip(1);
+        arguments.any(|argument| argument.contains(key))
     }
 }
 
 impl ReportedFiguresSpec {
     fn texts(&self) -> impl Iterator<Item = &String> {
-        [
-            &self.sent_bytes,
-            &self.received_bytes,
-            &self.packets,
-            &self.lost,
-        ]
-        .into_iter()
-        .flatten()
+        let (sent, received) = (&self.sent_bytes, &self.received_bytes);
+        let texts = [sent, received, &self.packets, &self.lost];
+        texts.into_iter().flatten()
     }
 }
 
-/// Checks a generator. `prefix` is its key.
 pub(crate) fn check(prefix: &str, spec: &GeneratorSpec) -> Result<(), FileError> {
     let wrong = |key: &str, why: &str| Err(FileError::new(format!("{prefix}.{key}"), why));
     check_program(&format!("{prefix}.source"), &spec.source, spec.port)?;
@@ -222,10 +208,8 @@ fn check_program(
         return wrong("decoder", "names no program");
     }
     if !program.decoder.is_empty() && program.report == GeneratorReportFormat::None {
-        return wrong(
-            "decoder",
-            "prints a report, and `report` does not name its format",
-        );
+        let why = "prints a report, and `report` does not name its format";
+        return wrong("decoder", why);
     }
     match &program.ready {
         Some(GeneratorReadiness::Line(text)) if text.is_empty() || text.contains('\n') => {

@@ -108,89 +108,68 @@ impl<Q: DrawnQuantity> LawSpec<Q> {
     /// # Errors
     /// A sentence that names the impossible parameter. An infinite mean is impossible, too.
     pub fn law(&self) -> Result<ProbabilityLaw, String> {
-        let (curve, min, max) = self.curve()?;
+        let (min, max) = self.limits();
         let number = |quantity: Option<&Q>, default: f64| quantity.map_or(default, Q::number);
-        let law = ProbabilityLaw::new(curve, number(min, 0.0), number(max, f64::INFINITY))?;
+        let (min, max) = (number(min, 0.0), number(max, f64::INFINITY));
+        let law = ProbabilityLaw::new(self.curve()?, min, max)?;
         if law.mean().is_finite() {
             return Ok(law);
         }
         Err("the mean of this Pareto law is infinite; give a shape above 1, or max".to_owned())
     }
 
-    fn curve(&self) -> Result<(Curve, Option<&Q>, Option<&Q>), String> {
+    /// The ends at which the curve is cut.
+    fn limits(&self) -> (Option<&Q>, Option<&Q>) {
+        match self {
+            LawSpec::Constant(_) | LawSpec::Uniform { .. } | LawSpec::Empirical(_) => (None, None),
+            LawSpec::Pareto { max, .. } => (None, max.as_ref()),
+            LawSpec::Exponential { min, max, .. }
+            | LawSpec::Normal { min, max, .. }
+            | LawSpec::Lognormal { min, max, .. }
+            | LawSpec::Gamma { min, max, .. }
+            | LawSpec::Weibull { min, max, .. } => (min.as_ref(), max.as_ref()),
+        }
+    }
+
+    fn curve(&self) -> Result<Curve, String> {
         Ok(match self {
-            LawSpec::Constant(value) => (Curve::Constant(value.number()), None, None),
+            LawSpec::Constant(value) => Curve::Constant(value.number()),
             LawSpec::Uniform { min, max } => {
-                let (low, high) = (min.number(), max.number());
-                if low >= high {
+                let (min, max) = (min.number(), max.number());
+                if min >= max {
                     return Err("min is not below max".to_owned());
                 }
-                (
-                    Curve::Uniform {
-                        min: low,
-                        max: high,
-                    },
-                    None,
-                    None,
-                )
+                Curve::Uniform { min, max }
             }
-            LawSpec::Exponential { mean, min, max } => {
+            LawSpec::Exponential { mean, .. } => {
                 let mean = positive("mean", mean.number())?;
-                (Curve::Exponential { mean }, min.as_ref(), max.as_ref())
+                Curve::Exponential { mean }
             }
-            LawSpec::Normal { mean, sd, min, max } => {
+            LawSpec::Normal { mean, sd, .. } => {
                 let (mean, sd) = (mean.number(), positive("sd", sd.number())?);
-                (Curve::Normal { mean, sd }, min.as_ref(), max.as_ref())
+                Curve::Normal { mean, sd }
             }
-            LawSpec::Lognormal {
-                median,
-                sigma,
-                min,
-                max,
-            } => {
-                let (median, sigma) = (
-                    positive("median", median.number())?,
-                    shape("sigma", *sigma)?,
-                );
-                (
-                    Curve::Lognormal { median, sigma },
-                    min.as_ref(),
-                    max.as_ref(),
-                )
+            LawSpec::Lognormal { median, sigma, .. } => {
+                let median = positive("median", median.number())?;
+                let sigma = exponent("sigma", *sigma)?;
+                Curve::Lognormal { median, sigma }
             }
-            LawSpec::Pareto {
-                min,
-                shape: exponent,
-                max,
-            } => {
-                let (min, shape) = (positive("min", min.number())?, shape("shape", *exponent)?);
-                (Curve::Pareto { min, shape }, None, max.as_ref())
+            LawSpec::Pareto { min, shape, .. } => {
+                let min = positive("min", min.number())?;
+                let shape = exponent("shape", *shape)?;
+                Curve::Pareto { min, shape }
             }
-            LawSpec::Gamma {
-                shape: exponent,
-                scale,
-                min,
-                max,
-            } => {
-                let (shape, scale) = (
-                    shape("shape", *exponent)?,
-                    positive("scale", scale.number())?,
-                );
-                (Curve::Gamma { shape, scale }, min.as_ref(), max.as_ref())
+            LawSpec::Gamma { shape, scale, .. } => {
+                let shape = exponent("shape", *shape)?;
+                let scale = positive("scale", scale.number())?;
+                Curve::Gamma { shape, scale }
             }
-            LawSpec::Weibull {
-                shape: exponent,
-                scale,
-                min,
-                max,
-            } => {
-                let (shape, scale) = (
-                    shape("shape", *exponent)?,
-                    positive("scale", scale.number())?,
-                );
-                (Curve::Weibull { shape, scale }, min.as_ref(), max.as_ref())
+            LawSpec::Weibull { shape, scale, .. } => {
+                let shape = exponent("shape", *shape)?;
+                let scale = positive("scale", scale.number())?;
+                Curve::Weibull { shape, scale }
             }
-            LawSpec::Empirical(csv) => (Curve::Empirical(empirical::<Q>(csv)?), None, None),
+            LawSpec::Empirical(csv) => Curve::Empirical(empirical::<Q>(csv)?),
         })
     }
 }
@@ -203,7 +182,7 @@ fn positive(key: &str, number: f64) -> Result<f64, String> {
 }
 
 /// Beyond these, powers exceed the range of numbers.
-fn shape(key: &str, number: f64) -> Result<f64, String> {
+fn exponent(key: &str, number: f64) -> Result<f64, String> {
     if (0.05..=100.0).contains(&number) {
         return Ok(number);
     }

@@ -27,7 +27,6 @@ pub const MOST_DATAGRAM: u32 = 65_507;
 pub const LEAST_STAMPED_BLOCK: u32 = 20;
 /// Longest window: what TCP can advertise (RFC 7323).
 const MOST_WINDOW: u64 = 1 << 30;
-/// Longest text of names in a file, in bytes.
 const LONGEST_NAME: usize = 64;
 
 /// A checked traffic file.
@@ -125,8 +124,8 @@ impl Traffic {
         for (name, model) in &spec.models {
             check_name("models", name)?;
             if !model.has_no_rate() {
-                let place = format!("models.{name}");
-                models.insert(name.clone(), Arc::new(checked_model(&place, model)?));
+                let prefix = format!("models.{name}");
+                models.insert(name.clone(), Arc::new(checked_model(&prefix, model)?));
             }
         }
         for (name, component) in &spec.components {
@@ -140,8 +139,8 @@ impl Traffic {
         let mut loads = BTreeMap::new();
         for (name, load) in &spec.loads {
             check_name("loads", name)?;
-            let place = format!("loads.{name}");
-            loads.insert(name.clone(), checked_load(&place, load, spec, &models)?);
+            let prefix = format!("loads.{name}");
+            loads.insert(name.clone(), checked_load(&prefix, load, spec, &models)?);
         }
         Ok(Traffic { models, loads })
     }
@@ -149,8 +148,8 @@ impl Traffic {
 
 type Models = BTreeMap<String, Arc<Model>>;
 
-fn checked_model(place: &str, spec: &ModelSpec) -> Result<Model, FileError> {
-    Model::new(spec).map_err(|(key, why)| FileError::new(format!("{place}.{key}"), why))
+fn checked_model(prefix: &str, spec: &ModelSpec) -> Result<Model, FileError> {
+    Model::new(spec).map_err(|(key, why)| FileError::new(format!("{prefix}.{key}"), why))
 }
 
 /// Names are parts of the names of rows and files.
@@ -185,10 +184,8 @@ fn check_component(
         }
     }
     if component.source == component.sink {
-        return wrong(
-            "sink",
-            "is the same host as the source; give one of them another name".into(),
-        );
+        let why = "is the same host as the source; give one of them another name";
+        return wrong("sink", why.into());
     }
     for (key, port) in [
         ("port", component.port),
@@ -206,10 +203,8 @@ fn check_component(
     if let Some(congestion) = &component.congestion
         && !is_name(congestion, "-_")
     {
-        return wrong(
-            "congestion",
-            format!("`{congestion}` is no congestion control"),
-        );
+        let why = format!("`{congestion}` is no congestion control");
+        return wrong("congestion", why);
     }
     if component.protocol == FlowProtocol::Udp {
         let has = [
@@ -226,24 +221,28 @@ fn check_component(
     }
 }
 
-fn check_datagrams(place: &str, component: &ComponentSpec, model: &Model) -> Result<(), FileError> {
+fn check_datagrams(
+    prefix: &str,
+    component: &ComponentSpec,
+    model: &Model,
+) -> Result<(), FileError> {
     if component.protocol == FlowProtocol::Tcp {
         return Ok(());
     }
     let checked = model.check_lengths(u64::from(LEAST_DATAGRAM), u64::from(MOST_DATAGRAM));
     checked.map_err(|why| {
         let why = format!("`{}` does not fit into UDP: {why}", component.model);
-        FileError::new(place, why)
+        FileError::new(prefix, why)
     })
 }
 
 fn checked_load(
-    place: &str,
+    prefix: &str,
     load: &LoadSpec,
     spec: &TrafficSpec,
     models: &Models,
 ) -> Result<TrafficLoad, FileError> {
-    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{place}.{key}"), why));
+    let wrong = |key: &str, why: &str| Err(FileError::new(format!("{prefix}.{key}"), why));
     let start_ns = load.start.nanos();
     let end_ns = match (load.duration, load.end) {
         (Some(_), Some(_)) => {
@@ -253,32 +252,27 @@ fn checked_load(
         (None, end) => end.map(|end| end.nanos()),
     };
     if end_ns.is_some_and(|end_ns| end_ns <= start_ns) {
-        let key = if load.end.is_some() {
-            "end"
-        } else {
-            "duration"
-        };
+        let key = load.end.map_or("duration", |_| "end");
         return wrong(key, "the load ends before it has begun");
     }
     if load.flows.is_empty() && load.generators.is_empty() {
         return wrong("flows", "is missing or empty");
     }
-    rates::check_shares(place, load)?;
-    check_counts(place, load)?;
+    rates::check_shares(prefix, load)?;
+    check_counts(prefix, load)?;
     let mut flows = Vec::new();
     for (index, set) in load.flows.iter().enumerate() {
-        let place = format!("{place}.flows[{index}]");
-        flows.extend(flows_of_set(&place, set, load, spec, models)?);
+        let prefix = format!("{prefix}.flows[{index}]");
+        flows.extend(flows_of_set(&prefix, set, load, spec, models)?);
     }
-    let mut ports = Ports::default();
-    ports.assign(place, spec, &mut flows)?;
+    Ports::default().assign(prefix, spec, &mut flows)?;
     for (number, flow) in flows.iter_mut().enumerate() {
         flow.number = number as u32;
     }
     Ok(TrafficLoad {
         start_ns,
         end_ns,
-        generators: generators::planned(place, load, spec, &flows)?,
+        generators: generators::planned(prefix, load, spec, &flows)?,
         flows,
     })
 }
@@ -291,25 +285,25 @@ fn directions(set: &FlowSetSpec) -> &'static [bool] {
     }
 }
 
-fn check_counts(place: &str, load: &LoadSpec) -> Result<(), FileError> {
+fn check_counts(prefix: &str, load: &LoadSpec) -> Result<(), FileError> {
     let mut total = 0;
     for (index, set) in load.flows.iter().enumerate() {
         if set.n == 0 {
             let why = "is 0; a set has at least one flow";
-            return Err(FileError::new(format!("{place}.flows[{index}].n"), why));
+            return Err(FileError::new(format!("{prefix}.flows[{index}].n"), why));
         }
         total += u64::from(set.n) * directions(set).len() as u64;
     }
     if total > MOST_FLOWS as u64 {
         let why = format!("{total} flows are too many: a load has at most {MOST_FLOWS}");
-        return Err(FileError::new(format!("{place}.flows"), why));
+        return Err(FileError::new(format!("{prefix}.flows"), why));
     }
     Ok(())
 }
 
 /// The flows of a set, without their numbers and the ports of their sinks.
 fn flows_of_set(
-    place: &str,
+    prefix: &str,
     set: &FlowSetSpec,
     load: &LoadSpec,
     spec: &TrafficSpec,
@@ -317,10 +311,10 @@ fn flows_of_set(
 ) -> Result<Vec<PlannedFlow>, FileError> {
     let Some(component) = spec.components.get(&set.component) else {
         let why = format!("there is no component `{}`", set.component);
-        return Err(FileError::new(format!("{place}.component"), why));
+        return Err(FileError::new(format!("{prefix}.component"), why));
     };
     let mut flows = Vec::new();
-    let instance_models = rates::models(place, set, load, component, spec, models)?;
+    let instance_models = rates::models(prefix, set, load, component, spec, models)?;
     for is_backward in directions(set) {
         for (instance, model) in (0..set.n).zip(&instance_models) {
             let (source, sink) = if *is_backward {
@@ -340,9 +334,8 @@ fn flows_of_set(
                 sink: sink.clone(),
                 source_port: component.source_port,
                 sink_port: 0,
-                window_bytes: component
-                    .window
-                    .and_then(|window| u32::try_from(window.bytes()).ok()),
+                // At most 1 GiB, as checked before.
+                window_bytes: component.window.map(|window| window.bytes() as u32),
                 congestion: component.congestion.clone(),
                 dscp: component.dscp,
             });

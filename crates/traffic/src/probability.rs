@@ -65,10 +65,7 @@ const LEAST_WITHIN: f64 = 0.001;
 const EXACT_CELLS: u32 = 1000;
 
 impl ProbabilityLaw {
-    /// A law cut to an interval.
-    ///
-    /// # Errors
-    /// If almost nothing of the law lies in the interval.
+    /// A law cut to an interval; an error if almost nothing of the law lies in it.
     pub(crate) fn new(curve: Curve, low: f64, high: f64) -> Result<Self, String> {
         let low = low.max(0.0);
         if low >= high {
@@ -272,10 +269,8 @@ impl Curve {
             Curve::Weibull { shape, scale } => scale * libm::pow(-libm::log1p(-p), 1.0 / shape),
             Curve::Empirical(values) => {
                 let index = values.partition_point(|(_, until)| *until < p);
-                values
-                    .get(index)
-                    .or(values.last())
-                    .map_or(0.0, |(value, _)| *value)
+                let found = values.get(index).or(values.last());
+                found.map_or(0.0, |(value, _)| *value)
             }
         }
     }
@@ -292,10 +287,8 @@ fn simpson(function: impl Fn(f64) -> f64, begin: f64) -> f64 {
 /// Values with their own probabilities.
 fn steps(values: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     let before = std::iter::once(0.0).chain(values.iter().map(|(_, until)| *until));
-    values
-        .iter()
-        .zip(before)
-        .map(|((value, until), before)| (*value, until - before))
+    let values = values.iter().zip(before);
+    values.map(|((value, until), before)| (*value, until - before))
 }
 
 /// The integral of x times the density of a Pareto law.

@@ -52,10 +52,8 @@ fn whole<'de, D: Deserializer<'de>, N: FromStr>(
 
 /// A number of instances.
 pub(crate) fn instances<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    whole(
-        deserializer,
-        "number of instances; write a whole number from 1 on",
-    )
+    let what = "number of instances; write a whole number from 1 on";
+    whole(deserializer, what)
 }
 
 /// A port, if the key is present.
@@ -158,7 +156,7 @@ pub struct Octets(u64);
 
 impl Octets {
     /// A size in bytes.
-    pub const fn of(bytes: u64) -> Self {
+    pub const fn from_bytes(bytes: u64) -> Self {
         Octets(bytes)
     }
 
@@ -409,7 +407,7 @@ mod tests {
         fn what_is_printed_is_read_as_the_same(number in 1u64..10_000_000_000_000) {
             let rate = BitRate::from_bits_per_second(number);
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
-            let size = Octets::of(number);
+            let size = Octets::from_bytes(number);
             prop_assert_eq!(size.to_string().parse(), Ok(size));
             let time = TimeSpan::from_nanos(number);
             prop_assert_eq!(time.to_string().parse(), Ok(time));

@@ -93,7 +93,6 @@ impl Iterator for DepartureSchedule {
     }
 }
 
-/// A source of blocks.
 pub(crate) trait BlockSource: std::fmt::Debug + Send {
     fn next_block(&mut self, rng: &mut ChaCha8Rng) -> Option<PlannedDeparture>;
 
@@ -126,7 +125,7 @@ impl ScheduleClock {
     }
 }
 
-/// ObjectPieces of one object that are offered at one moment.
+/// Pieces of one object that are offered at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectPieces {
     at_ns: u64,
@@ -163,7 +162,6 @@ impl Iterator for ObjectPieces {
     }
 }
 
-/// The length of a block in a departure.
 pub(crate) fn block_length(bytes: u64) -> u32 {
     u32::try_from(bytes.max(1)).unwrap_or(u32::MAX)
 }
@@ -175,9 +173,8 @@ mod tests {
     #[test]
     fn an_object_is_cut_evenly() {
         let sizes = |bytes, most| -> Vec<u32> {
-            ObjectPieces::cut(7, bytes, most)
-                .map(|departure| departure.bytes)
-                .collect()
+            let pieces = ObjectPieces::cut(7, bytes, most);
+            pieces.map(|departure| departure.bytes).collect()
         };
         assert_eq!(sizes(10, 4), [4, 3, 3]);
         assert_eq!(sizes(8193, 8192), [4097, 4096]);

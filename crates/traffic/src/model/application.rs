@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::parts::ModelParts;
-use super::resolve::{Resolved, at, block_bytes, factor, frame_rate, positive_time};
+use super::resolve::{Resolved, at, block_bytes, factor, frame_rate, positive_time, wrong};
 use super::spec::{FtpSpec, GopSpec, TelnetSpec, VideoSpec, VoipSpec, WwwSpec};
 use crate::probability::{Curve, ProbabilityLaw};
+use crate::quantity::Octets;
 use crate::source::{
     Interval, OnOffLaws, PacketVideo, PageLaws, PictureLaws, RTP_BYTES, RequestLaws,
     mean_embedded_objects,
@@ -21,11 +22,8 @@ const FILE: [f64; 4] = [14.45, 0.35, 0.0, 5e6];
 
 fn object([mu, sigma, least, most]: [f64; 4], factor: f64) -> Result<ProbabilityLaw, String> {
     let median = factor * libm::exp(mu);
-    ProbabilityLaw::new(
-        Curve::Lognormal { median, sigma },
-        factor * least,
-        factor * most,
-    )
+    let curve = Curve::Lognormal { median, sigma };
+    ProbabilityLaw::new(curve, factor * least, factor * most)
 }
 
 pub(super) fn www(spec: &WwwSpec) -> Resolved {
@@ -36,6 +34,7 @@ pub(super) fn www(spec: &WwwSpec) -> Resolved {
     let parsing = ProbabilityLaw::exponential(positive_time("parsing", spec.parsing)?);
     let page_bytes = main.mean_whole() + mean_embedded_objects() * embedded.mean_whole();
     let page_s = (reading.mean() + parsing.mean()) / 1e9;
+    let rate = 8.0 * page_bytes / page_s;
     let laws = PageLaws {
         main,
         embedded,
@@ -43,11 +42,7 @@ pub(super) fn www(spec: &WwwSpec) -> Resolved {
         reading,
         most_bytes: block_bytes("block", spec.block)?,
     };
-    Ok((
-        ModelParts::Pages(Arc::new(laws)),
-        Some(8.0 * page_bytes / page_s),
-        None,
-    ))
+    Ok((ModelParts::Pages(Arc::new(laws)), Some(rate), None))
 }
 
 pub(super) fn ftp(spec: &FtpSpec) -> Resolved {
@@ -125,7 +120,7 @@ pub(super) fn video(spec: &VideoSpec) -> Resolved {
     if !(0.1..=1e4).contains(&scale) {
         let why =
             "gives packets of less than 5 or more than 500000 bytes; choose rate and fps that fit";
-        return Err(("rate".to_owned(), why.to_owned()));
+        return Err(wrong("rate", why));
     }
     let rate = PacketVideo::mean_rate_bps(per_second, scale);
     let parts = ModelParts::PacketVideo { per_second, scale };
@@ -137,32 +132,23 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
     let per_second = frame_rate(spec.fps)?;
     let variation = spec.variation;
     if !(0.05..=5.0).contains(&variation) {
-        return Err((
-            "variation".to_owned(),
-            "must be between 0.05 and 5".to_owned(),
-        ));
+        return Err(wrong("variation", "must be between 0.05 and 5"));
     }
     let sigma = libm::sqrt(libm::log1p(variation * variation));
     let frame = |key: &'static str| {
-        move |mean_bytes: f64| {
-            if mean_bytes < 1.0 {
-                return Err((key.to_owned(), "must be at least 1 byte".to_owned()));
+        move |mean: Octets| {
+            if mean.bytes() < 1 {
+                return Err(wrong(key, "must be at least 1 byte"));
             }
-            let median = mean_bytes * libm::exp(-0.5 * sigma * sigma);
+            let median = mean.bytes() as f64 * libm::exp(-0.5 * sigma * sigma);
             let law = ProbabilityLaw::new(Curve::Lognormal { median, sigma }, 0.0, f64::INFINITY);
             law.map(Arc::new).map_err(at(key))
         }
     };
-    let i = frame("i")(spec.i.bytes() as f64)?;
-    let p = spec
-        .p
-        .map(|octets| frame("p")(octets.bytes() as f64))
-        .transpose()?;
-    let b = spec
-        .b
-        .map(|octets| frame("b")(octets.bytes() as f64))
-        .transpose()?;
-    let pattern = |why: &str| ("pattern".to_owned(), why.to_owned());
+    let i = frame("i")(spec.i)?;
+    let p = spec.p.map(frame("p")).transpose()?;
+    let b = spec.b.map(frame("b")).transpose()?;
+    let pattern = |why: &str| wrong("pattern", why);
     let law_of_letter = |letter| match letter {
         'I' => Ok(Arc::clone(&i)),
         'P' => p
@@ -176,11 +162,8 @@ pub(super) fn gop(spec: &GopSpec) -> Resolved {
     if !spec.pattern.starts_with('I') || spec.pattern.len() > 1000 {
         return Err(pattern("begins with I and has at most 1000 letters"));
     }
-    let group: Vec<_> = spec
-        .pattern
-        .chars()
-        .map(law_of_letter)
-        .collect::<Result<_, _>>()?;
+    let letters = spec.pattern.chars();
+    let group: Vec<_> = letters.map(law_of_letter).collect::<Result<_, _>>()?;
     let bytes: f64 = group.iter().map(|law| law.mean_whole()).sum();
     let rate = 8.0 * bytes / group.len() as f64 * per_second;
     let laws = PictureLaws {

@@ -13,11 +13,9 @@ use crate::source::{ChainLaws, Interval, OnOffLaws, RequestLaws, SelfSimilarLaws
 /// The parts of a model with its mean and its peak rate; or the wrong key, and the reason.
 pub(super) type Resolved = Result<(ModelParts, Option<f64>, Option<f64>), (String, String)>;
 
-/// Longest block.
 const MOST_BYTES: u64 = 16 << 20;
 /// Least time between two blocks of a schedule.
 const LEAST_GAP_NS: f64 = 1.0;
-/// Least mean time of a period.
 const LEAST_PERIOD_NS: f64 = 1000.0;
 const MOST_STATES: usize = 100;
 /// Most periods, changes of state or slots between two blocks on average: a source passes through
@@ -120,12 +118,10 @@ fn cbr(spec: &CbrSpec) -> Resolved {
             positive_time("every", every)?;
             let bits = u128::from(rate.bits_per_second()) * u128::from(every.nanos());
             let bytes = bits / 8_000_000_000;
-            let block = Octets::of(u64::try_from(bytes).unwrap_or(u64::MAX));
+            let block = Octets::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
             if bytes == 0 {
-                return Err(wrong(
-                    "rate",
-                    "sends less than a byte every time; give a longer `every`",
-                ));
+                let why = "sends less than a byte every time; give a longer `every`";
+                return Err(wrong("rate", why));
             }
             // The rate is kept where the block had to be rounded.
             Ok(steady(block_bytes("rate", block)?, rate))
@@ -154,11 +150,8 @@ fn on_off(spec: &OnOffSpec) -> Resolved {
     let on = time_law("on", &spec.on, LEAST_PERIOD_NS)?;
     let off = time_law("off", &spec.off, 0.0)?;
     let peak = rate.bits_per_second() as f64;
-    check_steps(
-        "rate",
-        8e9 * f64::from(block_bytes) / peak / on.mean(),
-        "periods",
-    )?;
+    let block_ns = 8e9 * f64::from(block_bytes) / peak;
+    check_steps("rate", block_ns / on.mean(), "periods")?;
     let mean = peak * on.mean() / (on.mean() + off.mean());
     let laws = OnOffLaws {
         on,
@@ -175,10 +168,8 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
         return Err(wrong("rates", "has between 1 and 100 states"));
     }
     if let Some(rate) = spec.rates.iter().find(|rate| !(0.0..=1e8).contains(*rate)) {
-        return Err(wrong(
-            "rates",
-            &format!("{rate} is not between 0 and 100 million blocks per second"),
-        ));
+        let why = format!("{rate} is not between 0 and 100 million blocks per second");
+        return Err(wrong("rates", &why));
     }
     let is_square =
         spec.generator.len() == states && spec.generator.iter().all(|row| row.len() == states);
@@ -189,17 +180,12 @@ fn mmpp(spec: &MmppSpec) -> Resolved {
     for (state, row) in spec.generator.iter().enumerate() {
         check_row(state, row).map_err(|why| wrong(&format!("generator[{state}]"), &why))?;
     }
-    let shares = shares_of_time(&spec.generator).ok_or_else(|| {
-        wrong(
-            "generator",
-            "has a state that is never entered or never left",
-        )
-    })?;
-    let blocks: f64 = shares
-        .iter()
-        .zip(&spec.rates)
-        .map(|(share, rate)| share * rate)
-        .sum();
+    let Some(shares) = shares_of_time(&spec.generator) else {
+        let why = "has a state that is never entered or never left";
+        return Err(wrong("generator", why));
+    };
+    let states = shares.iter().zip(&spec.rates);
+    let blocks: f64 = states.map(|(share, rate)| share * rate).sum();
     if blocks <= 0.0 {
         return Err(wrong("rates", "are 0 in all states"));
     }
@@ -226,9 +212,8 @@ fn check_row(state: usize, row: &[f64]) -> Result<(), String> {
         return Err("has a number below 0 or above 10^9 outside the diagonal".to_owned());
     }
     let sum: f64 = row.iter().sum();
-    let largest = row
-        .iter()
-        .fold(1e-300_f64, |most, entry| most.max(entry.abs()));
+    let sizes = row.iter().map(|entry| entry.abs());
+    let largest = sizes.fold(1e-300_f64, f64::max);
     if sum.is_finite() && sum.abs() <= 1e-6 * largest {
         return Ok(());
     }
@@ -264,7 +249,7 @@ fn check_steps(key: &str, steps_per_block: f64, steps: &str) -> Result<(), (Stri
     Err(wrong(key, &why))
 }
 
-fn wrong(key: &str, why: &str) -> (String, String) {
+pub(super) fn wrong(key: &str, why: &str) -> (String, String) {
     (key.to_owned(), why.to_owned())
 }
 
@@ -275,14 +260,9 @@ pub(super) fn at(key: &'static str) -> impl Fn(String) -> (String, String) {
 
 pub(super) fn block_bytes(key: &str, size: Octets) -> Result<u32, (String, String)> {
     let bytes = u32::try_from(size.bytes()).ok();
-    bytes
-        .filter(|bytes| (1..=MOST_BYTES).contains(&u64::from(*bytes)))
-        .ok_or_else(|| {
-            wrong(
-                key,
-                &format!("a block of {size} is not between 1 byte and 16MiB"),
-            )
-        })
+    let bytes = bytes.filter(|bytes| (1..=MOST_BYTES).contains(&u64::from(*bytes)));
+    let why = format!("a block of {size} is not between 1 byte and 16MiB");
+    bytes.ok_or_else(|| wrong(key, &why))
 }
 
 pub(super) fn positive_time(key: &str, time: TimeSpan) -> Result<f64, (String, String)> {
@@ -315,10 +295,8 @@ fn time_law(
     if law.mean() >= least_mean_ns {
         return Ok(law);
     }
-    Err(wrong(
-        key,
-        &format!("the mean must be at least {least_mean_ns:.0} ns"),
-    ))
+    let why = format!("the mean must be at least {least_mean_ns:.0} ns");
+    Err(wrong(key, &why))
 }
 
 fn size_law(key: &'static str, law: &LawSpec<Octets>) -> Result<ProbabilityLaw, (String, String)> {

@@ -241,15 +241,15 @@ pub struct GopSpec {
 }
 
 fn block_8k() -> Octets {
-    Octets::of(8192)
+    Octets::from_bytes(8192)
 }
 
 fn block_1400() -> Octets {
-    Octets::of(1400)
+    Octets::from_bytes(1400)
 }
 
 fn one_byte() -> Octets {
-    Octets::of(1)
+    Octets::from_bytes(1)
 }
 
 fn one_block() -> LawSpec<BlockCount> {

@@ -10,7 +10,7 @@ use crate::generator::{MOST_GENERATORS, PlannedGenerator};
 
 /// All instances of the generators of a load, whose flows have their ports already.
 pub(super) fn planned(
-    place: &str,
+    prefix: &str,
     load: &LoadSpec,
     spec: &TrafficSpec,
     flows: &[PlannedFlow],
@@ -18,21 +18,19 @@ pub(super) fn planned(
     let total: u64 = load.generators.iter().map(|set| u64::from(set.n)).sum();
     if total > MOST_GENERATORS {
         let why = format!("{total} generators are too many: a load has at most {MOST_GENERATORS}");
-        return Err(FileError::new(format!("{place}.generators"), why));
+        return Err(FileError::new(format!("{prefix}.generators"), why));
     }
     let mut ports: BTreeSet<u16> = flows.iter().map(|flow| flow.sink_port).collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let mut planned = Vec::new();
     for (index, set) in load.generators.iter().enumerate() {
         let wrong = |key: &str, why: String| {
-            let key = format!("{place}.generators[{index}].{key}");
+            let key = format!("{prefix}.generators[{index}].{key}");
             Err(FileError::new(key, why))
         };
         let Some(generator) = spec.generators.get(&set.generator) else {
-            return wrong(
-                "generator",
-                format!("there is no generator `{}`", set.generator),
-            );
+            let why = format!("there is no generator `{}`", set.generator);
+            return wrong("generator", why);
         };
         if set.n == 0 {
             return wrong("n", "is 0; a set has at least one generator".to_owned());

@@ -25,7 +25,7 @@ impl Ports {
     /// Gives each flow the port of its sink and, where a component has one, that of its source.
     pub(super) fn assign(
         &mut self,
-        place: &str,
+        prefix: &str,
         spec: &TrafficSpec,
         flows: &mut [PlannedFlow],
     ) -> Result<(), FileError> {
@@ -35,24 +35,24 @@ impl Ports {
             let component = spec.components.get(&flow.component);
             let count = counts.entry(flow.component.clone()).or_default();
             if let Some(first) = component.and_then(|component| component.port) {
-                flow.sink_port = self.take(place, flow, "port", first, *count)?;
+                flow.sink_port = self.take(prefix, flow, "port", first, *count)?;
             }
             if let Some(first) = flow.source_port {
-                let port = self.take(place, flow, "source_port", first, *count)?;
+                let port = self.take(prefix, flow, "source_port", first, *count)?;
                 flow.source_port = Some(port);
             }
             *count += 1;
         }
         let mut next = FIRST_PORT;
         for flow in flows.iter_mut().filter(|flow| flow.sink_port == 0) {
-            flow.sink_port = self.free(place, flow, &mut next)?;
+            flow.sink_port = self.free(prefix, flow, &mut next)?;
         }
         Ok(())
     }
 
     fn take(
         &mut self,
-        place: &str,
+        prefix: &str,
         flow: &PlannedFlow,
         key: &str,
         first: u16,
@@ -62,20 +62,20 @@ impl Ports {
         let port = u32::from(first) + instance;
         let Ok(port) = u16::try_from(port) else {
             let why =
-                format!("instance {instance} in {place} has the port {port}; 65535 is the last");
+                format!("instance {instance} in {prefix} has the port {port}; 65535 is the last");
             return Err(FileError::new(key, why));
         };
         let end = (flow.protocol, port);
         match self.taken.insert(end, flow.component.clone()) {
             None => Ok(port),
             Some(other) => {
-                let why = format!("port {port} is also one of `{other}` in {place}");
+                let why = format!("port {port} is also one of `{other}` in {prefix}");
                 Err(FileError::new(key, why))
             }
         }
     }
 
-    fn free(&mut self, place: &str, flow: &PlannedFlow, next: &mut u16) -> Result<u16, FileError> {
+    fn free(&mut self, prefix: &str, flow: &PlannedFlow, next: &mut u16) -> Result<u16, FileError> {
         while *next < u16::MAX {
             let port = *next;
             *next += 1;
@@ -86,6 +86,6 @@ impl Ports {
             }
         }
         let why = "no port is left; give fewer flows";
-        Err(FileError::new(format!("{place}.flows"), why))
+        Err(FileError::new(format!("{prefix}.flows"), why))
     }
 }

@@ -38,10 +38,8 @@ pub(crate) fn quantile(p: f64) -> f64 {
 
 /// The coefficients begin with the constant.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
-    coefficients
-        .iter()
-        .rev()
-        .fold(0.0, |sum, coefficient| sum * x + coefficient)
+    let descending = coefficients.iter().rev();
+    descending.fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 
 type Fraction = ([f64; 8], [f64; 8]);

@@ -1,7 +1,7 @@
 //! The sink of a UDP flow: rate, loss, reordering, duplicates, jitter and delay variation.
 
 use super::delays::{DelayVariation, Delays};
-use super::gaps::{GapOpening, OrderOfPacket, SequenceGaps};
+use super::gaps::{GapOpening, PacketOrder, SequenceGaps};
 use super::seconds::{Seconds, SinkSecond};
 
 /// A packet as it arrived.
@@ -32,7 +32,7 @@ pub enum SequenceWidth {
 const LARGEST_JUMP: u64 = 1 << 24;
 
 /// Figures of a whole flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DatagramFigures {
     /// Packets that arrived, of any kind.
     pub packets: u64,
@@ -101,25 +101,7 @@ impl DatagramSink {
             gaps: SequenceGaps::default(),
             delays: Delays::new(),
             seconds: Seconds::from(origin_ns),
-            totals: DatagramFigures {
-                packets: 0,
-                bytes: 0,
-                unique: 0,
-                lost: 0,
-                duplicates: 0,
-                reordered: 0,
-                undecided: 0,
-                wrong_number: 0,
-                restarts: 0,
-                largest_extent: 0,
-                mean_extent: 0.0,
-                longest_late_ns: 0,
-                longest_gap: 0,
-                jitter_ns: 0.0,
-                delay: None,
-                arrived_ns: None,
-                is_series_cut: false,
-            },
+            totals: DatagramFigures::default(),
             extents: 0,
             after_wrong: None,
         }
@@ -147,21 +129,21 @@ impl DatagramSink {
             second: index,
         };
         match self.gaps.arrive(position, opening) {
-            OrderOfPacket::Ahead { skipped } => {
+            PacketOrder::Ahead { skipped } => {
                 self.totals.longest_gap = self.totals.longest_gap.max(skipped);
                 if let Some(second) = self.seconds.at(index) {
                     second.lost += skipped;
                 }
             }
-            OrderOfPacket::Late(gap) => self.late(packet, index, gap),
-            OrderOfPacket::Duplicate => {
+            PacketOrder::Late(gap) => self.late(packet, index, gap),
+            PacketOrder::Duplicate => {
                 self.totals.duplicates += 1;
                 if let Some(second) = self.seconds.at(index) {
                     second.duplicates += 1;
                 }
                 return;
             }
-            OrderOfPacket::Undecided => {
+            PacketOrder::Undecided => {
                 self.totals.undecided += 1;
                 return;
             }

@@ -100,11 +100,8 @@ impl Delays {
             self.kept.push(delay);
             return;
         }
-        let index = self.rng.random_range(0..self.count);
-        if let Some(kept) = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.kept.get_mut(index))
-        {
+        let index = usize::try_from(self.rng.random_range(0..self.count)).ok();
+        if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
             *kept = delay;
         }
     }

@@ -18,15 +18,13 @@ struct MissingRun {
 pub(super) struct GapOpening {
     /// How many packets had arrived before it.
     pub(super) index: u64,
-    /// When it arrived.
     pub(super) at_ns: u64,
-    /// Index of its second.
     pub(super) second: Option<usize>,
 }
 
 /// Position of a packet in the order of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OrderOfPacket {
+pub(super) enum PacketOrder {
     /// The packet has the next position, or a later one: this many were skipped.
     Ahead { skipped: u64 },
     /// The packet fills a gap: it is reordered, as RFC 4737 defines it.
@@ -48,27 +46,25 @@ pub(super) struct SequenceGaps {
 }
 
 impl SequenceGaps {
-    /// The position after the highest that has arrived.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Adds a position.
-    pub(super) fn arrive(&mut self, position: u64, opening: GapOpening) -> OrderOfPacket {
+    pub(super) fn arrive(&mut self, position: u64, opening: GapOpening) -> PacketOrder {
         if position >= self.next {
             let skipped = position - self.next;
             if skipped > 0 {
                 self.open(self.next, position - 1, opening);
             }
             self.next = position.saturating_add(1);
-            return OrderOfPacket::Ahead { skipped };
+            return PacketOrder::Ahead { skipped };
         }
         let before = self.runs.range(..=position).next_back();
         let Some((&first, &run)) = before.filter(|(_, run)| run.last >= position) else {
             return if position < self.horizon {
-                OrderOfPacket::Undecided
+                PacketOrder::Undecided
             } else {
-                OrderOfPacket::Duplicate
+                PacketOrder::Duplicate
             };
         };
         self.runs.remove(&first);
@@ -78,7 +74,7 @@ impl SequenceGaps {
         if position < run.last {
             self.open(position + 1, run.last, run.opened);
         }
-        OrderOfPacket::Late(run.opened)
+        PacketOrder::Late(run.opened)
     }
 
     fn open(&mut self, first: u64, last: u64, opened: GapOpening) {

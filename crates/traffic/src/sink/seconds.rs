@@ -49,9 +49,8 @@ impl Seconds {
     /// The index of the second of a moment. A moment before the first second belongs to it.
     pub(super) fn index(&mut self, at_ns: u64) -> Option<usize> {
         let second = self.since_origin(at_ns) / 1_000_000_000;
-        let index = usize::try_from(second)
-            .ok()
-            .filter(|index| *index < LONGEST_SERIES_S);
+        let index = usize::try_from(second).ok();
+        let index = index.filter(|index| *index < LONGEST_SERIES_S);
         match index {
             None => self.is_cut = true,
             Some(index) if index >= self.all.len() => {
@@ -62,7 +61,6 @@ impl Seconds {
         index
     }
 
-    /// The second at an index.
     pub(super) fn at(&mut self, index: Option<usize>) -> Option<&mut SinkSecond> {
         self.all.get_mut(index?)
     }

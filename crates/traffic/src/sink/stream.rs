@@ -3,7 +3,7 @@
 use super::seconds::{Seconds, SinkSecond};
 
 /// Figures of a whole flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamFigures {
     /// Bytes that were read.
     pub bytes: u64,
@@ -40,15 +40,7 @@ impl StreamSink {
             stall_ns,
             seconds: Seconds::from(origin_ns),
             last_ns: 0,
-            totals: StreamFigures {
-                bytes: 0,
-                reads: 0,
-                stalls: 0,
-                longest_pause_ns: 0,
-                stalled_ns: 0,
-                arrived_ns: None,
-                is_series_cut: false,
-            },
+            totals: StreamFigures::default(),
         }
     }
 

@@ -17,7 +17,6 @@ fn frame_at(frame: u64, per_second: f64) -> Option<u64> {
 /// Pareto laws, of which everything above a maximum counts as the maximum.
 #[derive(Debug, Clone)]
 pub(crate) struct PacketVideo {
-    /// Frames per second.
     per_second: f64,
     /// Factor of the lengths of packets.
     scale: f64,
@@ -81,9 +80,8 @@ impl BlockSource for PacketVideo {
             self.at_ns = frame_at(self.frame, self.per_second)?;
         } else {
             let gap = clipped_pareto(PACKET_GAP, open_unit(rng));
-            self.at_ns = self
-                .at_ns
-                .checked_add((gap * 1e9 / self.per_second) as u64)?;
+            let gap_ns = (gap * 1e9 / self.per_second) as u64;
+            self.at_ns = self.at_ns.checked_add(gap_ns)?;
         }
         self.packet = (self.packet + 1) % PACKETS;
         self.frame += u64::from(self.packet == 0);
@@ -95,14 +93,11 @@ impl BlockSource for PacketVideo {
     }
 }
 
-/// Parameters of groups of pictures.
 #[derive(Debug, Clone)]
 pub(crate) struct PictureLaws {
-    /// Frames per second.
     pub(crate) per_second: f64,
     /// The laws of the lengths of the frames of a group, in order.
     pub(crate) group: Vec<Arc<ProbabilityLaw>>,
-    /// Longest block in bytes.
     pub(crate) most_bytes: u32,
 }
 
@@ -134,12 +129,8 @@ impl BlockSource for GroupOfPictures {
         }
         let length = self.laws.group.len();
         // Equal flows do not send their large frames together.
-        let offset = match self.offset {
-            Some(offset) => offset,
-            None => *self
-                .offset
-                .insert((open_unit(rng) * length as f64) as usize),
-        };
+        let drawn = || (open_unit(rng) * length as f64) as usize;
+        let offset = *self.offset.get_or_insert_with(drawn);
         let at_ns = frame_at(self.frame, self.laws.per_second)?;
         let index = (self.frame % length as u64) as usize + offset;
         self.frame += 1;

@@ -8,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, PlannedDeparture, ScheduleClock, block_length};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// Parameters of a Markov-modulated Poisson process.
 #[derive(Debug, Clone)]
 pub(crate) struct ChainLaws {
     /// Blocks per second in each state.
@@ -47,10 +46,8 @@ impl BlockSource for ModulatedPoisson {
         };
         loop {
             let blocks = self.laws.rates[state];
-            let others = self.laws.changes[state].iter().enumerate();
-            let changes: Vec<f64> = others
-                .map(|(other, rate)| if other == state { 0.0 } else { *rate })
-                .collect();
+            let mut changes = self.laws.changes[state].clone();
+            changes[state] = 0.0;
             let total = blocks + changes.iter().sum::<f64>();
             // The time to the next event, a block or a change, is exponential.
             let wait_s = -libm::log(open_unit(rng)) / total;
@@ -76,10 +73,8 @@ fn chosen(weights: &[f64], unit: f64) -> usize {
         left -= weight;
     }
     // A rounding error: the last that is possible.
-    weights
-        .iter()
-        .rposition(|weight| *weight > 0.0)
-        .unwrap_or(0)
+    let last = weights.iter().rposition(|weight| *weight > 0.0);
+    last.unwrap_or(0)
 }
 
 /// Part of the time in each state, from the changes per second between states: the solution of p Q
@@ -105,9 +100,8 @@ pub(crate) fn shares_of_time(changes: &[Vec<f64>]) -> Option<Vec<f64>> {
     let mut shares = vec![0.0; count];
     shares[0] = 1.0;
     for state in 1..count {
-        shares[state] = (0..state)
-            .map(|other| shares[other] * rates[other][state])
-            .sum();
+        let entering = (0..state).map(|other| shares[other] * rates[other][state]);
+        shares[state] = entering.sum();
     }
     let total: f64 = shares.iter().sum();
     let is_reached = shares.iter().all(|share| *share > 0.0) && total.is_finite();

@@ -8,16 +8,13 @@ use super::steady::Interval;
 use super::{BlockSource, PlannedDeparture};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// Parameters of an on-off source.
 #[derive(Debug, Clone)]
 pub(crate) struct OnOffLaws {
     /// Nanoseconds of a period with blocks.
     pub(crate) on: ProbabilityLaw,
     /// Nanoseconds of silence.
     pub(crate) off: ProbabilityLaw,
-    /// Between two blocks.
     pub(crate) interval: Interval,
-    /// Length of a block.
     pub(crate) block_bytes: u32,
 }
 

@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock};
 use crate::probability::{ProbabilityLaw, open_unit};
 
-/// Parameters of pages.
 #[derive(Debug, Clone)]
 pub(crate) struct PageLaws {
     /// Bytes of the main object and of an embedded one.

@@ -7,12 +7,10 @@ use rand_chacha::ChaCha8Rng;
 use super::{BlockSource, ObjectPieces, PlannedDeparture, ScheduleClock, block_length};
 use crate::probability::ProbabilityLaw;
 
-/// Parameters of the requests of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestLaws {
     /// Nanoseconds between two requests, and before the first.
     pub(crate) gap: ProbabilityLaw,
-    /// Blocks of a request.
     pub(crate) blocks: ProbabilityLaw,
     /// Bytes of a block.
     pub(crate) size: ProbabilityLaw,

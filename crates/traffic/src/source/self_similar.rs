@@ -29,7 +29,6 @@ const TABULATED: usize = 1024;
 /// Longest session, in slots.
 const LONGEST: f64 = 1e15;
 
-/// Parameters of the aggregate.
 #[derive(Debug, Clone)]
 pub(crate) struct SelfSimilarLaws {
     hurst: f64,
@@ -52,19 +51,17 @@ impl SelfSimilarLaws {
         block_bytes: u32,
     ) -> Self {
         let bytes = bits_per_second as f64 / 8.0 * slot_ns as f64 / 1e9;
+        let correlations = (0..=TABULATED).map(|lag| noise_correlation(hurst, lag));
         SelfSimilarLaws {
             hurst,
             slot_ns,
             sessions,
             bytes_per_slot: bytes / sessions,
             block_bytes,
-            correlations: (0..=TABULATED)
-                .map(|lag| noise_correlation(hurst, lag))
-                .collect(),
+            correlations: correlations.collect(),
         }
     }
 
-    /// Length of a block.
     pub(crate) fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
@@ -77,9 +74,8 @@ impl SelfSimilarLaws {
     /// Remaining slots of a session that exists in a slot drawn at random, counted from this slot:
     /// more than k with the probability r(k).
     fn remaining(&self, unit: f64) -> u64 {
-        let tabulated = self
-            .correlations
-            .partition_point(|correlation| *correlation > unit);
+        let is_above = |correlation: &f64| *correlation > unit;
+        let tabulated = self.correlations.partition_point(is_above);
         if tabulated <= TABULATED {
             return tabulated.max(1) as u64;
         }
@@ -219,10 +215,8 @@ mod tests {
                 let more = (laws.correlations[lag] - laws.correlations[lag + 1]) / first;
                 assert_eq!(laws.duration(more * 1.0001), lag as u64, "{hurst}");
                 let just_more = laws.duration(more * 0.9999);
-                assert!(
-                    just_more.abs_diff(lag as u64 + 1) <= 1,
-                    "{hurst} {lag} {just_more}"
-                );
+                let error = just_more.abs_diff(lag as u64 + 1);
+                assert!(error <= 1, "{hurst} {lag} {just_more}");
             }
             // Far out, against the autocorrelation itself.
             let lag = 5000;

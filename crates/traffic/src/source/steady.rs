@@ -73,10 +73,8 @@ impl Steady {
 
 impl BlockSource for Steady {
     fn next_block(&mut self, rng: &mut ChaCha8Rng) -> Option<PlannedDeparture> {
-        let phase_ns = match self.phase_ns {
-            Some(phase_ns) => phase_ns,
-            None => *self.phase_ns.insert(random_phase(self.interval, rng)),
-        };
+        let drawn = || random_phase(self.interval, rng);
+        let phase_ns = *self.phase_ns.get_or_insert_with(drawn);
         let at_ns = self.interval.times(self.count)?.checked_add(phase_ns)?;
         self.count += 1;
         Some(PlannedDeparture {

@@ -69,14 +69,11 @@ pub fn discrete_agreement(numbers: &[u64], cdf: impl Fn(u64) -> f64) -> Option<A
     let count = numbers.len();
     let cells = CELLS.min((count as f64 / LEAST_EXPECTED) as usize);
     // The last number of each cell.
-    let mut ends: Vec<u64> = (1..cells)
-        .map(|cell| smallest_with(&cdf, cell as f64 / cells as f64))
-        .collect();
+    let end = |cell: usize| smallest_with(&cdf, cell as f64 / cells as f64);
+    let mut ends: Vec<u64> = (1..cells).map(end).collect();
     // A rest that is expected too rarely to be a cell of its own belongs to the last one.
-    while ends
-        .last()
-        .is_some_and(|end| (1.0 - cdf(*end)) * (count as f64) < LEAST_EXPECTED)
-    {
+    let is_rare = |end: &u64| (1.0 - cdf(*end)) * (count as f64) < LEAST_EXPECTED;
+    while ends.last().is_some_and(is_rare) {
         ends.pop();
     }
     ends.dedup();
@@ -165,9 +162,7 @@ mod tests {
         let found = discrete_agreement(&numbers, coin).unwrap();
         assert!((found.statistic - 4.0).abs() < 1e-9, "{found:?}");
         assert!((found.p_value - 0.0455).abs() < 1e-4, "{found:?}");
-        assert_eq!(
-            discrete_agreement(&numbers, |k| f64::from(u8::from(k >= 1))),
-            None
-        );
+        let certain = |k| f64::from(u8::from(k >= 1));
+        assert_eq!(discrete_agreement(&numbers, certain), None);
     }
 }

@@ -79,28 +79,20 @@ const Z: f64 = 1.959_963_984_540_054;
 /// at least 8 coefficients. None if there are fewer than three octaves, or an octave without
 /// variation.
 pub fn hurst(series: &[f64], wavelet: Wavelet, first_octave: u32) -> Option<HurstEstimate> {
-    let points = logscale(series, wavelet);
-    let points: Vec<LogscalePoint> = points
-        .into_iter()
-        .filter(|point| point.octave >= first_octave)
-        .collect();
+    let mut points = logscale(series, wavelet);
+    points.retain(|point| point.octave >= first_octave);
     if points.len() < 3 || points.iter().any(|point| !point.log2_energy.is_finite()) {
         return None;
     }
     let weights = || points.iter().map(|point| point.deviation.powi(-2));
     let total: f64 = weights().sum();
-    let mean = |of: fn(&LogscalePoint) -> f64| {
-        let sum: f64 = points
-            .iter()
-            .zip(weights())
-            .map(|(point, weight)| of(point) * weight)
-            .sum();
+    let mean = |figure: fn(&LogscalePoint) -> f64| {
+        let weighted = points.iter().zip(weights());
+        let sum: f64 = weighted.map(|(point, weight)| figure(point) * weight).sum();
         sum / total
     };
-    let (x, y) = (
-        mean(|point| f64::from(point.octave)),
-        mean(|point| point.log2_energy),
-    );
+    let x = mean(|point| f64::from(point.octave));
+    let y = mean(|point| point.log2_energy);
     let (mut across, mut along) = (0.0, 0.0);
     for (point, weight) in points.iter().zip(weights()) {
         let off = f64::from(point.octave) - x;
@@ -129,12 +121,10 @@ fn logscale(series: &[f64], wavelet: Wavelet) -> Vec<LogscalePoint> {
     let low = wavelet.low_pass();
     let length = low.len();
     // The mirrored filter with alternating signs.
-    let high: Vec<f64> = (0..length)
-        .map(|tap| {
-            let sign = if tap % 2 == 0 { 1.0 } else { -1.0 };
-            sign * low[length - 1 - tap]
-        })
-        .collect();
+    let mut high: Vec<f64> = low.iter().rev().copied().collect();
+    for tap in high.iter_mut().skip(1).step_by(2) {
+        *tap = -*tap;
+    }
     let mut approximation = series.to_vec();
     let mut points = Vec::new();
     for octave in 1.. {
@@ -144,11 +134,8 @@ fn logscale(series: &[f64], wavelet: Wavelet) -> Vec<LogscalePoint> {
         // Filters that would reach over the end are left out.
         let windows = || approximation.windows(length).step_by(2);
         let product = |filter: &[f64], window: &[f64]| -> f64 {
-            filter
-                .iter()
-                .zip(window)
-                .map(|(tap, value)| tap * value)
-                .sum()
+            let pairs = filter.iter().zip(window);
+            pairs.map(|(tap, value)| tap * value).sum()
         };
         let coefficients = windows().len();
         if coefficients < LEAST_COEFFICIENTS {
@@ -163,8 +150,7 @@ fn logscale(series: &[f64], wavelet: Wavelet) -> Vec<LogscalePoint> {
             log2_energy: (energy / coefficients as f64).log2() - digamma(half) / ln_2 + half.log2(),
             deviation: trigamma(half).sqrt() / ln_2,
         });
-        let next = windows().map(|window| product(low, window)).collect();
-        approximation = next;
+        approximation = windows().map(|window| product(low, window)).collect();
     }
     points
 }
@@ -207,11 +193,8 @@ mod tests {
             for degree in 0..=moments {
                 let series: Vec<f64> = (0..64).map(|x| f64::from(x).powi(degree)).collect();
                 let energy = logscale(&series, wavelet)[0].log2_energy;
-                assert_eq!(
-                    energy < -40.0,
-                    degree < moments,
-                    "{wavelet:?} {degree} {energy}"
-                );
+                let has_none = energy < -40.0;
+                assert_eq!(has_none, degree < moments, "{wavelet:?} {degree} {energy}");
             }
         }
     }

@@ -14,10 +14,8 @@ const EXAMPLES: [&str; 4] = [
 ];
 
 fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../traffic")
-        .join(name);
-    std::fs::read_to_string(path).unwrap()
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traffic");
+    std::fs::read_to_string(directory.join(name)).unwrap()
 }
 
 /// A correct file, of which tests change a part.
@@ -52,18 +50,12 @@ fn the_loads_of_the_papers_are_theirs() {
     let flows = &both.loads["flows-25"].flows;
     let from = |host: &str| flows.iter().filter(|flow| flow.source == host).count();
     assert_eq!((from("ltpc15"), from("ltpc26")), (25, 25));
-    assert!(
-        flows
-            .iter()
-            .all(|flow| flow.model.mean_rate_bps().is_none())
-    );
-
+    let is_full = |flow: &traffic::PlannedFlow| flow.model.mean_rate_bps().is_none();
+    assert!(flows.iter().all(is_full));
     let udp = Traffic::parse("x", &example(EXAMPLES[2])).unwrap();
     let rate = |load: &str| udp.loads[load].flows[0].model.mean_rate_bps();
-    assert_eq!(
-        (rate("C1"), rate("C2"), rate("C3")),
-        (Some(10e6), Some(15e6), Some(10e6))
-    );
+    let rates = ["C1", "C2", "C3"].map(rate);
+    assert_eq!(rates, [Some(10e6), Some(15e6), Some(10e6)]);
 
     let mixed = Traffic::parse("x", &example(EXAMPLES[3])).unwrap();
     for (load, total, of_ipv6) in [
@@ -88,23 +80,13 @@ fn the_loads_of_the_papers_are_theirs() {
 
 #[test]
 fn flows_are_planned() {
-    let text = RIGHT.replace(
-        "{component: u, n: 2}",
-        "{component: u, n: 2, direction: both}",
-    );
-    let traffic = Traffic::parse(
-        "x",
-        &text.replace(
-            "protocol: udp}\n  c",
-            "protocol: udp, port: 20000, source_port: 7000}\n  c",
-        ),
-    )
-    .unwrap();
+    let text = RIGHT
+        .replace("u, n: 2}", "u, n: 2, direction: both}")
+        .replace("udp}\n  c", "udp, port: 20000, source_port: 7000}\n  c");
+    let traffic = Traffic::parse("x", &text).unwrap();
     let load = &traffic.loads["l"];
-    assert_eq!(
-        (load.start_ns, load.end_ns),
-        (1_000_000_000, Some(3_000_000_000))
-    );
+    let times = (load.start_ns, load.end_ns);
+    assert_eq!(times, (1_000_000_000, Some(3_000_000_000)));
     let seen: Vec<_> = load
         .flows
         .iter()
@@ -122,18 +104,13 @@ fn flows_are_planned() {
         ]
     );
     let tcp = &load.flows[4];
-    assert_eq!(
-        (tcp.window_bytes, tcp.congestion.as_deref()),
-        (Some(65_536), Some("cubic"))
-    );
+    let options = (tcp.window_bytes, tcp.congestion.as_deref());
+    assert_eq!(options, (Some(65_536), Some("cubic")));
     // The weights of a share, and ports that no other flow has.
     let shared = &traffic.loads["r"];
-    let rates: Vec<_> = shared
-        .flows
-        .iter()
-        .map(|flow| flow.model.mean_rate_bps().unwrap())
-        .collect();
-    assert_eq!(rates, [2e6, 2e6, 6e6]);
+    let rates = shared.flows.iter().map(|flow| flow.model.mean_rate_bps());
+    let rates: Vec<_> = rates.collect();
+    assert_eq!(rates, [Some(2e6), Some(2e6), Some(6e6)]);
     let ports: BTreeSet<u16> = shared.flows.iter().map(|flow| flow.sink_port).collect();
     assert_eq!((ports.len(), shared.end_ns), (3, None));
 }
@@ -255,11 +232,8 @@ fn datagrams_carry_at_least_their_header() {
     let traffic::Behaviour::Scheduled(schedule) = traffic.loads["l"].flows[0].behaviour(1) else {
         panic!("it has a schedule");
     };
-    let lengths: Vec<u32> = schedule
-        .take(20_000)
-        .map(|departure| departure.bytes)
-        .collect();
-    assert_eq!(lengths.iter().min(), Some(&traffic::LEAST_DATAGRAM));
+    let lengths = schedule.take(20_000).map(|departure| departure.bytes);
+    assert_eq!(lengths.min(), Some(traffic::LEAST_DATAGRAM));
 }
 
 proptest! {

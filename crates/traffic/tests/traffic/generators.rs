@@ -43,10 +43,8 @@ fn generators_are_planned_with_their_ports() {
     let only = &traffic.loads["only"];
     assert!(only.flows.is_empty());
     let source = &only.generators[0].spec.source;
-    assert_eq!(
-        source.ready,
-        Some(GeneratorReadiness::Line("begun".to_owned()))
-    );
+    let begun = GeneratorReadiness::Line("begun".to_owned());
+    assert_eq!(source.ready, Some(begun));
     assert_eq!(source.report, GeneratorReportFormat::None);
     let spec = TrafficSpec::read("x", RIGHT).unwrap();
     let written = serde_json::to_string(&spec).unwrap();

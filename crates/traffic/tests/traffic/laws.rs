@@ -35,13 +35,18 @@ const TIMES: &[(&str, Option<f64>)] = &[
     ("weibull: {shape: 2, scale: 10ms, min: 5ms}", None),
 ];
 
-fn law(text: &str) -> ProbabilityLaw {
-    let models = format!("models: {{m: {{user: {{gap: {{{text}}}, block: {{constant: 100}}}}}}}}");
+/// The laws of a model with these keys.
+fn user(keys: &str) -> traffic::UserSpec {
+    let models = format!("models: {{m: {{user: {{{keys}, block: {{constant: 100}}}}}}}}");
     let spec = traffic::TrafficSpec::read("test", &models).unwrap();
     let traffic::ModelSpec::User(user) = &spec.models["m"] else {
         panic!("it is a user model");
     };
-    user.gap.law().unwrap()
+    user.clone()
+}
+
+fn law(text: &str) -> ProbabilityLaw {
+    user(&format!("gap: {{{text}}}")).gap.law().unwrap()
 }
 
 fn draws(law: &ProbabilityLaw, seed: u64) -> Vec<f64> {
@@ -103,15 +108,10 @@ fn means_are_those_of_the_laws() {
         let law = law(text);
         let integral = mean_by_integration(&law);
         let mean = mean.unwrap_or(integral);
-        assert!(
-            (law.mean() / mean - 1.0).abs() < 1e-6,
-            "{text}: {} {mean}",
-            law.mean()
-        );
-        assert!(
-            (integral / mean - 1.0).abs() < 1e-3,
-            "{text}: {integral} {mean}"
-        );
+        let error = (law.mean() / mean - 1.0).abs();
+        assert!(error < 1e-6, "{text}: {} {mean}", law.mean());
+        let error = (integral / mean - 1.0).abs();
+        assert!(error < 1e-3, "{text}: {integral} {mean}");
     }
 }
 
@@ -129,13 +129,7 @@ const COUNTS: &[&str] = &[
 ];
 
 fn count_law(text: &str) -> ProbabilityLaw {
-    let models = format!(
-        "models: {{m: {{user: {{gap: {{constant: 1s}}, blocks: {{{text}}}, block: {{constant: 100}}}}}}}}"
-    );
-    let spec = traffic::TrafficSpec::read("test", &models).unwrap();
-    let traffic::ModelSpec::User(user) = &spec.models["m"] else {
-        panic!("it is a user model");
-    };
+    let user = user(&format!("gap: {{constant: 1s}}, blocks: {{{text}}}"));
     user.blocks.law().unwrap()
 }
 
@@ -158,16 +152,11 @@ fn whole_numbers_have_their_law() {
         // P(K <= k) and the mean of whole numbers belong together: the sum of P(K > k).
         let sum: f64 = (0..2_000_000).map(|k| 1.0 - law.whole_cdf(k)).sum();
         // The tail of the Pareto law beyond two millions.
-        let tail = if text.starts_with("pareto") {
-            2.0 / 2e6_f64.sqrt()
-        } else {
-            0.0
-        };
+        let is_pareto = text.starts_with("pareto");
+        let tail = if is_pareto { 2.0 / 2e6_f64.sqrt() } else { 0.0 };
         let mean = law.mean_whole();
-        assert!(
-            (mean / (sum + tail) - 1.0).abs() < 2e-4,
-            "{text}: {mean} {sum}"
-        );
+        let error = (mean / (sum + tail) - 1.0).abs();
+        assert!(error < 2e-4, "{text}: {mean} {sum}");
     }
     for (text, drawn) in &laws {
         let numbers = whole_draws(drawn, 1);
@@ -180,19 +169,16 @@ fn whole_numbers_have_their_law() {
 
 #[test]
 fn constants_and_measured_values_are_themselves() {
-    let constant = LawSpec::Constant("20ms".parse::<TimeSpan>().unwrap())
-        .law()
-        .unwrap();
+    let constant = LawSpec::Constant("20ms".parse::<TimeSpan>().unwrap());
+    let constant = constant.law().unwrap();
     assert!(draws(&constant, 1).iter().all(|number| *number == 20e6));
     assert_eq!((constant.cdf(20e6), constant.cdf(19e6)), (1.0, 0.0));
 
     let csv = "# measured\n20ms, 1\n10ms,3\n\n40ms,0\n";
     let measured = LawSpec::<TimeSpan>::Empirical(csv.into()).law().unwrap();
     assert_eq!(measured.mean(), 12.5e6);
-    let tens = draws(&measured, 1)
-        .iter()
-        .filter(|number| **number == 10e6)
-        .count();
+    let drawn = draws(&measured, 1);
+    let tens = drawn.iter().filter(|number| **number == 10e6).count();
     // Four standard deviations.
     assert!(tens.abs_diff(7500) < 174, "{tens}");
 
@@ -204,9 +190,7 @@ fn constants_and_measured_values_are_themselves() {
         1,NaN => line 1 of the CSV: `1,NaN` has no weight of 0 or more
     ";
     for [csv, message] in cases::rows(table) {
-        let error = LawSpec::<BlockCount>::Empirical(csv.into())
-            .law()
-            .unwrap_err();
-        assert_eq!(error, message);
+        let law = LawSpec::<BlockCount>::Empirical(csv.into());
+        assert_eq!(law.law().unwrap_err(), message);
     }
 }

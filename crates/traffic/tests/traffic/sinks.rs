@@ -111,36 +111,28 @@ fn numbers_begin_again_after_the_largest() {
         assert_eq!(found.wrong_number, 0);
     }
     // Numbers of 64 bits do not begin again after 32.
-    let found = sink(
-        SequenceWidth::Bits64,
-        near_32,
-        &arrivals(&[near_32, 0, near_32 + 1]),
-    )
-    .figures(None);
+    let packets = arrivals(&[near_32, 0, near_32 + 1]);
+    let found = sink(SequenceWidth::Bits64, near_32, &packets).figures(None);
     assert_eq!((found.unique, found.wrong_number), (2, 1));
 }
 
 #[test]
 fn wrong_numbers_are_no_loss_and_a_restart_is_recognised() {
     let far = 1 << 40;
+    // Unique, lost, wrong numbers, restarts.
+    let counts = |numbers: &[u64]| {
+        let seen = figures(numbers);
+        [seen.unique, seen.lost, seen.wrong_number, seen.restarts]
+    };
     // One wrong number.
-    let found = figures(&[0, 1, far, 2, 3]);
-    assert_eq!(
-        (found.unique, found.lost, found.wrong_number, found.restarts),
-        (4, 0, 1, 0)
-    );
+    assert_eq!(counts(&[0, 1, far, 2, 3]), [4, 0, 1, 0]);
     // The second of two in order begins anew: RFC 3550, section A.1.
-    let found = figures(&[0, 1, far, far + 1, far + 2, far + 4]);
     assert_eq!(
-        (found.unique, found.lost, found.wrong_number, found.restarts),
-        (5, 1, 1, 1)
+        counts(&[0, 1, far, far + 1, far + 2, far + 4]),
+        [5, 1, 1, 1]
     );
     // Two that do not follow each other do not.
-    let found = figures(&[0, 1, far, 2 * far, 3 * far, 2]);
-    assert_eq!(
-        (found.unique, found.wrong_number, found.restarts),
-        (3, 3, 0)
-    );
+    assert_eq!(counts(&[0, 1, far, 2 * far, 3 * far, 2]), [3, 0, 3, 0]);
 }
 
 #[test]
@@ -148,16 +140,12 @@ fn too_many_gaps_leave_old_packets_undecided() {
     let even: Vec<u64> = (0..10_000).map(|index| 2 * index).collect();
     let with_late = |late: u64| {
         let numbers: Vec<u64> = even.iter().copied().chain([late]).collect();
-        figures(&numbers)
+        let found = figures(&numbers);
+        [found.reordered, found.lost, found.undecided]
     };
-    let recent = with_late(19_997);
-    assert_eq!(
-        (recent.reordered, recent.lost, recent.undecided),
-        (1, 9_998, 0)
-    );
+    assert_eq!(with_late(19_997), [1, 9_998, 0]);
     // The packet may be a duplicate, and is none.
-    let old = with_late(1);
-    assert_eq!((old.reordered, old.lost, old.undecided), (0, 9_999, 1));
+    assert_eq!(with_late(1), [0, 9_999, 1]);
 }
 
 #[test]
@@ -205,9 +193,8 @@ fn seconds_have_the_loss_that_was_found_in_them() {
 
 #[test]
 fn jitter_is_that_of_rfc_3550() {
-    let delays_us: Vec<u64> = (0..2000)
-        .map(|index| 1000 + (index * index * 37) % 900)
-        .collect();
+    let delay_us = |index: u64| 1000 + (index * index * 37) % 900;
+    let delays_us: Vec<u64> = (0..2000).map(delay_us).collect();
     let mut sink = DatagramSink::new(0, 0, SequenceWidth::Bits64);
     // The forms of section A.8: in floating point, and scaled by 16 in integers.
     let (mut float, mut scaled) = (0.0, 0i64);
@@ -302,21 +289,13 @@ fn clocks_that_drift_are_noticed() {
 fn streams_have_rates_and_stalls() {
     let mut sink = StreamSink::new(1_000 * MS, 200 * MS);
     // The time before the first byte is no stall.
-    for (at_ms, bytes) in [
-        (1_500, 10),
-        (1_600, 20),
-        (1_800, 30),
-        (2_100, 40),
-        (2_101, 50),
-    ] {
+    for (at_ms, bytes) in [(1500, 10), (1600, 20), (1800, 30), (2100, 40), (2101, 50)] {
         sink.arrive(at_ms * MS, bytes);
     }
     let found = sink.figures(2_101 * MS);
     assert_eq!((found.bytes, found.reads), (150, 5));
-    assert_eq!(
-        (found.stalls, found.stalled_ns, found.longest_pause_ns),
-        (1, 300 * MS, 300 * MS)
-    );
+    let pauses = (found.stalls, found.stalled_ns, found.longest_pause_ns);
+    assert_eq!(pauses, (1, 300 * MS, 300 * MS));
     assert_eq!(found.arrived_ns, Some((500 * MS, 1_101 * MS)));
     let seen: Vec<_> = sink
         .seconds()
