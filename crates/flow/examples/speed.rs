@@ -54,6 +54,14 @@ struct Outcome {
     processor_ns_per_byte: f64,
 }
 
+fn settings(limits: SinkLimits) -> SinkSettings {
+    SinkSettings {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        token: token(),
+        limits,
+    }
+}
+
 fn token() -> SharedToken {
     SharedToken::new(b"a token of this example").unwrap()
 }
@@ -84,12 +92,7 @@ fn started(sink: SocketAddr, flows: Vec<FlowPlan>) -> SourceHandle {
 
 /// The sink process; it ends with its standard input.
 fn sink() {
-    let sink = TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits::default(),
-    })
-    .unwrap();
+    let sink = TrafficSink::start(settings(SinkLimits::default())).unwrap();
     println!("{}", sink.address());
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -97,10 +100,8 @@ fn sink() {
 fn source(address: &str, load: &str, seconds: &str) {
     let load = LOADS[load.parse::<usize>().unwrap()];
     let seconds = Duration::from_secs(seconds.parse().unwrap());
-    let source = started(
-        address.parse().unwrap(),
-        vec![FlowPlan::full(load.transport, load.block_bytes, seconds)],
-    );
+    let flow = FlowPlan::full(load.transport, load.block_bytes, seconds);
+    let source = started(address.parse().unwrap(), vec![flow]);
     let totals = source.finish(seconds + Duration::from_secs(20)).unwrap();
     println!("{} {:?}", totals.flows[0].received_bytes, totals.failure);
 }
@@ -120,23 +121,15 @@ fn ours(load: usize, seconds: u64) -> Outcome {
     let mut address = String::new();
     let mut stdout = BufReader::new(sink.stdout.take().unwrap());
     stdout.read_line(&mut address).unwrap();
+    let (load, time) = (load.to_string(), seconds.to_string());
     let mut source = Command::new(&program)
-        .args([
-            "source",
-            address.trim(),
-            &load.to_string(),
-            &seconds.to_string(),
-        ])
+        .args(["source", address.trim(), &load, &time])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut output = String::new();
-    source
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut output)
-        .unwrap();
+    let mut stdout = source.stdout.take().unwrap();
+    stdout.read_to_string(&mut output).unwrap();
     let source_usage = source.wait4().unwrap();
     drop(sink.stdin.take());
     let sink_usage = sink.wait4().unwrap();
@@ -161,15 +154,8 @@ fn theirs(load: Load, seconds: u64) -> Outcome {
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening")));
     let mut client = Command::new("iperf3");
-    client.args([
-        "-c",
-        "127.0.0.1",
-        "-p",
-        &port,
-        "-J",
-        "-t",
-        &seconds.to_string(),
-    ]);
+    let time = seconds.to_string();
+    client.args(["-c", "127.0.0.1", "-p", &port, "-J", "-t", &time]);
     if load.transport == FlowTransport::Udp {
         client.args(["-u", "-b", "0", "-l", &load.block_bytes.to_string()]);
     }
@@ -263,12 +249,7 @@ fn interval(values: Vec<f64>) -> String {
 
 /// 1,000 paced flows in one process.
 fn pacing() {
-    let sink = TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits::default(),
-    })
-    .unwrap();
+    let sink = TrafficSink::start(settings(SinkLimits::default())).unwrap();
     for (transport, gap_ms) in [
         (FlowTransport::Udp, 100),
         (FlowTransport::Udp, 50),
@@ -304,15 +285,11 @@ fn pacing() {
 fn excess() {
     const SECONDS: u64 = 3;
     let time = Duration::from_secs(SECONDS);
-    let sink = TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits {
-            bytes_per_second: None,
-            ..SinkLimits::default()
-        },
-    })
-    .unwrap();
+    let sink = TrafficSink::start(settings(SinkLimits {
+        bytes_per_second: None,
+        ..SinkLimits::default()
+    }));
+    let sink = sink.unwrap();
     for block_bytes in [32, 200, 1460] {
         let sent = |flow: FlowPlan| {
             let source = started(sink.address(), vec![flow]);
@@ -323,12 +300,8 @@ fn excess() {
         for _ in 0..5 {
             full.push(sent(FlowPlan::full(FlowTransport::Udp, block_bytes, time)));
             let rate = 10_000_000_000 / 8;
-            paced.push(sent(FlowPlan::paced(
-                FlowTransport::Udp,
-                block_bytes,
-                rate,
-                time,
-            )));
+            let flow = FlowPlan::paced(FlowTransport::Udp, block_bytes, rate, time);
+            paced.push(sent(flow));
         }
         let ratios = paced.iter().zip(&full).map(|(paced, full)| paced / full);
         println!(

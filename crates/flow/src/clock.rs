@@ -28,8 +28,9 @@ pub(crate) fn monotonic_ns() -> u64 {
 /// Nanoseconds since 1970 as of the first call in this process, and never set since: for time
 /// stamps.
 pub(crate) fn stamp_ns() -> u64 {
+    let offset_ns = first_offset_ns();
     nanos(ClockId::Monotonic)
-        .saturating_add(first_offset_ns())
+        .saturating_add(offset_ns)
         .unsigned_abs()
 }
 
@@ -95,10 +96,8 @@ impl DatagramStamps {
         if !(least..=most).contains(&self.offset_ns) {
             self.offset_ns = reading.middle();
         }
-        reading
-            .after
-            .saturating_add(self.first_offset_ns)
-            .unsigned_abs()
+        let now = reading.after.saturating_add(self.first_offset_ns);
+        now.unsigned_abs()
     }
 
     /// A stamp of the kernel, made before the last [`look`](Self::look), which returned `now_ns`.

@@ -144,7 +144,6 @@ impl ExternalSettings {
         }
     }
 
-    /// Program and arguments with all placeholders replaced.
     fn command(&self) -> Result<Vec<String>, FlowError> {
         let mut arguments = self.arguments.iter().skip(1);
         let is_bound = arguments.any(|argument| argument.contains(DESTINATION_PLACE));
@@ -159,10 +158,8 @@ impl ExternalSettings {
     fn filled(&self, arguments: &[String]) -> Result<Vec<String>, FlowError> {
         let destination = self.destination.0.to_string();
         let port = self.port.map(|port| port.to_string());
-        let directory = self
-            .directory
-            .as_ref()
-            .map(|directory| directory.to_string_lossy());
+        let directory = self.directory.as_ref();
+        let directory = directory.map(|directory| directory.to_string_lossy());
         let filled = |argument: &String| {
             let mut text = argument.replace(DESTINATION_PLACE, &destination);
             for (placeholder, value) in [

@@ -318,10 +318,8 @@ impl ControlLink {
             let left = patience.saturating_sub(begun.elapsed());
             // On a slow path, an acknowledgment arrives before the message behind it.
             delay = delay.max(self.delay_of_path());
-            match self
-                .receive(left.min(TICK))
-                .map_err(|error| self.described(error))?
-            {
+            let received = self.receive(left.min(TICK));
+            match received.map_err(|error| self.described(error))? {
                 Some(ControlMessage::Refused { reason }) => return Err(FlowError::Refused(reason)),
                 Some(ControlMessage::Heartbeat {}) | None => {}
                 Some(message) => return Ok(message),
@@ -481,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_listen_calls_nobody_silent() {
+    fn a_side_that_did_not_listen_calls_nobody_silent() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let _silent = listener.accept().unwrap();

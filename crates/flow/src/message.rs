@@ -359,18 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_and_other_bytes_are_told_apart() {
+    fn other_versions_and_other_bytes_are_distinguished() {
         let other = |version| Err(ControlFrameError::Version(version));
+        let heartbeat = Ok(Some(ControlMessage::Heartbeat {}));
+        let old = r#"{"message":"greeting","version":1,"nonce":"x"}"#;
         let table = [
-            (
-                r#"{"message":"greeting","version":1,"nonce":"x"}"#,
-                other(1),
-            ),
+            (old, other(1)),
             (r#"{"message":"hello","version":6,"by":"quic"}"#, other(6)),
-            (
-                r#"{"message":"heartbeat"}"#,
-                Ok(Some(ControlMessage::Heartbeat {})),
-            ),
+            (r#"{"message":"heartbeat"}"#, heartbeat),
         ];
         for (body, expected) in table {
             assert_eq!(read(&framed(body)), expected, "{body}");
@@ -385,17 +381,13 @@ mod tests {
             r#"{"message":"greeting","version":-1,"nonce":""}"#,
         ] {
             let found = read(&framed(body));
-            assert!(
-                matches!(found, Err(ControlFrameError::Malformed(_))),
-                "{body}: {found:?}"
-            );
+            let is_malformed = matches!(found, Err(ControlFrameError::Malformed(_)));
+            assert!(is_malformed, "{body}: {found:?}");
         }
         let length = LONGEST_UNAUTHENTICATED + 1;
         let limit = LONGEST_UNAUTHENTICATED;
-        assert_eq!(
-            read(&(length as u32).to_be_bytes()),
-            Err(ControlFrameError::TooLong { length, limit })
-        );
+        let found = read(&(length as u32).to_be_bytes());
+        assert_eq!(found, Err(ControlFrameError::TooLong { length, limit }));
     }
 
     proptest! {
@@ -403,10 +395,9 @@ mod tests {
         fn messages_are_the_same_however_they_are_cut(
             reasons in prop::collection::vec(".{0,40}", 1..8), cut in 1_usize..50,
         ) {
-            let messages: Vec<_> = reasons
-                .into_iter()
-                .map(|reason| ControlMessage::Refused { reason })
-                .collect();
+            let reasons = reasons.into_iter();
+            let messages = reasons.map(|reason| ControlMessage::Refused { reason });
+            let messages: Vec<_> = messages.collect();
             let stream: Vec<u8> = messages.iter().flat_map(ControlMessage::encode).collect();
             let mut decoder = FrameDecoder::new(LONGEST_UNAUTHENTICATED);
             let mut found = Vec::new();
@@ -422,9 +413,9 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = read(&bytes);
-            let mut behind_a_length = (bytes.len() as u32).to_be_bytes().to_vec();
-            behind_a_length.extend(&bytes);
-            let _ = read(&behind_a_length);
+            let mut frame = (bytes.len() as u32).to_be_bytes().to_vec();
+            frame.extend(&bytes);
+            let _ = read(&frame);
         }
     }
 }

@@ -174,10 +174,8 @@ mod tests {
             sent_ns: 0,
         };
         let header = block_header(BLOCK_HEADER as u32 - 1, stamp);
-        assert_eq!(
-            BlockReader::default().push(&header, |_, _| ()),
-            Err(ImpossibleBlock)
-        );
+        let read = BlockReader::default().push(&header, |_, _| ());
+        assert_eq!(read, Err(ImpossibleBlock));
     }
 
     proptest! {

@@ -27,10 +27,8 @@ pub struct StabilityRule {
 /// Deviation of the bytes of a second that is caused by whole blocks: for one flow one block, for
 /// several, which begin independently, the square root of the sum of the squares.
 pub fn granularity(block_bytes: impl IntoIterator<Item = u32>) -> f64 {
-    let squares = block_bytes
-        .into_iter()
-        .map(|bytes| f64::from(bytes) * f64::from(bytes));
-    squares.sum::<f64>().sqrt()
+    let bytes = block_bytes.into_iter().map(f64::from);
+    bytes.map(|bytes| bytes * bytes).sum::<f64>().sqrt()
 }
 
 impl Default for StabilityRule {
@@ -107,11 +105,8 @@ impl StabilityWatch {
 
     /// The error to report when the time is over.
     pub fn unstable(&self) -> UnstableLoad {
-        let rates: Vec<String> = self
-            .rates
-            .iter()
-            .map(|rate| format!("{:.3} MB/s", rate / 1e6))
-            .collect();
+        let rate_text = |rate: &f64| format!("{:.3} MB/s", rate / 1e6);
+        let rates: Vec<String> = self.rates.iter().map(rate_text).collect();
         UnstableLoad {
             seconds: self.rule.patience.as_secs_f64(),
             rates: if rates.is_empty() {
@@ -167,9 +162,7 @@ mod tests {
         let mut watch = StabilityWatch::new(StabilityRule::default());
         watch.push(1_234_567.0);
         let sentence = watch.unstable().to_string();
-        assert!(
-            sentence.contains("within 30 s") && sentence.contains("1.235 MB/s"),
-            "{sentence}"
-        );
+        let has_figures = sentence.contains("within 30 s") && sentence.contains("1.235 MB/s");
+        assert!(has_figures, "{sentence}");
     }
 }

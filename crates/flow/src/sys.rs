@@ -23,6 +23,29 @@ const ROOM: usize = 65_536;
 #[derive(Clone, Copy)]
 struct Ancillary([u8; 128]);
 
+/// The value of an option that is an array of numbers; `None` where the system has fewer of them.
+fn read_words<const COUNT: usize>(
+    socket: BorrowedFd<'_>,
+    level: i32,
+    option: i32,
+) -> Option<[u32; COUNT]> {
+    let mut words = [0_u32; COUNT];
+    let mut length = size_of::<[u32; COUNT]>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any of
+    // them make numbers; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            words.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    let is_whole = result == 0 && length as usize == size_of::<[u32; COUNT]>();
+    is_whole.then_some(words)
+}
+
 /// Sets an option that is a number.
 ///
 /// # Errors
@@ -55,13 +78,9 @@ const LONGEST_TIMEOUT: i32 = 2000;
 /// doubling one (`TCP_THIN_LINEAR_TIMEOUTS`, Documentation/networking/tcp-thin.rst), and in any
 /// case soon.
 pub(crate) fn keep_timeouts_short(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set_number(socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)?;
-    set_number(
-        socket,
-        libc::IPPROTO_TCP,
-        LONGEST_TIMEOUT_OPTION,
-        LONGEST_TIMEOUT,
-    )
+    let tcp = libc::IPPROTO_TCP;
+    set_number(socket, tcp, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)?;
+    set_number(socket, tcp, LONGEST_TIMEOUT_OPTION, LONGEST_TIMEOUT)
 }
 
 /// Interval of TCP's probes while neither side writes, in seconds.
@@ -103,21 +122,8 @@ const DROPS: usize = 8;
 /// Datagrams dropped because the buffer of a socket was full, modulo 2^32; `None` where the system
 /// does not report them.
 pub(crate) fn overflowed(socket: BorrowedFd<'_>) -> Option<u32> {
-    let mut words = [0_u32; MEMORY_WORDS];
-    let mut length = size_of::<[u32; MEMORY_WORDS]>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any of
-    // them make numbers; both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MEMINFO,
-            words.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    let is_whole = result == 0 && length as usize == size_of::<[u32; MEMORY_WORDS]>();
-    is_whole.then_some(words[DROPS])
+    let words: [u32; MEMORY_WORDS] = read_words(socket, libc::SOL_SOCKET, libc::SO_MEMINFO)?;
+    Some(words[DROPS])
 }
 
 /// One datagram, or several of the same size, concatenated.
@@ -278,21 +284,8 @@ const ACKNOWLEDGED: usize = if cfg!(target_endian = "little") {
 
 /// Reads `TCP_INFO`; `None` where the system does not provide it.
 pub(crate) fn tcp_facts(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
-    let mut words = [0_u32; TCP_WORDS];
-    let mut length = size_of::<[u32; TCP_WORDS]>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `words`, which is that long, and any
-    // of them make numbers; both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            words.as_mut_ptr().cast(),
-            &mut length,
-        )
-    };
-    let is_whole = result == 0 && length as usize == size_of::<[u32; TCP_WORDS]>();
-    is_whole.then(|| TcpFacts {
+    let words: [u32; TCP_WORDS] = read_words(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    Some(TcpFacts {
         round_trip_us: words[ROUND_TRIP],
         retransmissions: words[RETRANSMISSIONS],
         unacknowledged: words[UNACKNOWLEDGED],

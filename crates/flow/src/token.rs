@@ -37,13 +37,11 @@ impl SharedToken {
     /// The file cannot be read, or has fewer than 16 or more than 4,096 bytes.
     pub fn from_file(path: &Path) -> Result<SharedToken, FlowError> {
         let failed = |problem: String| FlowError::Token(format!("{}: {problem}", path.display()));
-        let length = fs::metadata(path)
-            .map_err(|error| failed(error.to_string()))?
-            .len();
+        let metadata = fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+        let length = metadata.len();
         if length > MOST {
-            return Err(failed(format!(
-                "{length} bytes are too many (at most {MOST})"
-            )));
+            let problem = format!("{length} bytes are too many (at most {MOST})");
+            return Err(failed(problem));
         }
         let content = fs::read(path).map_err(|error| failed(error.to_string()))?;
         SharedToken::new(content.trim_ascii()).ok_or_else(|| failed(too_short()))
@@ -145,14 +143,11 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits?;
-    let pairs = digits.chunks(2);
-    pairs
-        .map(|pair| match pair {
-            [high, low] => u8::try_from(high * 16 + low).ok(),
-            _ => None,
-        })
-        .collect()
+    let byte = |pair: &[u32]| match pair {
+        [high, low] => u8::try_from(high * 16 + low).ok(),
+        _ => None,
+    };
+    digits?.chunks(2).map(byte).collect()
 }
 
 #[cfg(test)]
@@ -200,10 +195,8 @@ mod tests {
         assert!(!token.is_proved(ProofRole::Source, &b, &a, &proof));
         assert!(!other.is_proved(ProofRole::Source, &a, &b, &proof));
         for forged in ["", "0", "zz", &proof[2..], &"0".repeat(64), &"é".repeat(32)] {
-            assert!(
-                !token.is_proved(ProofRole::Source, &a, &b, forged),
-                "{forged}"
-            );
+            let is_proved = token.is_proved(ProofRole::Source, &a, &b, forged);
+            assert!(!is_proved, "{forged}");
         }
         assert_eq!(format!("{token:?}"), "SharedToken(redacted)");
     }

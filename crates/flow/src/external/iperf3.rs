@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::report::{ExternalFigures, ExternalTotals, count};
 
-/// The fields that are read.
 #[derive(Deserialize)]
 struct Iperf3Report {
     error: Option<String>,
@@ -70,9 +69,8 @@ pub(super) fn iperf3(text: &str) -> Result<ExternalFigures, String> {
     };
     let end = report.end.ok_or("the report of iperf3 has no end")?;
     let start = report.start;
-    let is_client = start
-        .as_ref()
-        .is_none_or(|start| start.accepted_connection.is_none());
+    let accepted = start.as_ref().map(|start| &start.accepted_connection);
+    let is_client = accepted.is_none_or(Option::is_none);
     let side = Iperf3Side {
         is_client,
         knows_other_side: is_client && !was_stopped,
@@ -90,13 +88,14 @@ pub(super) fn iperf3(text: &str) -> Result<ExternalFigures, String> {
             backward: side.direction(first, !is_client)?,
         });
     }
-    let has_second = second.iter().any(Option::is_some);
+    let backward = if second.iter().any(Option::is_some) {
+        side.direction(second, !is_client)?
+    } else {
+        ExternalTotals::default()
+    };
     Ok(ExternalFigures {
         forward: side.direction(first, is_client)?,
-        backward: has_second
-            .then(|| side.direction(second, !is_client))
-            .transpose()?
-            .unwrap_or_default(),
+        backward,
     })
 }
 
@@ -211,15 +210,12 @@ mod tests {
             lost: Some(2),
             ..whole(3000, 30)
         };
-        assert_eq!(
-            (both.forward, both.backward),
-            (whole(1000, 10), whole(2000, 20))
-        );
+        let found = (both.forward, both.backward);
+        assert_eq!(found, (whole(1000, 10), whole(2000, 20)));
         assert_eq!(both.totals(), expected);
         // Without a report of the sink, the figures of the client remain.
-        let alone = iperf3(&report(false, 1, CLIENT, &forward(0, 900)))
-            .unwrap()
-            .totals();
+        let alone = iperf3(&report(false, 1, CLIENT, &forward(0, 900)));
+        let alone = alone.unwrap().totals();
         assert_eq!((alone.sent_bytes, alone.received_bytes), (None, Some(900)));
     }
 }

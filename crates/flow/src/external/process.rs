@@ -109,10 +109,8 @@ pub(super) fn keep(
             break;
         }
     }
-    let status = process
-        .child
-        .end()
-        .map_err(FlowError::system("wait for the external generator"))?;
+    let status = process.child.end();
+    let status = status.map_err(FlowError::system("wait for the external generator"))?;
     let output = process.output.finish();
     Ok(ExternalEnd {
         status: status.to_string(),
@@ -127,10 +125,8 @@ pub(super) fn keep(
 
 fn figures(report: &str, settings: &ExternalSettings) -> Result<ExternalFigures, String> {
     if report.len() > LONGEST_REPORT {
-        return Err(format!(
-            "the report is longer than {} MiB",
-            LONGEST_REPORT >> 20
-        ));
+        let most = LONGEST_REPORT >> 20;
+        return Err(format!("the report is longer than {most} MiB"));
     }
     settings.report.read(report)
 }
@@ -149,9 +145,8 @@ fn decoded(decoder: &[String], settings: &ExternalSettings) -> Result<ExternalFi
     let status = process.child.end().map_err(|error| error.to_string())?;
     figures(&process.output.finish(), settings).map_err(|error| {
         let printed = process.errors.finish();
-        format!("{error} (decoder: {status}) {}", printed.trim_end())
-            .trim_end()
-            .to_owned()
+        let text = format!("{error} (decoder: {status}) {}", printed.trim_end());
+        text.trim_end().to_owned()
     })
 }
 
@@ -178,9 +173,8 @@ impl ExternalProcess {
         let guard = GroupGuard::start();
         let guard = guard.map_err(FlowError::system("start sh, which ends a generator"))?;
         let mut child = guard.spawn(&mut command).map_err(failed())?;
-        let pipes = child
-            .take_pipes()
-            .ok_or_else(|| io::Error::other("it has no pipes"));
+        let pipes = child.take_pipes();
+        let pipes = pipes.ok_or_else(|| io::Error::other("it has no pipes"));
         let (output, errors) = pipes.and_then(contents).map_err(failed())?;
         Ok(ExternalProcess {
             child,
@@ -192,11 +186,10 @@ impl ExternalProcess {
     fn meets(&self, ready: &ReadyCondition) -> bool {
         match ready {
             ReadyCondition::Started => true,
-            ReadyCondition::Line(part) => self
-                .output
-                .beginning(READY_OUTPUT)
-                .lines()
-                .any(|line| line.contains(part)),
+            ReadyCondition::Line(part) => {
+                let output = self.output.beginning(READY_OUTPUT);
+                output.lines().any(|line| line.contains(part))
+            }
             ReadyCondition::Listening(port) => listening::is_open(self.child.id(), *port),
         }
     }
@@ -218,7 +211,6 @@ impl ExternalProcess {
     }
 }
 
-/// Reads standard output and standard error.
 fn contents(
     (stdout, stderr): (ChildStdout, ChildStderr),
 ) -> io::Result<(PipeContent, PipeContent)> {

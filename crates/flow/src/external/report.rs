@@ -145,9 +145,8 @@ fn figures(text: &str, texts: &ReportedFiguresSpec) -> Result<ExternalTotals, St
             let end = rest.find(|c: char| !c.is_ascii_digit());
             rest[..end.unwrap_or(rest.len())].parse::<u64>().ok()
         });
-        number
-            .map(Some)
-            .ok_or_else(|| format!("the report has no number after `{before}`"))
+        let number = number.map(Some);
+        number.ok_or_else(|| format!("the report has no number after `{before}`"))
     };
     Ok(ExternalTotals {
         sent_bytes: number(&texts.sent_bytes)?,
@@ -159,19 +158,16 @@ fn figures(text: &str, texts: &ReportedFiguresSpec) -> Result<ExternalTotals, St
 }
 
 fn itg_dec(text: &str) -> Result<ExternalTotals, String> {
-    let (_, results) = text
-        .split_once("TOTAL RESULTS")
-        .ok_or("not a report of ITGDec: it has no total results")?;
+    let results = text.split_once("TOTAL RESULTS");
+    let (_, results) = results.ok_or("not a report of ITGDec: it has no total results")?;
     let mut totals = ExternalTotals::default();
     let mut arrived = None;
     for line in results.lines() {
         let Some((name, value)) = line.split_once('=') else {
             continue;
         };
-        let number = value
-            .split_whitespace()
-            .next()
-            .and_then(|number| number.parse::<f64>().ok());
+        let number = value.split_whitespace().next();
+        let number = number.and_then(|number| number.parse::<f64>().ok());
         let Some(number) = number.filter(|number| number.is_finite()) else {
             continue;
         };
@@ -185,13 +181,11 @@ fn itg_dec(text: &str) -> Result<ExternalTotals, String> {
             _ => {}
         }
     }
-    totals
-        .received_bytes
-        .ok_or("the report of ITGDec has no bytes")?;
+    let bytes = totals.received_bytes;
+    bytes.ok_or("the report of ITGDec has no bytes")?;
     // The log of D-ITG is that of the sink.
-    totals.packets = arrived
-        .zip(totals.lost)
-        .map(|(arrived, lost)| arrived.saturating_add(lost));
+    let packets = arrived.zip(totals.lost);
+    totals.packets = packets.map(|(arrived, lost)| arrived.saturating_add(lost));
     Ok(totals)
 }
 
@@ -296,6 +290,7 @@ Error lines              =             0
     #[test]
     fn what_is_no_report_is_an_error() {
         let error = r#"{"start":{},"end":{},"error":"unable to connect to server"}"#;
+        let huge = "sent 99999999999999999999";
         let numbers = |text: &str| {
             ExternalReport::Figures(ReportedFiguresSpec {
                 sent_bytes: Some(text.to_owned()),
@@ -304,11 +299,7 @@ Error lines              =             0
         };
         let table = [
             (numbers("sent"), "sent no bytes", "no number after `sent`"),
-            (
-                numbers("sent"),
-                "sent 99999999999999999999",
-                "no number after `sent`",
-            ),
+            (numbers("sent"), huge, "no number after `sent`"),
             (ExternalReport::Iperf3, error, "unable to connect"),
             (ExternalReport::Iperf3, "", "not a report of iperf3"),
             (ExternalReport::Iperf3, "{}", "has no end"),

@@ -11,6 +11,7 @@ use crate::sys::Received;
 
 /// A pause of a stream that counts as a stall: the shortest retransmission time-out of Linux.
 const STALL_NS: u64 = 200_000_000;
+
 /// Selects counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountsWanted {
@@ -61,14 +62,12 @@ impl SinkFlow {
         }
     }
 
-    /// Counts bytes of a stream.
     pub(super) fn add_bytes(&mut self, received_ns: u64, bytes: u64) {
         if let FlowArithmetic::Bytes(sink) = &mut self.arithmetic {
             sink.arrive(received_ns, bytes);
         }
     }
 
-    /// Counts a datagram or block.
     pub(super) fn add_block(&mut self, stamp: BlockStamp, received_ns: u64, bytes: u32) {
         if let FlowArithmetic::Blocks(sink) = &mut self.arithmetic {
             sink.arrive(&DatagramArrival {
@@ -192,16 +191,14 @@ impl SinkFlows {
         self.indices.retain(|_, index| flows[*index].is_some());
     }
 
-    /// Counts of the flows of a session.
     pub(super) fn counts(&self, session: u64, wanted: CountsWanted) -> Vec<SinkCounts> {
         let indices = self.sessions.get(&session).map(Vec::as_slice);
         let indices = indices.unwrap_or_default().iter();
-        indices
-            .filter_map(|index| Some(self.flows[*index].as_ref()?.counts(wanted)))
-            .collect()
+        let counts = |index: &usize| Some(self.flows[*index].as_ref()?.counts(wanted));
+        indices.filter_map(counts).collect()
     }
 
-    fn of(&self, session: u64, id: FlowId) -> Option<usize> {
+    fn index(&self, session: u64, id: FlowId) -> Option<usize> {
         let index = *self.indices.get(&id)?;
         let flow = self.flows[index].as_ref()?;
         (flow.session == session).then_some(index)
@@ -209,7 +206,7 @@ impl SinkFlows {
 
     /// Begins a stream: its index, unless its flow is unknown or already has a stream.
     pub(super) fn begin_stream(&mut self, session: u64, id: FlowId) -> Option<usize> {
-        let index = self.of(session, id)?;
+        let index = self.index(session, id)?;
         let flow = self.flows[index].as_mut()?;
         (!std::mem::replace(&mut flow.has_stream, true)).then_some(index)
     }
@@ -220,7 +217,6 @@ impl SinkFlows {
         }
     }
 
-    /// A flow by its index.
     pub(super) fn flow(&mut self, index: usize) -> Option<&mut SinkFlow> {
         self.flows[index].as_mut()
     }
@@ -241,7 +237,7 @@ impl SinkFlows {
                 continue;
             };
             let known = last.filter(|(last, _)| *last == id).map(|(_, index)| index);
-            let Some(index) = known.or_else(|| self.of(session, id)) else {
+            let Some(index) = known.or_else(|| self.index(session, id)) else {
                 strange += 1;
                 continue;
             };

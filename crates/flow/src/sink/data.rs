@@ -42,7 +42,6 @@ const MOST_UNIDENTIFIED: usize = 256;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Commands to the data thread.
 pub(super) enum DataCommand {
     /// Adds flows after an agreement.
     Add {
@@ -236,18 +235,18 @@ impl DataReceiver {
                 if let DataCommand::End = command {
                     return;
                 }
-                self.obey(command);
+                self.execute(command);
             }
             for event in &events {
                 if let Ok(token) = usize::try_from(event.data.u64()) {
-                    self.attend(token);
+                    self.serve(token);
                 }
             }
             self.dismiss_unidentified();
         }
     }
 
-    fn obey(&mut self, command: DataCommand) {
+    fn execute(&mut self, command: DataCommand) {
         match command {
             DataCommand::Add {
                 session,
@@ -340,11 +339,8 @@ impl DataReceiver {
     }
 
     /// Serves a socket that is readable.
-    fn attend(&mut self, token: usize) {
-        let Some(slot) = self.sockets.get_mut(token) else {
-            return;
-        };
-        let Some(mut socket) = slot.take() else {
+    fn serve(&mut self, token: usize) {
+        let Some(mut socket) = self.sockets.get_mut(token).and_then(Option::take) else {
             return;
         };
         let mut accepted = None;

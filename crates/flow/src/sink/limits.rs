@@ -74,9 +74,7 @@ impl PermittedPeers {
         let peer = peer.to_canonical();
         match self {
             PermittedPeers::Loopback => peer.is_loopback(),
-            PermittedPeers::Only(peers) => peers
-                .iter()
-                .any(|permitted| permitted.to_canonical() == peer),
+            PermittedPeers::Only(peers) => peers.iter().any(|only| only.to_canonical() == peer),
             PermittedPeers::Networks(networks) => networks
                 .iter()
                 .any(|(address, bits)| is_in_network(peer, address.to_canonical(), *bits)),
@@ -85,7 +83,6 @@ impl PermittedPeers {
     }
 }
 
-/// True if the first bits of both addresses are the same.
 fn is_in_network(peer: IpAddr, network: IpAddr, bits: u8) -> bool {
     let differing = match (peer, network) {
         (IpAddr::V4(peer), IpAddr::V4(network)) => {
@@ -185,12 +182,9 @@ impl Grants {
         for group in groups {
             self.check(group)?;
             flows = flows.saturating_add(group.flows);
-            let group_counts = group
-                .bytes_per_second
-                .map(|rate| rate.saturating_mul(u64::from(group.flows)));
-            rate = rate
-                .zip(group_counts)
-                .map(|(sum, rate)| sum.saturating_add(rate));
+            let each = group.bytes_per_second;
+            let all = each.map(|rate| rate.saturating_mul(u64::from(group.flows)));
+            rate = rate.zip(all).map(|(sum, rate)| sum.saturating_add(rate));
         }
         let limits = &self.limits;
         let mut taken = locked(&self.taken);
@@ -345,11 +339,8 @@ mod tests {
         ];
         for (network, bits, peer, expected) in table {
             let peers = PermittedPeers::Networks(vec![(network.parse().unwrap(), bits)]);
-            assert_eq!(
-                peers.include(peer.parse().unwrap()),
-                expected,
-                "{network}/{bits} {peer}"
-            );
+            let found = peers.include(peer.parse().unwrap());
+            assert_eq!(found, expected, "{network}/{bits} {peer}");
         }
     }
 
@@ -366,65 +357,30 @@ mod tests {
             bytes_per_second: rate,
             ..group()
         };
-        let day = Duration::from_secs(86_400);
-        let megabyte = 1_000_000;
+        let day = 86_400;
+        let mb = 1_000_000;
+        let one = |bytes, packets, duplicates| vec![counts(bytes, packets, duplicates)];
         let table = [
             // Its rate for ten seconds, and more than the burst in addition.
-            (1, Some(100_000), vec![counts(megabyte, 1000, 0)], 10, false),
-            (
-                1,
-                Some(100_000),
-                vec![counts(3 * megabyte, 3000, 0)],
-                10,
-                true,
-            ),
-            (1, None, vec![counts(u64::MAX, 3000, 0)], 10, false),
+            (1, Some(100_000), one(mb, 1000, 0), 10, false),
+            (1, Some(100_000), one(3 * mb, 3000, 0), 10, true),
+            (1, None, one(u64::MAX, 3000, 0), 10, false),
             // A clock that is 100 ppm faster.
-            (
-                1,
-                Some(megabyte),
-                vec![counts(86_408_640_000, 86_408_640, 0)],
-                day.as_secs(),
-                false,
-            ),
-            (
-                1,
-                Some(megabyte),
-                vec![counts(87_400_000_000, 87_400_000, 0)],
-                day.as_secs(),
-                true,
-            ),
+            (1, Some(mb), one(86_408_640_000, 86_408_640, 0), day, false),
+            (1, Some(mb), one(87_400_000_000, 87_400_000, 0), day, true),
             // A network that duplicates two in five, and a source that sends everything five times.
-            (
-                1,
-                Some(megabyte),
-                vec![counts(84 * megabyte, 60_000, 24_000)],
-                60,
-                false,
-            ),
-            (
-                1,
-                Some(megabyte),
-                vec![counts(300 * megabyte, 60_000, 240_000)],
-                60,
-                true,
-            ),
+            (1, Some(mb), one(84 * mb, 60_000, 24_000), 60, false),
+            (1, Some(mb), one(300 * mb, 60_000, 240_000), 60, true),
             // Each flow sends the initial allowance, at 1 kB/s.
-            (1, Some(1000), vec![counts(900_000, 900, 0)], 1, false),
+            (1, Some(1000), one(900_000, 900, 0), 1, false),
             (50, Some(1000), vec![counts(900_000, 900, 0); 50], 1, true),
             (50, Some(1000), vec![counts(3000, 3, 0); 50], 1, false),
         ];
         for (flows, rate, counts, seconds, expected) in table {
-            let found = exceeds(
-                &[groups(flows, rate)],
-                &counts,
-                Duration::from_secs(seconds),
-            );
-            assert_eq!(
-                found, expected,
-                "{flows} {rate:?} {seconds} {:?}",
-                counts[0]
-            );
+            let time = Duration::from_secs(seconds);
+            let found = exceeds(&[groups(flows, rate)], &counts, time);
+            let first = counts[0];
+            assert_eq!(found, expected, "{flows} {rate:?} {seconds} {first:?}");
         }
     }
 

@@ -96,7 +96,6 @@ struct SinkShared {
     silent: Mutex<Vec<SilentConnection>>,
 }
 
-/// A connection that has not introduced itself.
 #[derive(Debug)]
 struct SilentConnection {
     /// Number of its session.
@@ -168,9 +167,8 @@ impl TrafficSink {
     pub fn start(settings: SinkSettings) -> Result<SinkHandle, FlowError> {
         let what = format!("listen on {}", settings.listen);
         let listener = TcpListener::bind(settings.listen).map_err(FlowError::system(&what))?;
-        listener
-            .set_nonblocking(true)
-            .map_err(FlowError::system(&what))?;
+        let set = listener.set_nonblocking(true);
+        set.map_err(FlowError::system(&what))?;
         let address = listener.local_addr().map_err(FlowError::system(&what))?;
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake = wake.map_err(|error| FlowError::system("eventfd")(error.into()))?;
@@ -223,10 +221,8 @@ impl SinkHandle {
     /// Counts of each connected source, at its last full second.
     pub fn readings(&self) -> Vec<SessionReading> {
         let readings = locked(&self.shared.readings);
-        readings
-            .iter()
-            .map(|(_, reading)| reading.clone())
-            .collect()
+        let readings = readings.iter().map(|(_, reading)| reading);
+        readings.cloned().collect()
     }
 
     /// Stops the sink, and notifies its sources.

@@ -76,13 +76,11 @@ fn open_listener(group: &FlowGroup, address: SocketAddr) -> Opened {
     let failed = |what| move |error| (what, error);
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None);
     let socket = socket.map_err(failed("open a socket"))?;
-    socket
-        .set_nonblocking(true)
-        .map_err(failed("open a socket"))?;
+    let set = socket.set_nonblocking(true);
+    set.map_err(failed("open a socket"))?;
     // Connections of an earlier session may still be in TIME-WAIT.
-    socket
-        .set_reuse_address(true)
-        .map_err(failed("reuse the port"))?;
+    let set = socket.set_reuse_address(true);
+    set.map_err(failed("reuse the port"))?;
     if let Some(window) = group.window_bytes {
         let set = socket.set_recv_buffer_size(window as usize);
         set.map_err(failed("set SO_RCVBUF"))?;
@@ -93,9 +91,8 @@ fn open_listener(group: &FlowGroup, address: SocketAddr) -> Opened {
             "use the congestion control of the flow, which its system may not have,",
         ))?;
     }
-    socket
-        .bind(&address.into())
-        .map_err(failed("open a TCP port"))?;
+    let bound = socket.bind(&address.into());
+    bound.map_err(failed("open a TCP port"))?;
     socket.listen(1024).map_err(failed("listen"))?;
     let name = socket.tcp_congestion().unwrap_or_default();
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -110,15 +107,12 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
     let failed = |what| move |error| (what, error);
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None);
     let socket = socket.map_err(failed("open a socket"))?;
-    socket
-        .set_nonblocking(true)
-        .map_err(failed("open a socket"))?;
-    let buffer = group
-        .window_bytes
-        .map_or(DATAGRAM_BUFFER, |bytes| bytes as usize);
-    socket
-        .set_recv_buffer_size(buffer)
-        .map_err(failed("set SO_RCVBUF"))?;
+    let set = socket.set_nonblocking(true);
+    set.map_err(failed("open a socket"))?;
+    let window = group.window_bytes;
+    let buffer = window.map_or(DATAGRAM_BUFFER, |bytes| bytes as usize);
+    let set = socket.set_recv_buffer_size(buffer);
+    set.map_err(failed("set SO_RCVBUF"))?;
     let class = if address.is_ipv4() {
         socket.set_recv_tos_v4(true)
     } else {
@@ -129,9 +123,8 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
     // one.
     let _ = sys::stamp_arrivals(socket.as_fd());
     let _ = sys::join_datagrams(socket.as_fd());
-    socket
-        .bind(&address.into())
-        .map_err(failed("open a UDP port"))?;
+    let bound = socket.bind(&address.into());
+    bound.map_err(failed("open a UDP port"))?;
     Ok(DataPort {
         port: port_of(&socket).map_err(failed("open a UDP port"))?,
         congestion_control: None,
@@ -141,7 +134,6 @@ fn open_datagrams(group: &FlowGroup, address: SocketAddr) -> Opened {
 
 fn port_of(socket: &Socket) -> io::Result<u16> {
     let address = socket.local_addr()?.as_socket();
-    address
-        .map(|address| address.port())
-        .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    let port = address.map(|address| address.port());
+    port.ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }

@@ -32,6 +32,7 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Time in addition to its duration in which a source may connect and finish: its last message is
 /// sent after its data, which may wait in a queue.
 const GRACE: Duration = Duration::from_secs(180);
+
 /// Serves a source.
 pub(super) fn serve(
     stream: TcpStream,
@@ -159,7 +160,6 @@ fn introduce(link: &mut ControlLink, shared: &SinkShared) -> Result<(), SessionF
     Ok(link.send(&ControlMessage::Welcome { proof })?)
 }
 
-/// Receives the request of the source.
 fn requested(
     link: &mut ControlLink,
     shared: &SinkShared,
@@ -200,10 +200,8 @@ fn open(
     let mut opened = Vec::new();
     for group in groups {
         let port = ports::open(group, local)?;
-        let ids: Result<Vec<u64>, FlowError> = (0..group.flows)
-            .map(|_| random().map(u64::from_ne_bytes))
-            .collect();
-        opened.push((port, ids?));
+        let ids = (0..group.flows).map(|_| random().map(u64::from_ne_bytes));
+        opened.push((port, ids.collect::<Result<Vec<u64>, FlowError>>()?));
     }
     let mut agreed = Vec::new();
     for ((port, ids), group) in opened.into_iter().zip(groups) {
@@ -223,7 +221,6 @@ fn open(
     Ok(agreed)
 }
 
-/// Total bytes of all flows.
 fn bytes_of(flows: &[SinkCounts]) -> u64 {
     flows.iter().map(|flow| flow.bytes).sum()
 }
@@ -249,12 +246,8 @@ struct SinkSession<'a> {
 impl SinkSession<'_> {
     /// Sends counts until the source has finished.
     fn follow(&mut self) -> Result<(), SessionFailure> {
-        let longest = self
-            .reading
-            .groups
-            .iter()
-            .map(|group| group.duration_ms)
-            .max();
+        let groups = self.reading.groups.iter();
+        let longest = groups.map(|group| group.duration_ms).max();
         let longest = Duration::from_millis(longest.unwrap_or(0)) + GRACE;
         loop {
             self.look_for_data()?;
@@ -327,10 +320,8 @@ impl SinkSession<'_> {
         self.reading.elapsed = elapsed;
         self.reading.flows.clone_from(&flows);
         let mut readings = locked(&self.shared.readings);
-        match readings
-            .iter_mut()
-            .find(|(number, _)| *number == self.number)
-        {
+        let mut known = readings.iter_mut();
+        match known.find(|(number, _)| *number == self.number) {
             Some((_, reading)) => reading.clone_from(&self.reading),
             None => readings.push((self.number, self.reading.clone())),
         }

@@ -251,8 +251,8 @@ impl<'a> RunningSource<'a> {
         let start = self.start;
         let builder = thread::Builder::new().name("traffic-source".to_owned());
         let handle = builder.spawn(move || thread.run(start));
-        self.threads
-            .push(handle.map_err(FlowError::system("start a thread"))?);
+        let handle = handle.map_err(FlowError::system("start a thread"))?;
+        self.threads.push(handle);
         Ok(())
     }
 

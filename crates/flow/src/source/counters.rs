@@ -22,7 +22,6 @@ impl Counter {
     }
 }
 
-/// Counters of one flow.
 #[derive(Debug, Default)]
 pub(super) struct FlowCounters {
     pub(super) sent_bytes: Counter,

@@ -134,18 +134,12 @@ impl DatagramSender {
 
 /// Sends several datagrams with one call; returns how many were accepted.
 fn send_messages(socket: &Socket, content: &[u8], bytes: usize) -> Result<usize, Errno> {
-    let slices: Vec<[IoSlice<'_>; 1]> = content
-        .chunks_exact(bytes)
-        .map(|datagram| [IoSlice::new(datagram)])
-        .collect();
-    let mut controls: Vec<_> = slices
-        .iter()
-        .map(|_| SendAncillaryBuffer::default())
-        .collect();
-    let mut messages: Vec<_> = slices
-        .iter()
-        .zip(&mut controls)
-        .map(|(slice, control)| MMsgHdr::new(slice, control))
-        .collect();
+    let datagrams = content.chunks_exact(bytes);
+    let slices: Vec<[IoSlice<'_>; 1]> = datagrams.map(|one| [IoSlice::new(one)]).collect();
+    let controls = slices.iter().map(|_| SendAncillaryBuffer::default());
+    let mut controls: Vec<_> = controls.collect();
+    let parts = slices.iter().zip(&mut controls);
+    let messages = parts.map(|(slice, control)| MMsgHdr::new(slice, control));
+    let mut messages: Vec<_> = messages.collect();
     rustix::net::sendmmsg(socket, &mut messages, SendFlags::DONTWAIT)
 }

@@ -69,15 +69,11 @@ fn moments(plan: FlowPlan) -> Vec<u64> {
 /// The largest distance between the distribution of the gaps and the planned one.
 fn distance(mean_ms: f64, duration: Duration) -> f64 {
     let moments = moments(exponential(mean_ms, duration));
-    let gaps: Vec<f64> = moments
-        .windows(2)
-        .map(|pair| pair[1].abs_diff(pair[0]) as f64 / 1e6)
-        .collect();
+    let distance = |pair: &[u64]| pair[1].abs_diff(pair[0]) as f64 / 1e6;
+    let gaps: Vec<f64> = moments.windows(2).map(distance).collect();
     let found = kolmogorov_smirnov(&gaps, |gap| 1.0 - (-gap / mean_ms).exp()).unwrap();
-    eprintln!(
-        "{} gaps of {mean_ms} ms: {:.4}",
-        found.count, found.statistic
-    );
+    let (count, statistic) = (found.count, found.statistic);
+    eprintln!("{count} gaps of {mean_ms} ms: {statistic:.4}");
     found.statistic
 }
 

@@ -157,9 +157,8 @@ impl SourceHandle {
                 SourceState::Ended(ended) => Some(Err(match ended.as_ref() {
                     Err(error) => error.clone(),
                     Ok(totals) => totals.failure.clone().unwrap_or_else(|| {
-                        FlowError::Settings(
-                            "the background load ended before it was stable".to_owned(),
-                        )
+                        let early = "the background load ended before it was stable";
+                        FlowError::Settings(early.to_owned())
                     }),
                 })),
                 _ => None,
@@ -201,7 +200,7 @@ impl SourceHandle {
 
 impl Drop for SourceHandle {
     fn drop(&mut self) {
-        self.shared.should_stop.store(true, Ordering::Relaxed);
+        self.ask_to_stop();
         if let Some(control) = self.control.take() {
             // A panic of that thread has been printed.
             let _ = control.join();

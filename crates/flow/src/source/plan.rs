@@ -142,6 +142,7 @@ impl FlowPlan {
             IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpVersion::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
+        let peak = flow.model.peak_rate_bps();
         FlowPlan {
             transport: if is_tcp {
                 FlowTransport::Tcp
@@ -151,10 +152,7 @@ impl FlowPlan {
             behaviour,
             largest_block_bytes,
             // Bits to bytes, rounded up.
-            bytes_per_second: flow
-                .model
-                .peak_rate_bps()
-                .map(|bits| (bits / 8.0).ceil() as u64),
+            bytes_per_second: peak.map(|bits| (bits / 8.0).ceil() as u64),
             duration,
             options: FlowOptions {
                 window_bytes: flow.window_bytes,
@@ -310,20 +308,16 @@ mod tests {
         let second = Duration::from_secs(1);
         let paced = || FlowPlan::paced(FlowTransport::Udp, 100, 1000, second);
         let full = || FlowPlan::full(FlowTransport::Tcp, 8192, second);
-        let groups = plan(vec![paced(), paced(), full(), full(), paced()])
-            .groups()
-            .unwrap();
-        let found: Vec<_> = groups
-            .iter()
-            .map(|group| (group.transport, group.flows, group.has_stamps))
-            .collect();
+        let plan = plan(vec![paced(), paced(), full(), full(), paced()]);
+        let facts = |group: &FlowGroup| (group.transport, group.flows, group.has_stamps);
+        let found: Vec<_> = plan.groups().unwrap().iter().map(facts).collect();
         let (tcp, udp) = (FlowTransport::Tcp, FlowTransport::Udp);
         assert_eq!(found, [(udp, 2, true), (tcp, 2, false), (udp, 1, true)]);
     }
 
     #[test]
     fn impossible_flows_are_refused_before_the_sink_is_asked() {
-        let second = Duration::from_secs(1);
+        let (second, never) = (Duration::from_secs(1), Duration::ZERO);
         let udp = FlowTransport::Udp;
         let mut marked = FlowPlan::full(udp, 100, second);
         marked.options.dscp = Some(64);
@@ -333,10 +327,7 @@ mod tests {
             (vec![FlowPlan::full(udp, 65_508, second)], "65508 bytes"),
             (vec![FlowPlan::full(udp, 0, second)], "0 bytes"),
             (vec![FlowPlan::paced(udp, 1, 0, second)], "sends nothing"),
-            (
-                vec![FlowPlan::full(udp, 1, Duration::ZERO)],
-                "sends nothing",
-            ),
+            (vec![FlowPlan::full(udp, 1, never)], "sends nothing"),
         ];
         for (flows, expected) in table {
             let error = plan(flows).groups().unwrap_err().to_string();

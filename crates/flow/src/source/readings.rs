@@ -93,12 +93,8 @@ pub struct LoadReading {
 impl LoadReading {
     /// Rate of all flows together at the sink, in bytes per second.
     pub fn received_bytes_per_second(&self) -> f64 {
-        let bytes: f64 = self
-            .flows
-            .iter()
-            .map(|flow| flow.received_bytes as f64)
-            .sum();
-        bytes / self.span.as_secs_f64().max(1e-9)
+        let bytes = self.flows.iter().map(|flow| flow.received_bytes as f64);
+        bytes.sum::<f64>() / self.span.as_secs_f64().max(1e-9)
     }
 
     /// Share of the datagrams of all flows that were lost.
@@ -225,16 +221,11 @@ impl ReadingMaker {
             self.sink = counts;
         }
         let is_second = occasion == ReadingOccasion::Second;
-        let awaited = if is_second {
-            self.awaited.pop_front()
-        } else {
-            None
-        };
+        let awaited = is_second.then(|| self.awaited.pop_front()).flatten();
         let mut totals = self.with_sink(awaited.unwrap_or_else(|| self.sent_now()));
         for (number, now) in totals.iter_mut().enumerate() {
-            now.lost = now
-                .lost
-                .max(self.overdue(number, occasion, now, round_trip));
+            let overdue = self.overdue(number, occasion, now, round_trip);
+            now.lost = now.lost.max(overdue);
         }
         let pairs = totals.iter().zip(&self.before).zip(&self.counted_lost);
         let flows = pairs

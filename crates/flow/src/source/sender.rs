@@ -116,7 +116,6 @@ enum FlowSocket {
     Datagrams(DatagramSender),
 }
 
-/// One flow of a sending thread.
 pub(super) struct SendingFlow {
     socket: Arc<Socket>,
     kind: FlowSocket,
@@ -139,9 +138,8 @@ impl SendingFlow {
     pub(super) fn new(flow: OpenFlow, number: usize) -> SendingFlow {
         let plan = flow.plan;
         let largest_block = plan.largest_block_bytes.max(plan.least_block_bytes());
-        let cap = plan
-            .bytes_per_second
-            .map(|rate| RateCap::new(rate, largest_block));
+        let rate = plan.bytes_per_second;
+        let cap = rate.map(|rate| RateCap::new(rate, largest_block));
         let kind = match plan.transport {
             FlowTransport::Tcp => FlowSocket::Stream(StreamSender::new(
                 plan.has_stamps(),
@@ -150,7 +148,7 @@ impl SendingFlow {
             FlowTransport::Udp => FlowSocket::Datagrams(DatagramSender::new(flow.id)),
         };
         let (least_block, backlog_ns) = (plan.least_block_bytes(), plan.backlog_ns());
-        let pace = match (plan.behaviour, plan.bytes_per_second) {
+        let pace = match (plan.behaviour, rate) {
             (FlowBehaviour::Full { .. }, None) => FlowPace::Unlimited,
             (FlowBehaviour::Full { block_bytes }, Some(rate)) => {
                 scheduled(evenly(rate, block_bytes.max(least_block), number))
@@ -267,7 +265,6 @@ impl SendingFlow {
         self.next_due().map_or(NextMoment::Now, NextMoment::At)
     }
 
-    /// The next block of the schedule.
     fn next_block(&self) -> Option<PlannedDeparture> {
         match &self.pace {
             FlowPace::Scheduled { next, .. } => *next,
@@ -280,7 +277,6 @@ impl SendingFlow {
         Some(self.start.saturating_add(block.at_ns))
     }
 
-    /// Removes the next block from the schedule.
     fn take_block(&mut self) {
         if let FlowPace::Scheduled { schedule, next } = &mut self.pace {
             *next = schedule.next();
@@ -329,7 +325,6 @@ impl SendingFlow {
         is_permitted.then_some(bytes)
     }
 
-    /// Counts a block that is being sent.
     fn count(&self, block: PlannedDeparture, now: u64, buffers: &SendBuffers) {
         let (counters, due) = (&self.counters, self.start.saturating_add(block.at_ns));
         let late = now.saturating_sub(due);

@@ -24,6 +24,7 @@ const TIMER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
 /// Moments that are served before the thread checks its sockets again.
 const TURN: usize = 64;
+
 /// State shared by the sending threads of a source and its control thread.
 #[derive(Debug)]
 pub(super) struct SendingState {
@@ -70,7 +71,6 @@ impl SendingState {
     }
 }
 
-/// A sending thread.
 pub(super) struct SendingThread {
     epoll: OwnedFd,
     timer: OwnedFd,
@@ -98,21 +98,13 @@ impl SendingThread {
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             let interest = EventFlags::IN | EventFlags::ET;
             epoll::add(&epoll, &timer, EventData::new_u64(TIMER), interest)?;
-            epoll::add(
-                &epoll,
-                &state.wake,
-                EventData::new_u64(WAKE),
-                EventFlags::IN,
-            )?;
+            let data = EventData::new_u64(WAKE);
+            epoll::add(&epoll, &state.wake, data, EventFlags::IN)?;
             for (index, flow) in flows.iter().enumerate() {
                 if flow.waits_for_room() {
                     let interest = EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-                    epoll::add(
-                        &epoll,
-                        flow.socket(),
-                        EventData::new_u64(index as u64),
-                        interest,
-                    )?;
+                    let data = EventData::new_u64(index as u64);
+                    epoll::add(&epoll, flow.socket(), data, interest)?;
                 }
             }
             Ok((epoll, timer, SendBuffers::new(pacing)?))

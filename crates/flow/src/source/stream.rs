@@ -31,7 +31,6 @@ struct PendingBlock {
     written: usize,
 }
 
-/// The state of a stream.
 #[derive(Debug)]
 pub(super) struct StreamSender {
     pending: Option<PendingBlock>,
@@ -60,7 +59,6 @@ impl StreamSender {
         self.pending.is_some()
     }
 
-    /// The next block to write.
     pub(super) fn begin_block(&mut self, bytes: u32) {
         let stamp = BlockStamp {
             sequence: self.sequence,

@@ -14,7 +14,7 @@ use flow::external::{
 use flow::source::FlowPlan;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::support::{PATIENCE, sink, source};
+use crate::support::{PATIENCE, free_udp_port, sink, source};
 
 /// Time limit for the other side to stop.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -38,17 +38,10 @@ impl Process {
     /// Starts a test of this program as a process, and waits for its output.
     fn start(test: &str, sink: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([
-            "--exact",
-            test,
-            "--ignored",
-            "--nocapture",
-            "--test-threads=1",
-        ]);
-        command
-            .env(SINK, sink)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+        command.args(["--exact", test, "--ignored"]);
+        command.args(["--nocapture", "--test-threads=1"]);
+        command.env(SINK, sink);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let output = lines.map_while(Result::ok).find_map(|line| {
@@ -142,12 +135,9 @@ fn ends_with_this_program(name: &str) {
     let file = directory.path().join(name);
     let process = Process::start("liveness::generator_process", &file.display().to_string());
     let numbers = std::fs::read_to_string(&file).unwrap();
-    let numbers = numbers
-        .split_whitespace()
-        .map(|number| number.parse().unwrap());
-    let generators: Vec<Pid> = numbers
-        .map(|number| Pid::from_raw(number).unwrap())
-        .collect();
+    let numbers = numbers.split_whitespace().map(|number| number.parse());
+    let generators = numbers.map(|number| Pid::from_raw(number.unwrap()).unwrap());
+    let generators: Vec<Pid> = generators.collect();
     assert_eq!(generators.len(), 2);
     assert!(generators.iter().all(|pid| test_kill_process(*pid).is_ok()));
     process.signal(Signal::KILL);
@@ -207,11 +197,7 @@ fn a_sink_stops_when_its_source_is_killed_or_silent() {
 fn datagrams_end_with_the_control_connection() {
     // The datagrams go to a port of this test, which records the arrival of the last one.
     let sink = Process::start("liveness::sink_process", "");
-    let port = UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_udp_port();
     let mut flow = flows().remove(0);
     flow.options.sink_port = Some(port);
     let source = source(sink.output.parse().unwrap(), vec![flow]);

@@ -12,7 +12,9 @@ use flow::{
 };
 use traffic::{DepartureSchedule, PlannedDeparture};
 
-use crate::support::{PATIENCE, eventually, plan, sink, sink_on, source, token};
+use crate::support::{
+    PATIENCE, eventually, free_tcp_port, free_udp_port, plan, sink, sink_on, source, token,
+};
 
 fn totals(sink: &SinkHandle, flows: Vec<FlowPlan>) -> LoadTotals {
     let totals = source(sink.address(), flows).finish(PATIENCE).unwrap();
@@ -68,16 +70,9 @@ fn flows_of_each_kind_arrive() {
         ] {
             let planned = flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks;
             assert_eq!(planned, blocks, "{flow:?}");
-            assert_eq!(
-                flow.sent_blocks,
-                flow.received_blocks + flow.lost,
-                "{flow:?}"
-            );
-            assert_eq!(
-                flow.received_bytes,
-                flow.received_blocks * bytes,
-                "{flow:?}"
-            );
+            let arrived = flow.received_blocks;
+            assert_eq!(flow.sent_blocks, arrived + flow.lost, "{flow:?}");
+            assert_eq!(flow.received_bytes, arrived * bytes, "{flow:?}");
         }
         assert_eq!(short.padding_bytes, short.sent_blocks * 27);
         assert_eq!(plain.received_bytes, 7 * plain.sent_blocks);
@@ -96,11 +91,8 @@ fn a_stream_that_begins_late_belongs_to_its_flow_all_the_same() {
     let totals = totals(&sink, vec![flow]);
     let flow = &totals.flows[0];
     assert!(!flow.has_failed, "{flow:?}");
-    assert_eq!(
-        (flow.sent_blocks, flow.received_blocks),
-        (10, 10),
-        "{flow:?}"
-    );
+    let blocks = (flow.sent_blocks, flow.received_blocks);
+    assert_eq!(blocks, (10, 10), "{flow:?}");
     assert_eq!(sink.status().strange_connections, 0);
 }
 
@@ -113,10 +105,8 @@ fn a_constant_rate_arrives_within_one_percent() {
     source.ready(PATIENCE).unwrap();
     let readings = source.wait_until_stable(StabilityRule::default()).unwrap();
     let last = &readings[readings.len() - 3..];
-    let received: u64 = last
-        .iter()
-        .map(|reading| reading.flows[0].received_bytes)
-        .sum();
+    let received = last.iter().map(|reading| reading.flows[0].received_bytes);
+    let received: u64 = received.sum();
     let seconds: f64 = last.iter().map(|reading| reading.span.as_secs_f64()).sum();
     let measured = received as f64 / seconds;
     assert!((measured / rate as f64 - 1.0).abs() < 0.01, "{readings:?}");
@@ -129,10 +119,8 @@ fn a_constant_rate_arrives_within_one_percent() {
     assert_eq!(totals.flows[0].lost, 0);
     assert!(totals.elapsed < 28 * SECOND);
     let delays = totals.flows[0].delays.unwrap();
-    assert!(
-        0 < delays.p50_ns && delays.p50_ns <= delays.p99_ns,
-        "{delays:?}"
-    );
+    let is_ordered = 0 < delays.p50_ns && delays.p50_ns <= delays.p99_ns;
+    assert!(is_ordered, "{delays:?}");
 }
 
 #[test]
@@ -151,17 +139,13 @@ loads:
   all: {flows: [{component: datagrams, n: 2}, {component: stream}, {component: keys}, {component: full}]}
 ";
     let load = traffic::Traffic::parse("x", text).unwrap();
-    let flows: Vec<FlowPlan> = load.loads["all"]
-        .flows
-        .iter()
-        .map(|flow| {
-            let mut plan = FlowPlan::planned(flow, 1, 2 * SECOND);
-            assert!(plan.options.sink_port.take().is_some());
-            plan
-        })
-        .collect();
+    let flows = load.loads["all"].flows.iter().map(|flow| {
+        let mut plan = FlowPlan::planned(flow, 1, 2 * SECOND);
+        assert!(plan.options.sink_port.take().is_some());
+        plan
+    });
     let sink = sink();
-    let totals = totals(&sink, flows);
+    let totals = totals(&sink, flows.collect());
     let [first, second, stream, keys, full] = &totals.flows[..] else {
         unreachable!("there are five");
     };
@@ -192,10 +176,8 @@ fn a_thousand_flows_keep_their_schedules() {
         assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost);
     }
     let pacing = totals.pacing;
-    assert!(
-        pacing.blocks > 15_000 && pacing.p50_ns <= pacing.p99_ns,
-        "{pacing:?}"
-    );
+    let is_ordered = pacing.blocks > 15_000 && pacing.p50_ns <= pacing.p99_ns;
+    assert!(is_ordered, "{pacing:?}");
 }
 
 #[test]
@@ -250,10 +232,8 @@ fn what_a_schedule_has_beyond_the_agreement_is_not_sent() {
         unreachable!("there are two");
     };
     let agreed = 1_000_000 * 3;
-    assert!(
-        flow.sent_bytes <= agreed && flow.sent_bytes > agreed * 9 / 10,
-        "{flow:?}"
-    );
+    assert!(flow.sent_bytes <= agreed, "{flow:?}");
+    assert!(flow.sent_bytes > agreed * 9 / 10, "{flow:?}");
     assert!(flow.excess_blocks > 4000, "{flow:?}");
     assert_eq!((large.excess_blocks, large.sent_blocks), (1, 0));
 }
@@ -285,10 +265,8 @@ fn blocks_that_are_too_late_are_dropped() {
     let totals = totals(&sink, vec![flow]);
     let flow = &totals.flows[0];
     assert!(flow.dropped_blocks > 0 && flow.late_blocks > 0, "{flow:?}");
-    assert_eq!(
-        flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks,
-        1_000_000
-    );
+    let planned = flow.sent_blocks + flow.dropped_blocks + flow.refused_blocks;
+    assert_eq!(planned, 1_000_000);
     assert!(totals.pacing.max_ns < 25_000_000, "{:?}", totals.pacing);
 }
 
@@ -317,10 +295,8 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
     let sink = sink();
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    for (transport, taken) in [
-        (Udp, udp.local_addr().unwrap()),
-        (Tcp, tcp.local_addr().unwrap()),
-    ] {
+    let (udp, tcp) = (udp.local_addr().unwrap(), tcp.local_addr().unwrap());
+    for (transport, taken) in [(Udp, udp), (Tcp, tcp)] {
         let mut flow = FlowPlan::paced(transport, 1000, 100_000, SECOND);
         flow.options.sink_port = Some(taken.port());
         let source = source(sink.address(), vec![flow]);
@@ -335,18 +311,14 @@ fn a_port_that_is_taken_is_refused_with_a_sentence() {
         limits: SinkLimits::default(),
     };
     let error = TrafficSink::start(settings).unwrap_err().to_string();
-    assert!(
-        error.contains(&format!("listen on {}", sink.address())),
-        "{error}"
-    );
+    let expected = format!("listen on {}", sink.address());
+    assert!(error.contains(&expected), "{error}");
 }
 
 #[test]
 fn two_sources_with_the_same_default_ports_share_a_sink() {
     let sink = sink();
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_udp_port();
     let flows = || {
         [Udp, Tcp].map(|transport| {
             let mut flow = FlowPlan::paced(transport, 1000, 100_000, SECOND);
@@ -406,31 +378,22 @@ fn the_rest_of_a_second_ends_with_the_flows() {
 
 #[test]
 fn where_no_sink_is_a_source_says_what_to_do() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    let paced = || vec![FlowPlan::paced(Udp, 1000, 100_000, SECOND)];
-    let error = source(address, paced())
-        .finish(PATIENCE)
-        .unwrap_err()
-        .to_string();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_tcp_port()));
+    let error_at = |address: SocketAddr| {
+        let source = source(address, vec![FlowPlan::paced(Udp, 1000, 100_000, SECOND)]);
+        source.finish(PATIENCE).unwrap_err().to_string()
+    };
+    let error = error_at(address);
     let expected = format!("connect to the sink {address}: Connection refused");
+    assert!(error.starts_with(&expected), "{error}");
     assert!(
-        error.starts_with(&expected) && error.contains("start `prestan traffic sink` there"),
+        error.contains("start `prestan traffic sink` there"),
         "{error}"
     );
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap();
-    let error = source(address, paced())
-        .finish(PATIENCE)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        error,
-        format!(
-            "{address} did not greet as a sink does (another program may listen there) within 5 s"
-        )
-    );
+    let silent = "did not greet as a sink does (another program may listen there) within 5 s";
+    assert_eq!(error_at(address), format!("{address} {silent}"));
 }
 
 #[test]

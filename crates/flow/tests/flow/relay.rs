@@ -51,7 +51,7 @@ fn relay_control(
 
 /// Changes made by a relay of datagrams.
 #[derive(Default)]
-struct Misdeeds {
+struct RelayChanges {
     dropped: AtomicU64,
     repeated: AtomicU64,
     exchanged: AtomicU64,
@@ -60,22 +60,22 @@ struct Misdeeds {
 
 /// Relays datagrams to a port; of ten, one is dropped, one repeated, and one exchanged with the
 /// next.
-fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
+fn relay_datagrams(socket: UdpSocket, port: u16, changes: &RelayChanges) {
     socket.set_read_timeout(Some(SECOND / 10)).unwrap();
     let mut buffer = [0; 2000];
     let mut held = None;
     let mut number = 0;
     let send = |bytes: &[u8]| socket.send_to(bytes, (Ipv4Addr::LOCALHOST, port)).unwrap();
-    while !misdeeds.should_end.load(Ordering::Relaxed) {
+    while !changes.should_end.load(Ordering::Relaxed) {
         let Ok(count) = socket.recv(&mut buffer) else {
             continue;
         };
         let datagram = &buffer[..count];
         number += 1;
         match number % 10 {
-            3 => drop(misdeeds.dropped.fetch_add(1, Ordering::Relaxed)),
+            3 => drop(changes.dropped.fetch_add(1, Ordering::Relaxed)),
             5 => {
-                misdeeds.repeated.fetch_add(1, Ordering::Relaxed);
+                changes.repeated.fetch_add(1, Ordering::Relaxed);
                 send(datagram);
                 send(datagram);
             }
@@ -83,7 +83,7 @@ fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
             _ => {
                 send(datagram);
                 if let Some(held) = held.take() {
-                    misdeeds.exchanged.fetch_add(1, Ordering::Relaxed);
+                    changes.exchanged.fetch_add(1, Ordering::Relaxed);
                     send(&held);
                 }
             }
@@ -94,36 +94,30 @@ fn relay_datagrams(socket: UdpSocket, port: u16, misdeeds: &Misdeeds) {
 #[test]
 fn loss_duplicates_and_order_are_counted_exactly() {
     let sink = sink();
-    let misdeeds = Arc::<Misdeeds>::default();
-    let relay_handle = Arc::clone(&misdeeds);
+    let changes = Arc::<RelayChanges>::default();
+    let relay_handle = Arc::clone(&changes);
     let address = relay_control(sink.address(), move |group| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = std::mem::replace(&mut group.port, socket.local_addr().unwrap().port());
-        let misdeeds = Arc::clone(&relay_handle);
-        thread::spawn(move || relay_datagrams(socket, port, &misdeeds));
+        let changes = Arc::clone(&relay_handle);
+        thread::spawn(move || relay_datagrams(socket, port, &changes));
     });
     let flow = FlowPlan::paced(Udp, 100, 50_000, 2 * SECOND);
     let source = source(address, vec![flow]);
     let totals = source.finish(PATIENCE).unwrap();
-    misdeeds.should_end.store(true, Ordering::Relaxed);
+    changes.should_end.store(true, Ordering::Relaxed);
     assert!(totals.failure.is_none(), "{totals:?}");
     let flow = &totals.flows[0];
-    let [dropped, repeated, exchanged] =
-        [&misdeeds.dropped, &misdeeds.repeated, &misdeeds.exchanged]
-            .map(|count| count.load(Ordering::Relaxed));
+    let counts = [&changes.dropped, &changes.repeated, &changes.exchanged];
+    let [dropped, repeated, exchanged] = counts.map(|count| count.load(Ordering::Relaxed));
     // One may still be held when the flow ends.
     let held = flow.lost - dropped;
     assert!(dropped > 50 && held <= 1, "{flow:?}");
-    assert_eq!(
-        (flow.duplicates, flow.reordered),
-        (repeated, exchanged),
-        "{flow:?}"
-    );
+    let counts = (flow.duplicates, flow.reordered);
+    assert_eq!(counts, (repeated, exchanged), "{flow:?}");
     assert_eq!(flow.sent_blocks, flow.received_blocks + flow.lost);
-    assert_eq!(
-        flow.received_bytes,
-        100 * (flow.received_blocks + flow.duplicates)
-    );
+    let arrived = flow.received_blocks + flow.duplicates;
+    assert_eq!(flow.received_bytes, 100 * arrived);
 }
 
 #[test]
@@ -262,9 +256,7 @@ fn stalls_of_streams_are_counted() {
         });
         let (count, difference_ns) = *seen.iter().min().unwrap();
         assert_eq!(count, stalls, "{held:?}: {seen:?}");
-        assert!(
-            difference_ns < (SECOND / 10).as_nanos(),
-            "{held:?}: {seen:?}"
-        );
+        let is_near = difference_ns < (SECOND / 10).as_nanos();
+        assert!(is_near, "{held:?}: {seen:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Sinks, sources and other helpers of several tests.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::{Duration, Instant};
 
 use flow::source::FlowPlan;
@@ -16,13 +16,24 @@ pub(crate) fn token() -> SharedToken {
 }
 
 pub(crate) fn sink_on(address: &str, limits: SinkLimits) -> SinkHandle {
-    let listen = address.parse().unwrap();
-    TrafficSink::start(SinkSettings {
-        listen,
+    let settings = SinkSettings {
+        listen: address.parse().unwrap(),
         token: token(),
         limits,
-    })
-    .unwrap()
+    };
+    TrafficSink::start(settings).unwrap()
+}
+
+/// A port of loopback that nothing uses now.
+pub(crate) fn free_tcp_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A port of loopback that nothing uses now.
+pub(crate) fn free_udp_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port()
 }
 
 pub(crate) fn sink() -> SinkHandle {

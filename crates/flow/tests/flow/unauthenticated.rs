@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use flow::FlowTransport::{Tcp, Udp};
 use flow::message::{ControlMessage, FrameDecoder, LONGEST_UNAUTHENTICATED, PROTOCOL_VERSION};
 use flow::source::FlowPlan;
-use flow::{FlowError, PermittedPeers, SinkHandle, SinkLimits, SinkSettings, TrafficSink};
+use flow::{FlowError, FlowTransport, PermittedPeers, SinkHandle, SinkLimits, SourceHandle};
 
-use crate::support::{PATIENCE, eventually, sink_on, source, token};
+use crate::support::{PATIENCE, eventually, free_tcp_port, free_udp_port, sink_on, source};
 
 fn sink(peers: PermittedPeers) -> SinkHandle {
     let limits = SinkLimits {
@@ -17,6 +17,11 @@ fn sink(peers: PermittedPeers) -> SinkHandle {
         ..SinkLimits::default()
     };
     sink_on("127.0.0.1:0", limits)
+}
+
+fn paced_source(sink: &SinkHandle, transport: FlowTransport) -> SourceHandle {
+    let flow = FlowPlan::paced(transport, 1000, 100_000, PATIENCE);
+    source(sink.address(), vec![flow])
 }
 
 /// Writes bytes to a sink and returns the messages that it sends until it closes.
@@ -88,10 +93,8 @@ fn heartbeats_until_refused(sink: &SinkHandle) {
     let several = ControlMessage::Heartbeat {}.encode().repeat(64);
     let end = Instant::now() + PATIENCE;
     while stream.write_all(&several).is_ok() {
-        assert!(
-            Instant::now() < end,
-            "an unauthenticated peer holds a session for ever"
-        );
+        let is_over = Instant::now() >= end;
+        assert!(!is_over, "an unauthenticated peer holds a session for ever");
     }
 }
 
@@ -107,43 +110,32 @@ fn heartbeats_do_not_replace_an_introduction() {
 }
 
 #[test]
-fn strangers_take_no_place_of_a_source_and_do_not_hold_up_the_end() {
-    let sink = TrafficSink::start(SinkSettings {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        token: token(),
-        limits: SinkLimits {
-            sessions: 1,
-            ..SinkLimits::default()
-        },
-    })
-    .unwrap();
-    let mut strangers: Vec<TcpStream> = (0..8)
-        .map(|_| TcpStream::connect(sink.address()).unwrap())
-        .collect();
+fn strangers_take_no_slot_of_a_source_and_do_not_hold_up_the_end() {
+    let limits = SinkLimits {
+        sessions: 1,
+        ..SinkLimits::default()
+    };
+    let sink = sink_on("127.0.0.1:0", limits);
+    let connect = |_| TcpStream::connect(sink.address()).unwrap();
+    let mut strangers: Vec<TcpStream> = (0..8).map(connect).collect();
     // Each has received a greeting, and so is being served.
     for stranger in &mut strangers {
         stranger.read_exact(&mut [0; 20]).unwrap();
     }
-    let source = source(
-        sink.address(),
-        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
-    );
+    let source = paced_source(&sink, Udp);
     source.ready(PATIENCE).unwrap();
     assert_eq!(sink.status().sessions, 1);
     let begun = Instant::now();
     drop(sink);
-    assert!(
-        begun.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        begun.elapsed()
-    );
+    let elapsed = begun.elapsed();
+    assert!(elapsed < Duration::from_secs(1), "{elapsed:?}");
 }
 
 /// A connection from another address of loopback.
-fn from_elsewhere(sink: std::net::SocketAddr) -> Option<TcpStream> {
+fn from_elsewhere(sink: SocketAddr) -> Option<TcpStream> {
     let kind = socket2::Type::STREAM;
     let socket = socket2::Socket::new(socket2::Domain::IPV4, kind, None).unwrap();
-    let elsewhere: std::net::SocketAddr = "127.0.0.2:0".parse().unwrap();
+    let elsewhere: SocketAddr = "127.0.0.2:0".parse().unwrap();
     socket.bind(&elsewhere.into()).unwrap();
     socket.connect(&sink.into()).ok()?;
     Some(socket.into())
@@ -154,10 +146,7 @@ fn silent_connections_of_one_address_do_not_keep_out_sources_of_another() {
     let sink = sink(PermittedPeers::Loopback);
     // More than are served at a time, from anywhere.
     let strangers: Vec<_> = (0..200).map(|_| from_elsewhere(sink.address())).collect();
-    let source = source(
-        sink.address(),
-        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
-    );
+    let source = paced_source(&sink, Udp);
     source.ready(PATIENCE).unwrap();
     drop(strangers);
 }
@@ -167,10 +156,7 @@ fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
     let sink = sink(PermittedPeers::Loopback);
     let stranger = |_| TcpStream::connect(sink.address()).ok();
     let strangers: Vec<_> = (0..300).map(stranger).collect();
-    let source = source(
-        sink.address(),
-        vec![FlowPlan::paced(Udp, 1000, 100_000, PATIENCE)],
-    );
+    let source = paced_source(&sink, Udp);
     source.ready(PATIENCE).unwrap();
     drop(strangers);
 }
@@ -178,29 +164,21 @@ fn silent_connections_do_not_keep_out_a_source_of_the_same_address() {
 #[test]
 fn silent_connections_to_one_data_port_do_not_keep_out_flows_of_another() {
     let sink = sink(PermittedPeers::Loopback);
-    // The port is free again before the sink opens it.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = port.unwrap().port();
+    let port = free_tcp_port();
     let mut flow = FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE);
     flow.options.sink_port = Some(port);
     let first = source(sink.address(), vec![flow]);
     first.ready(PATIENCE).unwrap();
-    let strangers: Vec<_> = (0..600)
-        .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
-        .collect();
+    let stranger = |_| TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let strangers: Vec<_> = (0..600).map(stranger).collect();
     eventually("some are turned away", || {
         sink.status().strange_connections > 0
     });
-    let second = source(
-        sink.address(),
-        vec![FlowPlan::paced(Tcp, 1000, 100_000, PATIENCE)],
-    );
+    let second = paced_source(&sink, Tcp);
     second.ready(PATIENCE).unwrap();
     eventually("what the second sends arrives", || {
-        let readings = second.readings();
-        readings
-            .iter()
-            .any(|reading| reading.flows[0].received_bytes > 0)
+        let mut readings = second.readings().into_iter();
+        readings.any(|reading| reading.flows[0].received_bytes > 0)
     });
     drop(strangers);
 }
@@ -212,10 +190,8 @@ fn sources_of_other_addresses_are_refused() {
     let [ControlMessage::Refused { reason }] = &messages[..] else {
         unreachable!("{messages:?}");
     };
-    assert!(
-        reason.starts_with("this sink accepts no sources from 127.0.0.1"),
-        "{reason}"
-    );
+    let expected = "this sink accepts no sources from 127.0.0.1";
+    assert!(reason.starts_with(expected), "{reason}");
 }
 
 /// The error of a source at an address without a sink.
@@ -272,31 +248,14 @@ fn another_program_at_the_address_of_a_sink_is_called_so() {
 #[test]
 fn data_of_strangers_are_ignored_and_counted() {
     let sink = sink(PermittedPeers::Loopback);
-    let free_port = |is_tcp: bool| {
-        if is_tcp {
-            TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port()
-        } else {
-            UdpSocket::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port()
-        }
-    };
-    let (tcp_port, udp_port) = (free_port(true), free_port(false));
+    let (tcp_port, udp_port) = (free_tcp_port(), free_udp_port());
     let flow = |transport, port| {
         let mut flow = FlowPlan::paced(transport, 1000, 100_000, PATIENCE);
         flow.options.sink_port = Some(port);
         flow
     };
-    let source = source(
-        sink.address(),
-        vec![flow(Udp, udp_port), flow(Tcp, tcp_port)],
-    );
+    let flows = vec![flow(Udp, udp_port), flow(Tcp, tcp_port)];
+    let source = source(sink.address(), flows);
     source.ready(PATIENCE).unwrap();
 
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
