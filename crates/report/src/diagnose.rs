@@ -13,7 +13,7 @@ use crate::document::{Block, ListItem, ListLook, Tone, Words};
 use crate::figure::percent;
 use crate::incomplete::Incomplete;
 use crate::json::SeedJson;
-use crate::lists::{distinct, more_rows};
+use crate::lists::{distinct, more_rows, number_of};
 use crate::notes;
 use crate::reasons::reason;
 use crate::terminal::TextReport;
@@ -213,13 +213,13 @@ fn nothing(diagnosed: &Diagnosed) -> String {
     match looked_at {
         0 => "None, because no row could be checked.".to_owned(),
         _ => {
-            let of = if looked_at == rows {
-                String::new()
+            let of_these = if looked_at == rows {
+                number_of(rows as u64, "row")
             } else {
-                format!(" of {rows}")
+                format!("{looked_at} of {}", number_of(rows as u64, "row"))
             };
             format!(
-                "None ({} checks of {looked_at}{of} rows).{}",
+                "None ({} checks of {of_these}).{}",
                 all_rules().count(),
                 too_few(diagnosed.diagnosis.few)
             )

@@ -12,9 +12,8 @@ mod value;
 
 use std::marker::PhantomData;
 
-use schemars::JsonSchema;
 #[cfg(feature = "schema")]
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serializer;
 use serde::ser::SerializeMap;
 use stats::Distribution;

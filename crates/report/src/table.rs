@@ -211,12 +211,7 @@ fn left_out(wider: &[TableDrawing], chosen: Layout) -> Option<String> {
         (RateEnds, "rates with their intervals"),
     ];
     let missing: Vec<String> = missing.into_iter().filter_map(first).collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "columns omitted, because the terminal is too narrow: {}",
-            missing.join(", ")
-        )
-    })
+    (!missing.is_empty()).then(|| format!("columns that do not fit: {}", missing.join(", ")))
 }
 
 /// Rows with the columns of one layout.

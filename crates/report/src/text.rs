@@ -70,7 +70,10 @@ pub fn text(
     let shown = NamedRun::only(run, summary);
     match options.layout {
         TextLayout::Of2004 => return of_2004::text(run, summary),
-        TextLayout::Calls => report.blocks(&inside::list(run, summary)),
+        TextLayout::Calls => {
+            report.blocks(&inside::list(run, summary));
+            return report.finish();
+        }
         TextLayout::Brief => {
             let blocks = brief(&report, shown);
             report.blocks(&blocks);

@@ -200,7 +200,7 @@ fn compared_table(name: &str, servers: usize) -> ReportTable {
         [
             column("B", Number).meaning("Mean of B"),
             column("B / A", Number)
-                .meaning("Mean of B divided by that of A: above 1, B takes more"),
+                .meaning("Mean of B divided by that of A: above 1, the figure of B is larger"),
             column("95 % interval", Number)
                 .meaning("95 % interval of the ratio; a single pair of runs has none"),
             column("p (Holm)", NumberOfText),

@@ -117,19 +117,35 @@ impl Render for ReportTable {
             .zip(&self.columns)
             .filter(|(_, column)| column.kind != ColumnKind::NumberOfText)
             .collect();
+        let starts = self.groups.iter().scan(0, |next, (_, columns)| {
+            let start = *next;
+            *next += columns;
+            Some(start)
+        });
+        let groups = self.groups.iter().zip(starts);
         let head = html! {
             @if !self.groups.is_empty() {
                 tr.groups {
-                    @for (name, columns) in &self.groups {
+                    @for ((name, columns), start) in groups {
+                        @let class = (*columns == 1).then(|| class_of(shown[start].1));
                         @if name.is_empty() { td {} }
-                        @else { th scope="colgroup" colspan=(columns) { (name) } }
+                        @else { th class=[class] scope="colgroup" colspan=(columns) { (name) } }
                     }
                 }
             }
             tr { @for (_, column) in &shown { (heading(&column.name, column.meaning, class_of(column))) } }
         };
+        let names = self
+            .rows
+            .iter()
+            .map(|row| row.cells.first().map(|cell| cell.words.text()));
+        let names: Vec<Option<String>> = names.collect();
+        // Rows of the same name stay together when they are sorted by it.
+        let first = |name| names.iter().position(|other| other == name);
         let body = html! {
-            @for (number, row) in self.rows.iter().enumerate() { (self.row(number, row, &shown)) }
+            @for (row, name) in self.rows.iter().zip(&names) {
+                (self.row(first(name).unwrap_or_default(), row, &shown))
+            }
         };
         let class = Some(self.class).filter(|class| !class.is_empty());
         let told = self
@@ -145,7 +161,7 @@ impl Render for ReportTable {
 }
 
 impl ReportTable {
-    fn row(&self, number: usize, row: &TableRow, shown: &[(usize, &TableColumn)]) -> Markup {
+    fn row(&self, order: usize, row: &TableRow, shown: &[(usize, &TableColumn)]) -> Markup {
         let is_sorted = self.class.contains("sorts");
         let has_heat = row.cells.iter().any(|cell| cell.heat.is_some());
         let last = shown.last().map(|(place, _)| *place);
@@ -156,7 +172,9 @@ impl ReportTable {
             tr {
                 @for (place, column, cell) in cells {
                     @if place == 0 {
-                        th scope="row" data-sort=[is_sorted.then_some(number)] { (cell.words) }
+                        @let sort = is_sorted.then(|| rounded(cell.sort.unwrap_or(order as f64)));
+                        @let class = (column.kind == ColumnKind::Number).then_some("number");
+                        th class=[class] scope="row" data-sort=[sort] { (cell.words) }
                     } @else {
                         (td(column, cell, is_sorted, row.tone, Some(place) == last && !has_heat))
                     }

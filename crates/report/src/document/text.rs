@@ -24,6 +24,14 @@ impl Words {
 }
 
 impl Paint {
+    /// For a part of a text of this tone: the end of another colour would end that of the text.
+    fn within(self, tone: Tone) -> Paint {
+        let is_plain = matches!(tone, Tone::Plain | Tone::Same);
+        Paint {
+            on: self.on && is_plain,
+        }
+    }
+
     pub(crate) fn toned(self, tone: Tone, text: &str) -> String {
         match tone {
             Tone::Bad => self.bad(text),
@@ -133,7 +141,7 @@ impl TextReport {
             self.width,
             &format!("{indent}{sign}"),
             &format!("{next}{hanging}"),
-            &item.words.painted(self.paint),
+            &item.words.painted(self.paint.within(item.tone)),
         );
         let below = item.below.iter().map(|block| self.block(&next, block));
         lines(std::iter::once(self.paint.toned(item.tone, &words)).chain(below))
@@ -170,9 +178,10 @@ impl TextReport {
             .map(|column| table.heading(*column))
             .collect();
         let cells = |row: &TableRow| -> Vec<String> {
+            let paint = self.paint.within(row.tone);
             let cells = columns.iter().map(|column| row.cells.get(*column));
             cells
-                .map(|cell| cell.map_or(String::new(), |cell| cell.words.painted(self.paint)))
+                .map(|cell| cell.map_or(String::new(), |cell| cell.words.painted(paint)))
                 .collect()
         };
         let texts = columns.iter().enumerate();
@@ -221,10 +230,7 @@ impl TextReport {
         if names.is_empty() {
             return drawn;
         }
-        let left_out = format!(
-            "columns omitted, because the terminal is too narrow: {}",
-            names.join(", ")
-        );
+        let left_out = format!("columns that do not fit: {}", names.join(", "));
         format!("{drawn}\n{}", wrap(self.width, "", "", &left_out))
     }
 

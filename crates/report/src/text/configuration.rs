@@ -187,7 +187,7 @@ pub(crate) fn configuration(
         );
     }
     for note in &plan.notes {
-        add(&format!("{}:", notes::heading(note)), note.text.clone());
+        add(&notes::heading(note), note.text.clone());
     }
     add("Started", env.started_at.clone());
     add("Run", plan.run_id.clone());
