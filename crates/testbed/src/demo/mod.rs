@@ -60,11 +60,11 @@ const THREADS: usize = 4;
 /// Fails if this number of threads cannot be started: the runtime panics if one of its threads
 /// cannot.
 fn check_threads() -> io::Result<()> {
-    let gate = Mutex::new(());
-    let held = gate.lock();
+    let waiting = Mutex::new(());
+    let held = waiting.lock();
     let started = thread::scope(|scope| {
         let wait = || {
-            drop(gate.lock());
+            drop(waiting.lock());
             gettid()
         };
         let start = |_| thread::Builder::new().spawn_scoped(scope, wait);

@@ -132,7 +132,7 @@ impl Guard {
         };
         let header = |challenge| ("WWW-Authenticate".to_owned(), challenge);
         let headers: Vec<_> = challenges.into_iter().map(header).collect();
-        Some(Reply::own(401, &headers, b"credentials wanted\n"))
+        Some(Reply::new(401, &headers, b"credentials wanted\n"))
     }
 
     fn check_digest(&self, request: &ServedRequest, sent: &str) -> Result<(), Refusal> {

@@ -66,30 +66,20 @@ enum AfterResponse {
     Reset,
 }
 
-/// Response to a request.
-enum FaultResponse {
-    Reply(Reply),
-    /// A fault without a response.
-    Fault(Fault),
-}
-
 impl FaultConnection<'_> {
     fn exchange(&mut self) -> io::Result<AfterResponse> {
         let Some(request) = self.reader.request(&mut self.client)? else {
             return Ok(AfterResponse::Close);
         };
         self.requests += 1;
-        let denied = self
-            .shared
-            .auth
-            .as_ref()
-            .and_then(|auth| auth.deny(&request));
+        let auth = self.shared.auth.as_ref();
+        let denied = auth.and_then(|auth| auth.deny(&request));
         let faults = match denied {
             Some(_) => Vec::new(),
             None => self.shared.faults(&request),
         };
         if let Some(code) = faults.iter().find_map(early_status) {
-            return self.answer_early(&request, code);
+            return self.respond_early(&request, code);
         }
         if request.headers.has_token("expect", "100-continue") {
             self.client.write_all(CONTINUE)?;
@@ -98,11 +88,11 @@ impl FaultConnection<'_> {
         let body = self.reader.body(&mut self.client, framing)?;
         let mut record = ServedExchange::new(self.id, &request, body.len(), self.reader.last_read);
 
-        let replacing = faults.iter().find(|fault| fault.replaces_answer());
-        let answer = match (denied, replacing) {
+        let replacing = faults.iter().find(|fault| fault.replaces_response());
+        let reply = match (denied, replacing) {
             (Some(mut challenge), _) => {
                 challenge.close |= self.shared.ends_denied;
-                FaultResponse::Reply(challenge)
+                challenge
             }
             (
                 None,
@@ -111,20 +101,17 @@ impl FaultConnection<'_> {
                     headers,
                     body,
                 }),
-            ) => FaultResponse::Reply(Reply::own(*code, headers, body)),
-            (None, Some(fault)) => FaultResponse::Fault(fault.clone()),
-            (None, None) => FaultResponse::Reply(self.forward(&request, &body, &mut record)),
-        };
-        match answer {
-            FaultResponse::Reply(reply) => self.answer(&request, reply, &faults, record),
-            FaultResponse::Fault(fault) => {
+            ) => Reply::new(*code, headers, body),
+            (None, Some(fault)) => {
                 self.wait(&faults, &mut record);
-                self.misbehave(&fault, record)
+                return self.misbehave(fault, record);
             }
-        }
+            (None, None) => self.forward(&request, &body, &mut record),
+        };
+        self.respond(&request, reply, &faults, record)
     }
 
-    fn answer(
+    fn respond(
         &mut self,
         request: &ServedRequest,
         mut reply: Reply,
@@ -221,10 +208,10 @@ impl FaultConnection<'_> {
         Ok(())
     }
 
-    fn answer_early(&mut self, request: &ServedRequest, code: u16) -> io::Result<AfterResponse> {
+    fn respond_early(&mut self, request: &ServedRequest, code: u16) -> io::Result<AfterResponse> {
         let mut record = ServedExchange::new(self.id, request, 0, self.reader.last_read);
         record.status = Some(code);
-        let mut reply = Reply::own(code, &[], b"");
+        let mut reply = Reply::new(code, &[], b"");
         reply.close = true;
         self.write_recorded(&reply.encode(), &[], record)?;
         Ok(AfterResponse::Linger)
@@ -238,7 +225,7 @@ impl FaultConnection<'_> {
         record: &mut ServedExchange,
     ) -> Reply {
         let Some(addr) = self.shared.upstream else {
-            return Reply::own(502, &[], b"this fault server has no upstream server\n");
+            return Reply::new(502, &[], b"this fault server has no upstream server\n");
         };
         // A kept connection may have ended in the meantime; the end of a new one is a response.
         let reused = self.upstream.is_some();
@@ -250,7 +237,7 @@ impl FaultConnection<'_> {
         outcome.unwrap_or_else(|error| {
             self.upstream = None;
             let text = format!("the server behind the fault server at {addr}: {error}\n");
-            Reply::own(502, &[], text.as_bytes())
+            Reply::new(502, &[], text.as_bytes())
         })
     }
 
@@ -280,7 +267,7 @@ impl FaultConnection<'_> {
             match upstream.reader.response(&mut upstream.socket)? {
                 Some(head) if head.status < 200 => upstream.reader.first_read = None,
                 Some(head) => break head,
-                None => return Err(io::Error::other("closed without an answer")),
+                None => return Err(io::Error::other("closed without a response")),
             }
         };
         let first = upstream.reader.first_read.unwrap_or_else(Instant::now);
@@ -311,10 +298,8 @@ impl FaultConnection<'_> {
             }
             Fault::Garbage(bytes) => self.client.write_all(bytes)?,
             Fault::EndlessHead => {
-                self.endless(
-                    b"HTTP/1.1 200 OK\r\n",
-                    b"X-And-Another: header without an end\r\n",
-                )?;
+                let line = b"X-And-Another: header without an end\r\n";
+                self.endless(b"HTTP/1.1 200 OK\r\n", line)?;
             }
             Fault::EndlessBody { chunked: true } => self.endless(
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -376,9 +361,8 @@ fn encode_request(request: &ServedRequest, body: &[u8], ours_to_authorize: bool)
     if ours_to_authorize {
         headers.remove("authorization");
     }
-    let had_body =
-        SentFraming::of_request(request).is_ok_and(|framing| framing != SentFraming::None);
-    if had_body {
+    let framing = SentFraming::of_request(request);
+    if framing.is_ok_and(|framing| framing != SentFraming::None) {
         headers.push("Content-Length", body.len());
     }
     let mut bytes = format!("{} {} HTTP/1.1\r\n", request.method, request.target).into_bytes();

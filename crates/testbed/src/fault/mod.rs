@@ -77,6 +77,11 @@ impl ServedExchange {
         Some(self.first_byte?.saturating_duration_since(self.request_end))
     }
 
+    /// The label of a request of Prestan; empty without one.
+    pub fn label(&self) -> &str {
+        self.header("x-prestan").unwrap_or_default()
+    }
+
     /// First value of a header of the request.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -290,9 +295,9 @@ impl Shared {
     }
 
     /// Stamped here, as close before the write as can be.
-    fn record(&self, mut exchange: ServedExchange, answered: bool) {
+    fn record(&self, mut exchange: ServedExchange, responded: bool) {
         let mut exchanges = lock(&self.exchanges);
-        exchange.first_byte = answered.then(Instant::now);
+        exchange.first_byte = responded.then(Instant::now);
         exchanges.push(exchange);
     }
 

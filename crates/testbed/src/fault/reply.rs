@@ -35,7 +35,7 @@ enum Surplus {
 
 impl Reply {
     /// A response of this server.
-    pub(super) fn own(status: u16, headers: &[(String, String)], body: &[u8]) -> Reply {
+    pub(super) fn new(status: u16, headers: &[(String, String)], body: &[u8]) -> Reply {
         let framing = match status {
             204 | 304 => SentFraming::None,
             _ => SentFraming::Length(0),
@@ -93,7 +93,7 @@ impl Reply {
             Fault::AddHeader(name, value) => self.headers.push(name, value),
             Fault::RewriteStatus(code) => {
                 self.status = *code;
-                self.reason = Reply::own(*code, &[], b"").reason;
+                self.reason = Reply::new(*code, &[], b"").reason;
             }
             Fault::RewriteBody { from, to } => {
                 if let Ok(text) = std::str::from_utf8(&self.body) {

@@ -180,7 +180,7 @@ impl Rule {
 
 impl Fault {
     /// True if it replaces the upstream server's response.
-    pub(super) fn replaces_answer(&self) -> bool {
+    pub(super) fn replaces_response(&self) -> bool {
         matches!(
             self,
             Fault::Status { .. }

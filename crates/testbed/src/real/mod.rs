@@ -152,12 +152,8 @@ impl RealServer {
             for entry in fs::read_dir(dir)? {
                 let entry = entry?;
                 let name = entry.file_name();
-                if self
-                    .recipe
-                    .bookkeeping
-                    .iter()
-                    .any(|own| name == own.as_str())
-                {
+                let mut bookkeeping = self.recipe.bookkeeping.iter();
+                if bookkeeping.any(|file| name == file.as_str()) {
                     continue;
                 }
                 if entry.file_type()?.is_dir() {

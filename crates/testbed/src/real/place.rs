@@ -95,10 +95,8 @@ pub(super) fn has_user(uid: u32, gid: u32) -> bool {
 /// are (user_namespaces(7)).
 fn is_mapped(map: &str, id: u32) -> bool {
     map.lines().any(|line| {
-        let numbers: Option<Vec<u64>> = line
-            .split_whitespace()
-            .map(|own| own.parse().ok())
-            .collect();
+        let numbers = line.split_whitespace().map(|number| number.parse().ok());
+        let numbers: Option<Vec<u64>> = numbers.collect();
         matches!(numbers.as_deref(), Some([inside, _, count])
             if (*inside..inside.saturating_add(*count)).contains(&u64::from(id)))
     })

@@ -86,14 +86,11 @@ fn has_others(group: Pid) -> bool {
     };
     processes.flatten().any(|process| {
         let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        let mut fields = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_whitespace();
-        let (state, _parent, own) = (fields.next(), fields.next(), fields.next());
+        let after_name = stat.rsplit(')').next().unwrap_or_default();
+        let mut fields = after_name.split_whitespace();
+        let (state, _parent, group) = (fields.next(), fields.next(), fields.next());
         let is_leader = process.file_name().to_str() == Some(&leader);
-        own == Some(&leader) && !is_leader && !matches!(state, Some("Z" | "X"))
+        group == Some(&leader) && !is_leader && !matches!(state, Some("Z" | "X"))
     })
 }
 

@@ -131,12 +131,12 @@ impl StartStep<'_> {
 
     /// A template of the server, filled in.
     fn filled(&self, templates: &RecipeTemplates<'_>, text: &str) -> Result<String, StartError> {
-        templates
-            .rendered(text)
-            .map_err(|source| StartError::Template {
-                server: self.0.name.clone(),
-                source,
-            })
+        let server = || self.0.name.clone();
+        let rendered = templates.rendered(text);
+        rendered.map_err(|source| StartError::Template {
+            server: server(),
+            source,
+        })
     }
 }
 
@@ -198,13 +198,8 @@ pub(super) fn start(
         server: spawn(prepared.server)?,
         helper,
     };
-    wait_until_ready(
-        recipe,
-        &mut processes,
-        &address,
-        at,
-        (dir.path(), is_cancelled),
-    )?;
+    let run = (dir.path(), is_cancelled);
+    wait_until_ready(recipe, &mut processes, &address, at, run)?;
     Ok(RealServer {
         processes,
         _port: port,
@@ -240,8 +235,8 @@ impl Address {
     fn answers(&self) -> bool {
         let status = || -> io::Result<u8> {
             let mut addresses = self.authority.to_socket_addrs()?;
-            let connected = addresses
-                .find_map(|own| TcpStream::connect_timeout(&own, Duration::from_secs(1)).ok());
+            let connect = |address| TcpStream::connect_timeout(&address, Duration::from_secs(1));
+            let connected = addresses.find_map(|address| connect(address).ok());
             let mut stream = connected.ok_or(io::ErrorKind::ConnectionRefused)?;
             if self.is_tls {
                 return Ok(b'2');
@@ -253,15 +248,13 @@ impl Address {
                 stream.read_exact(&mut header)?;
                 return Ok(if header[3] == SETTINGS { b'2' } else { b'5' });
             }
-            let probe = format!(
-                "OPTIONS / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-                self.authority
-            );
+            let host = &self.authority;
+            let probe = format!("OPTIONS / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
             stream.write_all(probe.as_bytes())?;
-            let mut answer = [0; 12];
-            stream.read_exact(&mut answer)?;
-            Ok(match &answer[9..] {
-                _ if !answer.starts_with(b"HTTP/1.") => b'5',
+            let mut line = [0; 12];
+            stream.read_exact(&mut line)?;
+            Ok(match &line[9..] {
+                _ if !line.starts_with(b"HTTP/1.") => b'5',
                 // The server is there, and does not support the method.
                 b"501" => b'4',
                 status => status[0],
@@ -290,9 +283,8 @@ fn owner(recipe: &Recipe) -> Result<Option<ServerOwner>, StartError> {
         return Ok(None);
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let mut lines = passwd
-        .lines()
-        .map(|line| line.split(':').collect::<Vec<_>>());
+    let lines = passwd.lines();
+    let mut lines = lines.map(|line| line.split(':').collect::<Vec<_>>());
     let found = lines.find_map(|fields| match fields[..] {
         [name, _, uid, gid, ..] if name == user => Some((uid.parse().ok()?, gid.parse().ok()?)),
         _ => None,
@@ -335,8 +327,8 @@ fn prepare(
     }
     for (name, content) in &recipe.files {
         let path = dir.join(name);
-        fs::write(&path, step.filled(templates, content)?)
-            .map_err(step.io(format!("write its {name}")))?;
+        let written = fs::write(&path, step.filled(templates, content)?);
+        written.map_err(step.io(format!("write its {name}")))?;
         created.push(path);
     }
     let output_name = logs(recipe, dir).output;

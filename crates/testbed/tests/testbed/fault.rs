@@ -1,7 +1,7 @@
 //! The fault server: each fault as it is on the wire, and the truth of its records.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,15 +29,19 @@ fn addr(server: &FaultServer) -> SocketAddr {
 
 /// All bytes after a GET, until the connection ends, and the end.
 fn get_all(server: &FaultServer) -> (String, Result<(), ErrorKind>) {
+    let mut stream = sent_get(server);
+    let mut bytes = Vec::new();
+    let end = stream.read_to_end(&mut bytes);
+    let end = end.map(|_| ()).map_err(|error| error.kind());
+    (String::from_utf8_lossy(&bytes).into_owned(), end)
+}
+
+/// A connection with a GET whose response is not read.
+fn sent_get(server: &FaultServer) -> TcpStream {
     let mut stream = connect(addr(server));
     let get = request("GET", "/file", "", "");
     stream.write_all(get.as_bytes()).unwrap();
-    let mut bytes = Vec::new();
-    let end = stream.read_to_end(&mut bytes);
-    (
-        String::from_utf8_lossy(&bytes).into_owned(),
-        end.map(|_| ()).map_err(|error| error.kind()),
-    )
+    stream
 }
 
 /// All bytes after a GET with one fault that ends the connection.
@@ -87,17 +91,13 @@ fn without_a_fault_it_is_not_there() {
 }
 
 #[test]
-fn a_status_takes_the_place_of_the_answer() {
-    let (server, demo) = in_front_of_demo(|builder| {
-        builder.rule(
-            Rule::new(Fault::Status {
-                code: 507,
-                headers: vec![("Retry-After".to_owned(), "1".to_owned())],
-                body: b"full".to_vec(),
-            })
-            .method("PUT"),
-        )
+fn a_status_replaces_the_response() {
+    let full = Rule::new(Fault::Status {
+        code: 507,
+        headers: vec![("Retry-After".to_owned(), "1".to_owned())],
+        body: b"full".to_vec(),
     });
+    let (server, demo) = in_front_of_demo(|builder| builder.rule(full.method("PUT")));
     let mut stream = connect(addr(&server));
     let response = exchange(&mut stream, &request("PUT", "/new", "", "abc"));
     assert_eq!((response.status, response.text().as_str()), (507, "full"));
@@ -125,10 +125,8 @@ fn rules_choose_by_method_path_tag_and_count() {
     let tag = "X-Prestan: prestan: 7 (Get1K)\r\n";
     let status = |method, path, extra| send(addr(&server), method, path, extra, "").status;
     assert_eq!(status("GET", "/locked", ""), 423);
-    assert_eq!(
-        [(); 3].map(|()| status("GET", "/file", tag)),
-        [200, 503, 200]
-    );
+    let tagged = [(); 3].map(|()| status("GET", "/file", tag));
+    assert_eq!(tagged, [200, 503, 200]);
     let options = [(); 6].map(|()| status("OPTIONS", "/", ""));
     assert_eq!(options, [200, 200, 500, 200, 200, 500]);
     server.clear_rules();
@@ -137,10 +135,8 @@ fn rules_choose_by_method_path_tag_and_count() {
 
 #[test]
 fn connections_end_in_every_way() {
-    assert_eq!(
-        all_with(Fault::CloseBeforeResponse),
-        (String::new(), Ok(()))
-    );
+    let closed = all_with(Fault::CloseBeforeResponse);
+    assert_eq!(closed, (String::new(), Ok(())));
     let reset = Err(ErrorKind::ConnectionReset);
     assert_eq!(all_with(Fault::Reset), (String::new(), reset));
     let (text, end) = all_with(Fault::CloseAfterBytes(17));
@@ -167,23 +163,15 @@ fn lengths_lie_in_both_directions() {
 
 #[test]
 fn what_has_no_end_goes_on() {
+    let body = |chunked| Fault::EndlessBody { chunked };
     for (fault, sign) in [
         (Fault::EndlessHead, "X-And-Another: "),
-        (
-            Fault::EndlessBody { chunked: true },
-            "10\r\n0123456789abcdef\r\n",
-        ),
-        (
-            Fault::EndlessBody { chunked: false },
-            "0123456789abcdef0123456789abcdef",
-        ),
+        (body(true), "10\r\n0123456789abcdef\r\n"),
+        (body(false), "0123456789abcdef0123456789abcdef"),
     ] {
         let (server, _demo) = in_front_of_demo(|builder| builder.fault(fault));
-        let mut stream = connect(addr(&server));
-        let get = request("GET", "/file", "", "");
-        stream.write_all(get.as_bytes()).unwrap();
         let mut bytes = vec![0; 1 << 20];
-        stream.read_exact(&mut bytes).unwrap();
+        sent_get(&server).read_exact(&mut bytes).unwrap();
         assert!(String::from_utf8_lossy(&bytes).contains(sign));
     }
 }
@@ -191,9 +179,7 @@ fn what_has_no_end_goes_on() {
 #[test]
 fn hanging_ends_with_the_server() {
     let (server, _demo) = in_front_of_demo(|builder| builder.fault(Fault::Hang));
-    let mut stream = connect(addr(&server));
-    let get = request("GET", "/file", "", "");
-    stream.write_all(get.as_bytes()).unwrap();
+    let mut stream = sent_get(&server);
     while server.exchanges().is_empty() {
         std::thread::yield_now();
     }
@@ -202,22 +188,18 @@ fn hanging_ends_with_the_server() {
 }
 
 #[test]
-fn interim_answers_come_first() {
+fn interim_responses_come_first() {
     let (server, _demo) = in_front_of_demo(|builder| builder.fault(Fault::Interim100(2)));
-    let mut stream = connect(addr(&server));
-    let get = request("GET", "/file", "", "");
-    stream.write_all(get.as_bytes()).unwrap();
+    let mut stream = sent_get(&server);
     for _ in 0..2 {
-        assert_eq!(
-            read_until(&mut stream, b"\r\n\r\n"),
-            b"HTTP/1.1 100 Continue\r\n\r\n"
-        );
+        let head = read_until(&mut stream, b"\r\n\r\n");
+        assert_eq!(head, b"HTTP/1.1 100 Continue\r\n\r\n");
     }
     assert_eq!(read_response(&mut stream, false).status, 200);
 }
 
 #[test]
-fn an_early_answer_does_not_wait_for_the_body() {
+fn an_early_response_does_not_wait_for_the_body() {
     let (server, _demo) =
         in_front_of_demo(|builder| builder.fault(Fault::EarlyStatus { code: 413 }));
     let mut stream = connect(addr(&server));
@@ -229,28 +211,25 @@ fn an_early_answer_does_not_wait_for_the_body() {
 }
 
 #[test]
-fn answers_are_rewritten() {
+fn responses_are_rewritten() {
+    let forbidden = Fault::RewriteBody {
+        from: "200 OK".to_owned(),
+        to: "403 Forbidden".to_owned(),
+    };
+    let cached = Fault::AddHeader("X-Cache".to_owned(), "miss".to_owned());
     let (server, _demo) = in_front_of_demo(|builder| {
         builder
-            .rule(Rule::new(Fault::RewriteBody {
-                from: "200 OK".to_owned(),
-                to: "403 Forbidden".to_owned(),
-            }))
+            .rule(Rule::new(forbidden))
             .rule(Rule::new(Fault::DropHeader("DAV".to_owned())).method("OPTIONS"))
             .rule(Rule::new(Fault::RewriteStatus(204)).method("MKCOL"))
-            .rule(
-                Rule::new(Fault::AddHeader("X-Cache".to_owned(), "miss".to_owned()))
-                    .method("MKCOL"),
-            )
+            .rule(Rule::new(cached).method("MKCOL"))
             .rule(Rule::new(Fault::Chunked).method("GET"))
     });
     let propfind = send(addr(&server), "PROPFIND", "/file", "Depth: 0\r\n", "");
     assert_eq!(propfind.status, 207);
     assert!(propfind.text().contains("HTTP/1.1 403 Forbidden"));
-    assert_eq!(
-        send(addr(&server), "OPTIONS", "/", "", "").header("dav"),
-        None
-    );
+    let options = send(addr(&server), "OPTIONS", "/", "", "");
+    assert_eq!(options.header("dav"), None);
     let made = send(addr(&server), "MKCOL", "/new/", "", "");
     assert_eq!((made.status, made.header("x-cache")), (204, Some("miss")));
     let response = get(&server);
@@ -378,23 +357,16 @@ fn basic_and_bearer_want_their_header() {
     let bearer = Auth::Bearer {
         token: "t0k3n".to_owned(),
     };
-    for (auth, scheme, header) in [
-        (
-            basic,
-            "Basic realm=",
-            "Authorization: Basic dXNlcjpwYXNzd29yZA==\r\n",
-        ),
-        (bearer, "Bearer realm=", "Authorization: Bearer t0k3n\r\n"),
+    for (auth, scheme, credentials) in [
+        (basic, "Basic", "dXNlcjpwYXNzd29yZA=="),
+        (bearer, "Bearer", "t0k3n"),
     ] {
+        let header = &format!("Authorization: {scheme} {credentials}\r\n");
         let (server, _demo) = in_front_of_demo(|builder| builder.auth(auth));
         let refused = get(&server);
         assert_eq!(refused.status, 401);
-        assert!(
-            refused
-                .header("www-authenticate")
-                .unwrap()
-                .starts_with(scheme)
-        );
+        let challenge = refused.header("www-authenticate").unwrap();
+        assert!(challenge.starts_with(&format!("{scheme} realm=")));
         assert_eq!(send(addr(&server), "GET", "/file", header, "").status, 200);
     }
 }

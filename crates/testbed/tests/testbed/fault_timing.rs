@@ -33,10 +33,8 @@ fn measure(fault: Fault) -> (ShortestTimes, Vec<ServedExchange>) {
     let seen: Vec<f64> = (0..REQUESTS).map(|_| first_byte_ms(&mut stream)).collect();
     let exchanges = server.exchanges();
     let recorded = exchanges.iter().map(|e| millis(e.service_time().unwrap()));
-    let beyond = seen
-        .iter()
-        .zip(recorded)
-        .map(|(seen, recorded)| seen - recorded);
+    let beyond = seen.iter().zip(recorded);
+    let beyond = beyond.map(|(seen, recorded)| seen - recorded);
     let times = ShortestTimes {
         beyond_recorded: shortest(beyond),
         seen: shortest(seen.into_iter()),
@@ -71,10 +69,8 @@ fn near(value: f64, wanted: f64) -> bool {
 fn a_delay_is_as_long_as_it_says_and_client_and_record_agree() {
     let fault = Fault::Delay(Duration::from_millis(3));
     let (times, _) = measure(fault);
-    assert!(
-        near(times.slept, 3.0) && near(times.beyond_recorded, 0.0),
-        "{times:?}"
-    );
+    assert!(near(times.slept, 3.0), "{times:?}");
+    assert!(near(times.beyond_recorded, 0.0), "{times:?}");
 }
 
 #[test]
@@ -88,7 +84,7 @@ fn a_delay_is_never_shorter_than_it_says() {
 }
 
 #[test]
-fn an_answer_comes_exactly_after() {
+fn a_response_comes_exactly_after() {
     let fault = Fault::AnswerAfter(Duration::from_millis(5));
     let (times, _) = measure(fault);
     assert!(near(times.seen, 5.0), "{times:?}");

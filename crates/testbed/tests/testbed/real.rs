@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::send;
+use crate::support::{litmus, send};
 use testbed::real::{Recipe, StartError, UrlScheme, recipes, tested_of};
 use testbed::{RealServer, need, need_or};
 
@@ -17,11 +17,8 @@ fn addr(server: &RealServer) -> SocketAddr {
 
 fn addr_and_path(server: &RealServer) -> (SocketAddr, String) {
     let url = server.url();
-    let (addr, path) = url
-        .strip_prefix("http://")
-        .unwrap()
-        .split_once('/')
-        .unwrap();
+    let address = url.strip_prefix("http://").unwrap();
+    let (addr, path) = address.split_once('/').unwrap();
     (addr.parse().unwrap(), format!("/{path}"))
 }
 
@@ -47,10 +44,8 @@ fn lives_and_dies(recipe: &Recipe) {
     if recipe.auth == UrlScheme::Digest {
         assert_eq!((options.status, put.status), (401, 401));
         let challenge = put.header("www-authenticate").unwrap();
-        assert!(
-            challenge.starts_with("Digest realm=\"prestan\""),
-            "{challenge}"
-        );
+        let says = "Digest realm=\"prestan\"";
+        assert!(challenge.starts_with(says), "{challenge}");
     } else if let Some(refused) = recipe.expected.refuses_files {
         assert_eq!((options.status, put.status), (200, refused));
         assert_eq!(server.contents().unwrap(), before);
@@ -94,8 +89,8 @@ fn group_of(pid: u32) -> u32 {
 fn group_members(group: u32) -> Vec<u32> {
     let pids = fs::read_dir("/proc").unwrap();
     let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| living_group_of(*pid) == Some(group))
-        .collect()
+    let members = pids.filter(|pid| living_group_of(*pid) == Some(group));
+    members.collect()
 }
 
 /// The connection of a request for whose end a server waits that ends in order.
@@ -164,9 +159,8 @@ fn a_server_may_be_started_on_a_thread_that_ends() {
 /// Processors that a process may use, as the system writes them: `0`, `1-3`.
 fn allowed(pid: impl std::fmt::Display) -> String {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.unwrap().trim().to_owned()
 }
 
@@ -238,10 +232,8 @@ fn ends_when_its_owner_is_killed(recipe: &Recipe) {
     drop(requests);
     let storage = Path::new(words.next().unwrap());
     while storage.parent().unwrap().exists() {
-        assert!(
-            Instant::now() < deadline,
-            "files of {name} survive its owner"
-        );
+        let is_early = Instant::now() < deadline;
+        assert!(is_early, "files of {name} survive its owner");
         std::thread::yield_now();
     }
 }
@@ -250,23 +242,13 @@ fn ends_when_its_owner_is_killed(recipe: &Recipe) {
 fn litmus_passes_where_the_server_is_known_to_be_complete() {
     for recipe in recipes().iter().filter(|recipe| recipe.expected.litmus) {
         let name = &recipe.name;
-        if recipe.auth != UrlScheme::None
-            || !need("litmus")
-            || need_or(recipe.installed()).is_none()
-        {
+        let can_start = recipe.auth == UrlScheme::None && need("litmus");
+        if !can_start || need_or(recipe.installed()).is_none() {
             continue;
         }
         let server = RealServer::start(recipe).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let output = Command::new("litmus")
-            .arg(server.url())
-            .env("TESTS", "basic copymove props locks")
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{name}: {said}");
-        assert_eq!(said.matches("100.0%").count(), 4, "{name}: {said}");
+        let printed = litmus(&server.url(), "basic copymove props locks");
+        assert_eq!(printed.matches("100.0%").count(), 4, "{name}: {printed}");
     }
 }
 
@@ -287,11 +269,8 @@ fn its_access_log_can_be_joined(recipe: &Recipe) {
     };
     assert!(line.contains("GET /none"), "{name}: {line}");
     // The request has no password.
-    let status = if recipe.auth == UrlScheme::None {
-        " 404 "
-    } else {
-        " 401 "
-    };
+    let is_open = recipe.auth == UrlScheme::None;
+    let status = if is_open { " 404 " } else { " 401 " };
     assert!(line.contains(status), "{name}: {line}");
     assert!(line.ends_with("\"prestan: 7 (Get1K)\""), "{name}: {line}");
 }

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 /// A free port of the loopback interface.
@@ -126,4 +127,16 @@ pub(crate) fn read_until(stream: &mut impl Read, end: &[u8]) -> Vec<u8> {
         bytes.push(byte[0]);
     }
     bytes
+}
+
+/// Output of litmus, which must pass these suites.
+pub(crate) fn litmus(url: &str, suites: &str) -> String {
+    // It writes debug.log and child.log where it stands.
+    let directory = tempfile::tempdir().unwrap();
+    let mut litmus = Command::new("litmus");
+    litmus.arg(url).env("TESTS", suites);
+    let output = litmus.current_dir(directory.path()).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}");
+    printed
 }
