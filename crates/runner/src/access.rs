@@ -71,7 +71,6 @@ impl AccessRequest {
         Ok(place_of(endpoint, others, http))
     }
 
-    /// Route and credentials for one of the servers.
     fn endpoint(&self, mut target: Target) -> Result<Endpoint, RunnerError> {
         let user_info = target.take_user_info();
         let (credentials, exposure) =
@@ -168,12 +167,10 @@ fn place_of(endpoint: Endpoint, others: Vec<Endpoint>, http: HttpOptions) -> Run
     }
 }
 
-/// Route to a server that Prestan started.
 pub(crate) fn route_to_started(target: &Target) -> Result<Route, RunnerError> {
     engine::look_up(target, Family::Any, &[]).map_err(RunnerError::Local)
 }
 
-/// The label of a run that measures one server.
 pub(crate) fn one_label(labels: &[String]) -> Result<Option<String>, RunnerError> {
     match labels {
         [] => Ok(None),

@@ -74,7 +74,6 @@ pub fn analyse(request: AnalysisRequest) -> Result<CaptureAnalysis, RunnerError>
     })
 }
 
-/// An open capture.
 struct OpenCapture {
     name: String,
     bytes: Box<dyn Read>,
@@ -132,7 +131,6 @@ fn limits(request: &AnalysisRequest) -> AnalysisLimits {
     limits
 }
 
-/// The addresses of a server.
 fn addresses(server: &str) -> Result<Vec<SocketAddr>, RunnerError> {
     let found = server.to_socket_addrs().map_err(|error| {
         RunnerError::Usage(format!(
@@ -143,7 +141,6 @@ fn addresses(server: &str) -> Result<Vec<SocketAddr>, RunnerError> {
     Ok(found.collect())
 }
 
-/// Refuses a capture of which no packet can be read.
 fn readable(contents: &CaptureContents) -> Result<(), String> {
     let links = contents.unknown_links.iter().map(ToString::to_string);
     let links = links.collect::<Vec<_>>().join(", ");
@@ -184,7 +181,6 @@ fn unpacked(mut source: Box<dyn Read>) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// The response times of a recorded run.
 struct RecordedTimes {
     name: String,
     join: WireJoin,

@@ -27,7 +27,6 @@ use suite::{Overrides, Plan, TestPlan};
 
 use crate::words::still_there;
 
-/// Users of a load by default.
 const USERS: u32 = 1;
 /// Duration of an open loop whose end is not known yet.
 const LONG: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -103,7 +102,7 @@ impl BesideTask {
         let mut plan = suite.resolved(&overrides)?;
         // Background traffic and captures are for the suite that is measured to define.
         (plan.background, plan.capture) = (None, None);
-        // As every suite, it works in a collection of its own, or only reads.
+        // As every suite, it works in a new collection, or only reads.
         guard::mix(&mut plan, true)?;
         let name = option.name.as_ref().unwrap_or(&plan.suite.name).clone();
         if !engine::is_run_id(&name) {
@@ -216,7 +215,6 @@ struct LoadEnding {
     by_itself: AtomicBool,
 }
 
-/// Running loads.
 #[derive(Default)]
 pub(crate) struct BesideLoads(Vec<LoadUnderWay>);
 
@@ -266,13 +264,10 @@ impl BesideLoads {
     fn not_begun(mut self) -> RunnerError {
         let last = self.0.pop().map(|last| (last.name, last.thread.join()));
         self.give_up();
-        let nothing = || {
-            "none of its operations could be completed; `prestan run` with its suite reports \
-                          the reason"
-        };
+        let nothing = "none of its operations could be completed; `prestan run` with its suite reports the reason";
         let (name, why) = match last {
             Some((name, Ok(Err(failed)))) => (name, failed.why),
-            Some((name, _)) => (name, RunnerError::Target(nothing().to_owned())),
+            Some((name, _)) => (name, RunnerError::Target(nothing.to_owned())),
             None => unreachable!("one was started"),
         };
         let message =
@@ -305,19 +300,16 @@ impl BesideLoads {
             load.ending.enough.store(true, Ordering::SeqCst);
         }
         let joined = self.0.into_iter().map(|load| {
-            let ended = load.thread.join();
-            let ended = ended
-                .unwrap_or_else(|_| Err(RunnerError::Local("a defect ended it".to_owned()).into()));
-            (
-                load.name,
-                match ended {
-                    Ok(run) if load.ending.by_itself.load(Ordering::SeqCst) => Err(IncompleteRun {
-                        why: RunnerError::Local("it ended before the run did".to_owned()),
-                        run: Some(Box::new(run)),
-                    }),
-                    ended => ended,
-                },
-            )
+            let local = |why: &str| RunnerError::Local(why.to_owned());
+            let joined = load.thread.join();
+            let ended = match joined.unwrap_or_else(|_| Err(local("a defect ended it").into())) {
+                Ok(run) if load.ending.by_itself.load(Ordering::SeqCst) => Err(IncompleteRun {
+                    why: local("it ended before the run did"),
+                    run: Some(Box::new(run)),
+                }),
+                ended => ended,
+            };
+            (load.name, ended)
         });
         joined.collect()
     }

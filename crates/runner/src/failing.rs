@@ -87,7 +87,6 @@ impl FailureLimit {
         }
     }
 
-    /// The reason why the load was ended.
     pub(crate) fn reached(&self) -> Option<&str> {
         self.reached.as_deref()
     }

@@ -58,7 +58,6 @@ pub struct WatchedServer {
     is_traced: bool,
     /// Its access log, if it has the times of requests.
     log: Option<LogFile>,
-    /// Stacks are sampled.
     flames: bool,
 }
 
@@ -137,7 +136,6 @@ impl WatchedServer {
         }
     }
 
-    /// Samples stacks for flame graphs, or not.
     pub(crate) fn with_flames(self, flames: bool) -> WatchedServer {
         WatchedServer { flames, ..self }
     }
@@ -202,7 +200,6 @@ impl WatchedRows {
         Some(log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The counts, for the record.
     fn counted(&self) -> Vec<EventKind> {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
@@ -215,10 +212,10 @@ impl WatchedRows {
     /// Repeats operations of each row, and counts the system calls of the server; then again for
     /// flame graphs, if requested. Returns events for the record.
     fn repeat(&self, run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
-        let Some(again) = &self.again else {
-            return Vec::new();
-        };
         let mut events = Vec::new();
+        let Some(again) = &self.again else {
+            return events;
+        };
         if again.is_traced {
             events.extend(again.server.pass(run, cancel));
         }
@@ -239,9 +236,8 @@ impl Companion for Arc<WatchedRows> {
         counted.extend(log.map_or(Vec::new(), |log| log.join(run.cancel)));
         counted.into_iter().for_each(|counted| run.add(counted));
         if run.went_through() {
-            for counted in self.repeat((run.spec, run.place), run.cancel) {
-                run.add(counted);
-            }
+            let repeated = self.repeat((run.spec, run.place), run.cancel);
+            repeated.into_iter().for_each(|counted| run.add(counted));
         }
     }
 }

@@ -105,19 +105,19 @@ fn concluded(conclusion: Option<&str>) -> ListedState {
 /// Renames a run, and returns its former name.
 pub fn rename(path: &Path, new: &str) -> Result<String, RunnerError> {
     let old = state::name_of(path);
-    let place = path.with_file_name(new);
+    let renamed = path.with_file_name(new);
     if goes_on(path) {
         return Err(RunnerError::Usage(format!(
             "the run {old} has not ended; rename it afterwards"
         )));
     }
-    if fs::symlink_metadata(&place).is_ok() {
+    if fs::symlink_metadata(&renamed).is_ok() {
         return Err(RunnerError::Usage(format!(
             "the name {new} is taken; choose another one, or remove that run: `prestan runs remove \
              {new}`"
         )));
     }
-    fs::rename(path, &place).map_err(|error| {
+    fs::rename(path, &renamed).map_err(|error| {
         RunnerError::Local(format!(
             "renaming {} to {new} failed: {error}",
             path.display()
@@ -142,10 +142,10 @@ pub fn beyond(all: Vec<ListedGroup>, limits: &KeepLimits) -> Vec<ListedGroup> {
         .into_iter()
         .filter(|group| limits.named || state::is_generated(&group.name));
     let mut total = 0;
-    let removed = counted.zip(1_u32..).filter(|(group, place)| {
+    let removed = counted.zip(1_u32..).filter(|(group, number)| {
         total += group.bytes();
         let is_beyond = is_old(group)
-            || limits.keep.is_some_and(|keep| *place > keep)
+            || limits.keep.is_some_and(|keep| *number > keep)
             || limits.keep_size.is_some_and(|size| total > size);
         is_beyond && !group.runs.iter().any(is_running)
     });

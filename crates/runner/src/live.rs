@@ -12,12 +12,10 @@ pub struct LiveStatistics(Mutex<LiveCounts>);
 
 #[derive(Debug, Default)]
 struct LiveCounts {
-    /// Outcomes of the whole run.
     outcomes: Outcomes,
     /// Start of the measurement: operations that ended before have no part in figures of an
     /// interval.
     begun: Nanos,
-    /// Counts of the last interval.
     lately: Lately,
     times: Option<Histogram<u64>>,
     bias: Option<Histogram<u64>>,

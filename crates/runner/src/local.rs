@@ -47,7 +47,6 @@ pub enum RunStorage {
 }
 
 impl RunStorage {
-    /// The directory given by the user.
     fn save(&self) -> Option<&Path> {
         match self {
             RunStorage::Nowhere => None,
@@ -117,7 +116,6 @@ pub struct LocalRunner<'a> {
     /// Cancelled by Ctrl-C.
     cancel: Cancel,
     begun: Instant,
-    /// Directories of kept runs.
     kept: Vec<String>,
     _unused: UnusedDirectories,
     _interruptible: Option<Guard>,
@@ -219,15 +217,14 @@ impl<'a> LocalRunner<'a> {
     fn start(&mut self, ServerStart { order, division }: &ServerStart) -> Result<(), RunnerError> {
         self.processors = division.and_then(limits::processors::divide);
         self.servers.iter_mut().for_each(TestedServer::stop);
-        for place in order {
-            let server = &mut self.servers[*place];
+        for index in order {
+            let server = &mut self.servers[*index];
             server.start(self.processors.as_ref(), &self.cancel)?;
             server.find(&self.with.ways)?;
         }
         Ok(())
     }
 
-    /// Makes the runs of a step.
     fn runs(
         &mut self,
         number: usize,
@@ -323,8 +320,8 @@ impl<'a> LocalRunner<'a> {
                 run.companions.push(Box::new(share));
             }
         }
-        runs.iter_mut()
-            .try_for_each(|run| run.start_loads(&self.cancel))
+        let mut runs = runs.iter_mut();
+        runs.try_for_each(|run| run.start_loads(&self.cancel))
     }
 
     /// Capture file of a run: in a series, its name stands before the extension.
@@ -369,7 +366,6 @@ impl<'a> LocalRunner<'a> {
         }
     }
 
-    /// The processes of a server to watch during a run.
     fn watched(
         &self,
         server: &TestedServer,
@@ -408,7 +404,7 @@ impl<'a> LocalRunner<'a> {
         let servers = self.servers.iter_mut().enumerate();
         let are_reported = |url: &str| console.has_left_behind(url);
         let ended =
-            servers.filter_map(|(place, server)| server.ended(during, are_reported, seen(place)));
+            servers.filter_map(|(index, server)| server.ended(during, are_reported, seen(index)));
         let ended = ended.map(|ServerEnd { why, url }| (url, why));
         let (gone, reasons): (Vec<Option<String>>, Vec<RunnerError>) = ended.unzip();
         let gone: Vec<String> = gone.into_iter().flatten().collect();
@@ -454,15 +450,11 @@ fn refuse_captures(file: Option<&Path>) -> Result<(), RunnerError> {
         return Ok(());
     };
     let begin = format!("{}-", stem.to_string_lossy());
-    let directory = file
-        .parent()
-        .filter(|directory| *directory != Path::new(""));
+    let parent = file.parent();
+    let directory = parent.filter(|directory| *directory != Path::new(""));
     let entries = fs::read_dir(directory.unwrap_or(Path::new(".")));
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = entries.into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
     let mut there = paths.filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&begin) && path.extension() == file.extension()
@@ -497,12 +489,11 @@ impl Runner for LocalRunner<'_> {
         let kept = runs.iter().flatten().flatten();
         self.kept.extend(kept.map(|run| run.path.clone()));
         let mut made = StepRuns::made(runs, gone);
-        made.ended = made
-            .ended
-            .map(|StepFailure { why, has_begun }| StepFailure {
-                why: with_kept(why, &self.kept),
-                has_begun,
-            });
+        let with_kept = |failure: StepFailure| StepFailure {
+            why: with_kept(failure.why, &self.kept),
+            ..failure
+        };
+        made.ended = made.ended.map(with_kept);
         made
     }
 
@@ -515,7 +506,7 @@ impl Runner for LocalRunner<'_> {
     }
 }
 
-/// Makes all runs, each on a thread of its own; they wait for each other, and end together.
+/// Makes all runs, each on another thread; they wait for each other, and end together.
 fn side_by_side(
     runs: impl Iterator<Item = (usize, PlannedRun)>,
     turns: Vec<Turn>,
@@ -528,30 +519,27 @@ fn side_by_side(
             let keep = move || {
                 let turn = (!is_alone).then_some(turn);
                 let made = job.make(cancel, (console, group), turn);
-                let ran = made
-                    .map_err(IncompleteRun::from)
-                    .and_then(|completed| completed.keep(is_diagnosed));
+                let made = made.map_err(IncompleteRun::from);
+                let ran = made.and_then(|completed| completed.keep(is_diagnosed));
                 if ran.is_err() && !is_alone {
                     // The rest of this step cannot be compared.
                     cancel.cancel_because(PARTNER_ENDED);
                 }
                 ran
             };
-            thread::Builder::new()
-                .spawn_scoped(scope, keep)
-                .map_err(|error| {
-                    cancel.cancel_because(PARTNER_ENDED);
-                    IncompleteRun::from(RunnerError::no_thread(&error))
-                })
+            let started = thread::Builder::new().spawn_scoped(scope, keep);
+            started.map_err(|error| {
+                cancel.cancel_because(PARTNER_ENDED);
+                IncompleteRun::from(RunnerError::no_thread(&error))
+            })
         };
         let threads: Vec<_> = runs.zip(turns).map(start).collect();
         let lost = |_| {
             let why = "a run was lost by a defect of prestan";
             Err(IncompleteRun::from(RunnerError::Local(why.to_owned())))
         };
-        let ended = threads
-            .into_iter()
-            .map(|run| run.and_then(|run| run.join().unwrap_or_else(lost)));
-        ended.collect()
+        let end =
+            |run: Result<thread::ScopedJoinHandle<'_, _>, _>| run?.join().unwrap_or_else(lost);
+        threads.into_iter().map(end).collect()
     })
 }

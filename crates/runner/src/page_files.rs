@@ -26,16 +26,16 @@ pub fn generate(
 ) -> Result<(usize, u64), RunnerError> {
     let files = sized(list)?;
     let seed = seed.unwrap_or(USUAL_SEED);
-    let local = |place: &Path, error: &io::Error| {
-        RunnerError::Local(format!("writing {} failed: {error}", place.display()))
+    let local = |file: &Path, error: &io::Error| {
+        RunnerError::Local(format!("writing {} failed: {error}", file.display()))
     };
     fs::create_dir_all(directory).map_err(|error| local(directory, &error))?;
     let bytes = files.iter().map(|(_, size)| size).sum();
     there_is_room(directory, bytes)?;
     for (path, size) in &files {
-        let place = directory.join(path);
-        let written = write_new(&place, || pieces(path, *size, seed));
-        written.map_err(|error| local(&place, &error))?;
+        let file = directory.join(path);
+        let written = write_new(&file, || pieces(path, *size, seed));
+        written.map_err(|error| local(&file, &error))?;
     }
     Ok((files.len(), bytes))
 }
@@ -57,20 +57,20 @@ fn there_is_room(directory: &Path, bytes: u64) -> Result<(), RunnerError> {
     }
 }
 
-fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I) -> io::Result<()> {
-    if let Some(parent) = place.parent() {
+fn write_new<I: Iterator<Item = Vec<u8>>>(path: &Path, content: impl Fn() -> I) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
-    match File::create_new(place) {
+    match File::create_new(path) {
         Ok(mut file) => {
             let written = content().try_for_each(|piece| file.write_all(&piece));
             written.inspect_err(|_| {
                 // Part of a file would be refused as a different file the next time.
-                let _ = fs::remove_file(place);
+                let _ = fs::remove_file(path);
             })
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if holds(place, content())? {
+            if holds(path, content())? {
                 Ok(())
             } else {
                 Err(io::Error::other("another file is there, and stays"))
@@ -81,8 +81,8 @@ fn write_new<I: Iterator<Item = Vec<u8>>>(place: &Path, content: impl Fn() -> I)
 }
 
 /// True if a file has exactly that content.
-fn holds(place: &Path, mut content: impl Iterator<Item = Vec<u8>>) -> io::Result<bool> {
-    let mut file = File::open(place)?;
+fn holds(path: &Path, mut content: impl Iterator<Item = Vec<u8>>) -> io::Result<bool> {
+    let mut file = File::open(path)?;
     let mut read = Vec::new();
     let same = content.try_fold(true, |same, piece| {
         read.clear();
@@ -155,11 +155,8 @@ fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, RunnerError> {
             )));
         }
     }
-    let unknown: Vec<&str> = list
-        .files()
-        .filter(|(_, size)| size.is_none())
-        .map(|(path, _)| path)
-        .collect();
+    let unknown = list.files().filter(|(_, size)| size.is_none());
+    let unknown: Vec<&str> = unknown.map(|(path, _)| path).collect();
     if let [first, ..] = unknown[..] {
         return Err(RunnerError::Usage(format!(
             "{} of the files have no known size, /{first} for example; write the size after the name \
@@ -167,8 +164,6 @@ fn sized(list: &FileList) -> Result<Vec<(&str, u64)>, RunnerError> {
             unknown.len()
         )));
     }
-    Ok(list
-        .files()
-        .filter_map(|(path, size)| Some((path, size?)))
-        .collect())
+    let known = list.files().filter_map(|(path, size)| Some((path, size?)));
+    Ok(known.collect())
 }

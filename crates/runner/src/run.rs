@@ -70,7 +70,6 @@ pub struct PlannedRun {
     pub(crate) ends: RunEnds,
     /// The run makes the target, which did not exist, and removes it at the end.
     pub(crate) makes_target: bool,
-    /// Loads beside it.
     loads: Vec<BesideLoad>,
     /// Companions, in the order in which they began and will end.
     pub(crate) companions: Vec<Box<dyn Companion>>,
@@ -156,14 +155,12 @@ impl PlannedRun {
         Ok(())
     }
 
-    /// Starts the loads beside it.
     pub(crate) fn start_loads(&mut self, cancel: &Cancel) -> Result<(), RunnerError> {
         let loads = BesideLoads::start(std::mem::take(&mut self.loads), cancel)?;
         self.companions.push(Box::new(loads));
         Ok(())
     }
 
-    /// Discards a run that does not begin.
     pub(crate) fn discard(self) {
         for companion in self.companions {
             companion.discard();
@@ -174,8 +171,8 @@ impl PlannedRun {
     /// URLs of resources that the run and its companions make on the server and remove at the end.
     pub(crate) fn created_urls(&self) -> Option<String> {
         let beside = self.loads.iter().filter_map(BesideLoad::created_urls);
-        let own = created_urls(&self.spec, &self.place, self.makes_target);
-        let all: Vec<String> = own.into_iter().chain(beside).collect();
+        let created = created_urls(&self.spec, &self.place, self.makes_target);
+        let all: Vec<String> = created.into_iter().chain(beside).collect();
         (!all.is_empty()).then(|| all.join(" and "))
     }
 
@@ -210,10 +207,7 @@ impl PlannedRun {
         (console, group): (&dyn SeriesConsole, usize),
         turn: Option<Turn>,
     ) -> Result<CompletedRun, RunnerError> {
-        let (live, progress) = (
-            Arc::new(LiveStatistics::default()),
-            Arc::new(Progress::default()),
-        );
+        let (live, progress) = (Arc::<LiveStatistics>::default(), Arc::<Progress>::default());
         let mut sink = self.sink(Arc::clone(&live));
         if let Some(limit) = self.ends.max_failures {
             sink = sink.limited(limit);
@@ -227,7 +221,10 @@ impl PlannedRun {
                 }
             };
         }
-        let display = console.show(ShownRun {
+        let RunDisplay {
+            observer,
+            following,
+        } = console.show(ShownRun {
             group,
             plan: &self.spec.plan,
             record: &self.record,
@@ -236,10 +233,6 @@ impl PlannedRun {
             progress: &progress,
             live: &live,
         });
-        let RunDisplay {
-            observer,
-            following,
-        } = display;
         let watch = Watch {
             cancel: cancel.clone(),
             progress,
@@ -290,10 +283,9 @@ impl PlannedRun {
         });
         let note = self.makes_target.then(|| note_target(&spec, &place));
         let rows = watched.map(|watched| watched.watch(&spec));
-        companions.extend(
-            rows.clone()
-                .map(|rows| Box::new(rows) as Box<dyn Companion>),
-        );
+        if let Some(rows) = rows.clone() {
+            companions.push(Box::new(rows));
+        }
         for companion in &companions {
             companion.run_begins(&recorder);
         }

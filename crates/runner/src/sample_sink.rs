@@ -50,7 +50,6 @@ pub struct SampleSink {
     steering: Option<Steering>,
 }
 
-/// The file of samples.
 enum SampleFile {
     /// Not wanted.
     None,
@@ -133,7 +132,6 @@ impl SampleSink {
         }
     }
 
-    /// Conditions are checked while the run goes on.
     pub(crate) fn is_steered(&self) -> bool {
         self.steering.is_some()
     }
@@ -220,9 +218,7 @@ impl SampleSink {
                 writer.finish().map(Some).map_err(|error| error.to_string())
             }
         };
-        let Finished {
-            plan, events, env, ..
-        } = finished;
+        let (plan, events, env) = (&finished.plan, &finished.events, &finished.env);
         let summarised = match sums {
             RunningSummary::Load(sums) => {
                 // The windows of a load are known from events alone.
@@ -280,19 +276,16 @@ fn summarised(
 /// Pools runs of one server, with the details for figures of a page that shows `rows` rows.
 pub fn drawn(runs: &[Recorded], rows: usize) -> Result<Drawn, String> {
     let all = pooled(runs, Some(Resolution::for_rows(rows)))?;
-    let summary = all.summary().clone();
-    let (details, base) = (all.details, all.base);
     let run_id = all.material.plan.run_id.clone();
-    let diagnosed = Diagnosed {
-        runs: vec![DiagnosedRun::of(&all.material, run_id)],
-        diagnosis: stats::diagnose_pooled(all.material, all.halves),
-        incomplete: None,
-    };
     Ok(Drawn {
-        summary,
-        details,
-        diagnosed,
-        base,
+        summary: all.summary().clone(),
+        details: all.details,
+        diagnosed: Diagnosed {
+            runs: vec![DiagnosedRun::of(&all.material, run_id)],
+            diagnosis: stats::diagnose_pooled(all.material, all.halves),
+            incomplete: None,
+        },
+        base: all.base,
     })
 }
 
@@ -348,11 +341,13 @@ impl Sink for SampleSink {
         if let Some(steering) = &mut self.steering {
             steering.take(samples, window, known.begun)?;
         }
-        let told = self.enough.as_ref();
-        match (&mut self.goal, told) {
-            (_, Some(enough)) if enough.load(Ordering::Relaxed) => ControlFlow::Break(()),
-            (Some(goal), _) => goal.take(samples, window),
-            (None, _) => ControlFlow::Continue(()),
+        let enough = self.enough.as_ref();
+        match &mut self.goal {
+            _ if enough.is_some_and(|enough| enough.load(Ordering::Relaxed)) => {
+                ControlFlow::Break(())
+            }
+            Some(goal) => goal.take(samples, window),
+            None => ControlFlow::Continue(()),
         }
     }
 
@@ -463,15 +458,8 @@ mod tests {
             .test("Get", &ROWS)
             .event_at(0, |test| EventKind::MeasuringStarted { test })
             .ok("Get", 40, |i| 100 + i);
-        let end = builder
-            .clone()
-            .build()
-            .samples
-            .last()
-            .unwrap()
-            .moments
-            .done
-            .unwrap();
+        let samples = builder.clone().build().samples;
+        let end = samples.last().unwrap().moments.done.unwrap();
         builder
             .event_at(end, |test| EventKind::MeasuringEnded { test })
             .build()
@@ -486,7 +474,7 @@ mod tests {
         }
     }
 
-    /// Takes in a run in pieces, holding at most `most` samples.
+    /// Adds a run in pieces, holding at most `most` samples.
     fn concluded(run: &Run, most: usize, file: SampleFile) -> Concluded {
         let mut sink = SampleSink::new(&run.plan, None, None, Arc::default());
         sink.most = most;
@@ -523,13 +511,10 @@ mod tests {
             assert_eq!(concluded.summary.unwrap(), stats::summarise(&run));
         }
         // An error only if there was too much to hold.
-        let error = concluded(&run(Pace::Rounds), 30, full())
-            .summary
-            .unwrap_err();
-        assert!(
-            error.contains("no space left") && error.contains("--save"),
-            "{error}"
-        );
+        let lost = concluded(&run(Pace::Rounds), 30, full());
+        let error = lost.summary.unwrap_err();
+        assert!(error.contains("no space left"), "{error}");
+        assert!(error.contains("--save"), "{error}");
     }
 
     #[test]
@@ -540,10 +525,8 @@ mod tests {
         let (goal, message) = sink.goal().unwrap();
         let message = message.unwrap();
         assert!(!goal.reached && goal.half_width.is_none());
-        assert!(
-            message.contains("--until 'p99 ±5%'") && message.contains("too few"),
-            "{message}"
-        );
+        assert!(message.contains("--until 'p99 ±5%'"), "{message}");
+        assert!(message.contains("too few"), "{message}");
         let sink = SampleSink::new(&run.plan, None, None, Arc::default());
         assert_eq!(sink.goal(), None);
     }

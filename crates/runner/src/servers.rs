@@ -65,10 +65,8 @@ pub fn with_pids(
     mut servers: Vec<TestedServer>,
     pids: &[u32],
 ) -> Result<Vec<TestedServer>, RunnerError> {
-    let running: Vec<&mut TestedServer> = servers
-        .iter_mut()
-        .filter(|server| !server.is_own())
-        .collect();
+    let running = servers.iter_mut().filter(|server| !server.is_own());
+    let running: Vec<&mut TestedServer> = running.collect();
     if !pids.is_empty() && pids.len() != running.len() {
         return Err(RunnerError::Usage(format!(
             "--pid is given {} for {} that run already; give it once for each of them, in the same order, and --inside for \
@@ -209,7 +207,6 @@ pub struct TestedServer {
     place: Option<RunPlace>,
 }
 
-/// Origin of a server.
 enum ServerOrigin {
     /// A running one, possibly with a password, and further URLs of it.
     Running(Vec<Target>),
@@ -319,10 +316,7 @@ impl TestedServer {
         are_reported: impl Fn(&str) -> bool,
         seen: RunsOfServer<'_>,
     ) -> Option<ServerEnd> {
-        let url = self
-            .started_server()
-            .map(|server| started_target(server, None));
-        let url = url.and_then(|url| Some(url.ok()?.url()));
+        let url = self.started_url();
         let place = self.place.as_ref();
         if let ServerOrigin::Own {
             running: Some(server),
@@ -346,7 +340,7 @@ impl TestedServer {
             }
         }
         let RunsOfServer::Failed(kept) = seen else {
-            // A run that did not begin has its own error.
+            // The error of a run that did not begin is known.
             return None;
         };
         let RefusedTarget { url, why } = engine::refusal(place?, IS_BACK_WITHIN)?;
@@ -386,17 +380,12 @@ impl TestedServer {
 
     /// Its names in messages: name and URLs.
     fn known_as(&self) -> Vec<String> {
-        let started = self
-            .started_server()
-            .map(|server| started_target(server, None));
-        let started = started.into_iter().flatten().map(|started| started.url());
         let others = self.place.iter().flat_map(|known| &known.others);
         let others = others.map(|other| other.target.url());
-        let names = std::iter::once(self.name.clone()).chain(started);
+        let names = std::iter::once(self.name.clone()).chain(self.started_url());
         names.chain(others).collect()
     }
 
-    /// Its name in reports.
     pub(crate) fn reported_name(&self) -> &String {
         self.label.as_ref().unwrap_or(&self.name)
     }
@@ -460,13 +449,17 @@ impl TestedServer {
         }
     }
 
+    fn started_url(&self) -> Option<String> {
+        let target = started_target(self.started_server()?, None);
+        Some(target.ok()?.url())
+    }
+
     fn under_way(&self) -> Result<&RealServer, RunnerError> {
         let server = self.started_server();
         server.ok_or_else(|| RunnerError::Local(format!("{} does not run", self.name)))
     }
 }
 
-/// A server could not be started.
 fn not_started(error: &StartError) -> RunnerError {
     match error {
         StartError::Cancelled => RunnerError::Interrupted(error.to_string()),
@@ -477,16 +470,13 @@ fn not_started(error: &StartError) -> RunnerError {
 /// A place with routes to all of these.
 fn connections_to(targets: &[Target], access: &AccessRequest) -> Result<RunPlace, RunnerError> {
     let mut ways = targets.iter().map(|target| access.at(target.clone()));
-    let first = ways
+    let mut first = ways
         .next()
         .unwrap_or_else(|| unreachable!("there is one"))?;
-    let others = ways
-        .map(|way| Ok(way?.endpoint))
-        .collect::<Result<Vec<_>, RunnerError>>()?;
-    Ok(RunPlace {
-        others: [first.others, others].concat(),
-        ..first
-    })
+    for way in ways {
+        first.others.push(way?.endpoint);
+    }
+    Ok(first)
 }
 
 /// URL of a server that was started here.
@@ -545,18 +535,15 @@ mod tests {
     fn a_message_about_any_server_has_the_label_of_that_server() {
         let url = |url: &str| TestedServer::at(url).ok().unwrap().known_as();
         let known = ["nginx", "http://127.0.0.1:4711/"].map(str::to_owned);
-        let servers = AnonymousServers(vec![
-            (
-                Some("A".to_owned()),
-                url("http://ann@dav.example.org/store/"),
-            ),
-            (Some("B".to_owned()), known.to_vec()),
-        ]);
+        let store = url("http://ann@dav.example.org/store/");
+        let labels = ["A", "B"].map(|label| Some(label.to_owned()));
+        let servers = labels.into_iter().zip([store, known.to_vec()]);
+        let servers = AnonymousServers(servers.collect());
         let shown = [
             ("nginx ended during run 3", "B ended during run 3"),
             (
-                "dav.example.org: no address; then nginx ended",
-                "A: no address; then B ended",
+                "dav.example.org: none; then nginx ended",
+                "A: none; then B ended",
             ),
             ("at http://127.0.0.1:4711/x", "at B/x"),
             ("at http://dav.example.org/store/x", "at A/x"),

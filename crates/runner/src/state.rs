@@ -28,22 +28,18 @@ fn state_directory() -> Option<PathBuf> {
 
 /// Directory of all runs.
 pub fn runs_directory() -> Result<PathBuf, RunnerError> {
-    let state = state_directory().ok_or_else(|| {
-        RunnerError::Usage(
-            "there is no home directory to keep the run in; use --save DIR or --no-save".to_owned(),
-        )
-    })?;
-    Ok(state.join("runs"))
+    let what = "the run in; use --save DIR or --no-save";
+    Ok(state_for(what)?.join("runs"))
+}
+
+fn state_for(what: &str) -> Result<PathBuf, RunnerError> {
+    let none = || RunnerError::Usage(format!("there is no home directory to keep {what}"));
+    state_directory().ok_or_else(none)
 }
 
 /// Directory of all campaigns of experiments in laboratories.
 pub fn campaigns_directory() -> Result<PathBuf, RunnerError> {
-    let state = state_directory().ok_or_else(|| {
-        RunnerError::Usage(
-            "there is no home directory to keep the campaign in; use --save DIR".to_owned(),
-        )
-    })?;
-    Ok(state.join("campaigns"))
+    Ok(state_for("the campaign in; use --save DIR")?.join("campaigns"))
 }
 
 /// Directory of tokens of held locks; `None` without a home directory.
@@ -93,7 +89,9 @@ pub(crate) fn directory_of(run_id: &str, save: Option<&Path>) -> Result<PathBuf,
 
 /// The directory of a run: a path, the name of a kept run or its beginning, or the latest one.
 pub fn find_run(run: Option<&Path>) -> Result<PathBuf, RunnerError> {
-    let Some(run) = run else { return latest() };
+    let Some(run) = run else {
+        return Ok(kept_runs()?.swap_remove(0));
+    };
     if rundir::is_run(run) {
         return Ok(run.to_owned());
     }
@@ -135,11 +133,8 @@ const SUGGESTED: usize = 4;
 
 /// The first of these names; `None` if there are none.
 fn some_of(names: &[&str]) -> Option<String> {
-    let quoted: Vec<String> = names
-        .iter()
-        .take(SUGGESTED)
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let first = names.iter().take(SUGGESTED);
+    let quoted: Vec<String> = first.map(|name| format!("`{name}`")).collect();
     let more = if names.len() > SUGGESTED { ", ..." } else { "" };
     (!quoted.is_empty()).then(|| quoted.join(", ") + more)
 }
@@ -150,35 +145,27 @@ pub fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn latest() -> Result<PathBuf, RunnerError> {
-    Ok(kept_runs()?.swap_remove(0))
-}
-
 /// Directories of all kept runs, latest first; at least one.
 pub fn kept_runs() -> Result<Vec<PathBuf>, RunnerError> {
     let runs = all_runs()?;
     if runs.is_empty() {
-        let directory = runs_directory()?;
-        return Err(RunnerError::Usage(format!(
-            "no run is kept in {}",
-            directory.display()
-        )));
+        let none = format!("no run is kept in {}", runs_directory()?.display());
+        return Err(RunnerError::Usage(none));
     }
     Ok(runs)
 }
 
 /// The same, possibly empty.
 pub fn all_runs() -> Result<Vec<PathBuf>, RunnerError> {
-    let entries = fs::read_dir(runs_directory()?);
-    let mut runs: Vec<_> = entries
+    let entries = fs::read_dir(runs_directory()?)
         .into_iter()
         .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let folder = RunFolder::open(&entry.path()).ok()?;
-            Some((folder.begun()?, entry.path()))
-        })
-        .collect();
+        .flatten();
+    let runs = entries.filter_map(|entry| {
+        let folder = RunFolder::open(&entry.path()).ok()?;
+        Some((folder.begun()?, entry.path()))
+    });
+    let mut runs: Vec<_> = runs.collect();
     runs.sort();
     Ok(runs.into_iter().rev().map(|(_, path)| path).collect())
 }
@@ -195,11 +182,9 @@ pub fn unfinished_runs(target: &str) -> Vec<String> {
         let all = iter::once(run).chain(beside);
         Some(all.filter_map(|run| run.without_samples().ok()))
     });
-    records
-        .flatten()
-        .filter(|run| was_in(run, target) && may_have_left(run))
-        .map(|run| run.plan.run_id)
-        .collect()
+    let runs = records.flatten();
+    let left = runs.filter(|run| was_in(run, target) && may_have_left(run));
+    left.map(|run| run.plan.run_id).collect()
 }
 
 fn was_in(run: &Run, target: &str) -> bool {
@@ -210,7 +195,7 @@ fn may_have_left(run: &Run) -> bool {
     run.env.ended_at.is_none() || !is_cleaned_up(&run.events)
 }
 
-/// Whether a run with these events left nothing of its own on the server.
+/// True if a run with these events left nothing on the server.
 pub(crate) fn is_cleaned_up(events: &[Event]) -> bool {
     let has_left = |event: &Event| matches!(&event.kind, EventKind::LeftBehind(left) if left.own);
     !events.iter().any(has_left)
@@ -233,7 +218,6 @@ pub(crate) fn series_by_name(run: &str) -> Option<String> {
     is_generated(series).then(|| series.to_owned())
 }
 
-/// True if runs of a series of this name are kept.
 pub(crate) fn is_series(name: &str) -> bool {
     let runs = all_runs().unwrap_or_default();
     let mut names = runs.iter().map(|path| name_of(path));
@@ -252,7 +236,7 @@ fn without_number(run: &str) -> Option<&str> {
 
 /// True if [`new_run_id`] may have made this name.
 pub(crate) fn is_generated(name: &str) -> bool {
-    let shape = |(place, c): (usize, char)| match place {
+    let shape = |(index, c): (usize, char)| match index {
         8 => c == 'T',
         15 => c == '-',
         16.. => matches!(c, '0'..='9' | 'a'..='f'),
@@ -264,10 +248,8 @@ pub(crate) fn is_generated(name: &str) -> bool {
 /// A name that sorts by time and is not taken: `20260102T030405-1a2b`.
 pub fn new_run_id() -> String {
     let time = engine::time_of_day();
-    let digits: String = time
-        .chars()
-        .filter(|c| c.is_ascii_digit() || *c == 'T')
-        .collect();
+    let is_kept = |c: &char| c.is_ascii_digit() || *c == 'T';
+    let digits: String = time.chars().filter(is_kept).collect();
     let seconds = digits.get(..15).unwrap_or(&digits);
     format!("{seconds}-{:04x}", rand::random::<u16>())
 }
@@ -277,16 +259,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_names_are_told_from_given_ones() {
+    fn generated_names_differ_from_given_ones() {
         assert!(is_generated(&new_run_id()));
-        for given in [
-            "",
-            "monday",
-            "20260102T030405-1a2",
-            "20260102T030405-1a2g",
-            "20260102-030405-1a2b",
-            "20260102T030405-1a2b-a1",
-        ] {
+        let all = "|monday|20260102T030405-1a2|20260102T030405-1a2g|20260102-030405-1a2b|20260102T030405-1a2b-a1";
+        for given in all.split('|') {
             assert!(!is_generated(given), "{given}");
         }
     }

@@ -63,7 +63,6 @@ impl AdaptingLoad {
         })
     }
 
-    /// Present number of users.
     pub(crate) fn users(&self) -> u32 {
         self.adaptation.users()
     }

@@ -15,7 +15,6 @@ const PASSWORD: &str = "PRESTAN_PASSWORD";
 /// How other users of this machine could read the password or token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exposure {
-    /// They cannot.
     None,
     /// In the process list, because it stands on the command line.
     ProcessList,

@@ -72,7 +72,7 @@ fn ended_by_itself(has_only_flows: bool) -> &'static str {
 /// The share of one run in background traffic, which stops when all runs that share it have ended.
 pub(crate) struct BackgroundShare {
     shared: Arc<SharedBackground>,
-    place: usize,
+    index: usize,
     has_ended: bool,
 }
 
@@ -83,15 +83,12 @@ struct SharedBackground {
 }
 
 struct SharedState {
-    /// Runs that have not ended.
     runs: usize,
     /// Runs that record, by the index of their shares.
     listeners: Vec<Option<RunThatRecords>>,
-    /// The traffic has stopped.
     is_over: bool,
 }
 
-/// Sender of events to a run that records.
 struct RunThatRecords {
     recorder: Arc<RunRecorder>,
     events: Vec<Event>,
@@ -99,7 +96,6 @@ struct RunThatRecords {
 }
 
 impl BackgroundShare {
-    /// Shares for `runs` runs.
     pub(crate) fn among(
         runs: usize,
         running: RunningBackground,
@@ -116,9 +112,9 @@ impl BackgroundShare {
         });
         let over = WhenOver(Arc::clone(&shared));
         start_thread(move || follow(running, &over.0))?;
-        let share = |place| BackgroundShare {
+        let share = |index| BackgroundShare {
             shared: Arc::clone(&shared),
-            place,
+            index,
             has_ended: false,
         };
         Ok((0..runs).map(share).collect())
@@ -134,7 +130,7 @@ impl BackgroundShare {
 
 impl Companion for BackgroundShare {
     fn run_begins(&self, recorder: &Arc<RunRecorder>) {
-        self.shared.state().listeners[self.place] = Some(RunThatRecords {
+        self.shared.state().listeners[self.index] = Some(RunThatRecords {
             recorder: Arc::clone(recorder),
             events: Vec::new(),
             readings: 0,
@@ -151,7 +147,7 @@ impl Companion for BackgroundShare {
         } else {
             state
         };
-        let listener = state.listeners[self.place].take();
+        let listener = state.listeners[self.index].take();
         let recorded = listener.map_or(Vec::new(), |listener| listener.events);
         run.finished.events.extend(recorded);
     }
@@ -164,7 +160,7 @@ impl Drop for BackgroundShare {
         }
         self.leave();
         let mut state = self.shared.state();
-        state.listeners[self.place] = None;
+        state.listeners[self.index] = None;
         if state.runs == 0 {
             drop(state);
             // The traffic stops when the last run has ended.
@@ -185,14 +181,11 @@ impl SharedBackground {
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event to all runs that record.
     fn note(&self, kind: &EventKind) {
         let mut state = self.state();
-        state
-            .listeners
-            .iter_mut()
-            .flatten()
-            .for_each(|listener| listener.note(kind));
+        for listener in state.listeners.iter_mut().flatten() {
+            listener.note(kind);
+        }
     }
 }
 

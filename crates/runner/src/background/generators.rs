@@ -35,7 +35,6 @@ pub fn recorded(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     described(planned).into_iter().map(redacted).collect()
 }
 
-/// The generators of a load with the commands that are started.
 fn described(planned: &[PlannedGenerator]) -> Vec<BackgroundGenerator> {
     let record = |generator: &PlannedGenerator| BackgroundGenerator {
         name: name_of(generator),
@@ -111,7 +110,6 @@ impl RunningGenerator {
         self.source.is_active() && self.sink.as_ref().is_none_or(ExternalHandle::is_active)
     }
 
-    /// Begins to stop the source, without waiting.
     pub(super) fn ask_to_stop(&mut self) {
         self.source.ask_to_stop();
     }
@@ -273,10 +271,7 @@ impl GeneratorPlace {
         };
         Ok(ExternalSettings {
             port: self.port,
-            directory: self
-                .directory
-                .as_ref()
-                .map(|directory| directory.path().to_owned()),
+            directory: self.directory.as_ref().map(|made| made.path().to_owned()),
             ready,
             stop_patience: Duration::from_nanos(planned.spec.stop_within.nanos()),
             report: (&program.report).into(),

@@ -271,11 +271,8 @@ impl RunningBackground {
     /// Stops all flows, and returns their totals.
     pub fn end(mut self) -> EndedBackground {
         let by_itself = !self.is_active();
-        let were_active: Vec<bool> = self
-            .generators
-            .iter()
-            .map(RunningGenerator::is_active)
-            .collect();
+        let generators = self.generators.iter();
+        let were_active: Vec<bool> = generators.map(RunningGenerator::is_active).collect();
         for generator in &mut self.generators {
             generator.ask_to_stop();
         }
@@ -347,11 +344,8 @@ pub struct EndedBackground {
 /// A message if the connections of all flows failed: nothing is sent any more although no sink
 /// died.
 fn all_failed(record: &BackgroundRecord, ended: &[BackgroundTotals]) -> Option<String> {
-    let flows: u32 = record
-        .components
-        .iter()
-        .map(|component| component.flows)
-        .sum();
+    let components = record.components.iter();
+    let flows: u32 = components.map(|component| component.flows).sum();
     let failed: u32 = ended.iter().map(|totals| totals.failed_flows).sum();
     (flows > 0 && failed == flows).then(|| {
         let all = match flows {
@@ -391,7 +385,6 @@ fn own_sink(address: IpAddr, token: &SharedToken) -> Result<SinkHandle, RunnerEr
     sink.map_err(|error| RunnerError::Local(format!("background traffic: {error}")))
 }
 
-/// Waits until a sink has agreed.
 fn wait_until_agreed(
     source: &SourceHandle,
     is_cancelled: &dyn Fn() -> bool,
@@ -415,7 +408,6 @@ fn wait_until_agreed(
     }
 }
 
-/// Waits until a load begins.
 fn wait(until: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), RunnerError> {
     let begun = Instant::now();
     while begun.elapsed() < until {
@@ -431,7 +423,6 @@ fn nanos(time: Duration) -> Nanos {
     Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
-/// Adds up the flows of each component.
 struct ComponentSums {
     counts: Vec<BackgroundCounts>,
     /// Jitter of the flows with time stamps, and how many they are.

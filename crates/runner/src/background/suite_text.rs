@@ -158,9 +158,7 @@ mod tests {
         else {
             panic!("it was recorded");
         };
-        assert!(
-            why.contains("write the traffic in a file of its own"),
-            "{why}"
-        );
+        let says = "write the traffic in a file of its own";
+        assert!(why.contains(says), "{why}");
     }
 }

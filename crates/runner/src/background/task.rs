@@ -134,18 +134,15 @@ pub(super) struct TaskFlow {
     pub(super) has_port: bool,
 }
 
-/// All flows to one sink.
 pub(super) struct TaskSource {
     pub(super) sink: TaskSink,
     pub(super) flows: Vec<TaskFlow>,
 }
 
-/// Location of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TaskSink {
     /// In this process, at this address.
     Own(IpAddr),
-    /// Elsewhere.
     Elsewhere(SocketAddr),
 }
 
@@ -158,7 +155,6 @@ pub struct BackgroundTask {
     pub(super) generators: Vec<PlannedGenerator>,
     /// `None` where all sinks are in this process.
     pub(super) token: Option<SharedToken>,
-    /// Start of the load.
     pub(super) start: Duration,
     /// Longest duration of its flows.
     pub(super) duration: Duration,

@@ -41,18 +41,10 @@ impl LogFile {
 
     /// Opens the log at its end, for the operations of this plan.
     pub(super) fn open(&self, plan: &Plan) -> LoggedOperations {
-        let rows = plan
-            .measures
-            .iter()
-            .map(|measure| measure.name.clone())
-            .collect();
+        let rows = plan.measures.iter().map(|row| row.name.clone()).collect();
         LoggedOperations {
             log: AccessLog::open(&self.path, self.unit, &plan.suite.name, rows),
-            is_stop_watch: plan
-                .measures
-                .iter()
-                .map(|measure| measure.stop_watch)
-                .collect(),
+            is_stop_watch: plan.measures.iter().map(|row| row.stop_watch).collect(),
         }
     }
 }

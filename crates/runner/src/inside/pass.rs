@@ -18,7 +18,6 @@ pub(super) struct RepeatedPass {
 
 /// Events and leftovers of a pass, and the reason if it ended early.
 pub(super) struct EndedPass {
-    /// Events for the record.
     pub(super) events: Vec<EventKind>,
     pub(super) cut_off: Option<String>,
 }

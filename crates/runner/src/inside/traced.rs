@@ -83,7 +83,6 @@ impl TracedRows {
     }
 }
 
-/// The operations of a pass, by row.
 #[derive(Default)]
 struct TracedTimes(BTreeMap<MeasureId, OperationTimes>);
 

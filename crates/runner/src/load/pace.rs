@@ -179,7 +179,6 @@ fn duration(pace: &PaceRequest) -> Option<Duration> {
     pace.duration.or(usual)
 }
 
-/// Start times of operations.
 fn pacing(pace: &PaceRequest) -> Pacing {
     let stages = match (&pace.stages, pace.rate) {
         (Some(stages), _) => stages.clone(),

@@ -12,7 +12,6 @@ use crate::error::RunnerError;
 /// Most URLs of a list: each is a request that is written before the load begins.
 const MOST: usize = 100_000;
 
-/// Targets of requests.
 #[derive(Debug)]
 pub(super) struct LoadResources {
     pub(super) target: Target,
@@ -73,35 +72,28 @@ impl LoadResources {
                 ));
             }
             let url = absolute(line, base).map_err(|why| wrong(number, why))?;
-            let own = Target::resource(&without_templates(&url))
+            let target = Target::resource(&without_templates(&url))
                 .map_err(|error| wrong(number, error.to_string()))?;
-            if base.is_none() && own.clone().take_user_info().is_some() {
-                return Err(wrong(
-                    number,
-                    "a user name belongs to --user, not into a list".to_owned(),
-                ));
+            if base.is_none() && target.clone().take_user_info().is_some() {
+                let why = "a user name belongs to --user, not into a list";
+                return Err(wrong(number, why.to_owned()));
             }
             let (_, path) = url.split_at(host_of(&url).1);
-            paths.push(
-                requested(path.trim_start_matches('/'))
-                    .map_err(|why| wrong(number, why.to_string()))?,
-            );
+            let path = requested(path.trim_start_matches('/'));
+            paths.push(path.map_err(|why| wrong(number, why.to_string()))?);
             match &mut found {
                 None => {
                     let (host, _) = url.split_at(host_of(&url).1);
                     found = Some(LoadResources {
                         target: Target::parse(host).map_err(usage)?,
                         paths: RequestedPaths::Target,
-                        urls: vec![own],
+                        urls: vec![target],
                     });
                 }
-                Some(found) if found.target.shares_server(&own) => found.urls.push(own),
+                Some(found) if found.target.shares_server(&target) => found.urls.push(target),
                 Some(found) => {
-                    let why = format!(
-                        "{} is on another server than {}",
-                        own.url(),
-                        found.target.url()
-                    );
+                    let (url, first) = (target.url(), found.target.url());
+                    let why = format!("{url} is on another server than {first}");
                     return Err(wrong(number, why));
                 }
             }
@@ -116,21 +108,18 @@ impl LoadResources {
     }
 }
 
-/// Start of a template.
 const TEMPLATE: &str = "{{";
 
 fn usage(error: wire::target::TargetError) -> RunnerError {
     RunnerError::Usage(error.to_string())
 }
 
-/// Range of the host in a URL.
 fn host_of(url: &str) -> (usize, usize) {
     let begin = url.find("://").map_or(0, |at| at + "://".len());
     let end = url[begin..].find(['/', '?', '#']);
     (begin, end.map_or(url.len(), |end| begin + end))
 }
 
-/// A line of a list as a URL.
 fn absolute(line: &str, base: Option<&str>) -> Result<String, String> {
     if line.contains("://") {
         return Ok(line.to_owned());

@@ -96,11 +96,9 @@ type TaskOfBlock<'a> = dyn Fn(Vec<String>, Duration) -> Result<RunTask, RunnerEr
 pub struct BudgetedBlocks<'a> {
     frame: BlockFrame,
     budget: Blocks,
-    /// All tests.
     whole: Plan,
     task: &'a TaskOfBlock<'a>,
     by: ComparedBy,
-    /// The block that was requested last.
     block: Option<TestBlock>,
 }
 
@@ -125,7 +123,6 @@ impl<'a> BudgetedBlocks<'a> {
         }
     }
 
-    /// Evaluates the last block.
     fn learn(&mut self, history: &SeriesHistory<RunStep, StepRuns>) -> Option<String> {
         let (block, past) = (self.block.take()?, history.steps.last()?);
         let times = past.outcome.runs.iter().map(KeptRun::time_of_tests);

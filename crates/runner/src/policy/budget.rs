@@ -49,7 +49,6 @@ struct Test {
     spent: Duration,
     /// Time of its last block without measuring, on all servers.
     fixed: Duration,
-    /// Number of its blocks.
     blocks: u32,
     /// A row of it is undecided.
     is_open: bool,
@@ -95,9 +94,8 @@ impl Blocks {
         if chosen.is_empty() {
             chosen = self.fitting(self.open().collect(), left);
         }
-        let count = u32::try_from(chosen.len())
-            .ok()
-            .filter(|count| *count > 0)?;
+        let count = u32::try_from(chosen.len()).ok();
+        let count = count.filter(|count| *count > 0)?;
         let length = left / BLOCKS.saturating_sub(self.done).max(1);
         let length = length.max(self.overhead * OVERHEADS);
         let for_measuring = length.min(left).saturating_sub(self.fixed(&chosen));
@@ -113,8 +111,8 @@ impl Blocks {
     /// the second one.
     pub(super) fn beyond(&self, elapsed: Duration) -> Option<Duration> {
         let least = elapsed * LEAST_BLOCKS;
-        (self.done == 1 && self.open().next().is_some() && least > self.budget * 3 / 2)
-            .then_some(least)
+        let is_first = self.done == 1 && self.open().next().is_some();
+        (is_first && least > self.budget * 3 / 2).then_some(least)
     }
 
     /// Adds a block that took `took`, with the time of each of its tests on all servers together.
@@ -151,7 +149,6 @@ impl Blocks {
         tests
     }
 
-    /// The tests that are undecided.
     fn open(&self) -> impl Iterator<Item = &Test> {
         self.tests.iter().filter(|test| test.is_open)
     }
@@ -164,18 +161,15 @@ impl Blocks {
         let needs = self.affordable(left);
         let is_needed = |test: &Test| needs.iter().any(|other| other.name == test.name);
         // At least one is at or below the mean.
-        open.into_iter()
-            .filter(|test| test.spent <= share || is_needed(test))
-            .collect()
+        let is_due = |test: &&Test| test.spent <= share || is_needed(test);
+        open.into_iter().filter(is_due).collect()
     }
 
     /// The tests that need further blocks, cheapest first, while the rest of the budget is enough
     /// for all of these blocks.
     fn affordable(&self, left: Duration) -> Vec<&Test> {
-        let mut needs: Vec<&Test> = self
-            .open()
-            .filter(|test| test.blocks < self.needed)
-            .collect();
+        let needs = self.open().filter(|test| test.blocks < self.needed);
+        let mut needs: Vec<&Test> = needs.collect();
         needs.sort_by_key(|test| test.fixed);
         let of_all = |tests: &[&Test]| -> Duration {
             let most = tests.iter().map(|test| self.needed - test.blocks).max();
@@ -242,25 +236,17 @@ mod tests {
             elapsed += took;
             blocks.add(&block, took, &spent);
             made.push(block);
-            let pairs = |name: &str| {
-                let with = made
-                    .iter()
-                    .filter(|block| block.tests.iter().any(|test| test == name));
-                with.count()
-            };
             blocks.keep(|name| {
                 let (_, _, decided) = tests.iter().find(|test| test.0 == name).unwrap();
-                pairs(name) < *decided
+                count(&made, name) < *decided
             });
         }
         (made, elapsed)
     }
 
     fn count(blocks: &[TestBlock], name: &str) -> usize {
-        let with = blocks
-            .iter()
-            .filter(|block| block.tests.iter().any(|test| test == name));
-        with.count()
+        let has_test = |block: &&TestBlock| block.tests.iter().any(|test| test == name);
+        blocks.iter().filter(has_test).count()
     }
 
     const NEVER: usize = usize::MAX;
@@ -268,10 +254,8 @@ mod tests {
     #[test]
     fn a_budget_is_used_and_kept() {
         let many: Vec<String> = (0..19).map(|number| format!("T{number}")).collect();
-        let tests: Vec<_> = many
-            .iter()
-            .map(|name| (name.as_str(), 10 * MS, NEVER))
-            .collect();
+        let tests = many.iter().map(|name| (name.as_str(), 10 * MS, NEVER));
+        let tests: Vec<_> = tests.collect();
         let (blocks, took) = played(&tests, 300 * MS, BUDGET);
         assert!((23..=26).contains(&blocks.len()), "{}", blocks.len());
         assert!(took > BUDGET * 95 / 100 && took <= BUDGET, "{took:?}");
@@ -333,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_block_that_is_too_long_for_the_budget_tells_what_two_take() {
+    fn a_first_block_that_is_too_long_for_the_budget_says_what_two_take() {
         let second = Duration::from_secs(1);
         let mut blocks = Blocks::new(second * 15, (2, 0), ["a".to_owned()].into_iter());
         assert_eq!(blocks.beyond(second * 150), None);
@@ -351,36 +335,32 @@ mod tests {
         for seed in 0..2000 {
             let rng = &mut StdRng::seed_from_u64(seed);
             let tests = rng.random_range(1..=4);
-            let tests: Vec<(&str, Duration, usize)> = ["a", "b", "c", "d"][..tests]
-                .iter()
-                .map(|name| {
-                    let is_decided = rng.random_bool(0.5);
-                    let after = if is_decided {
-                        rng.random_range(1..12)
-                    } else {
-                        NEVER
-                    };
-                    (*name, MS * rng.random_range(0..2_000), after)
-                })
-                .collect();
+            let tests = ["a", "b", "c", "d"][..tests].iter().map(|name| {
+                let is_decided = rng.random_bool(0.5);
+                let after = if is_decided {
+                    rng.random_range(1..12)
+                } else {
+                    NEVER
+                };
+                (*name, MS * rng.random_range(0..2_000), after)
+            });
+            let tests: Vec<(&str, Duration, usize)> = tests.collect();
             let overhead = MS * rng.random_range(1..1_000);
             let (budget, needed) = (MS * rng.random_range(1..30_000), rng.random_range(0..6));
             let (blocks, took) = played_looking(&tests, overhead, (budget, needed));
             let of_two = |block: &TestBlock| -> Duration {
-                let tests_time = tests
+                let made = tests
                     .iter()
-                    .filter(|test| block.tests.iter().any(|tests_time| tests_time == test.0));
+                    .filter(|test| block.tests.iter().any(|name| name == test.0));
                 overhead
-                    + tests_time
+                    + made
                         .map(|test| test.1 + 2 * block.measured)
                         .sum::<Duration>()
             };
             // Two blocks are made even if they are too long.
             let least = blocks.iter().take(2).map(of_two).sum();
-            assert!(
-                took <= budget.max(least) + MS,
-                "seed {seed}: {took:?} of {budget:?}"
-            );
+            let is_kept = took <= budget.max(least) + MS;
+            assert!(is_kept, "seed {seed}: {took:?} of {budget:?}");
             for (name, _, decided) in &tests {
                 assert!(count(&blocks, name) <= *decided, "seed {seed}: {name}");
             }
@@ -393,11 +373,7 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_too_small_makes_two_blocks() {
-        let (blocks, _) = played(
-            &[("Row", 5_000 * MS, NEVER)],
-            3_000 * MS,
-            Duration::from_secs(1),
-        );
+        let (blocks, _) = played(&[("Row", 5_000 * MS, NEVER)], 3_000 * MS, 1_000 * MS);
         assert_eq!(blocks.len(), 2);
         assert_eq!(blocks[1].measured, LEAST_MEASURED);
     }

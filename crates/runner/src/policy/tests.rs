@@ -35,15 +35,11 @@ fn question(same_within: f64) -> ComparedBy {
 /// The outcome of a simulated step.
 type MadeUp<'a, S, O> = dyn FnMut(usize, &S) -> MadeStep<O> + 'a;
 
-/// A runner without servers.
 struct Simulated<'a, S, O> {
     make: Box<MadeUp<'a, S, O>>,
     now: Duration,
-    /// Duration of a step.
     each: Duration,
-    /// Remarks, in order.
     remarks: RefCell<Vec<String>>,
-    /// Number of steps made.
     made: usize,
 }
 
@@ -81,7 +77,7 @@ fn simulated<'a, S, O>(make: impl FnMut(usize, &S) -> MadeStep<O> + 'a) -> Simul
 fn run(us: u64, change: impl FnOnce(&mut Run)) -> KeptRun {
     let run = RunBuilder::new(1)
         .test("Get", &[("Get", "GET")])
-        .ok("Get", 200, |place| us + place % 7)
+        .ok("Get", 200, |number| us + number % 7)
         .with(change)
         .build();
     kept(run)
@@ -216,7 +212,7 @@ fn searched(
     assert_eq!(tried.len(), ran.len());
     for (tried, ran) in tried.iter().zip(ran) {
         let is_slow = ran.summary.tests[0].waited().unwrap().mean > 1e6;
-        assert_eq!(tried.held, !is_slow, "a trial stands with its own run");
+        assert_eq!(tried.held, !is_slow, "a trial stands with its run");
     }
     let holds = policy.search().answer().holds.map(|holds| holds.load);
     (capacity, holds, ended.map(|end| end.why), longest)
@@ -262,12 +258,9 @@ fn a_comparison_goes_on_until_it_is_decided_or_its_time_is_over() {
         let rng = &mut StdRng::seed_from_u64(seed);
         let mut runner = simulated(|_, step: &RunStep| {
             let us = [100, other].map(|us| us + rng.random_range(0..4));
-            let names: BTreeSet<&str> = step
-                .runs
-                .iter()
-                .filter_map(|run| run.name.as_deref())
-                .collect();
-            assert_eq!(names.len(), 2, "runs of a block have names of their own");
+            let names = step.runs.iter().filter_map(|run| run.name.as_deref());
+            let names: BTreeSet<&str> = names.collect();
+            assert_eq!(names.len(), 2, "runs of a block have different names");
             let named = |(step_run, us): (&StepRun, u64)| {
                 run(us, |run| {
                     run.plan.run_id = step_run.name.clone().unwrap_or_default()
@@ -317,7 +310,7 @@ fn run_of_two(step: &StepRun, (get_us, head_us): (u64, u64)) -> KeptRun {
             _ => ("Look", "Head", head_us),
         };
         builder = builder.test(test, &[(row, "GET")]);
-        builder = builder.ok(row, 200, |place| us + place % 7);
+        builder = builder.ok(row, 200, |number| us + number % 7);
     }
     let name = step.name.clone().unwrap_or_default();
     kept(builder.with(|run| run.plan.run_id = name).build())
@@ -345,10 +338,8 @@ fn a_test_that_is_decided_leaves_its_time_to_the_others() {
     assert!(perform(&mut policy, &mut runner).ended.is_none());
     let asked = asked.into_inner();
     let with = |row: &str| {
-        asked
-            .iter()
-            .filter(|rows| rows.iter().any(|name| name == row))
-            .count()
+        let has_row = |rows: &&Vec<String>| rows.iter().any(|name| name == row);
+        asked.iter().filter(has_row).count()
     };
     assert!(with("Get") >= 2 && with("Get") < with("Head"), "{asked:?}");
     assert_eq!(asked[0], ["Get", "Head"]);
@@ -356,7 +347,7 @@ fn a_test_that_is_decided_leaves_its_time_to_the_others() {
 }
 
 #[test]
-fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
+fn a_budget_that_cannot_be_kept_is_reported_once_with_what_it_takes() {
     let task_of = |_: Vec<String>, _: Duration| Ok(Arc::into_inner(task()).unwrap());
     let mut runner = simulated(|_, _| whole(vec![run(100, |_| ()), run(100, |_| ())]));
     runner.each = SECOND * 20;
@@ -367,8 +358,6 @@ fn a_budget_that_cannot_be_kept_is_told_once_with_what_it_takes() {
     let remarks = runner.remarks.into_inner();
     assert_eq!(remarks.len(), 1, "{remarks:?}");
     let expected = "longer than --for: 1 test on each server take part in 2 blocks at least";
-    assert!(
-        remarks[0].contains(expected) && remarks[0].contains("(--only)"),
-        "{remarks:?}"
-    );
+    assert!(remarks[0].contains(expected), "{remarks:?}");
+    assert!(remarks[0].contains("(--only)"), "{remarks:?}");
 }

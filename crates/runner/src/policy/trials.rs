@@ -98,9 +98,8 @@ impl Trials {
         let amount = self.load.find.amount(load);
         let summary = &last.outcome.runs[0].summary;
         if let Some(rows) = report::inconclusive(summary) {
-            return self
-                .once_more(number, format!("{amount}: {rows}"))
-                .map(Some);
+            let why = format!("{amount}: {rows}");
+            return self.once_more(number, why).map(Some);
         }
         if let Some(row) = idle(summary) {
             return Err(RunnerError::Usage(format!(
@@ -179,21 +178,18 @@ impl Trials {
         let left = self.search.left();
         let time = |trials: u32| roughly(each * f64::from(trials));
         let likely = if left.is_least { "at least" } else { "about" };
-        format!(
-            "; {likely} {} left, at most {}",
-            time(left.likely),
-            time(left.most)
-        )
+        let (about, most) = (time(left.likely), time(left.most));
+        format!("; {likely} {about} left, at most {most}")
     }
 
     fn step(&self, load: OfferedLoad, history: &SeriesHistory<RunStep, StepRuns>) -> RunStep {
         let number = history.steps.len() + 1;
         let (users, pacing) = match self.load.find {
             Find::Users => (load as u32, Pacing::Closed),
-            Find::Rate => (
-                self.load.connections,
-                pace::at_rate(load, self.load.duration),
-            ),
+            Find::Rate => {
+                let pacing = pace::at_rate(load, self.load.duration);
+                (self.load.connections, pacing)
+            }
         };
         let run = StepRun {
             server: 0,
@@ -260,9 +256,8 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
         return page_trial((load, held), summary, pages);
     }
     let rows = || summary.tests.iter();
-    let slowest = rows()
-        .filter_map(|row| row.waited())
-        .max_by(|one, other| one.mean.total_cmp(&other.mean));
+    let times = rows().filter_map(|row| row.waited());
+    let slowest = times.max_by(|one, other| one.mean.total_cmp(&other.mean));
     Tried {
         load,
         held,
@@ -282,15 +277,13 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
 /// Processor time of the server per operation.
 fn processor(summary: &Summary) -> Option<f64> {
     let rows = summary.inside.iter().flat_map(|inside| &inside.rows);
-    let counted = rows.filter_map(|row| {
-        Some((
-            row.mean(InsideFigure::Processor)?.mean,
-            row.operations as f64,
-        ))
-    });
-    let (spent, operations) = counted.fold((0.0, 0.0), |(spent, all), (mean, count)| {
-        (spent + mean * count, all + count)
-    });
+    let (mut spent, mut operations) = (0.0, 0.0);
+    for row in rows {
+        if let Some(processor) = row.mean(InsideFigure::Processor) {
+            spent += processor.mean * row.operations as f64;
+            operations += row.operations as f64;
+        }
+    }
     (operations > 0.0).then(|| spent / operations)
 }
 

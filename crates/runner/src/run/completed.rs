@@ -47,11 +47,9 @@ impl From<RunnerError> for IncompleteRun {
 impl CompletedRun {
     /// State of its server.
     pub(crate) fn ran(&self) -> RunsOfServer<'static> {
-        let summary = self.summary.as_ref();
+        let (summary, events) = (self.summary.as_ref(), &self.finished.events);
         match &self.finished.error {
-            None if summary.is_ok_and(|own| is_well(own, &self.finished.events)) => {
-                RunsOfServer::Well
-            }
+            None if summary.is_ok_and(|summary| is_well(summary, events)) => RunsOfServer::Well,
             // Its report shows its measurements.
             None if !self.was_interrupted() => RunsOfServer::Failed(None),
             _ => RunsOfServer::NotBegun,
@@ -62,14 +60,13 @@ impl CompletedRun {
     pub fn was_cut_short(&self) -> bool {
         let summary = self.summary.as_ref().ok();
         self.finished.error.is_none()
-            && summary.is_none_or(|own| own.complete != Completeness::Complete)
+            && summary.is_none_or(|summary| summary.complete != Completeness::Complete)
     }
 
-    /// True if a signal ended it.
     pub(crate) fn was_interrupted(&self) -> bool {
         let summary = self.summary.as_ref().ok();
         matches!(self.finished.error, Some(RunError::Interrupted))
-            || summary.is_some_and(|own| own.complete == Completeness::Interrupted)
+            || summary.is_some_and(|summary| summary.complete == Completeness::Interrupted)
     }
 
     /// Returns a kept run that ended normally, with the material of a diagnosis if `is_diagnosed`.

@@ -48,7 +48,6 @@ impl EndedRun<'_> {
         self.finished.error.is_none() && !self.finished.events.iter().any(cut_off)
     }
 
-    /// Adds an event.
     pub(crate) fn add(&mut self, kind: EventKind) {
         let events = &mut self.finished.events;
         let at = events.last().map_or(0, |event| event.at);
@@ -75,7 +74,6 @@ pub(crate) struct RunRecorder {
     pub(super) directory: Option<RunDir>,
     /// Cancelled when the run is aborted: ends the runs that take turns with it.
     pub(super) cancel: Option<Cancel>,
-    /// Start of the run.
     pub(super) begun: OnceLock<Instant>,
     /// Receives readings of background traffic for conditions.
     pub(super) feed: Option<BackgroundFeed>,
@@ -88,7 +86,6 @@ impl RunRecorder {
         Nanos::try_from(begun.elapsed().as_nanos()).ok()
     }
 
-    /// Records a reading of background traffic.
     pub(crate) fn record(&self, event: &Event) {
         self.pass(event);
         if let Some(feed) = &self.feed {

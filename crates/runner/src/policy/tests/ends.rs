@@ -23,8 +23,10 @@ fn over(
 ) -> RunEnd {
     let run = RunBuilder::new(1).test("Get", &[("Get", "GET")]);
     let run = run.ok("Get", 5, |_| 100);
-    let run = cut_short.into_iter().fold(run, RunBuilder::run_event);
-    let run = run.build();
+    let run = cut_short
+        .into_iter()
+        .fold(run, RunBuilder::run_event)
+        .build();
     let summary = stats::summarise(&run);
     let completed = CompletedRun {
         finished: Finished {
@@ -194,12 +196,12 @@ const ENDS: [StepEnd; 13] = [
 ];
 
 /// True if the series ended for that reason.
-fn is_told(ended: &SeriesEnd, kind: Kind, says: &str) -> bool {
+fn has_reason(ended: &SeriesEnd, kind: Kind, begin: &str) -> bool {
     discriminant(&ended.why) == discriminant(&kind(String::new()))
-        && ended.why.to_string().starts_with(says)
+        && ended.why.to_string().starts_with(begin)
 }
 
-/// Ends each of the first steps so, one after the other. `told` is the number of steps that the
+/// Ends each of the first steps so, one after the other. `counted` is the number of steps that the
 /// policy counts as made.
 fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
     (name, end, like): (&str, &StepEnd, &KeptRun),
@@ -221,9 +223,9 @@ fn ends_so<P: Policy<Step = RunStep, Outcome = StepRuns>>(
         let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
         assert_eq!(runner.made, failing, "{case}");
         let ended = ended.unwrap();
-        assert!(is_told(&ended, *kind, says), "{case}: {ended:?}");
-        let place = (ended.step, ended.has_begun);
-        assert_eq!(place, (Some(failing), *has_begun), "{case}");
+        assert!(has_reason(&ended, *kind, says), "{case}: {ended:?}");
+        let found = (ended.step, ended.has_begun);
+        assert_eq!(found, (Some(failing), *has_begun), "{case}");
         let kept: Vec<bool> = history.outcomes().map(|made| made.is_whole).collect();
         let mut expected = vec![true; failing - 1];
         expected.extend(is_kept.then_some(false));
@@ -325,9 +327,8 @@ const TRIAL_ENDS: [TrialEnd; 4] = [
 #[test]
 fn a_campaign_ends_for_the_same_reasons() {
     let all = planned_trials(&cells(6), 1, 1, &[]);
-    let cases = TRIAL_ENDS
-        .iter()
-        .flat_map(|end| (1..=4).map(move |failing| (failing, end)));
+    let ends = TRIAL_ENDS.iter();
+    let cases = ends.flat_map(|end| (1..=4).map(move |failing| (failing, end)));
     for (failing, (name, made, (kind, says), (needed, is_kept))) in cases {
         let mut runner = simulated(|number, planned: &PlannedTrial| {
             if number < failing {
@@ -343,6 +344,6 @@ fn a_campaign_ends_for_the_same_reasons() {
         let kept = failing - 1 + if *is_kept { *needed } else { 0 };
         assert_eq!(history.steps.len(), kept, "{case}");
         let ended = ended.unwrap();
-        assert!(is_told(&ended, *kind, says), "{case}: {ended:?}");
+        assert!(has_reason(&ended, *kind, says), "{case}: {ended:?}");
     }
 }

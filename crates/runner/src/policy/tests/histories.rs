@@ -1,9 +1,7 @@
-//! Properties of some thousand histories of each policy. Searches and campaigns have tests of their
-//! own.
+//! Properties of some thousand histories of each policy. Searches and campaigns have other tests.
 
 use record::{EventKind, TestId};
 use report::Design;
-use stats::Material;
 
 use super::*;
 
@@ -24,11 +22,8 @@ fn played(
             panic!("{} runs", step.runs.len());
         };
         assert_eq!(run.name, Some(number.to_string()));
-        assert_eq!(
-            step.start.is_some(),
-            number == 1,
-            "servers are started once"
-        );
+        let starts = step.start.is_some();
+        assert_eq!(starts, number == 1, "servers are started once");
         asked.push(run.clone());
         if number == failing {
             Err(RunnerError::Interrupted("interrupted".to_owned())).into()
@@ -62,10 +57,8 @@ fn a_sweep_measures_each_point_once_in_each_repeat_in_an_order_of_its_seed() {
         let distinct: BTreeSet<&Levels> = levels.iter().collect();
         assert_eq!((levels.len(), distinct.len()), (expected, expected));
         let is_there = |point: &Levels| {
-            point
-                .iter()
-                .zip(&values)
-                .all(|(level, count)| level < count)
+            let mut levels = point.iter().zip(&values);
+            levels.all(|(level, count)| level < count)
         };
         assert!(levels.iter().all(is_there) && levels[0].iter().all(|level| *level == 0));
 
@@ -116,8 +109,8 @@ fn a_curve_has_a_run_for_each_number_of_users_in_their_order() {
         let (asked, is_complete) = played(&mut policy, rng, |_| Vec::new());
         assert!(!is_complete || asked.len() == count, "seed {seed}");
         for (index, (run, users)) in asked.iter().zip(&users).enumerate() {
-            let is_own = matches!(&run.drive, Drive::Rounds(own) if own.warmup == *users);
-            assert!(is_own && run.users == *users, "seed {seed}");
+            let is_driven = matches!(&run.drive, Drive::Rounds(rounds) if rounds.warmup == *users);
+            assert!(is_driven && run.users == *users, "seed {seed}");
             assert_eq!((run.group, run.seed), (index, seed));
         }
     }
@@ -133,14 +126,13 @@ fn suite_run(number: usize, is_odd: bool) -> KeptRun {
     let [quick, quicker] = ["Quick", "Quicker"].map(|name| format!("{name}{number}"));
     let run = RunBuilder::new(1)
         .test(&test, &[(&row, "GET")])
-        .ok(&row, 100, |place| times[place as usize])
+        .ok(&row, 100, |number| times[number as usize])
         .test(&other, &[(&quick, "GET"), (&quicker, "GET")])
-        .ok(&quick, 100, |place| 200 + place % 7)
-        .ok(&quicker, 100, |place| 100 + place % 7)
+        .ok(&quick, 100, |number| 200 + number % 7)
+        .ok(&quicker, 100, |number| 100 + number % 7)
         .build();
     let pieces = || Ok::<_, RunnerError>([Ok(&run.samples)]);
-    let material: Material =
-        stats::material_from(&run.plan, &run.events, &run.env, pieces).unwrap();
+    let material = stats::material_from(&run.plan, &run.events, &run.env, pieces).unwrap();
     let mut kept = kept(run);
     kept.run.samples = Vec::new();
     kept.material = Some(material);
@@ -155,9 +147,8 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
     let task = task();
     for seed in 0..SEEDS {
         let rng = &mut StdRng::seed_from_u64(seed);
-        let odd: Vec<bool> = (0..rng.random_range(1..=3))
-            .map(|_| rng.random_bool(0.4))
-            .collect();
+        let count = rng.random_range(1..=3);
+        let odd: Vec<bool> = (0..count).map(|_| rng.random_bool(0.4)).collect();
         let parts = RefCell::new(Vec::new());
         let part = |index: usize, tests: Vec<String>| {
             assert_eq!(tests, [format!("Test{index}")]);
@@ -177,18 +168,11 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
             let is_odd = odd.get(number - 1).copied().unwrap_or_default();
             vec![copy(&runs[(number - 1) % 3][usize::from(is_odd)])]
         });
-        let repeated: Vec<usize> = (0..odd.len()).filter(|index| odd[*index]).collect();
         let parts = parts.borrow().clone();
         let are_firsts_made = is_complete || asked.len() > odd.len();
-        let expected = if are_firsts_made {
-            repeated
-        } else {
-            Vec::new()
-        };
-        assert_eq!(
-            parts, expected,
-            "each is asked for once, after the first runs: seed {seed}"
-        );
+        let repeated = (0..odd.len()).filter(|index| are_firsts_made && odd[*index]);
+        let why = "each is asked for once, after the first runs";
+        assert!(parts.iter().copied().eq(repeated), "{why}: seed {seed}");
         let all = planned + parts.len();
         assert!(!is_complete || asked.len() == all, "seed {seed}");
         let groups: BTreeSet<usize> = asked.iter().map(|run| run.group).collect();
@@ -199,10 +183,8 @@ fn a_diagnosis_measures_again_what_was_seen_once_and_then_with_several_users() {
             } else {
                 8
             };
-            assert_eq!(
-                (run.users, run.seed),
-                (users, seed.wrapping_add(index as u64))
-            );
+            let expected = (users, seed.wrapping_add(index as u64));
+            assert_eq!((run.users, run.seed), expected);
         }
         let is_repeat = |index: usize| (odd.len()..odd.len() + parts.len()).contains(&index);
         let missing = policy.not_measured(0);
@@ -238,10 +220,8 @@ fn a_comparison_keeps_its_budget_and_starts_its_servers_in_pairs_of_blocks() {
             let run = |(side, step_run): (usize, &StepRun)| {
                 let name = format!("{}{number}", &LETTERS[side..=side]);
                 assert_eq!(step_run.name.as_ref(), Some(&name));
-                assert_eq!(
-                    (step_run.server, step_run.seed),
-                    (side, seed.wrapping_add(number as u64))
-                );
+                let expected = (side, seed.wrapping_add(number as u64));
+                assert_eq!((step_run.server, step_run.seed), expected);
                 let mut run = copy(&like[[0, other][side]][rng.random_range(0..4)]);
                 run.run.plan.run_id = name;
                 run
@@ -261,17 +241,12 @@ fn a_comparison_keeps_its_budget_and_starts_its_servers_in_pairs_of_blocks() {
         assert!(ended.is_some() || orders.len() >= 2, "seed {seed}");
         // The duration of a block is known only after it was made.
         let most = budget.max(SECOND * 2) + SECOND;
-        assert!(
-            history.elapsed <= most,
-            "seed {seed}: {:?}",
-            history.elapsed
-        );
+        let elapsed = history.elapsed;
+        assert!(elapsed <= most, "seed {seed}: {elapsed:?}");
         for pair in orders.chunks(2) {
             let reversed: Vec<usize> = pair[0].iter().rev().copied().collect();
-            assert!(
-                pair.get(1).is_none_or(|second| *second == reversed),
-                "seed {seed}"
-            );
+            let is_reversed = pair.get(1).is_none_or(|second| *second == reversed);
+            assert!(is_reversed, "seed {seed}");
         }
     }
 }
