@@ -103,7 +103,6 @@ impl TerminalBar {
         self.bar.suspend(write);
     }
 
-    /// Removes it.
     pub(crate) fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
     }

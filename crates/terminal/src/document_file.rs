@@ -31,37 +31,36 @@ const COMPUTED_ATTRIBUTES: [&[u8]; 2] = [b"security.evm", b"security.ima"];
 static OLDER: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Registers a file that is to be written; [`untouched`] names it if that does not happen.
-pub fn announce(place: &Path) {
-    let there = fs::metadata(place);
+pub fn announce(path: &Path) {
+    let there = fs::metadata(path);
     if there.is_ok_and(|there| there.is_file() && there.len() > 0) {
-        older(|all| all.insert(place.to_owned()));
+        older(|all| all.insert(path.to_owned()));
     }
 }
 
 /// Registers files with this ending in a directory to which such files are to be written.
 pub fn announce_all(directory: &Path, ending: &str) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let places = entries.map(|entry| entry.path());
-    let alike = places.filter(|place| is_with(place, ending));
-    alike.for_each(|place| announce(&place));
+    let paths = entries.map(|entry| entry.path());
+    let alike = paths.filter(|path| is_with(path, ending));
+    alike.for_each(|path| announce(&path));
 }
 
 /// All files with this ending were written into a directory: others are not about this run.
 pub fn all_written(directory: &Path, ending: &str) {
-    let is_one = |place: &PathBuf| place.parent() == Some(directory) && is_with(place, ending);
-    older(|all| all.retain(|place| !is_one(place)));
+    let is_one = |path: &PathBuf| path.parent() == Some(directory) && is_with(path, ending);
+    older(|all| all.retain(|path| !is_one(path)));
 }
 
-fn is_with(place: &Path, ending: &str) -> bool {
-    place
-        .extension()
+fn is_with(path: &Path, ending: &str) -> bool {
+    path.extension()
         .is_some_and(|extension| extension == ending)
 }
 
 /// Registered files that still have their older content.
 pub fn untouched() -> Option<String> {
     let names = older(|all| {
-        let names = all.iter().map(|place| place.display().to_string());
+        let names = all.iter().map(|path| path.display().to_string());
         names.collect::<Vec<String>>()
     });
     match names.as_slice() {
@@ -102,16 +101,16 @@ pub fn outlive_size_limits() {
 }
 
 /// Writes a file.
-pub fn write(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
-    write_with(place, |file| file.write_all(bytes))
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
+    write_with(path, |file| file.write_all(bytes))
 }
 
 /// Writes a file that `fill` fills in pieces.
 pub fn write_with(
-    place: &Path,
+    path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), RunnerError> {
-    write_document(place, |document| {
+    write_document(path, |document| {
         fill(&mut document.file)?;
         document.sync()
     })
@@ -119,50 +118,50 @@ pub fn write_with(
 
 /// Writes one of many small files that can be made again from a record or by this program: none
 /// waits for the disk.
-pub fn write_drawn(place: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
-    write_document(place, |document| document.file.write_all(bytes))
+pub fn write_drawn(path: &Path, bytes: &[u8]) -> Result<(), RunnerError> {
+    write_document(path, |document| document.file.write_all(bytes))
 }
 
 fn write_document(
-    place: &Path,
+    path: &Path,
     fill: impl FnOnce(&mut DocumentFile) -> io::Result<()>,
 ) -> Result<(), RunnerError> {
-    let written = DocumentFile::create(place).and_then(|mut document| {
+    let written = DocumentFile::create(path).and_then(|mut document| {
         fill(&mut document)?;
         document.complete()
     });
     written
-        .map_err(|error| RunnerError::Local(format!("writing {} failed: {error}", place.display())))
+        .map_err(|error| RunnerError::Local(format!("writing {} failed: {error}", path.display())))
 }
 
 /// A file that is not complete yet. Dropping it before completion removes it.
 struct DocumentFile {
-    place: PathBuf,
+    path: PathBuf,
     file: File,
     /// Its temporary name; `None` for a file that is written through.
     part: Option<PathBuf>,
 }
 
 impl DocumentFile {
-    fn create(place: &Path) -> io::Result<DocumentFile> {
-        let there = match fs::symlink_metadata(place) {
+    fn create(path: &Path) -> io::Result<DocumentFile> {
+        let there = match fs::symlink_metadata(path) {
             Ok(there) => Some(there),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
         let is_replaceable = |there: &Metadata| there.is_file() && there.nlink() == 1;
         if there.as_ref().is_none_or(is_replaceable) {
-            match DocumentFile::beside(place, there.as_ref()) {
+            match DocumentFile::beside(path, there.as_ref()) {
                 // A user who may not write to its directory, or cannot give a new file its owner or
                 // its attributes, may still write to the file.
                 Err(error) if there.is_some() && !is_of_a_full_disk(&error) => {}
                 created => return created,
             }
         }
-        let file = File::create(place)?;
-        older(|all| all.remove(place));
+        let file = File::create(path)?;
+        older(|all| all.remove(path));
         Ok(DocumentFile {
-            place: place.to_owned(),
+            path: path.to_owned(),
             file,
             part: None,
         })
@@ -170,26 +169,26 @@ impl DocumentFile {
 
     /// A temporary file with the owner, permissions and extended attributes of the file that it
     /// will replace, if there is one.
-    fn beside(place: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
+    fn beside(path: &Path, there: Option<&Metadata>) -> io::Result<DocumentFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         // Another container, or a process that was killed, may have used the same process number.
         let (part, file) = loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let part = place.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
+            let part = path.with_file_name(format!(".prestan-{}-{number}.part", process::id()));
             match File::create_new(&part) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => break (part, made?),
             }
         };
         let document = DocumentFile {
-            place: place.to_owned(),
+            path: path.to_owned(),
             file,
             part: Some(part.clone()),
         };
         if let Some(there) = there {
             fchown(&document.file, Some(there.uid()), Some(there.gid()))?;
             document.file.set_permissions(there.permissions())?;
-            keep_attributes(place, &part)?;
+            keep_attributes(path, &part)?;
         }
         Ok(document)
     }
@@ -204,15 +203,15 @@ impl DocumentFile {
         let Some(part) = &self.part else {
             return Ok(());
         };
-        match fs::rename(part, &self.place) {
+        match fs::rename(part, &self.path) {
             Ok(()) => self.part = None,
             // Another file is mounted there, as in a container.
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                fs::copy(part, &self.place)?;
+                fs::copy(part, &self.path)?;
             }
             Err(error) => return Err(error),
         }
-        older(|all| all.remove(&self.place));
+        older(|all| all.remove(&self.path));
         Ok(())
     }
 }
@@ -236,21 +235,21 @@ fn is_of_a_full_disk(error: &io::Error) -> bool {
 /// Replaces the extended attributes of a file, including access control lists, by those of another
 /// one.
 fn keep_attributes(from: &Path, to: &Path) -> io::Result<()> {
-    let (kept, own) = (attributes(from)?, attributes(to)?);
-    for name in own.keys().filter(|name| !kept.contains_key(*name)) {
+    let (kept, new) = (attributes(from)?, attributes(to)?);
+    for name in new.keys().filter(|name| !kept.contains_key(*name)) {
         removexattr(to, name.as_slice())?;
     }
     for (name, value) in kept {
-        if own.get(&name) != Some(&value) {
+        if new.get(&name) != Some(&value) {
             setxattr(to, name.as_slice(), &value, XattrFlags::empty())?;
         }
     }
     Ok(())
 }
 
-fn attributes(place: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+fn attributes(path: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut names = Vec::with_capacity(LARGEST_ATTRIBUTE);
-    match listxattr(place, spare_capacity(&mut names)) {
+    match listxattr(path, spare_capacity(&mut names)) {
         Err(Errno::NOTSUP) => {}
         listed => {
             listed?;
@@ -260,7 +259,7 @@ fn attributes(place: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut all = BTreeMap::new();
     for name in names.split(|byte| *byte == 0).filter(is_kept) {
         let mut value = Vec::with_capacity(LARGEST_ATTRIBUTE);
-        match getxattr(place, name, spare_capacity(&mut value)) {
+        match getxattr(path, name, spare_capacity(&mut value)) {
             // It was removed in the meantime.
             Err(Errno::NODATA) => {}
             read => {
@@ -290,35 +289,33 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_completed_stays_as_it_was() {
         let home = tempfile::tempdir().unwrap();
-        let place = home.path().join("out.json");
-        write(&place, b"old").unwrap();
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
-        announce(&place);
-        let failed = write_with(&place, |file| {
+        let path = home.path().join("out.json");
+        write(&path, b"old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        announce(&path);
+        let failed = write_with(&path, |file| {
             file.write_all(b"ne")?;
             Err(io::ErrorKind::StorageFull.into())
         });
         let failed = failed.unwrap_err().to_string();
-        assert!(
-            failed.ends_with("out.json failed: no storage space"),
-            "{failed}"
-        );
-        assert_eq!(fs::read(&place).unwrap(), b"old");
+        let says = "out.json failed: no storage space";
+        assert!(failed.ends_with(says), "{failed}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(home.path()), ["out.json"]);
         let message = untouched().unwrap();
         assert!(message.ends_with("out.json was there before this run, which did not write it"));
 
-        write(&place, b"new").unwrap();
+        write(&path, b"new").unwrap();
         assert_eq!(
-            (fs::read(&place).unwrap(), untouched()),
+            (fs::read(&path).unwrap(), untouched()),
             (b"new".to_vec(), None)
         );
-        let mode = fs::metadata(&place).unwrap().permissions().mode();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
         assert_eq!(names(home.path()), ["out.json"]);
 
         // Figures are listed until all are written; another document is still listed then.
-        announce(&place);
+        announce(&path);
         let figure = |number: u32| home.path().join(format!("{number}.svg"));
         (0..9).for_each(|number| fs::write(figure(number), "old").unwrap());
         announce_all(home.path(), "svg");
@@ -329,7 +326,7 @@ mod tests {
         all_written(home.path(), "svg");
         let message = untouched().unwrap();
         assert!(message.ends_with("out.json was there before this run, which did not write it"));
-        write(&place, b"last").unwrap();
+        write(&path, b"last").unwrap();
         assert_eq!(untouched(), None);
     }
 
@@ -348,10 +345,10 @@ mod tests {
         directory.push("d".repeat(rest(&directory) - 1));
         fs::create_dir_all(&directory).unwrap();
         // The path of the new file would be too long.
-        let place = directory.join(NAME);
-        fs::write(&place, "old").unwrap();
-        write(&place, b"new").unwrap();
-        assert_eq!(fs::read(&place).unwrap(), b"new");
+        let path = directory.join(NAME);
+        fs::write(&path, "old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(&directory), [NAME]);
     }
 
@@ -363,44 +360,44 @@ mod tests {
             255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
         ];
         let home = tempfile::tempdir().unwrap();
-        let place = home.path().join("out.json");
-        fs::write(&place, "old").unwrap();
+        let path = home.path().join("out.json");
+        fs::write(&path, "old").unwrap();
         let mut expected = BTreeMap::new();
         for (name, value) in [
             ("user.origin", &b"ours"[..]),
             ("system.posix_acl_access", &LIST[..]),
         ] {
             // Some file systems have none.
-            if setxattr(&place, name, value, XattrFlags::empty()).is_ok() {
+            if setxattr(&path, name, value, XattrFlags::empty()).is_ok() {
                 expected.insert(name.as_bytes().to_owned(), value.to_owned());
             }
         }
-        write(&place, b"new").unwrap();
-        assert_eq!(fs::read(&place).unwrap(), b"new");
-        let mut there = attributes(&place).unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        let mut there = attributes(&path).unwrap();
         there.retain(|name, _| !name.starts_with(b"security."));
         assert_eq!(there, expected);
-        let kept = fs::metadata(&place).unwrap().permissions().mode() & 0o777;
+        let kept = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert!(expected.len() < 2 || kept == 0o640, "{kept:o}");
     }
 
     #[test]
     fn what_is_no_file_of_its_own_is_written_through() {
         let home = tempfile::tempdir().unwrap();
-        let place = |name: &str| home.path().join(name);
-        fs::write(place("file"), "old").unwrap();
-        symlink("file", place("link")).unwrap();
-        write(&place("link"), b"new").unwrap();
-        assert!(place("link").is_symlink());
-        assert_eq!(fs::read(place("file")).unwrap(), b"new");
+        let path = |name: &str| home.path().join(name);
+        fs::write(path("file"), "old").unwrap();
+        symlink("file", path("link")).unwrap();
+        write(&path("link"), b"new").unwrap();
+        assert!(path("link").is_symlink());
+        assert_eq!(fs::read(path("file")).unwrap(), b"new");
 
-        fs::hard_link(place("file"), place("other")).unwrap();
-        write(&place("other"), b"both").unwrap();
-        assert_eq!(fs::read(place("file")).unwrap(), b"both");
+        fs::hard_link(path("file"), path("other")).unwrap();
+        write(&path("other"), b"both").unwrap();
+        assert_eq!(fs::read(path("file")).unwrap(), b"both");
 
-        symlink("/dev/null", place("device")).unwrap();
-        write(&place("device"), b"nothing").unwrap();
-        assert!(place("device").is_symlink());
+        symlink("/dev/null", path("device")).unwrap();
+        write(&path("device"), b"nothing").unwrap();
+        assert!(path("device").is_symlink());
         assert_eq!(names(home.path()), ["device", "file", "link", "other"]);
     }
 }

@@ -20,12 +20,11 @@ use crate::output::print_message;
 pub enum PagePlace {
     /// One file.
     File(PathBuf),
-    /// A directory for page, style and script: one file each, in the order of
-    /// [`PageDocument::files`].
+    /// One file each, in the order of [`PageDocument::files`].
     Directory {
-        /// The directory.
+        /// Where it is.
         directory: PathBuf,
-        /// The files.
+        /// Page, style and script.
         files: [PathBuf; 3],
     },
 }
@@ -227,13 +226,10 @@ pub fn write(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runne
         }
     }
     if !undrawn.is_empty() {
+        let letters: Vec<String> = undrawn.iter().map(char::to_string).collect();
         print_message(&format!(
             "prestan: the font of PNG files has no {}: these letters are missing in the pictures; --svg has them",
-            undrawn
-                .iter()
-                .map(char::to_string)
-                .collect::<Vec<_>>()
-                .join(" ")
+            letters.join(" ")
         ));
     }
     let is_there = |wanted: &str| all.iter().any(|figure| is_called(&figure.id, wanted));

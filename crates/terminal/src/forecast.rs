@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A *kind* is a test on a server, at a point of a sweep: its duration is about the same in each
-//! run. A kind without a pace of its own gets the mean pace of all. The last factor is more than
+//! run. A kind without a known pace gets the mean pace of all. The last factor is more than
 //! one if time passes between tests, and less if several runs go on at once.
 
 use std::collections::BTreeMap;
@@ -42,11 +42,8 @@ struct KindProgress {
 /// A running test.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct TestUnderWay {
-    /// Its planned work.
     pub(crate) planned: UserWork,
-    /// Requests sent.
     pub(crate) sent: u64,
-    /// Time since its start.
     pub(crate) elapsed: Duration,
 }
 
@@ -97,44 +94,29 @@ impl Forecast {
             course.done = course.done + test.done();
             course.took += test.elapsed;
         }
-        let all = courses
-            .values()
-            .fold(KindProgress::default(), |sum, one| KindProgress {
-                planned: sum.planned + one.planned,
-                done: sum.done + one.done,
-                took: sum.took + one.took,
-            });
+        let plus = |sum: KindProgress, one: &KindProgress| KindProgress {
+            planned: sum.planned + one.planned,
+            done: sum.done + one.done,
+            took: sum.took + one.took,
+        };
+        let all = courses.values().fold(KindProgress::default(), plus);
         let left = |course: &KindProgress| -> Option<f64> {
             let requests = (course.planned.requests - course.done.requests).max(0.0);
             let time = course.planned.time.saturating_sub(course.done.time);
             let pace = course.pace().or_else(|| all.pace());
             // Beside a known time, requests without a pace are the smaller part.
-            let unknown = requests > 0.0 && pace.is_none() && time.is_zero();
-            let of_requests = requests * pace.unwrap_or(0.0);
-            if unknown {
-                return None;
-            }
-            Some(of_requests + time.as_secs_f64())
+            let is_unknown = requests > 0.0 && pace.is_none() && time.is_zero();
+            (!is_unknown).then(|| requests * pace.unwrap_or(0.0) + time.as_secs_f64())
         };
         let left: Option<f64> = courses.values().map(left).sum();
         let is_early = all.done.requests < EARLY * all.planned.requests;
         let left = left.filter(|_| !courses.is_empty() && !is_early);
-        let took = all.took.as_secs_f64();
-        let stretch = if took > 0.0 {
-            elapsed.as_secs_f64() / took
-        } else {
-            1.0
-        };
+        let (took, passed) = (all.took.as_secs_f64(), elapsed.as_secs_f64());
+        let stretch = if took > 0.0 { passed / took } else { 1.0 };
         let left = left.map(|left| left * stretch);
+        let known = left.filter(|_| passed > 0.0);
         Outlook {
-            share: left.map_or(0.0, |left| {
-                let elapsed = elapsed.as_secs_f64();
-                if elapsed > 0.0 {
-                    elapsed / (elapsed + left)
-                } else {
-                    0.0
-                }
-            }),
+            share: known.map_or(0.0, |left| passed / (passed + left)),
             left: left.and_then(|left| Duration::try_from_secs_f64(left).ok()),
         }
     }
@@ -154,19 +136,14 @@ impl TestUnderWay {
     fn done(&self) -> UserWork {
         let requests = (self.sent as f64).min(self.planned.requests);
         // Requests sent between the pauses are not counted separately: both progress together.
-        let share = if self.planned.requests > 0.0 {
-            requests / self.planned.requests
+        let most = if self.planned.requests > 0.0 {
+            self.planned.time.mul_f64(requests / self.planned.requests)
         } else {
-            1.0
+            self.planned.time
         };
-        let most = self.planned.time.mul_f64(share);
         UserWork {
             requests,
-            time: self.elapsed.min(if self.planned.requests > 0.0 {
-                most
-            } else {
-                self.planned.time
-            }),
+            time: self.elapsed.min(most),
         }
     }
 }
@@ -236,7 +213,6 @@ impl Meter {
         }
     }
 
-    /// Ends the test of that run.
     pub(crate) fn end(&self, progress: &Arc<Progress>) {
         let mut state = self.state();
         let test = state.running(progress).and_then(|run| run.test.take());
@@ -246,14 +222,12 @@ impl Meter {
         }
     }
 
-    /// Ends the run.
     pub(crate) fn end_run(&self, progress: &Arc<Progress>) {
         self.end(progress);
         let mut state = self.state();
         state.sent += progress.requests();
-        state
-            .running
-            .retain(|run| !Arc::ptr_eq(&run.progress, progress));
+        let running = &mut state.running;
+        running.retain(|run| !Arc::ptr_eq(&run.progress, progress));
     }
 
     /// Time since the start of the runs.
@@ -408,6 +382,20 @@ mod tests {
         (group, name.to_owned())
     }
 
+    fn under_way(
+        name: &str,
+        planned: UserWork,
+        (sent, seconds): (u64, u64),
+    ) -> [(Kind, TestUnderWay); 1] {
+        let elapsed = Duration::from_secs(seconds);
+        let test = TestUnderWay {
+            planned,
+            sent,
+            elapsed,
+        };
+        [(kind(0, name), test)]
+    }
+
     fn forecast(planned: &[(usize, &str, UserWork)]) -> Forecast {
         let mut forecast = Forecast::default();
         for (group, name, work) in planned {
@@ -443,13 +431,8 @@ mod tests {
         let mut forecast = forecast(&[(0, "Get", work(100.0, 0)), (0, "MkCol", work(1100.0, 0))]);
         forecast.add(&kind(0, "Get"), work(100.0, 0), Duration::from_secs(1));
         assert_eq!(left(&forecast, 1, &[]), Some(11.0));
-        // From its first requests on, a test has a pace of its own.
-        let under_way = TestUnderWay {
-            planned: work(1100.0, 0),
-            sent: 100,
-            elapsed: Duration::from_secs(1),
-        };
-        let now = [(kind(0, "MkCol"), under_way)];
+        // From its first requests on, the pace of a test is known.
+        let now = under_way("MkCol", work(1100.0, 0), (100, 1));
         assert_eq!(left(&forecast, 2, &now), Some(10.0));
         let outlook = forecast.outlook(Duration::from_secs(2), &now);
         assert!((outlook.share - 2.0 / 12.0).abs() < 1e-9);
@@ -470,15 +453,8 @@ mod tests {
     #[test]
     fn time_that_is_known_is_not_estimated() {
         let mut forecast = forecast(&[(0, "Timed", work(10.0, 30)), (0, "Next", work(10.0, 30))]);
-        let under_way = |sent, seconds| {
-            let test = TestUnderWay {
-                planned: work(10.0, 30),
-                sent,
-                elapsed: Duration::from_secs(seconds),
-            };
-            [(kind(0, "Timed"), test)]
-        };
-        assert_eq!(left(&forecast, 12, &under_way(5000, 12)), Some(48.0));
+        let timed = under_way("Timed", work(10.0, 30), (5000, 12));
+        assert_eq!(left(&forecast, 12, &timed), Some(48.0));
         forecast.add(&kind(0, "Timed"), work(10.0, 30), Duration::from_secs(32));
         assert_eq!(left(&forecast, 32, &[]), Some(32.0));
     }
@@ -486,14 +462,7 @@ mod tests {
     #[test]
     fn a_test_that_sends_more_than_planned_is_done_once() {
         let forecast = forecast(&[(0, "Get", work(100.0, 0))]);
-        let under_way = TestUnderWay {
-            planned: work(100.0, 0),
-            sent: 250,
-            elapsed: Duration::from_secs(2),
-        };
-        assert_eq!(
-            left(&forecast, 2, &[(kind(0, "Get"), under_way)]),
-            Some(0.0)
-        );
+        let get = under_way("Get", work(100.0, 0), (250, 2));
+        assert_eq!(left(&forecast, 2, &get), Some(0.0));
     }
 }

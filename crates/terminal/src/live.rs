@@ -14,7 +14,6 @@ use stats::Outcomes;
 
 /// Seconds in a sparkline.
 const SHOWN: usize = 40;
-/// Its steps.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// `10012/s  p50 412 µs  p99 1.20 ms  0 failed`.
@@ -43,11 +42,10 @@ fn rate(rate: f64) -> String {
 /// `0 failed`, `12 failed (10 wrong status, 2 timeout)`.
 fn failed(outcomes: &Outcomes) -> String {
     let failed = outcomes.failed();
-    let kinds: Vec<String> = outcomes
+    let kinds = outcomes
         .iter()
-        .filter(|(outcome, n)| !matches!(outcome, Outcome::Ok | Outcome::Cancelled) && *n > 0)
-        .map(|(outcome, n)| format!("{n} {outcome}"))
-        .collect();
+        .filter(|(outcome, n)| !matches!(outcome, Outcome::Ok | Outcome::Cancelled) && *n > 0);
+    let kinds: Vec<String> = kinds.map(|(outcome, n)| format!("{n} {outcome}")).collect();
     if kinds.is_empty() {
         format!("{failed} failed")
     } else {
@@ -60,7 +58,6 @@ fn failed(outcomes: &Outcomes) -> String {
 pub(crate) struct History(VecDeque<Option<u64>>);
 
 impl History {
-    /// Adds a second.
     pub(crate) fn push(&mut self, figures: &LiveFigures) {
         if self.0.len() == SHOWN {
             self.0.pop_front();
@@ -85,8 +82,8 @@ impl History {
 pub(crate) fn sparkline(values: &[Option<u64>]) -> String {
     let most = values.iter().flatten().max().copied().unwrap_or(0).max(1);
     let step = |value: u64| {
-        let place = u128::from(value) * STEPS.len() as u128 / u128::from(most);
-        STEPS[(place as usize).min(STEPS.len() - 1)]
+        let step = u128::from(value) * STEPS.len() as u128 / u128::from(most);
+        STEPS[(step as usize).min(STEPS.len() - 1)]
     };
     values.iter().map(|value| value.map_or(' ', step)).collect()
 }
@@ -100,16 +97,9 @@ pub(crate) fn share_done(
     let by_requests = requests.map(|requests| done as f64 / requests.max(1) as f64);
     let by_time = duration.map(|duration| elapsed / duration.max(1e-9));
     let shares = by_requests.into_iter().chain(by_time);
-    let share = shares.fold(None, |most: Option<f64>, share| {
-        Some(most.map_or(share, |most| most.max(share)))
-    })?;
-    let share = share.clamp(0.0, 1.0);
-    let left = if share > 0.0 {
-        elapsed / share - elapsed
-    } else {
-        duration.unwrap_or(0.0)
-    };
-    Some((share, left))
+    let share = shares.reduce(f64::max)?.clamp(0.0, 1.0);
+    let known = (share > 0.0).then(|| elapsed / share - elapsed);
+    Some((share, known.or(duration).unwrap_or(0.0)))
 }
 
 #[cfg(test)]
@@ -117,32 +107,20 @@ mod tests {
     use super::*;
 
     fn outcomes(all: &[(Outcome, u64)]) -> Outcomes {
-        let each = all
-            .iter()
-            .flat_map(|(outcome, n)| (0..*n).map(|_| *outcome));
-        each.collect()
+        let all = all.iter();
+        all.flat_map(|(outcome, n)| (0..*n).map(|_| *outcome))
+            .collect()
     }
 
     #[test]
     fn a_sparkline_is_in_proportion_to_its_greatest_value() {
+        let eight = [0, 1, 2, 3, 4, 5, 6, 8].map(Some);
         let table: [(&[Option<u64>], &str); 7] = [
             (&[], ""),
             (&[None, None], "  "),
             (&[Some(0), Some(0)], "▁▁"),
             (&[Some(7)], "█"),
-            (
-                &[
-                    Some(0),
-                    Some(1),
-                    Some(2),
-                    Some(3),
-                    Some(4),
-                    Some(5),
-                    Some(6),
-                    Some(8),
-                ],
-                "▁▂▃▄▅▆▇█",
-            ),
+            (&eight, "▁▂▃▄▅▆▇█"),
             (&[Some(100), None, Some(50)], "█ ▅"),
             (&[Some(u64::MAX), Some(u64::MAX / 2), Some(1)], "█▄▁"),
         ];
@@ -154,11 +132,8 @@ mod tests {
     #[test]
     fn figures_are_a_line() {
         let ok = outcomes(&[(Outcome::Ok, 5)]);
-        let bad = outcomes(&[
-            (Outcome::Ok, 5),
-            (Outcome::WrongStatus, 10),
-            (Outcome::Timeout, 2),
-        ]);
+        let failures = [(Outcome::WrongStatus, 10), (Outcome::Timeout, 2)];
+        let bad = outcomes(&[&[(Outcome::Ok, 5)], &failures[..]].concat());
         let cut = outcomes(&[(Outcome::Cancelled, 3)]);
         let table = [
             (
@@ -196,10 +171,8 @@ mod tests {
         history.push(&second(None));
         assert_eq!(history.line(), None);
         history.push(&second(Some(1_000_000)));
-        assert_eq!(
-            history.line().unwrap(),
-            "p99 of each second  █ 1.00 .. 1.00 ms"
-        );
+        let expected = "p99 of each second  █ 1.00 .. 1.00 ms";
+        assert_eq!(history.line().unwrap(), expected);
         for _ in 0..100 {
             history.push(&second(Some(2_000_000)));
         }

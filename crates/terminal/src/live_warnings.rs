@@ -89,6 +89,13 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    const LATE: Lateness = Lateness {
+        n: 1_000,
+        p50: MS,
+        p99: 5 * MS,
+        max: 9 * MS,
+    };
+
     /// A second of an idle generator, with four users who always have an operation in flight.
     fn second() -> (Generator, Lately) {
         let generator = Generator {
@@ -116,10 +123,9 @@ mod tests {
     }
 
     fn plan() -> PlanRecord {
-        stats::testing::RunBuilder::new(4)
-            .with(|run| run.plan.load.pace = record::Pace::Closed)
-            .build()
-            .plan
+        let run = stats::testing::RunBuilder::new(4)
+            .with(|run| run.plan.load.pace = record::Pace::Closed);
+        run.build().plan
     }
 
     fn kinds(
@@ -141,18 +147,7 @@ mod tests {
                 |stats, _| (stats.stalled, stats.longest_stall) = (60 * MS, 60 * MS),
                 &["stalled"],
             ),
-            (
-                |stats, _| {
-                    let (n, p50, max) = (1_000, MS, 9 * MS);
-                    stats.lateness = Some(Lateness {
-                        n,
-                        p50,
-                        p99: 5 * MS,
-                        max,
-                    });
-                },
-                &["late"],
-            ),
+            (|stats, _| stats.lateness = Some(LATE), &["late"]),
             (|stats, _| stats.exhausted.ports = 3, &["exhausted"]),
             (|_, lately| lately.under_way /= 3, &["half_idle"]),
             (
@@ -186,12 +181,8 @@ mod tests {
             let kinds = kinds(&mut warnings, &(generator.clone(), lately));
             reported.extend(kinds.into_iter().map(|kind| (at, kind)));
         }
-        let expected = [
-            (1, "stalled"),
-            (1, "missed_stamps"),
-            (11, "stalled"),
-            (21, "stalled"),
-        ];
+        let stalled = |at| (at, "stalled");
+        let expected = [stalled(1), (1, "missed_stamps"), stalled(11), stalled(21)];
         assert_eq!(reported, expected);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{Cancel, Observer};
@@ -15,7 +15,7 @@ use runner::words::{roughly, still_there};
 use crate::bar::{BarOf, TerminalBar};
 use crate::forecast::{Meter, RunMeter};
 use crate::output::print_message;
-use crate::watch::{FRAME, Following, draw_outlook, time_left};
+use crate::watch::{FRAME, Following, draw_outlook, suspended, time_left};
 
 /// Adds a run to the progress of its series.
 struct ProgressOfRun {
@@ -78,7 +78,7 @@ struct RunsTogether {
     meter: Arc<Meter>,
     pace: SeriesPace,
     /// Tenths of the progress that were printed.
-    told: AtomicUsize,
+    printed_tenth: AtomicUsize,
     /// Leftovers on servers, by URL; `None` after they were reported.
     left: Mutex<BTreeMap<String, Option<LeftBehind>>>,
 }
@@ -87,18 +87,14 @@ impl SeriesProgress {
     /// For a series that has not begun.
     pub fn new(pace: SeriesPace, quiet: bool, on_interrupt: OnInterrupt) -> SeriesProgress {
         let meter = Arc::new(Meter::default());
-        let bar = if quiet {
-            None
-        } else {
-            TerminalBar::begin(pace.bar())
-        };
+        let bar = (!quiet).then(|| TerminalBar::begin(pace.bar()));
         let together = Arc::new(RunsTogether {
-            bar,
+            bar: bar.flatten(),
             following: Mutex::default(),
             quiet,
             meter,
             pace,
-            told: AtomicUsize::new(0),
+            printed_tenth: AtomicUsize::new(0),
             left: Mutex::default(),
         });
         SeriesProgress {
@@ -110,20 +106,14 @@ impl SeriesProgress {
     /// Adds steps to the planned work.
     pub fn plan<'s>(&self, steps: impl Iterator<Item = &'s RunStep>) {
         for run in steps.flat_map(|step| &step.runs) {
-            self.together
-                .meter
-                .plan(run.group, &run.task.plan, (run.users, &run.drive));
+            let load = (run.users, &run.drive);
+            self.together.meter.plan(run.group, &run.task.plan, load);
         }
     }
 
     /// Ends the display.
     pub fn end(&self) {
-        let mut following = self
-            .together
-            .following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        drop(following.take());
+        drop(lock(&self.together.following).take());
     }
 }
 
@@ -163,21 +153,13 @@ impl SeriesConsole for SeriesProgress {
     }
 
     fn has_left_behind(&self, server: &str) -> bool {
-        let known = self
-            .together
-            .left
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut untold = known.iter().filter(|(_, left)| left.is_some());
-        untold.any(|(url, _)| url.starts_with(server))
+        let known = lock(&self.together.left);
+        let mut unreported = known.iter().filter(|(_, left)| left.is_some());
+        unreported.any(|(url, _)| url.starts_with(server))
     }
 
     fn report_left_behind(&self, gone: &[String]) {
-        let mut known = self
-            .together
-            .left
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.together.left);
         for (url, left) in known.iter_mut() {
             let is_gone = gone.iter().any(|server| url.starts_with(server));
             if let Some(left) = left.take().filter(|_| !is_gone) {
@@ -198,10 +180,7 @@ impl SeriesConsole for SeriesProgress {
 impl RunsTogether {
     /// Draws the bar from now on.
     fn follow(&self) {
-        let mut following = self
-            .following
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut following = lock(&self.following);
         if self.bar.is_some() && following.is_none() {
             let (pace, meter) = (self.pace, Arc::clone(&self.meter));
             let draw = move |bar: &TerminalBar| match pace {
@@ -214,9 +193,9 @@ impl RunsTogether {
     }
 
     fn begin_test(&self, name: &str) {
-        match &self.bar {
-            Some(bar) if self.pace != SeriesPace::Open => bar.set_message(name),
-            _ => {}
+        let bar = self.bar.as_ref().filter(|_| self.pace != SeriesPace::Open);
+        if let Some(bar) = bar {
+            bar.set_message(name);
         }
     }
 
@@ -238,7 +217,7 @@ impl RunsTogether {
             }
         };
         let tenth = (share * 10.0) as usize;
-        if self.told.fetch_max(tenth, Ordering::Relaxed) < tenth {
+        if self.printed_tenth.fetch_max(tenth, Ordering::Relaxed) < tenth {
             let left = left.map_or(String::new(), |left| format!(", {left}"));
             let elapsed = self.meter.elapsed().as_secs();
             print_message(&format!("{:3.0} %  {elapsed} s{left}", share * 100.0));
@@ -248,7 +227,7 @@ impl RunsTogether {
     /// Records a leftover on a server, once for all runs; our own also with `--quiet`. It is
     /// reported when it is known whether the server still runs.
     fn left_behind(&self, left: &LeftBehind) {
-        let mut known = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.left);
         if left.own || !self.quiet {
             let url = known.entry(left.url.clone());
             url.or_insert_with(|| Some(left.clone()));
@@ -256,10 +235,7 @@ impl RunsTogether {
     }
 
     fn print_line(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| print_message(line)),
-            None => print_message(line),
-        }
+        suspended(self.bar.as_ref(), || print_message(line));
     }
 }
 
@@ -267,6 +243,11 @@ impl Drop for SeriesProgress {
     fn drop(&mut self) {
         self.report_left_behind(&[]);
     }
+}
+
+/// What a thread that panicked leaves is still valid.
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Moves a bar that ends with a budget: `40 s, at most 20 s left`.

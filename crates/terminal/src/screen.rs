@@ -89,7 +89,7 @@ impl Screen {
         is_ascii(self.is_terminal(), variable)
     }
 
-    /// A text with its own line breaks.
+    /// A text with line breaks.
     pub fn shown(self, text: &str) -> String {
         let text = self.in_its_signs(text);
         match self.columns() {
@@ -210,14 +210,10 @@ mod tests {
             assert!(is_ascii(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]));
             assert_eq!(is_ascii(&[]), on_terminal);
         }
-        assert_eq!(
-            in_ascii("45 µs ±3 %, ×2 – größe ▁█"),
-            "45 us +-3 %, x2 - größe _#"
-        );
-        assert_eq!(
-            in_ascii("see /srv/Messung–1/page"),
-            "see /srv/Messung–1/page"
-        );
+        let shown = in_ascii("45 µs ±3 %, ×2 – größe ▁█");
+        assert_eq!(shown, "45 us +-3 %, x2 - größe _#");
+        let path = "see /srv/Messung–1/page";
+        assert_eq!(in_ascii(path), path);
     }
 
     #[test]
@@ -236,11 +232,8 @@ mod tests {
         ];
         for (set, on_terminal, elsewhere) in table {
             let colors = |to_terminal| has_colors(ColorChoice::Auto, to_terminal, of(set));
-            assert_eq!(
-                (colors(true), colors(false)),
-                (on_terminal, elsewhere),
-                "{set:?}"
-            );
+            let found = (colors(true), colors(false));
+            assert_eq!(found, (on_terminal, elsewhere), "{set:?}");
             assert!(has_colors(ColorChoice::Always, false, of(set)));
             assert!(!has_colors(ColorChoice::Never, true, of(set)));
         }

@@ -12,7 +12,7 @@ use stats::units::human;
 
 use crate::output::print_text;
 
-/// State of a sink at the last look.
+/// A sink at the last look.
 pub struct SinkWatch {
     is_json: bool,
     sessions: Vec<SessionReading>,
@@ -52,10 +52,8 @@ impl SinkWatch {
     pub fn look(&mut self, sink: &SinkHandle) -> Result<(), RunnerError> {
         let now = sink.readings();
         for session in &now {
-            let before = self
-                .sessions
-                .iter()
-                .find(|earlier| earlier.peer == session.peer);
+            let mut earlier = self.sessions.iter();
+            let before = earlier.find(|earlier| earlier.peer == session.peer);
             // A new source has no full second yet.
             let before_at = before.map_or(Duration::ZERO, |reading| reading.elapsed);
             if session.elapsed > before_at {
@@ -70,11 +68,8 @@ impl SinkWatch {
             self.print(
                 || json!({"event": "ended", "source": peer.to_string(), "counts": all.json()}),
                 || {
-                    format!(
-                        "{peer}  ended; in its {:.0} full seconds {}",
-                        ended.elapsed.as_secs_f64(),
-                        all.counts()
-                    )
+                    let (seconds, counts) = (ended.elapsed.as_secs_f64(), all.counts());
+                    format!("{peer}  ended; in its {seconds:.0} full seconds {counts}")
                 },
             )?;
         }
@@ -262,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_has_figures_of_its_own() {
+    fn each_flow_has_figures() {
         let (before, now) = (session([500, 0, 0]), session([1500, 2000, 4000]));
         let found = flows_json(&now, Some(&before), Duration::from_secs(1));
         let values = |key: &str| -> Vec<Value> {

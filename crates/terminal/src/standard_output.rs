@@ -1,7 +1,7 @@
 //! Properties of standard output: closed when this program began (`>&-`), the destination of a
 //! given path, or a destination for several documents.
 //!
-//! If it was closed, the standard library opens /dev/null in its place, before `main`, so output
+//! If it was closed, the standard library opens /dev/null in its path, before `main`, so output
 //! would be lost without an error.
 
 use std::fs;
@@ -24,20 +24,20 @@ pub(crate) fn was_closed() -> bool {
 }
 
 /// True for standard output: `-`, or another name of its destination (/dev/stdout).
-pub fn is(place: &Path) -> bool {
+pub fn is(path: &Path) -> bool {
     let is_same = || {
-        let there = fs::metadata(place).ok()?;
+        let there = fs::metadata(path).ok()?;
         let output = rustix::fs::fstat(io::stdout()).ok()?;
         Some((there.dev(), there.ino()) == (output.st_dev, output.st_ino))
     };
-    place.as_os_str() == NAME || (!was_closed() && is_same() == Some(true))
+    path.as_os_str() == NAME || (!was_closed() && is_same() == Some(true))
 }
 
 /// True for /dev/null, under any name.
-pub(crate) fn discards(place: &Path) -> bool {
+pub(crate) fn discards(path: &Path) -> bool {
     /// Device numbers, on all machines (null(4)).
     const NULL: (u32, u32) = (1, 3);
-    let there = fs::metadata(place);
+    let there = fs::metadata(path);
     there.is_ok_and(|there| {
         there.file_type().is_char_device() && there.rdev() == rustix::fs::makedev(NULL.0, NULL.1)
     })

@@ -38,7 +38,7 @@ pub enum Talk {
 /// Options of the display of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleRequest {
-    /// Verbosity.
+    /// What is printed.
     pub talk: Talk,
     /// Heads of requests and responses are shown, too.
     pub shows_heads: bool,
@@ -91,15 +91,11 @@ impl Console {
         }
     }
 
-    /// Displays the progress until the run ends; on a thread of its own, so that the run is not
+    /// Displays the progress until the run ends; on another thread, so that the run is not
     /// disturbed.
     pub fn follow(self: &Arc<Self>) -> Following {
         let is_suite = self.plan.load.pace == Pace::Rounds;
-        let shows = if is_suite {
-            self.bar.is_some()
-        } else {
-            self.request.talk != Talk::Quiet
-        };
+        let shows = self.bar.is_some() || (!is_suite && self.request.talk != Talk::Quiet);
         let console = Arc::clone(self);
         let follow = move |over: &AtomicBool| {
             if is_suite {
@@ -197,13 +193,10 @@ impl Console {
     }
 
     fn print_line(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| print_message(line)),
-            None => print_message(line),
-        }
+        suspended(self.bar.as_ref(), || print_message(line));
     }
 
-    fn test(&self, test: record::TestId) -> &str {
+    fn test(&self, test: TestId) -> &str {
         let test = self.plan.tests.get(usize::from(test.0));
         test.map_or("?", |test| test.name.as_str())
     }
@@ -249,12 +242,9 @@ impl Console {
             EventKind::TestFailed { test, evidence } => {
                 verbose.then(|| format!("{}: failed: {evidence}", self.test(*test)))
             }
-            EventKind::OperationFailed {
-                measure,
-                outcome,
-                evidence,
-                ..
-            } => verbose.then(|| format!("{}: {outcome}: {evidence}", self.measure(*measure))),
+            EventKind::OperationFailed { measure, outcome, evidence, .. } => {
+                verbose.then(|| format!("{}: {outcome}: {evidence}", self.measure(*measure)))
+            }
             EventKind::Note { measure, text } => {
                 verbose.then(|| format!("{}: {text}", self.measure(*measure)))
             }
@@ -265,10 +255,10 @@ impl Console {
                 *by as f64 / 1e9
             )),
             EventKind::EndedEarly { by } => Some(report::ended_early(by)),
-            EventKind::BackgroundEnded(end) => end
-                .failure
-                .as_ref()
-                .map(|why| format!("warning: the background traffic ended: {why}")),
+            EventKind::BackgroundEnded(end) => {
+                let why = end.failure.as_ref()?;
+                Some(format!("warning: the background traffic ended: {why}"))
+            }
             EventKind::MeasuringEnded { .. }
             | EventKind::Background(_)
             | EventKind::Inside(_)
@@ -282,10 +272,10 @@ impl Console {
             | EventKind::Generator(_)
             | EventKind::Goal(_)
             | EventKind::FirstAnswer { .. }
-            | EventKind::ClosedSilently { .. } => None,
+            | EventKind::ClosedSilently { .. }
             // Reported at the end of the program.
-            EventKind::Aborted { .. } => None,
-            EventKind::Interrupted => None,
+            | EventKind::Aborted { .. }
+            | EventKind::Interrupted => None,
         }
     }
 }
@@ -296,11 +286,7 @@ impl Observer for Console {
     }
 
     fn head_passed(&self, client: u32, head: &HeadRecord) {
-        let lines = heads(client, head);
-        match &self.bar {
-            Some(bar) => bar.suspend(|| show(&lines)),
-            None => show(&lines),
-        }
+        suspended(self.bar.as_ref(), || show(&heads(client, head)));
     }
 
     fn event(&self, event: &Event) {
@@ -333,12 +319,20 @@ impl Observer for Console {
     }
 }
 
+/// Prints something, above the bar if there is one.
+pub(crate) fn suspended(bar: Option<&TerminalBar>, print: impl FnOnce()) {
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
 /// Longest duration of a load in seconds, if known.
 fn seconds_of(plan: &PlanRecord) -> Option<f64> {
     match &plan.load.pace {
         Pace::Open { stages, .. } => {
             let all: f64 = stages.iter().map(|stage| stage.duration_s).sum();
-            // A schedule without an end of its own.
+            // A schedule without an end.
             (all < f64::from(u32::MAX)).then_some(all)
         }
         _ => plan.load.duration_s,
@@ -369,13 +363,15 @@ pub fn time_left(outlook: &Outlook) -> Option<String> {
 
 /// A head that a client sent or received, line by line.
 fn heads(client: u32, head: &HeadRecord) -> Vec<String> {
-    let lines: Vec<String> = match head {
-        HeadRecord::Request(lines) => lines.iter().map(|line| format!("> {line}")).collect(),
-        HeadRecord::Response(lines) => lines.iter().map(|line| format!("< {line}")).collect(),
-        HeadRecord::Remark(remark) => vec![format!("* {remark}")],
+    let (sign, lines) = match head {
+        HeadRecord::Request(lines) => ('>', &lines[..]),
+        HeadRecord::Response(lines) => ('<', &lines[..]),
+        HeadRecord::Remark(remark) => ('*', std::slice::from_ref(remark)),
     };
     let lines = lines.iter();
-    lines.map(|line| format!("[{client}] {line}")).collect()
+    lines
+        .map(|line| format!("[{client}] {sign} {line}"))
+        .collect()
 }
 
 /// Displays heads of messages outside of runs, and nothing else.
@@ -418,7 +414,7 @@ impl Following {
         Following::begin(bar, drawn)
     }
 
-    /// Calls `draw` on a thread of its own, which ends when everything has ended.
+    /// Calls `draw` on another thread, which ends when everything has ended.
     pub fn begin<F>(bar: Option<TerminalBar>, draw: Option<F>) -> Following
     where
         F: FnOnce(&AtomicBool) + Send + 'static,

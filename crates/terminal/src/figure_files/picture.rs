@@ -23,10 +23,8 @@ pub(super) fn png(_name: &str, _svg: &str) -> Result<PngPicture, RunnerError> {
 #[cfg(feature = "png")]
 pub(super) use drawn::{check, png};
 
-/// A figure as PNG.
 #[derive(Debug, Default)]
 pub(super) struct PngPicture {
-    /// The file.
     pub(super) bytes: Vec<u8>,
     /// Characters of the figure that its font lacks: they are left blank.
     pub(super) missing: BTreeSet<char>,
@@ -150,10 +148,10 @@ mod drawn {
 
         #[test]
         fn what_cannot_be_drawn_is_said() {
-            let Err(RunnerError::Local(told)) = png("broken", "<svg") else {
+            let Err(RunnerError::Local(message)) = png("broken", "<svg") else {
                 panic!("it was drawn")
             };
-            assert!(told.contains("broken"), "{told}");
+            assert!(message.contains("broken"), "{message}");
         }
 
         /// Symbols are lines without a length, which some programs do not draw.
