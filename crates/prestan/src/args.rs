@@ -36,7 +36,7 @@ pub(crate) use options::{
     WritesOptions,
 };
 pub(crate) use output::{
-    AnswerOptions, CaptureFileOptions, FormatOptions, GateOptions, JunitOptions, OutputOptions,
+    CaptureFileOptions, FailIfOptions, FormatOptions, JunitOptions, OutputOptions, ResultOptions,
     RunsOptions,
 };
 pub(crate) use request::RequestOptions;
@@ -98,10 +98,8 @@ where
         Bound::Included(number) => format!(" {word} {number}"),
         Bound::Excluded(_) | Bound::Unbounded => String::new(),
     };
-    let (from, to) = (
-        bound("from", range.start_bound()),
-        bound("to", range.end_bound()),
-    );
+    let from = bound("from", range.start_bound());
+    let to = bound("to", range.end_bound());
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("write a whole number{from}{to}")),
@@ -120,7 +118,6 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// A note for the report.
 fn note(text: &str) -> Result<NoteRecord, String> {
     let (name, text) = name_and_value(text).map_err(|_| "write NAME=TEXT")?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/');

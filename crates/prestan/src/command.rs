@@ -32,7 +32,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use runner::RunnerError;
 use runner::words::may_be_url;
 
-use crate::args::{AnswerOptions, LabOptions};
+use crate::args::{LabOptions, ResultOptions};
 use crate::exit::ExitStatus;
 
 const STYLES: Styles = Styles::styled()
@@ -235,7 +235,6 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Executes the command.
     pub(crate) fn perform(&self) -> Result<ExitStatus, RunnerError> {
         if let (_, Some(options)) = self.common()
             && options.lab.is_some()
@@ -272,27 +271,27 @@ impl Cli {
 
     /// Exit status of an inconclusive result; `None` also for a command without one.
     pub(crate) fn inconclusive(&self) -> Option<ExitStatus> {
-        let (answer, _) = self.common();
-        answer.and_then(|answer| answer.inconclusive)
+        let (result, _) = self.common();
+        result.and_then(|result| result.inconclusive)
     }
 
     /// Common options of a command: formats of its result, and its lab.
-    fn common(&self) -> (Option<&AnswerOptions>, Option<&LabOptions>) {
+    fn common(&self) -> (Option<&ResultOptions>, Option<&LabOptions>) {
         let Some(command) = &self.command else {
             let line = &self.classic;
-            return (Some(&line.options.output.answer), Some(&line.lab));
+            return (Some(&line.options.output.result), Some(&line.lab));
         };
         match command {
-            Command::Run(args) => (Some(&args.options.output.answer), Some(&args.lab)),
-            Command::Load(args) => (Some(&args.output.answer), Some(&args.lab)),
-            Command::Webstone(args) => (Some(&args.output.answer), Some(&args.lab)),
-            Command::Compare(args) => (Some(&args.answer), Some(&args.lab)),
-            Command::Sweep(args) => (Some(&args.answer), Some(&args.lab)),
-            Command::Search(args) => (Some(&args.answer), Some(&args.lab)),
-            Command::Diagnose(args) => (Some(&args.answer), Some(&args.lab)),
+            Command::Run(args) => (Some(&args.options.output.result), Some(&args.lab)),
+            Command::Load(args) => (Some(&args.output.result), Some(&args.lab)),
+            Command::Webstone(args) => (Some(&args.output.result), Some(&args.lab)),
+            Command::Compare(args) => (Some(&args.result), Some(&args.lab)),
+            Command::Sweep(args) => (Some(&args.result), Some(&args.lab)),
+            Command::Search(args) => (Some(&args.result), Some(&args.lab)),
+            Command::Diagnose(args) => (Some(&args.result), Some(&args.lab)),
             Command::Gallery(args) => (None, Some(&args.lab)),
-            Command::Demo(args) => (Some(&args.output.answer), None),
-            Command::Report(args) => (Some(&args.answer), None),
+            Command::Demo(args) => (Some(&args.output.result), None),
+            Command::Report(args) => (Some(&args.result), None),
             Command::Runs(_)
             | Command::Analyze(_)
             | Command::Suites(_)

@@ -15,7 +15,6 @@ impl ConnectOptions {
     }
 }
 
-/// The requested access to servers.
 pub(crate) fn access(
     login: &Login,
     options: &ConnectOptions,

@@ -12,9 +12,7 @@ use terminal::screen::{ColorChoice, Screen};
 /// Exit status, as `--help` documents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// Done.
     Done,
-    /// A test failed.
     TestFailed,
     /// Wrong usage, or a bad suite file.
     Usage,
@@ -106,11 +104,8 @@ pub(crate) fn code_of_all<'s>(
         annotations.for_each(|line| print_message(&line));
     }
     for summary in summaries.clone() {
-        let failed = [
-            report::failed_rows(summary),
-            report::failed_constraints(summary),
-        ];
-        for failed in failed.into_iter().flatten() {
+        let rows = report::failed_rows(summary).into_iter();
+        for failed in rows.chain(report::failed_constraints(summary)) {
             print_message(&format!("prestan: failed: {failed}"));
         }
     }
@@ -179,33 +174,15 @@ mod tests {
             let words = format!("prestan {line} --inconclusive pass");
             Cli::try_parse_from(words.split(' ')).map(|cli| cli.inconclusive())
         };
-        for line in [
-            "http://h/",
-            "run prestan http://h/",
-            "load GET http://h/",
-            "webstone http://h/",
-            "demo",
-            "compare http://h/ http://h/b",
-            "sweep --vary width=1,2 http://h/",
-            "search --find users --while p99<1s http://h/",
-            "diagnose",
-            "report",
-        ] {
+        let measuring = "http://h/|run prestan http://h/|load GET http://h/|webstone http://h/|demo|\
+                         compare http://h/ http://h/b|sweep --vary width=1,2 http://h/|\
+                         search --find users --while p99<1s http://h/|diagnose|report";
+        for line in measuring.split('|') {
             assert_eq!(read(line).ok(), Some(Some(ExitStatus::Done)), "{line}");
         }
-        for line in [
-            "runs",
-            "gallery d",
-            "analyze f",
-            "suites",
-            "servers",
-            "serve",
-            "traffic check f",
-            "lab list",
-            "clean http://h/",
-            "completions bash",
-            "man",
-        ] {
+        let others = "runs|gallery d|analyze f|suites|servers|serve|traffic check f|lab list|clean http://h/|\
+                      completions bash|man";
+        for line in others.split('|') {
             assert!(read(line).is_err(), "{line}");
             let without = Cli::try_parse_from(format!("prestan {line}").split(' '));
             assert_eq!(without.unwrap().inconclusive(), None, "{line}");

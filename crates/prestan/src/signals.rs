@@ -97,8 +97,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Installs the handlers before it returns: later work can be cleaned up.
     pub(crate) fn listen() -> Result<Signals, RunnerError> {
-        let failed =
-            |error: io::Error| RunnerError::Local(format!("listening to signals failed: {error}"));
+        let failed = |error| RunnerError::Local(format!("listening to signals failed: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

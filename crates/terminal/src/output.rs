@@ -68,7 +68,7 @@ pub struct ResultRequest {
 #[derive(Debug, Clone, Default)]
 pub struct ReportRequest {
     /// Those that all results have.
-    pub answer: ResultRequest,
+    pub result: ResultRequest,
     /// Destination of rows as CSV.
     pub csv: Option<PathBuf>,
     /// Destination of rows and constraints as test cases.
@@ -94,13 +94,13 @@ pub fn check_report(report: &ReportRequest) -> Result<(), RunnerError> {
             "--log needs a file or a pipe: there are too many rows for a terminal".to_owned(),
         ));
     }
-    check_result(&report.answer, &[&report.csv, &report.junit, &report.log])
+    check_result(&report.result, &[&report.csv, &report.junit, &report.log])
 }
 
 /// The same as [`check_report`] for a result of several runs, and further documents.
-pub fn check_result(answer: &ResultRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
-    let documents = [&[&answer.json, &answer.markdown, &answer.output], more].concat();
-    check(&documents, &answer.figures)
+pub fn check_result(result: &ResultRequest, more: &[&Option<PathBuf>]) -> Result<(), RunnerError> {
+    let documents = [&[&result.json, &result.markdown, &result.output], more].concat();
+    check(&documents, &result.figures)
 }
 
 /// The same as [`check_report`] for documents and a page without figures in files.
@@ -117,48 +117,48 @@ pub fn check_documents(
 
 fn check(documents: &[&Option<PathBuf>], figures: &FigureRequest) -> Result<(), RunnerError> {
     let documents = documents.iter().copied().flatten();
-    let places = documents.chain(figures.html.iter().flat_map(PagePlace::files));
-    let places: Vec<&Path> = places.map(PathBuf::as_path).collect();
-    refuse_twice(&places)?;
+    let paths = documents.chain(figures.html.iter().flat_map(PagePlace::files));
+    let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+    refuse_twice(&paths)?;
     if let Some(PagePlace::Directory { directory, .. }) = &figures.html {
         figure_files::make_directory(directory)?;
     }
-    for place in places.iter().filter(|place| !standard_output::is(place)) {
-        document_file::announce(place);
-        check_place(place)?;
+    for path in paths.iter().filter(|path| !standard_output::is(path)) {
+        document_file::announce(path);
+        check_path(path)?;
     }
     figure_files::make_directories(figures)
 }
 
 /// Checks that a file can be written, as far as that is possible without writing it.
-pub fn check_place(place: &Path) -> Result<(), RunnerError> {
-    let directory = match place.parent() {
+pub fn check_path(path: &Path) -> Result<(), RunnerError> {
+    let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let allowed = if place.exists() {
-        rustix::fs::access(place, Access::WRITE_OK)
+    let allowed = if path.exists() {
+        rustix::fs::access(path, Access::WRITE_OK)
     } else {
         rustix::fs::access(directory, Access::WRITE_OK)
     };
     let failed = match allowed {
         Err(error) => io::Error::from(error).to_string(),
-        Ok(()) if place.is_dir() => "it is a directory".to_owned(),
+        Ok(()) if path.is_dir() => "it is a directory".to_owned(),
         Ok(()) => return Ok(()),
     };
     Err(RunnerError::Local(format!(
         "writing {} would fail, so nothing was done: {failed}",
-        place.display()
+        path.display()
     )))
 }
 
-fn refuse_twice(places: &[&Path]) -> Result<(), RunnerError> {
+fn refuse_twice(paths: &[&Path]) -> Result<(), RunnerError> {
     let is_one = |path: &Path, other: &Path| {
         let is_same = path == other || (standard_output::is(path) && standard_output::is(other));
         is_same && !standard_output::discards(path) && !standard_output::discards(other)
     };
-    let twice = places.iter().enumerate().find(|(index, path)| {
-        let mut before = places[..*index].iter();
+    let twice = paths.iter().enumerate().find(|(index, path)| {
+        let mut before = paths[..*index].iter();
         before.any(|other| is_one(path, other))
     });
     match twice {
@@ -181,7 +181,7 @@ pub fn print(
 ) -> Result<(), RunnerError> {
     let PageRun { run, summary, .. } = shown;
     let ReportRequest {
-        answer,
+        result,
         csv,
         junit,
         layout,
@@ -190,7 +190,7 @@ pub fn print(
     let kept = saved_to
         .as_ref()
         .map(|path| format!("; the run itself is kept, `prestan report {path}` prints it again"));
-    let json = answer
+    let json = result
         .json
         .as_deref()
         .map(|path| (path, report::json(run, summary, beside)));
@@ -221,9 +221,9 @@ pub fn print(
              {them}"
         ));
     }
-    let has_text = answer.output.is_some() || !request.logs_to_output();
+    let has_text = result.output.is_some() || !request.logs_to_output();
     let documents = json.into_iter().chain(csv).chain(junit).collect();
-    let printed = print_page(&page, answer, documents, (has_text, text));
+    let printed = print_page(&page, result, documents, (has_text, text));
     printed.map_err(|failed| match failed {
         RunnerError::Local(why) => RunnerError::Local(format!("{why}{}", kept.unwrap_or_default())),
         other => other,
@@ -249,15 +249,15 @@ pub fn draw(page: &ReportPage<'_>, options: &FigureRequest) -> Result<(), Runner
 /// its page and figures.
 pub fn print_result<'a>(
     page: &ReportPage<'_>,
-    answer: &'a ResultRequest,
+    result: &'a ResultRequest,
     json: impl FnOnce() -> String,
     more: impl IntoIterator<Item = (&'a Path, String)>,
     text: impl Fn(bool, usize) -> String,
 ) -> Result<(), RunnerError> {
-    let json = answer.json.as_deref().map(|path| (path, json()));
+    let json = result.json.as_deref().map(|path| (path, json()));
     print_page(
         page,
-        answer,
+        result,
         json.into_iter().chain(more).collect(),
         (true, text),
     )
@@ -267,18 +267,18 @@ pub fn print_result<'a>(
 /// Each is attempted.
 fn print_page<'a>(
     page: &ReportPage<'_>,
-    answer: &'a ResultRequest,
+    result: &'a ResultRequest,
     mut documents: Vec<(&'a Path, String)>,
     (is_printed, text): (bool, impl Fn(bool, usize) -> String),
 ) -> Result<(), RunnerError> {
     // A comparison has a table of its own.
-    let markdown = answer.markdown.as_deref();
+    let markdown = result.markdown.as_deref();
     let markdown = markdown.filter(|path| documents.iter().all(|(other, _)| other != path));
     documents.extend(markdown.map(|path| (path, in_markdown(&text))));
-    documents.extend(figure_files::documents(page, &answer.figures));
+    documents.extend(figure_files::documents(page, &result.figures));
     let text = is_printed.then_some(text);
-    let printed = print_all(documents, answer.output.as_deref(), answer.color, text);
-    printed.and(figure_files::write(page, &answer.figures))
+    let printed = print_all(documents, result.output.as_deref(), result.color, text);
+    printed.and(figure_files::write(page, &result.figures))
 }
 
 /// Prints documents and, unless one of them goes to standard output, the text for these colours and
@@ -290,12 +290,12 @@ pub fn print_all<'a>(
     text: Option<impl FnOnce(bool, usize) -> String>,
 ) -> Result<(), RunnerError> {
     let taken = documents.iter().any(|(path, _)| standard_output::is(path));
-    let place = match output {
+    let path = match output {
         None if taken => None,
         None => Some(Path::new(standard_output::NAME)),
         Some(path) => Some(path),
     };
-    if let (Some(path), Some(text)) = (place, text) {
+    if let (Some(path), Some(text)) = (path, text) {
         let text = if standard_output::is(path) {
             let width = Screen::Output.columns().unwrap_or(USUAL_WIDTH);
             Screen::Output.shown(&text(Screen::Output.has_colors(color), width))

@@ -18,7 +18,6 @@ use super::{
     name_and_value, note, positive_duration, run_id, verify, whole,
 };
 
-/// Warm-up iterations of each test per user by default.
 pub(crate) const WARMUP: u32 = 3;
 
 /// Options of all commands that measure: access to servers, clocks, and views inside.
@@ -83,7 +82,6 @@ pub(crate) struct RunOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Number of iterations and users, and selection of tests.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct RoundsOptions {
     /// Iterations of each test for each user [default: 10, or as in the suite; of a diagnosis, 100
@@ -156,7 +154,6 @@ pub(crate) struct LoadOptions {
     pub(crate) running: RunningOptions,
 }
 
-/// Form of X-Prestan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum XPrestanArg {
     /// Number and name of the test case, as printed in 2004
@@ -164,7 +161,6 @@ pub(crate) enum XPrestanArg {
     Of2004,
 }
 
-/// Options of every run.
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunningOptions {
@@ -208,7 +204,6 @@ pub(crate) struct RunningOptions {
     pub(crate) run_id: Option<String>,
 }
 
-/// Names of servers in reports.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct LabelOptions {
@@ -221,7 +216,6 @@ pub(crate) struct LabelOptions {
     pub(crate) label: Vec<String>,
 }
 
-/// The suite of a series of runs.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub(crate) struct SuiteOptions {
     /// Suite to run: a built-in one, or a suite file
@@ -232,7 +226,6 @@ pub(crate) struct SuiteOptions {
     pub(crate) writes: WritesOptions,
 }
 
-/// Permission of requests with lasting effects on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct WritesOptions {
     /// Allow requests whose effects on the server remain, or that change what is there
@@ -244,7 +237,6 @@ pub(crate) struct WritesOptions {
     pub(crate) writes: bool,
 }
 
-/// Verification of responses.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct VerifyOptions {
     /// How much of the responses is verified: full, first, head or none [default: as in the suite;
@@ -257,7 +249,6 @@ pub(crate) struct VerifyOptions {
     pub(crate) verify: Option<record::Verify>,
 }
 
-/// Warm-up before a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Args)]
 pub(crate) struct WarmupOptions {
     /// Iterations of each test or request for each user before measuring, not recorded

@@ -19,7 +19,7 @@ use crate::exit::ExitStatus;
 /// Formats and destinations of a result: of one run, or of several.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct AnswerOptions {
+pub(crate) struct ResultOptions {
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct AnswerOptions {
     pub(crate) color: ColorChoice,
 }
 
-impl AnswerOptions {
+impl ResultOptions {
     pub(crate) fn request(&self) -> ResultRequest {
         ResultRequest {
             output: self.output.clone(),
@@ -62,13 +62,13 @@ impl AnswerOptions {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 
     #[command(flatten)]
-    pub(crate) gate: GateOptions,
+    pub(crate) condition: FailIfOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
@@ -91,7 +91,7 @@ pub(crate) struct OutputOptions {
 
 impl OutputOptions {
     pub(crate) fn request(&self) -> ReportRequest {
-        self.formats.request(&self.answer)
+        self.formats.request(&self.result)
     }
 
     /// Display while the run goes on.
@@ -144,7 +144,7 @@ pub(crate) struct CaptureFileOptions {
 /// Condition that fails a run.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct GateOptions {
+pub(crate) struct FailIfOptions {
     /// Exit with status 1 if this is true of any row: 'p99 > 50 ms or failures > 0'
     ///
     /// In the language of constraints (docs/SUITES.md). It is judged with 99.8 % intervals, beside
@@ -188,9 +188,9 @@ pub(crate) struct FormatOptions {
 
 impl FormatOptions {
     /// The report with these formats and destinations.
-    pub(crate) fn request(&self, answer: &AnswerOptions) -> ReportRequest {
+    pub(crate) fn request(&self, result: &ResultOptions) -> ReportRequest {
         ReportRequest {
-            answer: answer.request(),
+            result: result.request(),
             csv: self.csv.clone(),
             junit: self.cases.junit.clone(),
             log: self.log.clone(),

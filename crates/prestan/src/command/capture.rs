@@ -87,10 +87,9 @@ pub(crate) fn capture(args: &CaptureArgs) -> Result<ExitStatus, RunnerError> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::listen()?;
     let start = || Recording::start(&args.file, &options, Arc::clone(&stop));
+    let local = |error: lab::LabError| RunnerError::Local(error.to_string());
     let recording = match &namespace {
-        Some(namespace) => namespace
-            .run(start)
-            .map_err(|error| RunnerError::Local(error.to_string()))?,
+        Some(namespace) => namespace.run(start).map_err(local)?,
         None => start(),
     };
     let recording = recording.map_err(failed)?;
@@ -196,21 +195,21 @@ fn started(
 /// Waits for a program. It receives Ctrl-C in a terminal, too, and ends by itself. SIGTERM is sent
 /// to this process only: it is passed on, and a program that does not end is killed.
 fn wait(mut child: Child) -> Result<ProcessStatus, RunnerError> {
-    let mut asked: Option<Instant> = None;
+    let mut terminated: Option<Instant> = None;
     loop {
         let ended = child.try_wait();
         let failed = |error| RunnerError::Local(format!("waiting for the command: {error}"));
         if let Some(status) = ended.map_err(failed)? {
             return Ok(status);
         }
-        match asked {
+        match terminated {
             None if is_terminated() => {
-                asked = Some(Instant::now());
+                terminated = Some(Instant::now());
                 let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 // Fails if the program has already ended.
                 let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
             }
-            Some(asked) if asked.elapsed() > STOP_PATIENCE => {
+            Some(since) if since.elapsed() > STOP_PATIENCE => {
                 let _ = child.kill();
             }
             _ => {}

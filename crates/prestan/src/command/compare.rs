@@ -16,27 +16,28 @@ use crate::command::fail_if;
 use crate::command::report::diagnosed;
 use crate::exit::ExitStatus;
 pub(crate) use args::CompareArgs;
+use runner::RunnerError;
+use runner::fail_condition::{self, CheckedCondition};
 use runner::kept::{KeptRun, RecordReading};
 use runner::servers::{TestedServer, labelled, tested_servers, with_pids};
 use runner::state;
-use runner::{RunnerError, gate};
 use terminal::output::{self, ResultRequest};
 
 use side_by_side::{Extent, MeasuredSeries, SideBySide, SideSuite};
 
 /// Measures, or reads, and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
-    let answer = args.answer.request();
-    output::check_result(&answer, &[&args.cases.junit])?;
-    let asked = asked(args)?;
+    let request = args.result.request();
+    output::check_result(&request, &[&args.cases.junit])?;
+    let requested = requested(args)?;
     let labels = &args.how.labels.label;
-    let is_measured = matches!(asked, ComparedRuns::Now);
-    let MeasuredSeries { servers, ended, .. } = match asked {
+    let is_measured = matches!(requested, ComparedRuns::Now);
+    let MeasuredSeries { servers, ended, .. } = match requested {
         ComparedRuns::Recorded(sides) => MeasuredSeries::recorded(recorded::read(&sides, labels)?),
         ComparedRuns::Series(runs) => {
             let servers = recorded::read_series(&runs, labels)?;
             if args.fail_if.is_some() && servers[0].runs.len() == 1 {
-                return Err(gate::refuse("measure again, for longer"));
+                return Err(fail_condition::refuse("measure again, for longer"));
             }
             MeasuredSeries::recorded(servers)
         }
@@ -49,23 +50,29 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitStatus, RunnerError> {
     };
     let first = servers.first().and_then(|server| server.runs.first());
     let params = first.map_or_else(BTreeMap::new, |run| run.run.plan.params.clone());
-    let checked = |gate| gate::for_rows(gate, &comparisons, &params);
-    let gate = match args.fail_if.as_ref().map(checked).transpose() {
-        // In incomplete runs, a gate may be about missing rows.
+    let checked = |condition| fail_condition::for_rows(condition, &comparisons, &params);
+    let condition = match args.fail_if.as_ref().map(checked).transpose() {
+        // In incomplete runs, a condition may be about missing rows.
         Err(_) if ended.is_some() => None,
-        gate => gate?,
+        condition => condition?,
     };
     // If the series is incomplete, print the results so far.
-    let is_worth_it = ended.is_none() || gate::rows(&comparisons).any(|row| row.ratio.is_some());
+    let is_worth_it =
+        ended.is_none() || fail_condition::rows(&comparisons).any(|row| row.ratio.is_some());
     let printed = is_worth_it.then(|| {
         let junit = args.cases.junit.as_deref();
-        print(&comparisons, &servers, gate.as_ref(), (&answer, junit))
+        print(
+            &comparisons,
+            &servers,
+            condition.as_ref(),
+            (&request, junit),
+        )
     });
     fail_if::printed(printed.unwrap_or(Ok(())), ended, args.fail_if.is_some())?;
     if is_measured && args.runs.save.is_none() && !args.runs.quiet {
         print_report_command(&servers);
     }
-    let fails = gate::judge(&comparisons, gate.as_ref())?;
+    let fails = fail_condition::judge(&comparisons, condition.as_ref())?;
     Ok(if fails {
         ExitStatus::TestFailed
     } else {
@@ -98,9 +105,9 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
         flames: args.flame.flame,
         runs: &args.runs,
     };
-    if let Some(gate) = &args.fail_if {
-        gate::check(
-            gate,
+    if let Some(condition) = &args.fail_if {
+        fail_condition::check(
+            condition,
             args.side.verdicts.by(),
             &suite.plan,
             how.looks_inside(),
@@ -111,7 +118,6 @@ fn measure(args: &CompareArgs) -> Result<MeasuredSeries, RunnerError> {
     side_by_side::measure(&how, suite, servers)
 }
 
-/// The servers to measure.
 fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let Some((a, b)) = commands(args) else {
         return tested_servers(&args.sides, &args.servers.server);
@@ -131,11 +137,8 @@ fn servers_of(args: &CompareArgs) -> Result<Vec<TestedServer>, RunnerError> {
         let url = url.map(String::as_str);
         command_server(&option, name, (command, url), &args.how.connect)
     };
-    [("A", a), ("B", b)]
-        .into_iter()
-        .zip(urls)
-        .map(start)
-        .collect()
+    let sides = [("A", a), ("B", b)].into_iter().zip(urls);
+    sides.map(start).collect()
 }
 
 /// The commands that start the servers.
@@ -143,9 +146,7 @@ fn commands(args: &CompareArgs) -> Option<(&String, &String)> {
     args.start_a.as_ref().zip(args.start_b.as_ref())
 }
 
-/// A server and its runs.
 pub(crate) struct MeasuredServer {
-    /// Name in reports.
     pub(crate) name: String,
     /// Label in place of that of its runs.
     pub(crate) label: Option<String>,
@@ -166,10 +167,10 @@ enum ComparedRuns<'a> {
     Now,
 }
 
-fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
-    let is_gated = args.fail_if.is_some();
-    let is_one_run = is_gated && args.series.repeat == Some(1);
-    let one_run = || gate::refuse("leave out --repeat 1, or give a larger number");
+fn requested(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
+    let is_judged = args.fail_if.is_some();
+    let is_one_run = is_judged && args.series.repeat == Some(1);
+    let one_run = || fail_condition::refuse("leave out --repeat 1, or give a larger number");
     if commands(args).is_some() {
         return if is_one_run {
             Err(one_run())
@@ -185,27 +186,20 @@ fn asked(args: &CompareArgs) -> Result<ComparedRuns<'_>, RunnerError> {
         return Ok(ComparedRuns::Series(runs));
     }
     if sides < 2 {
+        let given = ["nothing to compare", "only one side"][sides];
         return Err(RunnerError::Usage(format!(
-            "{} is given; a comparison needs two URLs, two recorded runs, a recorded comparison, or --server twice",
-            if sides == 0 {
-                "nothing to compare"
-            } else {
-                "only one side"
-            }
+            "{given} is given; a comparison needs two URLs, two recorded runs, a recorded comparison, or --server twice"
         )));
     }
     let names: Vec<&str> = args.sides.iter().map(String::as_str).collect();
-    match names
-        .iter()
-        .filter(|side| recorded::is_recorded(side))
-        .count()
-    {
+    let is_recorded = |side: &&&str| recorded::is_recorded(side);
+    match names.iter().filter(is_recorded).count() {
         0 if is_one_run => Err(one_run()),
         0 => Ok(ComparedRuns::Now),
         all if all == sides => {
             refuse_measuring(args)?;
-            if is_gated && names.iter().all(|side| !side.contains(',')) {
-                Err(gate::refuse(
+            if is_judged && names.iter().all(|side| !side.contains(',')) {
+                Err(fail_condition::refuse(
                     "record more, and give them as DIR,DIR,... of one server and DIR,DIR,... of the \
                      other; or measure both side by side: `prestan compare URL URL`",
                 ))
@@ -232,15 +226,14 @@ fn refuse_measuring(args: &CompareArgs) -> Result<(), RunnerError> {
         || is_given(&how)
         || is_given(&args.flame)
         || args.runs.save.is_some();
-    if is_said {
-        Err(RunnerError::Usage(
-            "these runs are recorded, so nothing is measured: leave out the options that say what to \
-             measure and how"
-                .to_owned(),
-        ))
-    } else {
-        Ok(())
+    if !is_said {
+        return Ok(());
     }
+    Err(RunnerError::Usage(
+        "these runs are recorded, so nothing is measured: leave out the options that say what to \
+         measure and how"
+            .to_owned(),
+    ))
 }
 
 /// All runs of each server, for a page.
@@ -295,12 +288,12 @@ pub(crate) fn compared(
 
 /// Names of servers, with numbers for one that is given more than once.
 fn distinct_names(servers: &[MeasuredServer]) -> Vec<String> {
-    let name = |(place, server): (usize, &MeasuredServer)| {
+    let name = |(index, server): (usize, &MeasuredServer)| {
         let same = |other: &&MeasuredServer| other.name == server.name;
         match servers.iter().filter(same).count() {
             1 => server.name.clone(),
             _ => {
-                let number = servers[..=place].iter().filter(same).count();
+                let number = servers[..=index].iter().filter(same).count();
                 format!("{} #{number}", server.name)
             }
         }
@@ -311,10 +304,10 @@ fn distinct_names(servers: &[MeasuredServer]) -> Vec<String> {
 fn print(
     comparisons: &Comparisons,
     servers: &[MeasuredServer],
-    gate: Option<&gate::CheckedGate<'_>>,
-    (answer, junit): (&ResultRequest, Option<&Path>),
+    condition: Option<&CheckedCondition<'_>>,
+    (request, junit): (&ResultRequest, Option<&Path>),
 ) -> Result<(), RunnerError> {
-    let is_drawn = answer.figures.any();
+    let is_drawn = request.figures.any();
     // A full disk may have kept no run; the comparison is shown nevertheless.
     let undrawn = |why: RunnerError| {
         output::print_message(&format!("prestan: warning: runs are not drawn: {why}"));
@@ -335,14 +328,14 @@ fn print(
         comparison: Some(comparisons),
         ..ReportPage::default()
     };
-    let markdown = answer.markdown.as_deref();
+    let markdown = request.markdown.as_deref();
     let markdown = markdown.map(|path| (path, report::compare_markdown(comparisons)));
     let junit = junit.map(|path| {
-        let ends = gate::case_ends(comparisons, gate);
+        let ends = fail_condition::case_ends(comparisons, condition);
         (path, report::compare_junit(comparisons, ends))
     });
     let more = markdown.into_iter().chain(junit);
     let json = || report::compare_json(comparisons);
     let text = |color, width| report::compare_text(comparisons, color, width);
-    output::print_result(page, answer, json, more, text)
+    output::print_result(page, request, json, more, text)
 }

@@ -74,7 +74,6 @@ fn slowdown(text: &str) -> Result<Slowdown, String> {
     })
 }
 
-/// Longest work of the server for each request.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Starts the embedded server, measures it, and leaves the run for `prestan report`.

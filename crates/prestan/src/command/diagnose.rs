@@ -21,7 +21,7 @@ use super::compare::side_by_side::EarlyEnd;
 use super::fail_if::printed;
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::args::{
-    AnswerOptions, FlameOptions, GateOptions, LabOptions, MeasuringOptions, RoundsOptions,
+    FailIfOptions, FlameOptions, LabOptions, MeasuringOptions, ResultOptions, RoundsOptions,
     RunningOptions, RunsOptions, ServerOptions, WritesOptions, is_given, whole,
 };
 use crate::exit::ExitStatus;
@@ -48,10 +48,10 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) flame: FlameOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
-    pub(crate) gate: GateOptions,
+    pub(crate) condition: FailIfOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
@@ -88,23 +88,21 @@ pub(crate) struct Measuring {
 
 /// Measures, or reads, and prints findings.
 pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
-    let answer = args.answer.request();
-    output::check_result(&answer, &[])?;
-    let Runs {
-        paths: runs,
-        early_end,
-    } = runs(args)?;
-    let drawn = answer.figures.any().then_some(runs.len());
-    let runs = runs.into_iter().map(|path| read(&path, drawn));
-    let patients = patients(runs.collect::<Result<_, _>>()?);
+    let request = args.result.request();
+    output::check_result(&request, &[])?;
+    let runs = runs(args)?;
+    let early_end = runs.early_end;
+    let drawn = request.figures.any().then_some(runs.paths.len());
+    let read = runs.paths.into_iter().map(|path| read(&path, drawn));
+    let patients = patients(read.collect::<Result<_, _>>()?);
     let incomplete = early_end.as_ref().map(|end| &end.incomplete);
-    let diagnosed: Vec<Diagnosed> = patients
+    let patients_diagnosed = patients
         .iter()
-        .map(|patient| diagnosed(patient, incomplete))
-        .collect();
-    let answered = print(&patients, &diagnosed, &answer);
-    let is_judged = args.gate.fail_if.is_some();
-    printed(answered, early_end.map(|end| end.why), is_judged)?;
+        .map(|patient| diagnosed(patient, incomplete));
+    let diagnosed: Vec<Diagnosed> = patients_diagnosed.collect();
+    let result = print(&patients, &diagnosed, &request);
+    let is_judged = args.condition.fail_if.is_some();
+    printed(result, early_end.map(|end| end.why), is_judged)?;
     let constrained = constrained(&patients);
     match judge(&diagnosed) {
         Ok(ExitStatus::Done) => constrained,
@@ -116,20 +114,17 @@ pub(crate) fn diagnose(args: &DiagnoseArgs) -> Result<ExitStatus, RunnerError> {
 /// The result of the runs by the constraints of their suites, and by `--fail-if`.
 fn constrained(patients: &[Patient]) -> Result<ExitStatus, RunnerError> {
     let runs = patients.iter().flat_map(|patient| &patient.kept);
-    let points: Vec<RunAtPoint<'_>> = runs
-        .map(|kept| RunAtPoint {
-            point: format!("the suite {}", kept.run.plan.suite.name),
-            summary: &kept.summary,
-        })
-        .collect();
-    by_constraints(&points)
+    let points = runs.map(|kept| RunAtPoint {
+        point: format!("the suite {}", kept.run.plan.suite.name),
+        summary: &kept.summary,
+    });
+    by_constraints(&points.collect::<Vec<_>>())
 }
 
 /// Runs to diagnose.
 struct Runs {
     /// Their directories.
     paths: Vec<PathBuf>,
-    /// The reason, if not all runs could be made.
     early_end: Option<EarlyEnd>,
 }
 
@@ -165,7 +160,7 @@ fn runs(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     let is_said = is_given(&args.measuring)
         || is_given(&args.how)
         || is_given(&args.flame)
-        || args.gate.fail_if.is_some()
+        || args.condition.fail_if.is_some()
         || args.runs.save.is_some();
     if is_said {
         return Err(RunnerError::Usage(
@@ -251,22 +246,21 @@ fn patients(runs: Vec<(Material, KeptRun)>) -> Vec<Patient> {
                 other.target == plan.target && (is_another || stats::does_the_same(other, plan))
             })
         };
-        let place = patients.iter().position(joins).unwrap_or(patients.len());
-        if place == patients.len() {
+        let index = patients.iter().position(joins).unwrap_or(patients.len());
+        if index == patients.len() {
             patients.push(Patient::default());
         }
-        patients[place].materials.push(material);
-        patients[place].kept.push(kept);
+        patients[index].materials.push(material);
+        patients[index].kept.push(kept);
     }
     patients
 }
 
 fn diagnosed(Patient { materials, kept }: &Patient, incomplete: Option<&Incomplete>) -> Diagnosed {
     let runs = materials.iter().zip(kept);
+    let runs = runs.map(|(material, kept)| DiagnosedRun::of(material, kept.path.clone()));
     Diagnosed {
-        runs: runs
-            .map(|(material, kept)| DiagnosedRun::of(material, kept.path.clone()))
-            .collect(),
+        runs: runs.collect(),
         diagnosis: stats::diagnose(materials),
         incomplete: incomplete.cloned(),
     }
@@ -275,19 +269,16 @@ fn diagnosed(Patient { materials, kept }: &Patient, incomplete: Option<&Incomple
 fn print(
     patients: &[Patient],
     diagnosed: &[Diagnosed],
-    answer: &ResultRequest,
+    request: &ResultRequest,
 ) -> Result<(), RunnerError> {
+    let kept = patients.iter().flat_map(|patient| &patient.kept);
     let page = ReportPage {
-        runs: patients
-            .iter()
-            .flat_map(|patient| &patient.kept)
-            .map(|kept| kept.page_run(None))
-            .collect(),
+        runs: kept.map(|kept| kept.page_run(None)).collect(),
         diagnosed: Some(diagnosed),
         is_diagnosis: true,
         ..ReportPage::default()
     };
     let json = || report::diagnose_json(diagnosed);
     let text = |color, width| report::diagnose_text(diagnosed, color, width);
-    output::print_result(&page, answer, json, None, text)
+    output::print_result(&page, request, json, None, text)
 }

@@ -6,7 +6,7 @@ use runner::fitting::constraint_for;
 use suite::Plan;
 use terminal::output::print_message;
 
-use crate::args::GateOptions;
+use crate::args::FailIfOptions;
 
 /// The result of printing a report; the reason of an early end has priority, and means no result if
 /// there was a condition.
@@ -30,14 +30,14 @@ pub(crate) fn without_result(is_judged: bool, why: RunnerError) -> RunnerError {
     why
 }
 
-/// The name of a gate among the constraints of a run.
-pub(crate) const GATE: &str = "--fail-if";
+/// The name of the condition among the constraints of a run.
+pub(crate) const FAIL_IF: &str = "--fail-if";
 
 /// Adds the condition to the constraints of a plan.
-pub(crate) fn add_gate(gate: &GateOptions, plan: &mut Plan) -> Result<(), RunnerError> {
-    if let Some(condition) = &gate.fail_if {
-        let gate = constraint_for(GATE, condition, ConstraintSense::FailsIf, plan)?;
-        plan.constraints.push(gate);
+pub(crate) fn add_condition(options: &FailIfOptions, plan: &mut Plan) -> Result<(), RunnerError> {
+    if let Some(condition) = &options.fail_if {
+        let constraint = constraint_for(FAIL_IF, condition, ConstraintSense::FailsIf, plan)?;
+        plan.constraints.push(constraint);
     }
     Ok(())
 }

@@ -55,9 +55,7 @@ pub(crate) struct GalleryArgs {
     pub(crate) lab: LabOptions,
 }
 
-/// Least number of servers.
 const LEAST: usize = 2;
-/// First page.
 const INDEX: &str = "index.html";
 /// File that marks a directory as a gallery.
 const MARK: &str = "assets/prestan.js";
@@ -81,33 +79,30 @@ pub(crate) fn gallery(args: &GalleryArgs) -> Result<ExitStatus, RunnerError> {
         flames: false,
         runs: &args.runs,
     };
+    let suite = SideSuite::of(&args.side)?;
+    let measured = side_by_side::measure(&how, suite, tested_servers(&[], &names)?)?;
     let MeasuredSeries {
         mut servers,
         whole,
         ended,
-    } = side_by_side::measure(
-        &how,
-        SideSuite::of(&args.side)?,
-        tested_servers(&[], &names)?,
-    )?;
+    } = measured;
     let Some(EarlyEnd { why, .. }) = ended else {
         write_site(args, &recipes, &servers)?;
         return Ok(ExitStatus::Done);
     };
+    let directory = args.directory.display();
     if whole > 0 && !is_new {
-        let place = args.directory.display();
         print_message(&format!(
-            "prestan: the gallery that was in {place} stays as it was"
+            "prestan: the gallery that was in {directory} stays as it was"
         ));
     } else if whole > 0 {
         // The last runs of the servers may have different tests.
-        servers
-            .iter_mut()
-            .for_each(|server| server.runs.truncate(whole));
+        for server in &mut servers {
+            server.runs.truncate(whole);
+        }
         match write_site(args, &recipes, &servers) {
             Ok(()) => print_message(&format!(
-                "prestan: the gallery in {} is incomplete: it shows {whole} of {} runs of each server",
-                args.directory.display(),
+                "prestan: the gallery in {directory} is incomplete: it shows {whole} of {} runs of each server",
                 args.repeat
             )),
             Err(unwritten) => print_message(&format!("prestan: warning: {unwritten}")),
@@ -149,16 +144,16 @@ fn write_site(
 /// anything is measured.
 fn check(directory: &Path) -> Result<bool, RunnerError> {
     let failed = |error: std::io::Error| {
-        let place = directory.display();
+        let directory = directory.display();
         RunnerError::Local(format!(
-            "nothing is measured, because nothing could be written to {place}: {error}"
+            "nothing is measured, because nothing could be written to {directory}: {error}"
         ))
     };
     fs::create_dir_all(directory).map_err(failed)?;
     let is_empty = fs::read_dir(directory).map_err(failed)?.next().is_none();
     if is_empty || directory.join(MARK).is_file() {
         document_file::announce_all(directory, "html");
-        output::check_place(&directory.join(INDEX))?;
+        output::check_path(&directory.join(INDEX))?;
         return Ok(is_empty);
     }
     Err(RunnerError::Usage(format!(
@@ -191,7 +186,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Recipe>, RunnerError> {
     Ok(chosen)
 }
 
-/// Names of runs in place of their directories on this machine.
+/// Names of runs in directory of their directories on this machine.
 fn without_places(mut comparison: Comparisons) -> Comparisons {
     let versus = comparison.versus.iter_mut().map(|versus| &mut versus.runs);
     for path in versus.chain([&mut comparison.runs]).flatten() {
@@ -264,9 +259,8 @@ fn command(args: &GalleryArgs, servers: &[MeasuredServer]) -> String {
     if args.clock.clock == ClockChoice::User {
         options.push(("--clock", Some("user".to_owned())));
     }
-    let given = options
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
+    let options = options.into_iter();
+    let given = options.filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
     format!("prestan gallery DIR{}", given.collect::<String>())
 }
 

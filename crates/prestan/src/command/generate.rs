@@ -1,4 +1,4 @@
-//! Completions and the manual pages, generated from the command line's own description.
+//! Completions and the manual pages, generated from the description of the command line.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitStatus, RunnerError> {
 /// Prints the page of the program, or writes it and one for each command and sub-command into a
 /// directory.
 pub(crate) fn man(directory: Option<&Path>) -> Result<ExitStatus, RunnerError> {
-    // `help` has no page of its own.
+    // `help` has no page.
     let mut program = Cli::command().disable_help_subcommand(true);
     // Adds the parent commands to the names of sub-commands: `prestan run`, not `run`.
     program.build();
@@ -48,9 +48,8 @@ fn pages(command: &Command) -> Vec<(String, Command)> {
 
 fn page(command: Command, title: &str) -> Result<String, RunnerError> {
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(command)
-        .title(title)
-        .render(&mut page);
+    let manual = clap_mangen::Man::new(command).title(title);
+    let rendered = manual.render(&mut page);
     rendered
         .map_err(|error| RunnerError::Local(format!("writing the page {title} failed: {error}")))?;
     Ok(String::from_utf8_lossy(&page).into_owned())

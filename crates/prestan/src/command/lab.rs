@@ -5,7 +5,6 @@ mod check;
 mod experiment;
 mod program;
 
-use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 
@@ -21,7 +20,7 @@ pub(crate) use args::{
     LabShellArgs, WhichLab,
 };
 use terminal::document_file;
-use terminal::output::{check_place, print_described, print_message, print_named, print_text};
+use terminal::output::{check_path, print_described, print_message, print_named, print_text};
 
 /// Runs this command inside of its lab, without the options about the lab.
 pub(crate) fn run_inside(options: &LabOptions) -> Result<ExitStatus, RunnerError> {
@@ -59,7 +58,7 @@ fn list() -> Result<Vec<(&'static str, String)>, RunnerError> {
 fn show(name: &str, svg: Option<&Path>) -> Result<(), RunnerError> {
     let network = find(name)?;
     if let Some(file) = svg {
-        check_place(file)?;
+        check_path(file)?;
         document_file::write(file, topology::svg(name, &network).as_bytes())?;
     }
     print_described(&topology::described(&report::clean(name), &network))
@@ -79,10 +78,7 @@ fn link_lab(args: &LabLinkArgs) -> LabSpec {
     };
     let ends = ["client".to_owned(), "server".to_owned()];
     LabSpec {
-        hosts: ends
-            .iter()
-            .map(|name| (name.clone(), host()))
-            .collect::<BTreeMap<_, _>>(),
+        hosts: ends.iter().map(|name| (name.clone(), host())).collect(),
         links: vec![LabLinkSpec {
             ends,
             rate: args.rate,

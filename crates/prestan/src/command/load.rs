@@ -173,7 +173,6 @@ impl PaceOptions {
     }
 }
 
-/// Stages of an open loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<record::Stage>);
 
@@ -192,7 +191,6 @@ fn stages(text: &str) -> Result<Stages, String> {
     stages.map(Stages)
 }
 
-/// Sends the requests.
 pub(crate) fn load(args: &LoadArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
     let words = args.server.words(args.words())?;

@@ -4,7 +4,7 @@
 use runner::RunnerError;
 use stats::{Conclusion, Summary};
 
-use super::fail_if::GATE;
+use super::fail_if::FAIL_IF;
 use crate::exit::ExitStatus;
 use terminal::output::print_message;
 
@@ -45,7 +45,7 @@ fn ended_so(runs: &[RunAtPoint<'_>], wanted: Conclusion) -> Vec<(String, String)
         }
     }
     let named = |name: &str| {
-        let shown = if name == GATE {
+        let shown = if name == FAIL_IF {
             name.to_owned()
         } else {
             format!("constraint {name}")
@@ -63,12 +63,12 @@ fn points(runs: &[RunAtPoint<'_>], name: &str, wanted: Conclusion) -> String {
     };
     let mut points: Vec<(&str, usize, usize)> = Vec::new();
     for run in runs {
-        let place = points.iter().position(|(point, ..)| *point == run.point);
-        let place = place.unwrap_or_else(|| {
+        let index = points.iter().position(|(point, ..)| *point == run.point);
+        let index = index.unwrap_or_else(|| {
             points.push((&run.point, 0, 0));
             points.len() - 1
         });
-        let (_, found, all) = &mut points[place];
+        let (_, found, all) = &mut points[index];
         *found += usize::from(is_so(run));
         *all += 1;
     }

@@ -15,9 +15,9 @@ use runner::text_file;
 use terminal::output::{self, ReportRequest};
 use terminal::sample_log;
 
-use super::fail_if::GATE;
+use super::fail_if::FAIL_IF;
 use crate::args::{
-    AnswerOptions, FormatOptions, GateOptions, LabelOptions, VerdictOptions, defaults,
+    FailIfOptions, FormatOptions, LabelOptions, ResultOptions, VerdictOptions, defaults,
 };
 use crate::exit::{ExitStatus, code_of_all};
 
@@ -37,24 +37,24 @@ pub(crate) struct ReportArgs {
     pub(crate) judge: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) gate: GateOptions,
+    pub(crate) condition: FailIfOptions,
 
     #[command(flatten)]
     pub(crate) labels: LabelOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
     pub(crate) formats: FormatOptions,
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
-    let request = args.formats.request(&args.answer);
+    let request = args.formats.request(&args.result);
     output::check_report(&request)?;
     match &args.runs[..] {
         [] | [_] => one(args, &request),
-        _ if args.judge.is_some() || args.gate.fail_if.is_some() => Err(RunnerError::Usage(
+        _ if args.judge.is_some() || args.condition.fail_if.is_some() => Err(RunnerError::Usage(
             "--judge and --fail-if are for one run; judge one after the other".to_owned(),
         )),
         several => side_by_side(several, args),
@@ -73,7 +73,7 @@ fn one(args: &ReportArgs, request: &ReportRequest) -> Result<ExitStatus, RunnerE
         constraints: constraints.as_deref(),
         label: labels[0].as_deref(),
     };
-    let kept = if request.answer.figures.any() {
+    let kept = if request.result.figures.any() {
         KeptRun::pooled(std::slice::from_ref(&path), 1, reading)?
     } else {
         KeptRun::read(&path, reading)?
@@ -105,8 +105,8 @@ fn constraints(
     args: &ReportArgs,
     run: &Path,
 ) -> Result<Option<Vec<ConstraintRecord>>, RunnerError> {
-    if args.judge.is_none() && args.gate.fail_if.is_none() {
-        return match args.answer.inconclusive {
+    if args.judge.is_none() && args.condition.fail_if.is_none() {
+        return match args.result.inconclusive {
             Some(_) => Err(RunnerError::Usage(
                 "--inconclusive is about --judge or --fail-if; give one of them as well".to_owned(),
             )),
@@ -118,10 +118,11 @@ fn constraints(
         Some(file) => constraints_of(file, &plan)?,
         None => plan.constraints.clone(),
     };
-    if let Some(condition) = &args.gate.fail_if {
-        constraints.retain(|constraint| constraint.name != GATE);
-        let gate = suite::constraint_for_recorded(GATE, condition, ConstraintSense::FailsIf, &plan);
-        constraints.push(gate.map_err(RunnerError::Usage)?);
+    if let Some(condition) = &args.condition.fail_if {
+        constraints.retain(|constraint| constraint.name != FAIL_IF);
+        let sense = ConstraintSense::FailsIf;
+        let constraint = suite::constraint_for_recorded(FAIL_IF, condition, sense, &plan);
+        constraints.push(constraint.map_err(RunnerError::Usage)?);
     }
     Ok(Some(constraints))
 }
@@ -159,18 +160,18 @@ fn write_log(file: &Path, run: &Path) -> Result<(), RunnerError> {
 }
 
 fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, RunnerError> {
-    let (answer, formats) = (&args.answer, &args.formats);
-    if answer.inconclusive.is_some() {
+    let (result, formats) = (&args.result, &args.formats);
+    if result.inconclusive.is_some() {
         return Err(RunnerError::Usage(
             "--inconclusive is about a run that is judged, and several runs are not; leave it out"
                 .to_owned(),
         ));
     }
-    let figures = answer.figures.request();
+    let figures = result.figures.request();
     let of_one_run = [
-        &answer.output,
-        &answer.json,
-        &answer.markdown,
+        &result.output,
+        &result.json,
+        &result.markdown,
         &formats.csv,
         &formats.cases.junit,
         &formats.log,
@@ -191,11 +192,8 @@ fn side_by_side(paths: &[PathBuf], args: &ReportArgs) -> Result<ExitStatus, Runn
         };
         KeptRun::pooled(&[state::find_run(Some(run))?], paths.len(), reading)
     };
-    let kept = paths
-        .iter()
-        .zip(&labels)
-        .map(read)
-        .collect::<Result<Vec<KeptRun>, RunnerError>>()?;
+    let kept = paths.iter().zip(&labels).map(read);
+    let kept = kept.collect::<Result<Vec<KeptRun>, RunnerError>>()?;
     let mut page = ReportPage {
         runs: kept.iter().map(|kept| kept.page_run(None)).collect(),
         ..ReportPage::default()
@@ -228,14 +226,13 @@ fn compared(kept: &[KeptRun], names: &[String]) -> Option<Comparisons> {
             comparison,
         })
     };
-    let versus: Result<Vec<Versus>, stats::Difference> =
-        others.iter().zip(&names[1..]).map(versus).collect();
-    let versus = versus
-        .inspect_err(|why| {
-            let why = report::difference(why);
-            output::print_message(&format!("prestan: the runs are not compared: {why}"));
-        })
-        .ok()?;
+    let versus = others.iter().zip(&names[1..]).map(versus);
+    let versus: Result<Vec<Versus>, stats::Difference> = versus.collect();
+    let undone = |why: &stats::Difference| {
+        let why = report::difference(why);
+        output::print_message(&format!("prestan: the runs are not compared: {why}"));
+    };
+    let versus = versus.inspect_err(undone).ok()?;
     Some(Comparisons {
         name: names[0].clone(),
         runs: vec![a.path.clone()],

@@ -2,8 +2,6 @@
 
 mod args;
 
-use std::collections::BTreeMap;
-
 use engine::{Drive, Rounds};
 use runner::RunnerError;
 use runner::access::{AccessRequest, read_target};
@@ -58,19 +56,15 @@ pub(crate) fn overrides(load: &LoadOptions, writes: WritesOptions) -> Overrides 
         ("depth", load.depth),
         ("width", load.width),
     ];
-    let mut params: BTreeMap<String, String> = numbers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_string())))
-        .collect();
-    params.extend(load.params.iter().cloned());
-    let selection = Selection {
-        only: load.only.clone(),
-        skip: load.rounds.skip.clone(),
-    };
+    let numbers = numbers.into_iter();
+    let numbers = numbers.filter_map(|(name, value)| Some((name.to_owned(), value?.to_string())));
     Overrides {
-        params,
+        params: numbers.chain(load.params.iter().cloned()).collect(),
         duration: load.duration,
-        selection,
+        selection: Selection {
+            only: load.only.clone(),
+            skip: load.rounds.skip.clone(),
+        },
         verify: load.verify.verify,
         labels_of_2004: load.x_prestan.is_some(),
         may_post: writes.writes,
@@ -84,7 +78,6 @@ pub(crate) struct SuiteTask<'a> {
     overrides: Overrides,
     load: &'a LoadOptions,
     output: &'a OutputOptions,
-    /// Loads beside it.
     beside: Vec<BesideTask>,
 }
 

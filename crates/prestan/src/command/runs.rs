@@ -176,16 +176,15 @@ fn remove(
 ) -> Result<ExitStatus, RunnerError> {
     let mut code = ExitStatus::Done;
     let mut removes = |run: &ListedRun| {
-        let done = if dry_run {
-            Ok(())
-        } else {
-            rundir::remove(Path::new(&run.path))
-        };
-        if let Err(why) = &done {
+        if dry_run {
+            return true;
+        }
+        let removed = rundir::remove(Path::new(&run.path));
+        if let Err(why) = &removed {
             output::print_message(&format!("prestan: removing {} failed: {why}", run.name));
             code = ExitStatus::TestFailed;
         }
-        done.is_ok()
+        removed.is_ok()
     };
     let words = if dry_run {
         "would be removed"

@@ -24,7 +24,7 @@ use terminal::progress::{SeriesPace, SeriesProgress};
 use super::fail_if::printed;
 use crate::args::choices::{FIND, choice};
 use crate::args::{
-    AnswerOptions, LabOptions, MeasuringOptions, RequestOptions, RunningOptions, RunsOptions,
+    LabOptions, MeasuringOptions, RequestOptions, ResultOptions, RunningOptions, RunsOptions,
     ServerOptions, WarmupOptions, constraint, positive_duration, rate, whole,
 };
 use crate::exit::ExitStatus;
@@ -54,7 +54,7 @@ pub(crate) struct SearchArgs {
     pub(crate) how: MeasuringOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,
@@ -102,18 +102,16 @@ pub(crate) struct SearchOptions {
     pub(crate) running: RunningOptions,
 }
 
-/// Largest number of users by default.
 const MOST_USERS: f64 = 4096.0;
 const MOST_RATE: f64 = 1e6;
-/// First rate by default.
 const FIRST_RATE: f64 = 10.0;
 /// Least mean number of requests of a trial: with random arrivals, a trial of few may have none.
 const REQUESTS_AT_LEAST: f64 = 10.0;
 
 /// Tries loads until the largest is found.
 pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
-    let answer = args.answer.request();
-    output::check_result(&answer, &[])?;
+    let request = args.result.request();
+    output::check_result(&request, &[])?;
     let words = args.server.words(args.request.clone())?;
     let mut sending = LoadWorkload::of(&words, &args.options.request())?;
     if let (Permission::IfAbsent, may_write) = sending.permission {
@@ -133,33 +131,27 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitStatus, RunnerError> {
         }
     }
     // A suite may have constraints on whole runs: a trial is judged by the condition only.
-    sending.plan.constraints = vec![constraint_for(
-        "--while",
-        &args.search.condition,
-        ConstraintSense::Trial,
-        &sending.plan,
-    )?];
+    let condition = &args.search.condition;
+    let constraint = constraint_for("--while", condition, ConstraintSense::Trial, &sending.plan)?;
+    sending.plan.constraints = vec![constraint];
     let of_stage = |of: &Characteristic| matches!(of.part, PartOfRun::Stage(_));
-    if args.search.condition.characteristics().any(of_stage) {
+    if condition.characteristics().any(of_stage) {
         return Err(RunnerError::Usage(
             "--while: the trials of a search have no stages; leave `stage` out".to_owned(),
         ));
     }
     let search = begin(&args.search)?;
-    made(args, (sending, search), &answer)
+    made(args, (sending, search), &request)
 }
 
 /// Makes the trials, and prints the result.
 fn made(
     args: &SearchArgs,
     (sending, search): (LoadWorkload, Search),
-    answer: &ResultRequest,
+    request: &ResultRequest,
 ) -> Result<ExitStatus, RunnerError> {
-    let task = RunTask::new(
-        sending.plan,
-        sending.suite_text,
-        &args.how.background.request(),
-    )?;
+    let background = args.how.background.request();
+    let task = RunTask::new(sending.plan, sending.suite_text, &background)?;
     let task = Arc::new(task);
     let ways = args.how.ways(&args.search.running)?;
     let seed = ways.run.seed;
@@ -192,12 +184,12 @@ fn made(
     let incomplete = |why| runner.anonymous().incomplete("search", why);
     found.incomplete = ended.as_ref().map(incomplete);
     drop(runner);
-    let answered = (ended.is_none() || !ran.is_empty()).then(|| {
+    let printed_result = (ended.is_none() || !ran.is_empty()).then(|| {
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, answer)
+        print(&found, common, request)
     });
-    printed(answered.unwrap_or(Ok(())), ended, false)?;
-    // A gate of CI: the smallest load is too much.
+    printed(printed_result.unwrap_or(Ok(())), ended, false)?;
+    // In CI, this is a failure: the smallest load is too much.
     if found.answer.holds.is_none() {
         let answer = report::answer_in_words(&found);
         output::print_message(&format!("prestan: failed: {answer}"));
@@ -244,16 +236,11 @@ pub(super) fn found(
 }
 
 fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
-    let (from, to) = match options.find {
-        Find::Users => (
-            options.from.unwrap_or(1.0),
-            options.to.unwrap_or(MOST_USERS),
-        ),
-        Find::Rate => (
-            options.from.unwrap_or(FIRST_RATE),
-            options.to.unwrap_or(MOST_RATE),
-        ),
+    let (first, most) = match options.find {
+        Find::Users => (1.0, MOST_USERS),
+        Find::Rate => (FIRST_RATE, MOST_RATE),
     };
+    let (from, to) = (options.from.unwrap_or(first), options.to.unwrap_or(most));
     if from > to {
         return Err(RunnerError::Usage(format!(
             "--from {from} is more than --to {to}"

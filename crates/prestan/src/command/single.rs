@@ -16,7 +16,7 @@ use runner::run::{CompletedRun, IncompleteRun, RunEnds, cut_short, not_measured,
 use runner::sample_sink::{Drawn, drawn};
 use runner::servers::{RunWays, TestedServer};
 
-use super::fail_if::{add_gate, without_result};
+use super::fail_if::{add_condition, without_result};
 use crate::args::{MeasuringOptions, OutputOptions};
 use crate::exit::{ExitStatus, code_of_all};
 use crate::signals::on_interrupt;
@@ -52,7 +52,7 @@ pub(crate) fn single(
         how,
         flames,
     } = run;
-    add_gate(&output.gate, &mut task.plan)?;
+    add_condition(&output.condition, &mut task.plan)?;
     let server = server.looked_into(&how.inside.pid);
     let seed = ways.run.seed;
     let console = SingleConsole(output);
@@ -65,25 +65,22 @@ pub(crate) fn single(
     let with = LocalSeries {
         flames,
         ends,
-        needs_samples: request.answer.figures.any() || request.log.is_some(),
+        needs_samples: request.result.figures.any() || request.log.is_some(),
         ..how.series(ways, storage, &console)
     };
     let mut runner = LocalRunner::new(vec![server], [&task], with)?;
-    let step = RunStep::single(
-        0,
-        1,
-        StepRun {
-            server: 0,
-            group: 0,
-            name: None,
-            task: Arc::new(task),
-            users,
-            drive,
-            seed,
-        },
-    );
+    let run = StepRun {
+        server: 0,
+        group: 0,
+        name: None,
+        task: Arc::new(task),
+        users,
+        drive,
+        seed,
+    };
+    let step = RunStep::single(0, 1, run);
     let (completed, gone) = runner.single(&step)?;
-    let is_judged = output.gate.fail_if.is_some() && completed.was_cut_short();
+    let is_judged = output.condition.fail_if.is_some() && completed.was_cut_short();
     let reported = report(completed, &request);
     let Some(gone) = gone else {
         let without = |why| without_result(is_judged, why);
@@ -105,13 +102,8 @@ impl SeriesConsole for SingleConsole<'_> {
         let work = (run.plan, run.users, run.drive);
         let meter = RunMeter::new(&meter, run.group, run.progress, work);
         let (progress, live) = (Arc::clone(run.progress), Arc::clone(run.live));
-        let console = Arc::new(Console::new(
-            self.0.console(),
-            progress,
-            run.record,
-            live,
-            meter,
-        ));
+        let request = self.0.console();
+        let console = Arc::new(Console::new(request, progress, run.record, live, meter));
         RunDisplay {
             following: Some(Box::new(console.follow())),
             observer: console,
@@ -181,12 +173,8 @@ fn report(completed: CompletedRun, request: &ReportRequest) -> Result<ExitStatus
             let logged = log.map_or(Ok(()), |log| {
                 sample_log::write(log, &recorded, Some(windows))
             });
-            let drawn = request
-                .answer
-                .figures
-                .any()
-                .then(|| draw(&recorded))
-                .flatten();
+            let is_drawn = request.result.figures.any();
+            let drawn = is_drawn.then(|| draw(&recorded)).flatten();
             (logged, drawn, recorded.into_run())
         }
         None => {
@@ -246,22 +234,20 @@ fn measured_beside(
 
 /// Without samples, `--log` writes nothing.
 fn not_logged(log: Option<&Path>) -> Result<(), RunnerError> {
-    log.map_or(Ok(()), |file| {
-        Err(RunnerError::Local(format!(
-            "{} is not written: the samples of the run are lost",
-            file.display()
-        )))
-    })
+    let Some(file) = log else { return Ok(()) };
+    Err(RunnerError::Local(format!(
+        "{} is not written: the samples of the run are lost",
+        file.display()
+    )))
 }
 
 /// Data of figures; without it, figures show less, with a warning.
 fn draw(recorded: &Recorded) -> Option<Drawn> {
-    let rows = recorded.plan.measures.len();
-    drawn(std::slice::from_ref(recorded), rows)
-        .inspect_err(|why| {
-            output::print_message(&format!(
-                "prestan: warning: distributions are not drawn: {why}"
-            ));
-        })
-        .ok()
+    let drawn = drawn(std::slice::from_ref(recorded), recorded.plan.measures.len());
+    let warn = |why: &String| {
+        output::print_message(&format!(
+            "prestan: warning: distributions are not drawn: {why}"
+        ));
+    };
+    drawn.inspect_err(warn).ok()
 }

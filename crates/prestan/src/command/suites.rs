@@ -66,7 +66,6 @@ pub(crate) fn suites(args: &SuitesArgs) -> Result<ExitStatus, RunnerError> {
     Ok(ExitStatus::Done)
 }
 
-/// Formats the expressions of a file.
 fn format(file: &Path, check: bool) -> Result<ExitStatus, RunnerError> {
     let name = file.display().to_string();
     let text = text_file::read(file)
@@ -105,11 +104,8 @@ fn check(file: &str) -> Result<String, RunnerError> {
     if let Some(background) = background {
         check_background(&plan, Some(&background.planned()?))?;
     }
-    let names: Vec<&str> = plan
-        .measures
-        .iter()
-        .map(|measure| measure.name.as_str())
-        .collect();
+    let measures = plan.measures.iter();
+    let names: Vec<&str> = measures.map(|measure| measure.name.as_str()).collect();
     Ok(format!(
         "{file}: suite {}, {}, measures {}; {}",
         plan.suite.name,
@@ -122,15 +118,12 @@ fn check(file: &str) -> Result<String, RunnerError> {
 /// Description of the suite as a load (`load --mix`).
 fn as_load(plan: &Plan) -> String {
     let operations = plan.operations();
-    let steps = operations
-        .iter()
-        .find(|one| one.kind == OperationKind::Steps);
+    let mut all = operations.iter();
+    let steps = all.find(|operation| operation.kind == OperationKind::Steps);
+    let but = steps.map_or(String::new(), |steps| {
+        let test = &plan.tests[usize::from(steps.test.0)].name;
+        format!(", not with --pipeline, because steps of {test} follow one another")
+    });
     let count = number_of(operations.len(), "operation");
-    match steps {
-        None => format!("as a load (--mix) {count}"),
-        Some(steps) => format!(
-            "as a load (--mix) {count}, not with --pipeline, because steps of {} follow one another",
-            plan.tests[usize::from(steps.test.0)].name
-        ),
-    }
+    format!("as a load (--mix) {count}{but}")
 }

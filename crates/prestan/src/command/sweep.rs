@@ -11,7 +11,7 @@ use report::{Incomplete, Sweep, SweepServer, Varied};
 use stats::{Swept, Warning, WarningKind};
 use suite::Limit;
 
-use super::fail_if::{add_gate, printed, without_result};
+use super::fail_if::{add_condition, printed, without_result};
 use super::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::run::overrides;
 use crate::exit::ExitStatus;
@@ -28,17 +28,15 @@ use runner::suite_text::SuiteText;
 use terminal::output::{self, ResultRequest, print_message};
 use terminal::progress::{SeriesPace, SeriesProgress};
 
-/// Parameters of sweeps that are not the suite's: number of users, and requests per second.
 const USERS: &str = "users";
 const RATE: &str = "rate";
 /// Largest values of these.
 const MOST_USERS: f64 = 100_000.0;
 const MOST_RATE: f64 = 1e7;
 
-/// Measures at all points, and prints the growth of times.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
-    let answer = args.answer.request();
-    output::check_result(&answer, &[])?;
+    let request = args.result.request();
+    output::check_result(&request, &[])?;
     check(args)?;
     let suite = SuiteText::find(&args.plan.suite.suite)?;
     let values = args.plan.vary.iter().map(|varied| varied.values.len());
@@ -79,7 +77,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     let is_enough = done.len() >= 2 * slots.len() / args.plan.repeat as usize;
     let ended = ended.map(|end| end.why);
     if !is_enough && let Some(why) = ended {
-        return Err(without_result(args.gate.fail_if.is_some(), why));
+        return Err(without_result(args.condition.fail_if.is_some(), why));
     }
     let name = &plans[0].task.plan.suite.name;
     let result = Sweep {
@@ -87,12 +85,12 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
         caveats: caveats(&done, &servers),
         ..result(args, name, &points, &servers, &done, seed)
     };
-    let common = servers.iter().enumerate().map(|(place, server)| {
-        let runs = done.iter().filter(|(at, _)| at.server == place);
+    let common = servers.iter().enumerate().map(|(index, server)| {
+        let runs = done.iter().filter(|(at, _)| at.server == index);
         Common::of(server, runs.map(|(_, ran)| ran.side()))
     });
-    let is_judged = args.gate.fail_if.is_some();
-    printed(print(&result, common.collect(), &answer), ended, is_judged)?;
+    let is_judged = args.condition.fail_if.is_some();
+    printed(print(&result, common.collect(), &request), ended, is_judged)?;
     let constraints = by_constraints(&at_points(&done, &points, &result));
     if matches!(constraints, Ok(ExitStatus::TestFailed)) {
         return constraints;
@@ -103,7 +101,6 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<ExitStatus, RunnerError> {
     }
 }
 
-/// The servers to measure.
 fn servers(args: &SweepArgs) -> Result<Vec<TestedServer>, RunnerError> {
     let started = args.start.tested(&args.how.connect)?;
     let servers = tested_servers(&args.urls, &args.servers.server)?;
@@ -131,9 +128,8 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
     let swept = result.rows.iter().flat_map(|row| &row.servers);
     let points = || swept.clone().flat_map(|server| &server.points);
     if points().all(|point| point.mean.is_none() && point.disqualified == 0) {
-        let first = done
-            .first()
-            .and_then(|(_, ran)| report::failed_rows(&ran.summary));
+        let first = done.first();
+        let first = first.and_then(|(_, ran)| report::failed_rows(&ran.summary));
         let first = first.map_or(String::new(), |rows| format!("; in the first run {rows}"));
         print_message(&format!(
             "prestan: failed: no row was measured at any point{first}"
@@ -156,26 +152,23 @@ fn judge(done: &Done<'_>, result: &Sweep) -> Result<ExitStatus, RunnerError> {
 
 /// Number of runs with a disqualified row, and the most frequent reason.
 fn disqualified(done: &Done<'_>) -> Option<String> {
-    let mut reasons: BTreeMap<WarningKind, (usize, String)> = BTreeMap::new();
+    let mut reasons: BTreeMap<WarningKind, (usize, &Warning)> = BTreeMap::new();
     let mut runs = 0;
     for (_, ran) in done {
-        let warnings: BTreeMap<WarningKind, &Warning> = ran
-            .summary
-            .disqualified()
+        let warnings = ran.summary.disqualified();
+        let warnings: BTreeMap<WarningKind, &Warning> = warnings
             .map(|(_, warning)| (warning.kind, warning))
             .collect();
         runs += usize::from(!warnings.is_empty());
         for (kind, warning) in warnings {
-            let (times, _) = reasons
-                .entry(kind)
-                .or_insert_with(|| (0, report::warning(warning)));
+            let (times, _) = reasons.entry(kind).or_insert((0, warning));
             *times += 1;
         }
     }
     let (_, why) = reasons.into_values().max_by_key(|(times, _)| *times)?;
+    let (why, all) = (report::warning(why), done.len());
     Some(format!(
-        "rows are disqualified in {runs} of {} runs: {why}",
-        done.len()
+        "rows are disqualified in {runs} of {all} runs: {why}"
     ))
 }
 
@@ -184,14 +177,14 @@ fn check(args: &SweepArgs) -> Result<(), RunnerError> {
     let vary = &args.plan.vary;
     let usage = |text: String| Err(RunnerError::Usage(text));
     let fixed = overrides(&args.load, args.plan.suite.writes).params;
-    for (place, varied) in vary.iter().enumerate() {
+    for (index, varied) in vary.iter().enumerate() {
         let name = &varied.name;
         if fixed.contains_key(name) || name == USERS && args.load.rounds.concurrency.is_some() {
             return usage(format!(
                 "`{name}` is varied, and has a value of its own as well; leave one of them out"
             ));
         }
-        if vary[..place].iter().any(|other| other.name == *name) {
+        if vary[..index].iter().any(|other| other.name == *name) {
             return usage(format!(
                 "`{name}` is varied twice; give all its values at once"
             ));
@@ -241,7 +234,7 @@ fn plans(
         if args.plan.mix {
             guard::mix(&mut plan, args.plan.suite.writes.writes)?;
         }
-        add_gate(&args.gate, &mut plan)?;
+        add_condition(&args.condition, &mut plan)?;
         let of_a_rate = rate.map(|_| pace::OPEN_CONNECTIONS);
         let users = users.or(args.load.rounds.concurrency).or(of_a_rate);
         Ok(AtPoint {
@@ -261,8 +254,8 @@ fn print_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     if args.runs.quiet {
         return;
     }
-    let requests = |place: &SweepSlot| -> u64 {
-        let point = &plans[place.point];
+    let requests = |slot: &SweepSlot| -> u64 {
+        let point = &plans[slot.point];
         let users = u64::from(point.users);
         let rounds = point.task.plan.tests.iter().map(|test| match test.limit {
             Limit::Requests(requests) => u64::from(requests),
@@ -272,18 +265,15 @@ fn print_budget(args: &SweepArgs, plans: &[AtPoint], order: &[SweepSlot]) {
     };
     let what = match args.load.duration {
         Some(duration) => {
-            let tests = if args.plan.mix {
-                1
-            } else {
-                plans[0].task.plan.tests.len()
-            };
+            let all = plans[0].task.plan.tests.len();
+            let tests = if args.plan.mix { 1 } else { all };
             let seconds = duration.as_secs_f64() * (order.len() * tests) as f64;
             format!("{seconds:.0} s of measuring")
         }
-        None => format!(
-            "{} rounds of tests",
-            order.iter().map(requests).sum::<u64>()
-        ),
+        None => {
+            let rounds: u64 = order.iter().map(requests).sum();
+            format!("{rounds} rounds of tests")
+        }
     };
     print_message(&format!(
         "prestan: {} points, {} runs: {what}, and set-up and warm-up for them; Ctrl-C ends it, and shows \
@@ -324,44 +314,34 @@ fn result(
     done: &Done<'_>,
     seed: u64,
 ) -> Sweep {
-    let values: Vec<Vec<f64>> = args
-        .plan
-        .vary
-        .iter()
-        .map(|varied| varied.values.iter().map(|(value, _)| *value).collect())
-        .collect();
-    let swept: Vec<Swept<'_>> = done
-        .iter()
-        .map(|(place, ran)| Swept {
-            server: place.server,
-            levels: &points[place.point],
-            repeat: place.repeat,
-            summary: &ran.summary,
-        })
-        .collect();
-    let vary = args
-        .plan
-        .vary
-        .iter()
-        .zip(&values)
-        .map(|(varied, values)| Varied {
+    let vary = &args.plan.vary;
+    let values_of = |varied: &args::Vary| varied.values.iter().map(|(value, _)| *value).collect();
+    let values: Vec<Vec<f64>> = vary.iter().map(values_of).collect();
+    let swept = done.iter().map(|(slot, ran)| Swept {
+        server: slot.server,
+        levels: &points[slot.point],
+        repeat: slot.repeat,
+        summary: &ran.summary,
+    });
+    let swept: Vec<Swept<'_>> = swept.collect();
+    let varied = vary.iter().zip(&values).map(|(varied, values)| {
+        let written = varied.values.iter().map(|(_, written)| written.clone());
+        Varied {
             name: varied.name.clone(),
             values: values.clone(),
-            written: varied
-                .values
-                .iter()
-                .map(|(_, written)| written.clone())
-                .collect(),
-        });
+            written: written.collect(),
+        }
+    });
+    let servers = servers.iter().enumerate();
     Sweep {
         suite: suite.to_owned(),
-        vary: vary.collect(),
+        vary: varied.collect(),
         design: args.plan.design,
         repeats: args.plan.repeat as usize,
         seed,
         same_within: args.plan.same_within,
-        servers: (0..servers.len())
-            .map(|server| described(&servers[server], server, done))
+        servers: servers
+            .map(|(index, name)| described(name, index, done))
             .collect(),
         notes: report::notes_of(done.iter().map(|(_, ran)| &ran.run.plan)),
         incomplete: None,
@@ -370,11 +350,9 @@ fn result(
     }
 }
 
-fn described(name: &str, place: usize, done: &Done<'_>) -> SweepServer {
-    let ran = done
-        .iter()
-        .find(|(at, _)| at.server == place)
-        .map(|(_, ran)| ran);
+fn described(name: &str, server: usize, done: &Done<'_>) -> SweepServer {
+    let mut runs = done.iter().filter(|(at, _)| at.server == server);
+    let ran = runs.next().map(|(_, ran)| ran);
     let said = ran.and_then(|ran| ran.run.env.server.as_ref());
     SweepServer {
         name: name.to_owned(),
@@ -386,20 +364,20 @@ fn described(name: &str, place: usize, done: &Done<'_>) -> SweepServer {
 fn caveats(done: &Done<'_>, names: &[String]) -> Vec<String> {
     let mut caveats = Vec::new();
     caveats.extend(disqualified(done));
-    for (place, server) in names.iter().enumerate() {
-        let runs = done.iter().filter(|(at, _)| at.server == place);
+    for (index, server) in names.iter().enumerate() {
+        let runs = done.iter().filter(|(at, _)| at.server == index);
         let runs = origins(runs.map(|(_, ran)| *ran));
         caveats.extend(runs.into_iter().map(|caveat| format!("{server}: {caveat}")));
     }
     caveats
 }
 
-fn print(sweep: &Sweep, common: Vec<Common>, answer: &ResultRequest) -> Result<(), RunnerError> {
+fn print(sweep: &Sweep, common: Vec<Common>, request: &ResultRequest) -> Result<(), RunnerError> {
     let page = ReportPage {
         sweep: Some(sweep),
         common,
         ..ReportPage::default()
     };
     let text = |color, width| report::sweep_text(sweep, color, width);
-    output::print_result(&page, answer, || report::sweep_json(sweep), None, text)
+    output::print_result(&page, request, || report::sweep_json(sweep), None, text)
 }

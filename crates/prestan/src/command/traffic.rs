@@ -80,13 +80,9 @@ fn absent_congestion(flows: &[PlannedFlow]) -> String {
 
 /// The planned rate of all components together.
 fn total(components: &[BackgroundComponent]) -> String {
-    let rates: Option<Vec<f64>> = components
-        .iter()
-        .map(|component| component.planned_bps)
-        .collect();
-    rates.map_or("as fast as it goes".to_owned(), |rates| {
-        report::bits(rates.iter().sum())
-    })
+    let rates = components.iter().map(|component| component.planned_bps);
+    let total: Option<f64> = rates.sum();
+    total.map_or("as fast as it goes".to_owned(), report::bits)
 }
 
 /// Programs of a load, which start at its source.

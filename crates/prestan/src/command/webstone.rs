@@ -26,19 +26,16 @@ use wire::target::Target;
 
 use curve::ChildrenCurve;
 
-/// Default mix.
 const USUAL_MIX: &str = "general";
-/// Duration of the measurement by default.
 const USUAL_DURATION: Duration = Duration::from_secs(60);
 
 /// Makes a suite of the pages, and runs it.
 pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
     output::check_report(&args.output.request())?;
-    let PageWorkload { list, title, urls } = PageWorkload::of(args)?;
-    let text = list.suite_text(&title);
+    let PageWorkload { list, title, urls } = PageWorkload::new(args)?;
     let suite = SuiteText {
         name: format!("suite {}", list.suite_name()),
-        text,
+        text: list.suite_text(&title),
     };
     if args.pages.print {
         output::print_text(&suite.text)?;
@@ -46,8 +43,10 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
     }
     if let Some(directory) = &args.pages.generate {
         let (files, bytes) = page_files::generate(&list, directory, args.load.running.seed)?;
-        let place = directory.display();
-        output::print_text(&format!("{files} files, {bytes} bytes, are in {place}\n"))?;
+        let directory = directory.display();
+        output::print_text(&format!(
+            "{files} files, {bytes} bytes, are in {directory}\n"
+        ))?;
         return Ok(ExitStatus::Done);
     }
     if urls.is_empty() && !args.server.is_given() {
@@ -68,12 +67,10 @@ pub(crate) fn webstone(args: &WebstoneArgs) -> Result<ExitStatus, RunnerError> {
         Vec::new()
     };
     check(args, &urls)?;
+    let repeat = args.load.repeat;
     let loads = Loads {
         children: &args.load.children.0,
-        pages_of_each: args
-            .load
-            .repeat
-            .map(|times| times * list.pages.len() as u64),
+        pages_of_each: repeat.map(|times| times * list.pages.len() as u64),
         load: load(&args.load),
     };
     let mut ways = args.how.ways(&args.load.running)?;
@@ -131,7 +128,6 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Driver of `children` children.
     fn drive(&self, children: u32) -> Drive {
         let pages = self.pages_of_each;
         Drive::Load(LoadDrive {
@@ -144,32 +140,23 @@ impl Loads<'_> {
 /// Pages to fetch, and their server.
 struct PageWorkload {
     list: FileList,
-    /// Title in one line.
     title: String,
     urls: Vec<String>,
 }
 
 impl PageWorkload {
-    fn of(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<PageWorkload, RunnerError> {
+    fn new(WebstoneArgs { things, pages, .. }: &WebstoneArgs) -> Result<PageWorkload, RunnerError> {
         let PagesOptions { pages, .. } = pages;
-        if !pages.is_empty() {
-            return Ok(PageWorkload {
-                list: FileList::from_pages(pages)
-                    .map_err(|error| RunnerError::Usage(error.to_string()))?,
-                title: "pages of the command line".to_owned(),
-                urls: things.clone(),
-            });
-        }
-        let (named, urls) = match things.split_first() {
-            Some((first, rest)) if !first.contains("://") => (first.as_str(), rest),
-            _ => (USUAL_MIX, things.as_slice()),
+        let ((list, title), urls) = match things.split_first() {
+            _ if !pages.is_empty() => {
+                let list = FileList::from_pages(pages).map_err(usage)?;
+                ((list, "pages of the command line".to_owned()), &things[..])
+            }
+            Some((first, rest)) if !first.contains("://") => (find(first)?, rest),
+            _ => (find(USUAL_MIX)?, &things[..]),
         };
-        let (list, title) = find(named)?;
-        Ok(PageWorkload {
-            list,
-            title,
-            urls: urls.to_vec(),
-        })
+        let urls = urls.to_vec();
+        Ok(PageWorkload { list, title, urls })
     }
 }
 
@@ -192,16 +179,17 @@ fn find(name: &str) -> Result<(FileList, String), RunnerError> {
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         RunnerError::Usage(format!("{name}:{line}: this is not UTF-8"))
     })?;
-    let list = FileList::parse(name, &text);
-    let list = list.map_err(|error| RunnerError::Usage(error.to_string()))?;
+    let list = FileList::parse(name, &text).map_err(usage)?;
     Ok((list, "pages of a file list".to_owned()))
 }
 
-/// The servers at these URLs.
+fn usage(error: impl ToString) -> RunnerError {
+    RunnerError::Usage(error.to_string())
+}
+
 fn targets(urls: &[String]) -> Result<Vec<Target>, RunnerError> {
-    let targets = urls.iter().map(|url| Target::parse(url));
-    let targets = targets.collect::<Result<Vec<_>, _>>();
-    targets.map_err(|error| RunnerError::Usage(error.to_string()))
+    let targets = urls.iter().map(|url| Target::parse(url).map_err(usage));
+    targets.collect()
 }
 
 /// Refuses more servers than children.
@@ -216,7 +204,6 @@ fn check(args: &WebstoneArgs, urls: &[String]) -> Result<(), RunnerError> {
     Ok(())
 }
 
-/// Work of each child.
 fn load(options: &ChildrenOptions) -> LoadDrive {
     LoadDrive {
         duration: match options.repeat {

@@ -85,7 +85,7 @@ fn formula(text: &str) -> Result<FormulaName, String> {
         let (name, value) = part.split_once('=').ok_or_else(help)?;
         let weight = || number(value).filter(|value| (0.0..=1.0).contains(value));
         let nanos = || duration(value).ok().map(|time| time.as_nanos() as f64);
-        let (place, value) = match name.trim() {
+        let (field, value) = match name.trim() {
             "alpha" => (&mut formula.weights.alpha, weight()),
             "beta" => (&mut formula.weights.beta, weight()),
             "k" => (&mut formula.factor, number(value)),
@@ -93,7 +93,7 @@ fn formula(text: &str) -> Result<FormulaName, String> {
             "min" => (&mut formula.minimum_ns, nanos()),
             _ => return Err(help()),
         };
-        *place = value.ok_or_else(help)?;
+        *field = value.ok_or_else(help)?;
     }
     Ok(FormulaName::One(formula))
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use runner::gate::Gate;
+use runner::fail_condition::FailCondition;
 
 use crate::args::{
-    AnswerOptions, FlameOptions, JunitOptions, LabOptions, MeasuringOptions, RunsOptions,
+    FlameOptions, JunitOptions, LabOptions, MeasuringOptions, ResultOptions, RunsOptions,
     ServersOptions, SideOptions, constraint, positive_duration, share, whole,
 };
 
@@ -62,8 +62,8 @@ pub(crate) struct CompareArgs {
     /// often with B, or that only A supports, are slower than any share. 'slower 5%' is short for
     /// 'slower >= 5 %'. Tests of which it may be true, or that could not be compared, are listed as
     /// undecided; with 'slower > 5 %, undecided' these fail it as well.
-    #[arg(long, value_name = "CONDITION", value_parser = gate, help_heading = "Verdicts")]
-    pub(crate) fail_if: Option<Gate>,
+    #[arg(long, value_name = "CONDITION", value_parser = fail_condition, help_heading = "Verdicts")]
+    pub(crate) fail_if: Option<FailCondition>,
 
     #[command(flatten)]
     pub(crate) how: MeasuringOptions,
@@ -72,7 +72,7 @@ pub(crate) struct CompareArgs {
     pub(crate) flame: FlameOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
     pub(crate) cases: JunitOptions,
@@ -102,7 +102,7 @@ pub(crate) struct SeriesOptions {
 
 /// Parses a condition, with or without `, undecided`; its names are checked when the rows are
 /// known.
-fn gate(text: &str) -> Result<Gate, String> {
+fn fail_condition(text: &str) -> Result<FailCondition, String> {
     let (condition, undecided) = match text.rsplit_once(',') {
         Some((condition, end)) if end.trim() == "undecided" => (condition, true),
         _ => (text, false),
@@ -114,8 +114,8 @@ fn gate(text: &str) -> Result<Gate, String> {
         Some((by, _)) => format!("slower >= {by}"),
         None => condition.to_owned(),
     };
-    Ok(Gate {
-        condition: constraint(&written)?,
+    Ok(FailCondition {
+        constraint: constraint(&written)?,
         undecided,
     })
 }

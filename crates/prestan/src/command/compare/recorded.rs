@@ -34,20 +34,17 @@ pub(super) fn series(name: &str) -> Result<Option<Vec<PathBuf>>, RunnerError> {
     }
     let of_comparison = listing::series(name)?.filter(|group| {
         let mut runs = group.runs.iter();
-        runs.all(|run| place_of(&run.name).is_some())
+        runs.all(|run| letter_and_block(&run.name).is_some())
     });
     let paths = |group: ListedGroup| {
-        group
-            .runs
-            .iter()
-            .map(|run| PathBuf::from(&run.path))
-            .collect()
+        let runs = group.runs.iter();
+        runs.map(|run| PathBuf::from(&run.path)).collect()
     };
     Ok(of_comparison.map(paths))
 }
 
 /// The letter of the server and the number of the block: `a` and 3 of the run `NAME-a3`.
-fn place_of(run: &str) -> Option<(char, u32)> {
+fn letter_and_block(run: &str) -> Option<(char, u32)> {
     let (_, end) = run.rsplit_once('-')?;
     let letter = end.chars().next().filter(char::is_ascii_lowercase)?;
     Some((letter, end[1..].parse().ok()?))
@@ -60,17 +57,14 @@ pub(super) fn read_series(
     labels: &[String],
 ) -> Result<Vec<MeasuredServer>, RunnerError> {
     let mut blocks: BTreeMap<u32, BTreeMap<char, KeptRun>> = BTreeMap::new();
-    let place = |path: &PathBuf| place_of(&state::name_of(path));
-    let letters: BTreeSet<char> = paths
-        .iter()
-        .filter_map(place)
-        .map(|(letter, _)| letter)
-        .collect();
+    let position = |path: &PathBuf| letter_and_block(&state::name_of(path));
+    let letters = paths.iter().filter_map(position).map(|(letter, _)| letter);
+    let letters: BTreeSet<char> = letters.collect();
     let labels = letters.iter().zip(labels_of(labels, letters.len())?);
     let labels: BTreeMap<char, Option<String>> =
         labels.map(|(letter, label)| (*letter, label)).collect();
     for path in paths {
-        let Some((letter, block)) = place(path) else {
+        let Some((letter, block)) = position(path) else {
             continue;
         };
         let run = KeptRun::read(path, reading(&labels[&letter]))?;
@@ -79,21 +73,18 @@ pub(super) fn read_series(
         }
     }
     let mut servers: Vec<MeasuredServer> = Vec::new();
-    for block in blocks
-        .into_values()
-        .filter(|block| block.len() == letters.len())
-    {
-        for (place, (letter, run)) in block.into_iter().enumerate() {
-            if servers.len() == place {
+    blocks.retain(|_, block| block.len() == letters.len());
+    for block in blocks.into_values() {
+        for (index, (letter, run)) in block.into_iter().enumerate() {
+            if servers.len() == index {
                 let PlanRecord { side, target, .. } = &run.run.plan;
-                let name = side.as_ref().unwrap_or(target).clone();
                 servers.push(MeasuredServer {
-                    name,
+                    name: side.as_ref().unwrap_or(target).clone(),
                     label: labels[&letter].clone(),
                     runs: Vec::new(),
                 });
             }
-            servers[place].runs.push(run);
+            servers[index].runs.push(run);
         }
     }
     if servers.len() < 2 {
@@ -106,7 +97,6 @@ pub(super) fn read_series(
     Ok(servers)
 }
 
-/// Reads the runs of servers.
 pub(super) fn read(sides: &[&str], labels: &[String]) -> Result<Vec<MeasuredServer>, RunnerError> {
     let labels = labels_of(labels, sides.len())?;
     let read = |(side, label): (&&str, Option<String>)| {
@@ -153,10 +143,8 @@ pub(super) fn refuse_mixed(sides: &[&str], servers: &[&str]) -> RunnerError {
         .ok()
         .and_then(|path| how_measured(&path, &rundir::open(&path).ok()?.plan))
         .map(|(suite, options)| {
-            format!(
-                ":\n  prestan run {suite} {live}{options} --run-id new-1\n  prestan compare \
-                 {recorded} new-1"
-            )
+            let run = format!("prestan run {suite} {live}{options} --run-id new-1");
+            format!(":\n  {run}\n  prestan compare {recorded} new-1")
         });
     RunnerError::Usage(format!(
         "{recorded} is recorded, and {live} would be measured now. Measure it with the command that \
@@ -175,8 +163,9 @@ fn how_measured(path: &Path, plan: &PlanRecord) -> Option<(String, String)> {
         Some(_) => plan.suite.name.clone(),
         None => path.join("suite.yaml").display().to_string(),
     };
-    let usual = SuiteText::find(&suite).and_then(|text| text.resolved(&Overrides::default()));
-    let usual = usual.ok();
+    let usual = SuiteText::find(&suite)
+        .and_then(|text| text.resolved(&Overrides::default()))
+        .ok();
     let mut options = String::new();
     for (name, value) in &plan.params_as_written() {
         let is_usual = usual.as_ref().is_some_and(|usual| {

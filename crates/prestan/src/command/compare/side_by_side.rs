@@ -22,7 +22,7 @@ use terminal::progress::{SeriesPace, SeriesProgress};
 /// Settings of a measurement of servers side by side.
 pub(crate) struct SideBySide<'a> {
     pub(crate) side: &'a SideOptions,
-    /// Names of the servers in the report, if different from their own.
+    /// Names of the servers in the report instead of those of the servers.
     pub(crate) names: Option<[&'a String; 2]>,
     pub(crate) extent: Extent,
     pub(crate) measuring: &'a MeasuringOptions,
@@ -51,7 +51,6 @@ impl SideSuite {
     }
 }
 
-/// Extent of the measurement.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
     /// Number of runs of each server.
@@ -62,13 +61,10 @@ pub(crate) enum Extent {
 
 /// The end of a series of runs before all of them were made.
 pub(crate) struct EarlyEnd {
-    /// Error of the program.
     pub(crate) why: RunnerError,
-    /// Note in the report.
     pub(crate) incomplete: Incomplete,
 }
 
-/// Results of servers measured side by side.
 pub(crate) struct MeasuredSeries {
     pub(crate) servers: Vec<MeasuredServer>,
     /// Number of runs of each server that ended normally.
@@ -118,15 +114,13 @@ pub(crate) fn measure(
         Some(names) => names.map(Clone::clone).into(),
         None => servers.iter().map(|server| server.name.clone()).collect(),
     };
-    let measured = names
-        .iter()
-        .zip(&servers)
-        .map(|(name, server)| MeasuredServer {
-            name: server.label.as_ref().unwrap_or(name).clone(),
-            label: server.label.clone(),
-            runs: Vec::new(),
-        });
-    let mut measured: Vec<MeasuredServer> = measured.collect();
+    let measured_server = |(name, server): (&String, &TestedServer)| MeasuredServer {
+        name: server.label.as_ref().unwrap_or(name).clone(),
+        label: server.label.clone(),
+        runs: Vec::new(),
+    };
+    let mut measured: Vec<MeasuredServer> =
+        names.iter().zip(&servers).map(measured_server).collect();
     let pace = match how.extent {
         Extent::Runs(_) => SeriesPace::Planned,
         Extent::Within(budget) => SeriesPace::Within(budget),
@@ -188,10 +182,10 @@ fn has_one_user(load: &LoadOptions) -> bool {
 /// Options of the runs of a block: these of the requested rows. Options about the amount of a run
 /// apply to each of them.
 fn part_of(given: &LoadOptions, rows: Vec<String>, measured: Duration) -> LoadOptions {
-    let is_said = given.rounds.requests.is_some() || given.duration.is_some();
+    let has_amount = given.rounds.requests.is_some() || given.duration.is_some();
     LoadOptions {
         only: rows,
-        duration: if is_said {
+        duration: if has_amount {
             given.duration
         } else {
             Some(measured)

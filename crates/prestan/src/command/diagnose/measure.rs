@@ -8,9 +8,9 @@ use report::Incomplete;
 use suite::Plan;
 
 use super::{EarlyEnd, Runs};
-use crate::args::{GateOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
+use crate::args::{FailIfOptions, LoadOptions, RoundsOptions, WARMUP, defaults};
 use crate::command::diagnose::DiagnoseArgs;
-use crate::command::fail_if::add_gate;
+use crate::command::fail_if::add_condition;
 use crate::command::run::overrides;
 use crate::signals::on_interrupt;
 use runner::RunnerError;
@@ -47,9 +47,9 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
         is_diagnosed: true,
         ..args.how.series(ways, args.runs.storage(), &shown)
     };
-    let gated = suites.iter().map(|suite| suite.gated(&args.gate));
-    let gated = gated.collect::<Result<Vec<_>, _>>()?;
-    let (firsts, refused): (Vec<_>, Vec<_>) = gated.into_iter().unzip();
+    let judged = suites.iter().map(|suite| suite.judged_by(&args.condition));
+    let judged = judged.collect::<Result<Vec<_>, _>>()?;
+    let (firsts, refused): (Vec<_>, Vec<_>) = judged.into_iter().unzip();
     if refused.iter().all(Option::is_some)
         && let Some(why) = refused.into_iter().flatten().next()
     {
@@ -57,24 +57,19 @@ pub(super) fn measure(args: &DiagnoseArgs) -> Result<Runs, RunnerError> {
     }
     let tasks: Vec<_> = firsts.iter().map(|first| Arc::clone(&first.task)).collect();
     let mut runner = LocalRunner::new(servers, tasks.iter().map(|task| &**task), with)?;
-    let part = |place: usize, only: Vec<String>| {
-        let suite: &RequestedSuite = &suites[place];
+    let part = |index: usize, only: Vec<String>| {
+        let suite: &RequestedSuite = &suites[index];
         let load = load_of(&load_options(args), &suite.name);
         suite.part(LoadOptions { only, ..load }, &args.measuring.rounds.skip)
     };
-    let mut policy = DiagnosisSuites::new(
-        firsts,
-        with_several_users(args, &suites),
-        &part,
-        (WARMUP, seed),
-    );
+    let several = with_several_users(args, &suites);
+    let mut policy = DiagnosisSuites::new(firsts, several, &part, (WARMUP, seed));
     let steps: Vec<_> = policy.steps().collect();
     shown.plan(steps.iter());
     let made = series::perform(&mut policy, &mut runner);
     shown.end();
-    let paths: Vec<PathBuf> = whole(&made.history)
-        .map(|run| PathBuf::from(&run.path))
-        .collect();
+    let paths = whole(&made.history).map(|run| PathBuf::from(&run.path));
+    let paths: Vec<PathBuf> = paths.collect();
     let not_measured = policy.not_measured(paths.len());
     match made.ended.map(|end| end.why) {
         Some(why) if paths.is_empty() => Err(without_report(why)),
@@ -124,28 +119,26 @@ impl RequestedSuite<'_> {
         self.with_plan(load, plan)
     }
 
-    /// The suite as requested, with the gate; or the reason why the gate does not fit its
+    /// The suite as requested, with the condition; or the reason why that does not fit its
     /// measurements.
-    fn gated(
+    fn judged_by(
         &self,
-        gate: &GateOptions,
+        condition: &FailIfOptions,
     ) -> Result<(PlannedSuite, Option<RunnerError>), RunnerError> {
         let mut plan = self.resolved(&self.load)?;
-        let refused = add_gate(gate, &mut plan).err();
+        let refused = add_condition(condition, &mut plan).err();
         let planned = self.with_plan(self.load.clone(), plan)?;
         Ok((planned, refused))
     }
 
     fn with_plan(&self, load: LoadOptions, plan: Plan) -> Result<PlannedSuite, RunnerError> {
+        let background = self.args.how.background.request();
+        let task = RunTask::new(plan, self.text.text.clone(), &background)?;
         Ok(PlannedSuite {
             name: self.name.clone(),
             users: load.rounds.users(),
             is_repeat: false,
-            task: Arc::new(RunTask::new(
-                plan,
-                self.text.text.clone(),
-                &self.args.how.background.request(),
-            )?),
+            task: Arc::new(task),
         })
     }
 

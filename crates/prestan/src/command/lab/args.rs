@@ -275,7 +275,7 @@ pub(crate) struct CampaignDocuments {
 
 impl CampaignDocuments {
     /// Destinations of the documents, except the page.
-    pub(crate) fn places(&self) -> [&Option<PathBuf>; 3] {
+    pub(crate) fn paths(&self) -> [&Option<PathBuf>; 3] {
         [&self.json, &self.csv, &self.markdown]
     }
 }

@@ -1,7 +1,7 @@
 //! `prestan lab run`, `experiments` and `report`: experiments in laboratories.
 
+mod campaign_report;
 mod progress;
-mod report_of;
 
 use builtin::{BuiltinFile, EXPERIMENTS};
 use campaign::{CampaignRequest, ResolvedCampaign, SuiteRequest};
@@ -20,7 +20,7 @@ use terminal::output::{check_documents, print_described, print_named};
 
 use progress::CampaignConsole;
 
-pub(super) use report_of::report;
+pub(super) use campaign_report::report;
 
 /// Lists the built-in experiments.
 pub(super) fn list() -> Result<(), RunnerError> {
@@ -35,7 +35,7 @@ pub(super) fn list() -> Result<(), RunnerError> {
 /// Measures an experiment.
 pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
-    check_documents(&documents.places(), documents.html.as_ref())?;
+    check_documents(&documents.paths(), documents.html.as_ref())?;
     let asked = ResolvedCampaign::of(request(args))?;
     if args.dry_run {
         return print_trials(&asked);
@@ -45,7 +45,7 @@ pub(super) fn run(args: &LabRunArgs) -> Result<ExitStatus, RunnerError> {
     let _interruptible = on_interrupt(cancel.clone(), MadeOnServers::default())?;
     let measured = campaign::measure(&asked, &mut CampaignConsole::default(), &cancel)?;
     if measured.is_reported() {
-        report_of::print(&measured.kept, documents)?;
+        campaign_report::print(&measured.kept, documents)?;
     }
     measured.ended.map(|()| ExitStatus::Done)
 }

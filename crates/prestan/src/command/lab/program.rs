@@ -23,7 +23,6 @@ use crate::command::lab::{LabExecArgs, LabShellArgs, WhichLab};
 use crate::exit::ExitStatus;
 use crate::signals::{self, Signals};
 
-/// Interval between two checks for an ended program.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time in which all programs have received a signal from their terminal.
 const MOMENT: Duration = Duration::from_millis(200);
@@ -194,12 +193,10 @@ fn received_signals() -> Result<Arc<ReceivedSignals>, RunnerError> {
     let counted = Arc::clone(&received);
     let count = move || {
         loop {
-            let is_termination = signals.wait() == SignalKind::terminate();
-            let terminations = u32::from(is_termination);
-            counted
-                .terminations
-                .fetch_add(terminations, Ordering::Relaxed);
-            counted.all.fetch_add(1, Ordering::Relaxed);
+            let terminations = u32::from(signals.wait() == SignalKind::terminate());
+            let count = |signals: &AtomicU32, by| signals.fetch_add(by, Ordering::Relaxed);
+            count(&counted.terminations, terminations);
+            count(&counted.all, 1);
         }
     };
     start_thread(count)?;
@@ -233,11 +230,8 @@ fn wait(mut child: Child, received: &ReceivedSignals) -> io::Result<Option<Proce
 
 /// The exit status as in shells: 128 plus the number of the signal that ended a program.
 fn number_of(status: ProcessStatus) -> u8 {
-    let code = status.code();
-    let number = code.or(status.signal().map(|signal| 128 + signal));
-    number
-        .and_then(|number| u8::try_from(number).ok())
-        .unwrap_or(1)
+    let number = status.code().or(status.signal().map(|signal| 128 + signal));
+    number.map_or(1, |number| u8::try_from(number).unwrap_or(1))
 }
 
 /// Index of a host or router.

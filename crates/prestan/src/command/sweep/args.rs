@@ -5,7 +5,7 @@ use report::Design;
 
 use crate::args::choices::{DESIGN, choice};
 use crate::args::{
-    AnswerOptions, FlameOptions, GateOptions, LabOptions, LoadOptions, MeasuringOptions,
+    FailIfOptions, FlameOptions, LabOptions, LoadOptions, MeasuringOptions, ResultOptions,
     RunsOptions, ServersOptions, StartOptions, SuiteOptions, share, whole,
 };
 
@@ -38,10 +38,10 @@ pub(crate) struct SweepArgs {
     pub(crate) flame: FlameOptions,
 
     #[command(flatten)]
-    pub(crate) answer: AnswerOptions,
+    pub(crate) result: ResultOptions,
 
     #[command(flatten)]
-    pub(crate) gate: GateOptions,
+    pub(crate) condition: FailIfOptions,
 
     #[command(flatten)]
     pub(crate) runs: RunsOptions,

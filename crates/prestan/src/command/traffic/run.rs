@@ -30,41 +30,36 @@ pub(super) fn run(args: &TrafficRunArgs) -> Result<ExitStatus, RunnerError> {
         seed: args.seed.unwrap_or_else(state::new_seed),
         longest_silence: args.silence,
     };
-    let task = BackgroundTask::new(
-        &file,
-        &options,
-        &args.ends.ends(),
-        args.token_file.as_deref(),
-    )?;
+    let token = args.token_file.as_deref();
+    let task = BackgroundTask::new(&file, &options, &args.ends.ends(), token)?;
     let cancel = Cancel::default();
     let _interruptible = on_interrupt(cancel.clone(), MadeOnServers::default())?;
     let is_cancelled = || cancel.is_cancelled();
-    let to_standard_output = |path: &std::path::PathBuf| path.as_os_str() == "-";
     let mut shown = ShownSeconds {
-        is_quiet: args.json.as_ref().is_some_and(to_standard_output),
+        is_quiet: args
+            .json
+            .as_ref()
+            .is_some_and(|path| path.as_os_str() == "-"),
         ..ShownSeconds::default()
     };
     shown.text(&heading(&task.record));
     let mut running = RunningBackground::start(task, &is_cancelled)?;
     let is_unstable = follow(&mut running, &is_cancelled, &mut shown);
     let record = running.record().clone();
-    let EndedBackground {
-        end: ended,
-        by_itself,
-    } = running.end();
+    let EndedBackground { end, by_itself } = running.end();
     let document = args.json.as_ref().map(|path| {
-        let json = report::background_json(&record, &shown.seconds, &ended);
+        let json = report::background_json(&record, &shown.seconds, &end);
         (path.as_path(), json)
     });
     print_documents(document, |_| {
-        format!("\n{}", report::background_totals(&record, &ended))
+        format!("\n{}", report::background_totals(&record, &end))
     })?;
-    match ended.failure {
+    match end.failure {
         Some(why) => Err(RunnerError::Target(format!(
             "the background traffic ended early: {why}"
         ))),
         None if cancel.is_cancelled() && !by_itself => Ok(ExitStatus::Interrupted),
-        None if nothing_arrived(&ended) => Err(RunnerError::Target(
+        None if nothing_arrived(&end) => Err(RunnerError::Target(
             "nothing of what was sent arrived at the sinks, although their control ports could be reached; a \
              firewall may hold back the ports of the flows"
                 .to_owned(),
@@ -92,7 +87,7 @@ fn follow(
     });
     let is_unstable = match stable {
         Ok(()) if running.record().checked_stable => {
-            shown.text(&format!("stable after {:.0} s\n", shown.seconds()));
+            shown.text(&format!("stable after {:.0} s\n", shown.at as f64 / 1e9));
             false
         }
         Ok(()) | Err(UnstableBackground::Interrupted) => false,
@@ -124,18 +119,14 @@ fn follow(
     }
 }
 
-/// Description of the traffic and its destination.
 fn heading(record: &BackgroundRecord) -> String {
     let ends = if record.in_process {
         "; both ends are in this process, on loopback"
     } else {
         ""
     };
-    let flows: u32 = record
-        .components
-        .iter()
-        .map(|component| component.flows)
-        .sum();
+    let components = record.components.iter();
+    let flows: u32 = components.map(|component| component.flows).sum();
     format!(
         "load {} of {}: {}{}, seed {}{ends}; each time is the end of a second\n",
         record.load,
@@ -146,7 +137,6 @@ fn heading(record: &BackgroundRecord) -> String {
     )
 }
 
-/// Printed seconds.
 #[derive(Default)]
 struct ShownSeconds {
     is_quiet: bool,
@@ -156,10 +146,6 @@ struct ShownSeconds {
 }
 
 impl ShownSeconds {
-    fn seconds(&self) -> f64 {
-        self.at as f64 / 1e9
-    }
-
     fn text(&self, text: &str) {
         if !self.is_quiet {
             // If the reader has closed the pipe, continue; totals report other failures.

@@ -8,7 +8,7 @@ use stats::Conclusion;
 
 use super::Loads;
 use crate::args::{MeasuringOptions, OutputOptions};
-use crate::command::fail_if::{add_gate, printed};
+use crate::command::fail_if::{add_condition, printed};
 use crate::command::point_verdicts::{RunAtPoint, by_constraints};
 use crate::command::search::{found, print};
 use crate::exit::ExitStatus;
@@ -19,8 +19,7 @@ use runner::local::{LocalRunner, RunStep, RunTask, StepRuns, whole};
 use runner::policy::{Listed, curve_steps, tried};
 use runner::series::{self, PastStep};
 use runner::servers::{RunWays, TestedServer};
-use terminal::output;
-use terminal::output::ResultRequest;
+use terminal::output::{self, ResultRequest};
 use terminal::progress::{SeriesPace, SeriesProgress};
 
 /// A run for each number of children.
@@ -44,9 +43,9 @@ pub(super) fn curve(
         how,
         options,
     } = curve;
-    let answer = result_request(options)?;
-    output::check_result(&answer, &[])?;
-    add_gate(&options.gate, &mut task.plan)?;
+    let request = result_request(options)?;
+    output::check_result(&request, &[])?;
+    add_condition(&options.condition, &mut task.plan)?;
     let task = Arc::new(task);
     let shown = SeriesProgress::new(SeriesPace::Planned, options.runs.quiet, on_interrupt);
     let seed = ways.run.seed;
@@ -55,12 +54,8 @@ pub(super) fn curve(
     let remark = |past: &PastStep<RunStep, StepRuns>| {
         progress_line(&past.outcome.runs[0], past.step.runs[0].users)
     };
-    let steps = curve_steps(
-        &task,
-        loads.children,
-        |children| loads.drive(children),
-        seed,
-    );
+    let drive = |children| loads.drive(children);
+    let steps = curve_steps(&task, loads.children, drive, seed);
     let mut steps = Listed::new(steps).remarking(&remark);
     shown.plan(steps.steps());
     let series = series::perform(&mut steps, &mut runner);
@@ -71,22 +66,21 @@ pub(super) fn curve(
     let made: Vec<Tried> = made
         .map(|(children, one)| tried(f64::from(*children), true, &one.summary))
         .collect();
-    let answered = (!made.is_empty()).then(|| {
+    let printed_result = (!made.is_empty()).then(|| {
         let target = runner.reported_names().swap_remove(0);
+        let incomplete = |why| runner.anonymous().incomplete("curve", why);
         let mut found = SearchResult {
             counted: CountedUnit::Pages,
             what: format!("{}: {}", task.plan.suite.name, task.plan.suite.title),
-            incomplete: ended
-                .as_ref()
-                .map(|why| runner.anonymous().incomplete("curve", why)),
+            incomplete: ended.as_ref().map(incomplete),
             ..found(Find::Users, target, (made, seed), &ran)
         };
         found.caveats.extend(inconclusive(&ran));
         let common = Common::of(&found.target, ran.iter().map(|ran| ran.side()));
-        print(&found, common, &answer)
+        print(&found, common, &request)
     });
-    let is_judged = options.gate.fail_if.is_some() && answered.is_some();
-    printed(answered.unwrap_or(Ok(())), ended, is_judged)?;
+    let is_judged = options.condition.fail_if.is_some() && printed_result.is_some();
+    printed(printed_result.unwrap_or(Ok(())), ended, is_judged)?;
     let points: Vec<RunAtPoint<'_>> = loads.children.iter().zip(&ran).map(at_point).collect();
     for RunAtPoint { point, summary } in &points {
         if let Some(rows) = report::failed_rows(summary) {
@@ -103,7 +97,6 @@ pub(super) fn curve(
     }
 }
 
-/// A run and its number of children.
 fn at_point<'r>((children, ran): (&u32, &&'r KeptRun)) -> RunAtPoint<'r> {
     RunAtPoint {
         point: CountedUnit::Pages.amount(Find::Users, f64::from(*children)),
@@ -112,8 +105,8 @@ fn at_point<'r>((children, ran): (&u32, &&'r KeptRun)) -> RunAtPoint<'r> {
 }
 
 fn progress_line(ran: &KeptRun, children: u32) -> String {
-    let number = ran.summary.pages.as_ref();
-    let number = number.map_or(0.0, |pages| pages.per_minute);
+    let pages = ran.summary.pages.as_ref();
+    let number = pages.map_or(0.0, |pages| pages.per_minute);
     let why = report::inconclusive(&ran.summary);
     let why = why.map_or(String::new(), |why| format!("; inconclusive: {why}"));
     let amount = CountedUnit::Pages.amount(Find::Users, f64::from(children));
@@ -126,10 +119,8 @@ fn progress_line(ran: &KeptRun, children: u32) -> String {
 
 /// Number of runs with inconclusive rows.
 fn inconclusive(ran: &[&KeptRun]) -> Option<String> {
-    let why = ran
-        .iter()
-        .filter_map(|one| report::inconclusive(&one.summary));
-    let why: Vec<String> = why.collect();
+    let summaries = ran.iter().map(|run| &run.summary);
+    let why: Vec<String> = summaries.filter_map(report::inconclusive).collect();
     let first = why.first()?;
     Some(format!("{} of {} runs: {first}", why.len(), ran.len()))
 }
@@ -150,6 +141,6 @@ fn result_request(options: &OutputOptions) -> Result<ResultRequest, RunnerError>
         Some((option, _)) => Err(RunnerError::Usage(format!(
             "{option} is for one run, and several --children are a run each"
         ))),
-        None => Ok(options.answer.request()),
+        None => Ok(options.result.request()),
     }
 }

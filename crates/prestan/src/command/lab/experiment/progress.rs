@@ -32,7 +32,6 @@ impl CampaignObserver for CampaignConsole {
     }
 }
 
-/// Progress of a campaign.
 struct CampaignProgress {
     shared: Arc<Mutex<ShownCampaign>>,
     bar: Option<TerminalBar>,
@@ -43,7 +42,6 @@ struct ShownCampaign {
     forecast: CampaignForecast,
     begun: Instant,
     trial_begun: Instant,
-    /// The current trial.
     trial: String,
 }
 
@@ -65,32 +63,27 @@ impl CampaignProgress {
         }
     }
 
-    /// A trial begins.
     fn begin(&self, trial: &str) {
         let mut shown = lock(&self.shared);
         trial.clone_into(&mut shown.trial);
         shown.trial_begun = Instant::now();
     }
 
-    /// The trial has ended, with this result.
     fn end(&self, took: Duration, what: &str) {
-        let (line, is_failed) = {
+        let line = {
             let mut shown = lock(&self.shared);
-            shown.forecast.add(took.as_secs_f64());
+            let took = took.as_secs_f64();
+            shown.forecast.add(took);
             let forecast = &shown.forecast;
             let left = match forecast.left(0.0) {
                 0.0 => String::new(),
                 left => format!("; about {} left", roughly(left)),
             };
             let (done, planned, trial) = (forecast.done, forecast.planned, &shown.trial);
-            let took = took.as_secs_f64();
-            (
-                format!("trial {done} of {planned} ({trial}): {took:.1} s{what}{left}"),
-                !what.is_empty(),
-            )
+            format!("trial {done} of {planned} ({trial}): {took:.1} s{what}{left}")
         };
         match &self.bar {
-            Some(bar) if is_failed => bar.suspend(|| print_message(&line)),
+            Some(bar) if !what.is_empty() => bar.suspend(|| print_message(&line)),
             Some(_) => {}
             None => print_message(&line),
         }

@@ -12,39 +12,39 @@ use suite::Plan;
 
 use crate::RunnerError;
 
-/// The condition of `--fail-if`.
+/// The value of `--fail-if`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Gate {
+pub struct FailCondition {
     /// The comparison fails if this is true of a test.
-    pub condition: Constraint,
+    pub constraint: Constraint,
     /// Undecided tests fail, too.
     pub undecided: bool,
 }
 
-/// The message for a gate where there is one run of each server.
+/// The message where there is one run of each server.
 const ONE_RUN: &str = "--fail-if needs several runs of each server, because one run of each does not \
                        show how much runs of one server differ";
 
-/// The error of a gate with one run of each server; `remedy` is the way to more runs.
+/// The error of a condition with one run of each server; `remedy` is the way to more runs.
 pub fn refuse(remedy: &str) -> RunnerError {
     RunnerError::Usage(format!("{ONE_RUN}: {remedy}"))
 }
 
-/// Checks the condition of a gate, for a comparison of runs of this plan.
+/// Checks a condition for a comparison of runs of this plan.
 pub fn check(
-    gate: &Gate,
+    fail_if: &FailCondition,
     by: ComparedBy,
     plan: &Plan,
     are_looked_into: bool,
 ) -> Result<(), RunnerError> {
     let names = stats::compared_names(&plan.measures, &plan.pages);
-    let condition = checked(gate, &names, &plan.params)?;
+    let condition = checked(fail_if, &names, &plan.params)?;
     if !are_looked_into {
         let remedy = "add --inside for servers that Prestan starts (--server, --start-a and --start-b), or --pid for each that \
                       runs already";
         refuse_inside(&condition, remedy)?;
     }
-    refuse_finer(&condition, gate, by.same_within)
+    refuse_finer(&condition, fail_if, by.same_within)
 }
 
 /// Refuses quantities that are known only with `--inside`; `remedy` is the way to get them.
@@ -61,7 +61,7 @@ fn refuse_inside(condition: &CheckedConstraint, remedy: &str) -> Result<(), Runn
 
 /// The condition, with the names of these rows and parameters.
 fn checked(
-    gate: &Gate,
+    fail_if: &FailCondition,
     rows: &[String],
     params: &BTreeMap<String, serde_json::Value>,
 ) -> Result<CheckedConstraint, RunnerError> {
@@ -75,7 +75,7 @@ fn checked(
         constraints: BTreeMap::new(),
     };
     // Positions refer to the text in the message.
-    let text = gate.condition.to_string();
+    let text = fail_if.constraint.to_string();
     let parsed = Constraint::parse(&text);
     let checked = parsed.and_then(|parsed| parsed.check(&scope));
     checked.map_err(|why| RunnerError::Usage(format!("--fail-if: {}", why.marked(&text))))
@@ -84,7 +84,7 @@ fn checked(
 /// Refuses a condition on differences that are too small to be told from zero.
 fn refuse_finer(
     condition: &CheckedConstraint,
-    gate: &Gate,
+    fail_if: &FailCondition,
     same_within: f64,
 ) -> Result<(), RunnerError> {
     if !stats::is_finer(condition, same_within) {
@@ -92,39 +92,39 @@ fn refuse_finer(
     }
     Err(RunnerError::Usage(format!(
         "--fail-if '{}': times that differ by {}% count as the same; give a smaller --same-within as well",
-        gate.condition,
+        fail_if.constraint,
         same_within * 100.0
     )))
 }
 
-/// A gate with its condition, for the rows of comparisons.
-pub type CheckedGate<'a> = (&'a Gate, CheckedConstraint);
+/// A condition, and the same with the names of the rows of comparisons.
+pub type CheckedCondition<'a> = (&'a FailCondition, CheckedConstraint);
 
-/// Checks the condition of a gate, for comparisons of runs with these parameters.
+/// Checks a condition for comparisons of runs with these parameters.
 pub fn for_rows<'a>(
-    gate: &'a Gate,
+    fail_if: &'a FailCondition,
     comparisons: &Comparisons,
     params: &BTreeMap<String, serde_json::Value>,
-) -> Result<CheckedGate<'a>, RunnerError> {
+) -> Result<CheckedCondition<'a>, RunnerError> {
     let names: Vec<String> = rows(comparisons).map(|row| row.name.clone()).collect();
-    let condition = checked(gate, &names, params)?;
+    let condition = checked(fail_if, &names, params)?;
     if rows(comparisons).all(|row| row.inside.is_none()) {
         let remedy = "measure again with --inside, or with --pid of the processes that respond";
         refuse_inside(&condition, remedy)?;
     }
     for versus in &comparisons.versus {
-        refuse_finer(&condition, gate, versus.comparison.same_within)?;
+        refuse_finer(&condition, fail_if, versus.comparison.same_within)?;
     }
-    Ok((gate, condition))
+    Ok((fail_if, condition))
 }
 
 /// Judges all rows of all comparisons: true if they fail. The rows are logged.
 pub fn judge(
     comparisons: &Comparisons,
-    gate: Option<&CheckedGate<'_>>,
+    fail_if: Option<&CheckedCondition<'_>>,
 ) -> Result<bool, RunnerError> {
     let disqualified = disqualified(comparisons);
-    let Some((gate, condition)) = gate else {
+    let Some((fail_if, condition)) = fail_if else {
         return disqualified.map_or(Ok(false), Err);
     };
     let named = |wanted: Option<bool>| -> Vec<String> {
@@ -132,7 +132,7 @@ pub fn judge(
             let judged = versus.comparison.judged_by(condition).into_iter();
             let judged = judged.filter(|judged| judged.truth == wanted);
             let judged = judged.filter(|judged| is_reason(condition, &versus.comparison, judged));
-            let shown = |judged| shown((gate, condition), &versus.comparison, judged);
+            let shown = |judged| shown((fail_if, condition), &versus.comparison, judged);
             judged
                 .map(|judged| of(comparisons, versus, shown(judged)))
                 .collect()
@@ -149,12 +149,13 @@ pub fn judge(
     } else if !undecided.is_empty() {
         log::info!(
             "undecided ({} may be true of them, or they could not be compared): {}{}",
-            gate.condition,
+            fail_if.constraint,
             undecided.join(", "),
             why_undecided(condition, comparisons)
         );
     }
-    let is_failed = is_nothing || !failed.is_empty() || (gate.undecided && !undecided.is_empty());
+    let is_failed =
+        is_nothing || !failed.is_empty() || (fail_if.undecided && !undecided.is_empty());
     match (is_failed, disqualified) {
         (true, Some(why)) => {
             log::info!("{why}");
@@ -165,13 +166,17 @@ pub fn judge(
     }
 }
 
-/// The end of each row of each comparison as a test case. Without a gate, none fails.
-pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> Vec<Vec<CaseEnd>> {
+/// The end of each row of each comparison as a test case. Without a condition, none fails.
+pub fn case_ends(
+    comparisons: &Comparisons,
+    fail_if: Option<&CheckedCondition<'_>>,
+) -> Vec<Vec<CaseEnd>> {
     let of_server = |versus: &Versus| -> Vec<CaseEnd> {
         let comparison = &versus.comparison;
-        let judged = gate.map_or_else(Vec::new, |(_, condition)| comparison.judged_by(condition));
+        let judged =
+            fail_if.map_or_else(Vec::new, |(_, condition)| comparison.judged_by(condition));
         let is_named = |name: &str| {
-            let mut all = gate
+            let mut all = fail_if
                 .iter()
                 .flat_map(|(_, condition)| condition.characteristics());
             all.any(|checked| checked.measurement.as_deref() == Some(name))
@@ -181,11 +186,11 @@ pub fn case_ends(comparisons: &Comparisons, gate: Option<&CheckedGate<'_>>) -> V
                 Some(name) => *name == row.name,
                 None => is_named(&row.name),
             });
-            let row_truth = row_truth.zip(gate);
+            let row_truth = row_truth.zip(fail_if);
             let row_truth = row_truth
                 .filter(|(row_truth, (_, checked))| is_reason(checked, comparison, row_truth));
             let says = compared_in_words(row);
-            match row_truth.map(|(row_truth, (gate, _))| (row_truth.truth, gate.undecided)) {
+            match row_truth.map(|(row_truth, (fail_if, _))| (row_truth.truth, fail_if.undecided)) {
                 Some((Some(true), _) | (None, true)) => CaseEnd::Failed(says),
                 Some((None, false)) => CaseEnd::Skipped(format!("undecided: {says}")),
                 _ if row.is_disqualified() || row.verdict == Verdict::NotCompared => {
@@ -227,10 +232,9 @@ fn why_undecided(condition: &CheckedConstraint, comparisons: &Comparisons) -> St
 /// True if a row is a reason for the condition: it is named there, or is worse. Other rows only
 /// share a condition about named rows.
 fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &RowTruth) -> bool {
-    let named: Vec<&str> = condition
-        .characteristics()
-        .filter_map(|characteristic| characteristic.measurement.as_deref())
-        .collect();
+    let characteristics = condition.characteristics();
+    let named = characteristics.filter_map(|of| of.measurement.as_deref());
+    let named: Vec<&str> = named.collect();
     let (Some(name), [_, ..]) = (&judged.row, &named[..]) else {
         return true;
     };
@@ -247,12 +251,12 @@ fn is_reason(condition: &CheckedConstraint, comparison: &Comparison, judged: &Ro
 /// A row with the differences that the condition is about; the condition itself where it names its
 /// rows.
 fn shown(
-    (gate, condition): (&Gate, &CheckedConstraint),
+    (fail_if, condition): (&FailCondition, &CheckedConstraint),
     comparison: &Comparison,
     judged: RowTruth,
 ) -> String {
     let Some(name) = judged.row else {
-        return gate.condition.to_string();
+        return fail_if.constraint.to_string();
     };
     let row = comparison.rows.iter().find(|row| row.name == name);
     match row.filter(|_| judged.truth == Some(true)) {

@@ -20,7 +20,7 @@ use terminal::output::{check_documents, print_all, print_message};
 /// Prints the report of a campaign again.
 pub(in super::super) fn report(args: &LabReportArgs) -> Result<ExitStatus, RunnerError> {
     let documents = &args.documents;
-    check_documents(&documents.places(), documents.html.as_ref())?;
+    check_documents(&documents.paths(), documents.html.as_ref())?;
     let kept = KeptCampaign::read(&find_campaign(&args.campaign)?)?;
     let mut experiment = kept.record.experiment.clone();
     if let Some(newer) = &args.experiment {
@@ -58,10 +58,10 @@ pub(super) fn print(kept: &KeptCampaign, documents: &CampaignDocuments) -> Resul
         picture: Some(&picture),
         ..CampaignReport::new(record, &summary, &kept.trials)
     };
-    let place = kept.page();
-    document_file::write(&place, campaign_page(&report).whole().as_bytes())?;
+    let page = kept.page();
+    document_file::write(&page, campaign_page(&report).whole().as_bytes())?;
     write(&report, documents)?;
-    print_message(&format!("prestan: the page is {}", place.display()));
+    print_message(&format!("prestan: the page is {}", page.display()));
     Ok(())
 }
 
@@ -77,18 +77,18 @@ fn picture(kept: &KeptCampaign) -> Result<[Figure; 2], RunnerError> {
 }
 
 fn write(report: &CampaignReport<'_>, documents: &CampaignDocuments) -> Result<(), RunnerError> {
+    type Format = fn(&CampaignReport<'_>) -> String;
+    let formats: [(_, Format); 3] = [
+        (&documents.json, campaign_json),
+        (&documents.csv, campaign_csv),
+        (&documents.markdown, campaign_markdown),
+    ];
     let mut all = Vec::new();
-    if let Some(path) = &documents.json {
-        all.push((path.as_path(), campaign_json(report)));
+    for (path, format) in formats {
+        all.extend(path.as_deref().map(|path| (path, format(report))));
     }
-    if let Some(path) = &documents.csv {
-        all.push((path.as_path(), campaign_csv(report)));
-    }
-    if let Some(path) = &documents.markdown {
-        all.push((path.as_path(), campaign_markdown(report)));
-    }
-    if let Some(place) = &documents.html {
-        all.extend(place.documents(&campaign_page(report)));
+    if let Some(page) = &documents.html {
+        all.extend(page.documents(&campaign_page(report)));
     }
     let text = |color, width| campaign_text(report, color, width);
     print_all(all, None, documents.color, Some(text))

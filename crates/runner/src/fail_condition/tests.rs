@@ -1,4 +1,4 @@
-//! Gates of comparisons of recorded runs.
+//! Conditions on comparisons of recorded runs.
 
 use record::{EventKind, Outcome, Run};
 use stats::testing::{self, RunBuilder};
@@ -60,16 +60,19 @@ fn pairs(b: impl IntoIterator<Item = (u64, u64)>) -> Vec<(RunBuilder, RunBuilder
     b.into_iter().enumerate().map(pair).collect()
 }
 
-fn gate(condition: &str, undecided: bool) -> Gate {
-    Gate {
-        condition: Constraint::parse(condition).unwrap(),
+fn fail_if(condition: &str, undecided: bool) -> FailCondition {
+    FailCondition {
+        constraint: Constraint::parse(condition).unwrap(),
         undecided,
     }
 }
 
 /// The result of the comparison, and the end of its row as a test case.
-fn judged(comparisons: &Comparisons, gate: &Gate) -> (Result<bool, RunnerError>, CaseEnd) {
-    let checked = for_rows(gate, comparisons, &BTreeMap::new()).unwrap();
+fn judged(
+    comparisons: &Comparisons,
+    fail_if: &FailCondition,
+) -> (Result<bool, RunnerError>, CaseEnd) {
+    let checked = for_rows(fail_if, comparisons, &BTreeMap::new()).unwrap();
     let mut ends = case_ends(comparisons, Some(&checked)).remove(0);
     (judge(comparisons, Some(&checked)), ends.remove(0))
 }
@@ -79,10 +82,10 @@ fn a_slower_row_fails_although_one_of_its_operations_failed() {
     let all = comparisons(pairs(
         (0..8).map(|index| (200 + index % 2, u64::from(index == 3))),
     ));
-    let (fails, end) = judged(&all, &gate("slower >= 5 %", false));
+    let (fails, end) = judged(&all, &fail_if("slower >= 5 %", false));
     assert!(fails.unwrap());
     assert!(matches!(end, CaseEnd::Failed(says) if says.contains("slower")));
-    let (fails, end) = judged(&all, &gate("slower >= 500 %", false));
+    let (fails, end) = judged(&all, &fail_if("slower >= 500 %", false));
     // One operation is too few to know.
     assert!(!fails.unwrap());
     assert!(matches!(end, CaseEnd::Skipped(says) if says.starts_with("undecided: ")));
@@ -91,13 +94,13 @@ fn a_slower_row_fails_although_one_of_its_operations_failed() {
 #[test]
 fn what_is_undecided_fails_where_that_is_asked_for() {
     let all = comparisons(pairs([(100, 0), (300, 0)]));
-    let (fails, end) = judged(&all, &gate("slower >= 2 %", false));
+    let (fails, end) = judged(&all, &fail_if("slower >= 2 %", false));
     assert!(!fails.unwrap());
     assert!(matches!(end, CaseEnd::Skipped(_)));
-    let (fails, end) = judged(&all, &gate("slower >= 2 %", true));
+    let (fails, end) = judged(&all, &fail_if("slower >= 2 %", true));
     assert!(fails.unwrap());
     assert!(matches!(end, CaseEnd::Failed(_)));
-    let finer = gate("slower > 0.1 %", false);
+    let finer = fail_if("slower > 0.1 %", false);
     let refused = for_rows(&finer, &all, &BTreeMap::new()).unwrap_err();
     assert!(refused.to_string().contains("--same-within"), "{refused}");
 }
@@ -110,20 +113,20 @@ fn rows_of_which_too_little_is_left_are_inconclusive_and_hide_no_failure() {
         pairs.insert(0, (a, disqualified(b)));
         comparisons(pairs)
     };
-    let gate = gate("slower >= 5 %", false);
+    let fail_if = fail_if("slower >= 5 %", false);
     let alike = with_one_left_out(0);
-    for ungated in [judge(&alike, None), judged(&alike, &gate).0] {
+    for without in [judge(&alike, None), judged(&alike, &fail_if).0] {
         assert!(
-            matches!(ungated, Err(RunnerError::Inconclusive(_))),
-            "{ungated:?}"
+            matches!(without, Err(RunnerError::Inconclusive(_))),
+            "{without:?}"
         );
     }
-    assert!(judged(&with_one_left_out(60), &gate).0.unwrap());
+    assert!(judged(&with_one_left_out(60), &fail_if).0.unwrap());
 }
 
 #[test]
 fn what_nobody_could_compare_fails() {
     let broken = |side: &str| [0, 1].map(|place| run(&format!("{side}{place}"), 100, 60));
     let all = comparisons(broken("a").into_iter().zip(broken("b")).collect());
-    assert!(judged(&all, &gate("slower", false)).0.unwrap());
+    assert!(judged(&all, &fail_if("slower", false)).0.unwrap());
 }
