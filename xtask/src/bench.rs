@@ -21,11 +21,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     build_release(&["prestan"])?;
     let programs = build_release(&["benches"])?;
     let mut benches = Command::new(programs.join("benches"));
-    let status = benches
-        .args(arguments)
-        .current_dir(root()?)
-        .status()
-        .context("starting the benchmarks")?;
+    let status = benches.args(arguments).current_dir(root()?).status();
+    let status = status.context("starting the benchmarks")?;
     if !status.success() {
         bail!("the benchmark failed ({status})");
     }
@@ -54,9 +51,9 @@ mod tests {
         let root = root().unwrap();
         let documents = fs::read_dir(root.join("docs")).unwrap();
         let documents = documents.map(|entry| entry.unwrap().path());
-        let pages: Vec<String> = documents
-            .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
-            .chain([root.join("README.md")])
+        let pages = documents.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+        let pages = pages.chain([root.join("README.md")]);
+        let pages: Vec<String> = pages
             .map(|path| fs::read_to_string(path).unwrap())
             .collect();
         assert!(pages.iter().any(|page| page.contains("<!-- bench:")));

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::metadata::{CargoPackage, Metadata, in_tree};
@@ -41,7 +41,7 @@ struct SkippedCrate {
 /// # Errors
 /// A dependency does not follow the rules.
 pub(crate) fn check() -> Result<()> {
-    tell!("xtask: dependencies against deny.toml");
+    message!("xtask: dependencies against deny.toml");
     let path = root()?.join("deny.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let rules: DependencyRules = toml::from_str(&text).context("read deny.toml")?;
@@ -54,16 +54,15 @@ pub(crate) fn check() -> Result<()> {
     ])?;
     let metadata = Metadata::read()?;
     let packages = metadata.packages.iter();
-    let used: Vec<&CargoPackage> = packages
-        .filter(|package| used.contains(&(package.name.clone(), package.version.clone())))
-        .collect();
+    let is_used =
+        |package: &&CargoPackage| used.contains(&(package.name.clone(), package.version.clone()));
+    let used: Vec<&CargoPackage> = packages.filter(is_used).collect();
     let defects = rules.defects(&used);
-    if !defects.is_empty() {
-        bail!(
-            "dependencies that deny.toml forbids:\n{}",
-            defects.join("\n")
-        );
-    }
+    let list = defects.join("\n");
+    ensure!(
+        defects.is_empty(),
+        "dependencies that deny.toml forbids:\n{list}"
+    );
     Ok(())
 }
 
@@ -86,23 +85,18 @@ impl DependencyRules {
                 versions.entry(name).or_default().insert(version);
             }
         }
-        for (name, versions) in versions
-            .into_iter()
-            .filter(|(_, versions)| versions.len() > 1)
-        {
-            let versions: Vec<&str> = versions.into_iter().collect();
-            defects.push(format!(
-                "{name} is there in versions {}",
-                versions.join(", ")
-            ));
+        versions.retain(|_, versions| versions.len() > 1);
+        for (name, versions) in versions {
+            let versions = Vec::from_iter(versions).join(", ");
+            defects.push(format!("{name} is there in versions {versions}"));
         }
-        let is_used = |skipped: &&SkippedCrate| {
-            let mut ids = packages
+        let is_stale = |skipped: &&SkippedCrate| {
+            let id = |package: &&CargoPackage| format!("{}@{}", package.name, package.version);
+            packages
                 .iter()
-                .map(|package| format!("{}@{}", package.name, package.version));
-            !ids.any(|id| id == skipped.version)
+                .all(|package| id(package) != skipped.version)
         };
-        let stale = self.bans.skip.iter().filter(is_used);
+        let stale = self.bans.skip.iter().filter(is_stale);
         defects.extend(stale.map(|skipped| format!("{} is not used any more", skipped.version)));
         defects
     }
@@ -111,10 +105,8 @@ impl DependencyRules {
 /// True if an SPDX expression can be fulfilled with these licences. The slash of old manifests is
 /// an `OR`.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
-    let spaced = expression
-        .replace('/', " OR ")
-        .replace('(', " ( ")
-        .replace(')', " ) ");
+    let spaced = expression.replace('/', " OR ");
+    let spaced = spaced.replace('(', " ( ").replace(')', " ) ");
     let mut words = spaced.split_whitespace().peekable();
     let is_allowed = any_of(&mut words, allowed);
     is_allowed && words.next().is_none()

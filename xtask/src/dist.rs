@@ -61,9 +61,7 @@ impl Release {
         let program = metadata.package("prestan")?;
         let version = program.version.clone();
         if version.contains(['-', '+']) {
-            bail!(
-                "version {version} is a pre-release, which Debian and Python write in ways of their own"
-            );
+            bail!("version {version} is a pre-release, which Debian and Python write differently");
         }
         let description = program.description.clone();
         let licence = program.license.clone();
@@ -161,7 +159,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let targets: Vec<ReleaseTarget> = programs.iter().map(|(target, _)| *target).collect();
     check::everything(&release, &targets, &into)?;
     for file in files_in(&into)? {
-        tell!("xtask: {}", into.join(file).display());
+        message!("xtask: {}", into.join(file).display());
     }
     if options.installs {
         install::everywhere(&release, &targets, &into, &metadata.target_directory)?;
@@ -202,10 +200,8 @@ fn build_for(targets: &[ReleaseTarget]) -> Result<Vec<(ReleaseTarget, PathBuf)>>
     target::install_tools(targets)?;
     let mut arguments = vec!["--package", "prestan", "--features", "prestan/png"];
     let compiler = target::compiler(targets)?;
-    let mut variables: Vec<(String, OsString)> = compiler
-        .map(|rustc| ("RUSTC".to_owned(), rustc))
-        .into_iter()
-        .collect();
+    let compiler = compiler.map(|rustc| ("RUSTC".to_owned(), rustc));
+    let mut variables: Vec<(String, OsString)> = compiler.into_iter().collect();
     for target in targets {
         arguments.extend(["--target", target.triple]);
         variables.extend(target.linker()?);
@@ -225,40 +221,34 @@ fn compile(arguments: &[&str], mut variables: Vec<(String, OsString)>) -> Result
     let registry = cargo_home()?;
     let target = Metadata::read()?.target_directory;
     // The last matching one applies, and the target directory may be in the project.
-    let places = [
+    let paths = [
         (root()?, "."),
         (registry.as_path(), "cargo"),
         (target.as_path(), "target"),
     ];
     let remapped = |option: &str, separator: &str| {
-        let options: Vec<String> = places
-            .iter()
-            .map(|(from, to)| format!("{option}={}={to}", from.display()))
-            .collect();
-        options.join(separator)
+        let options = paths.iter();
+        let options = options.map(|(from, to)| format!("{option}={}={to}", from.display()));
+        options.collect::<Vec<_>>().join(separator)
     };
+    let rust_flags = remapped("--remap-path-prefix", "\u{1f}");
     let flags = [
-        (
-            "CARGO_ENCODED_RUSTFLAGS",
-            remapped("--remap-path-prefix", "\u{1f}"),
-        ),
+        ("CARGO_ENCODED_RUSTFLAGS", rust_flags),
         ("CFLAGS", remapped("-ffile-prefix-map", " ")),
     ];
     variables.extend(flags.map(|(name, flags)| (name.to_owned(), flags.into())));
     let build = ["build", "--locked", "--profile", PROFILE];
-    let variables: Vec<(&str, OsString)> = variables
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.clone()))
-        .collect();
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| (name.as_str(), value.clone()));
+    let variables: Vec<(&str, OsString)> = variables.collect();
     cargo(&[&build, arguments].concat(), &variables)
 }
 
 fn cargo_home() -> Result<PathBuf> {
     let given = env::var_os("CARGO_HOME").map(PathBuf::from);
     let usual = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
-    given
-        .or_else(usual)
-        .context("neither CARGO_HOME nor HOME says where cargo keeps its packages")
+    let home = given.or_else(usual);
+    home.context("neither CARGO_HOME nor HOME says where cargo keeps its packages")
 }
 
 /// The time of `SOURCE_DATE_EPOCH`, or of the last commit.

@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<()> {
     let gallery = gallery::directory()?;
     let gallery = gallery.is_dir().then_some(&*gallery);
     if gallery.is_none() {
-        tell!(
+        message!(
             "xtask: the site is made without the gallery of servers; `cargo xtask gallery` measures it, best on a machine \
              at rest, and `cargo xtask docs` then includes it"
         );
@@ -48,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
     if !broken.is_empty() {
         bail!("links of the site lead nowhere:\n{}", broken.join("\n"));
     }
-    tell!("xtask: {}", site.join("index.html").display());
+    message!("xtask: {}", site.join("index.html").display());
     Ok(())
 }
 
@@ -63,8 +63,8 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
     // mdBook expects its summary at the top.
     let mut moved = summary.clone();
     for link in links(&summary) {
-        let place = joined(docs, link);
-        moved = moved.replace(&format!("]({link})"), &format!("]({})", place.display()));
+        let page = joined(docs, link);
+        moved = moved.replace(&format!("]({link})"), &format!("]({})", page.display()));
     }
     write(&to.join("SUMMARY.md"), moved.as_bytes())?;
     copy_directory(&root.join("docs"), &to.join("docs"))?;
@@ -79,22 +79,19 @@ fn stage(root: &Path, gallery: Option<&Path>, to: &Path) -> Result<()> {
         write(&to.join(page), text.as_bytes())?;
         let directory = page.parent().unwrap_or(Path::new(""));
         for link in links(&text) {
-            let place = joined(directory, link);
-            if place.extension() == Some(OsStr::new("md")) {
-                if !pages.contains(&place) {
-                    bail!(
-                        "{} links to {link}, which {SUMMARY} does not list",
-                        page.display()
-                    );
+            let target = joined(directory, link);
+            let page = page.display();
+            if target.extension() == Some(OsStr::new("md")) {
+                if !pages.contains(&target) {
+                    bail!("{page} links to {link}, which {SUMMARY} does not list");
                 }
-            } else if root.join(&place).is_dir() {
+            } else if root.join(&target).is_dir() {
                 bail!(
-                    "{} links to {link}, a directory, which a site does not list; name it as `{link}`, or link to a file",
-                    page.display()
+                    "{page} links to {link}, a directory, which a site does not list; name it as `{link}`, or link to a file"
                 );
-            } else if root.join(&place).is_file() && !place.starts_with("docs") {
-                let bytes = fs::read(root.join(&place))?;
-                write(&to.join(&place), &bytes)?;
+            } else if root.join(&target).is_file() && !target.starts_with("docs") {
+                let bytes = fs::read(root.join(&target))?;
+                write(&to.join(&target), &bytes)?;
             }
         }
     }
@@ -135,14 +132,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 fn copy_directory(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("read {}", from.display()))? {
         let path = entry?.path();
-        let place = to.join(path.file_name().unwrap_or_default());
+        let copy = to.join(path.file_name().unwrap_or_default());
+        let ending = path.extension().and_then(OsStr::to_str);
         if path.is_dir() {
-            copy_directory(&path, &place)?;
-        } else if !matches!(
-            path.extension().and_then(OsStr::to_str),
-            Some("md" | "toml")
-        ) {
-            write(&place, &fs::read(&path)?)?;
+            copy_directory(&path, &copy)?;
+        } else if !matches!(ending, Some("md" | "toml")) {
+            write(&copy, &fs::read(&path)?)?;
         }
     }
     Ok(())
@@ -203,8 +198,8 @@ mod tests {
         let guides = to.path().join("docs/guides");
         let guide = fs::read_to_string(guides.join("servers.md")).unwrap();
         assert!(guide.contains(GALLERY.1));
-        for place in ["index.html", "assets/prestan.js"] {
-            assert!(guides.join("../gallery").join(place).is_file(), "{place}");
+        for file in ["index.html", "assets/prestan.js"] {
+            assert!(guides.join("../gallery").join(file).is_file(), "{file}");
         }
     }
 

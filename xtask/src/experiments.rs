@@ -20,10 +20,8 @@ const REFUSED: i32 = 2;
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let root = root()?;
     let is_full = arguments.iter().any(|argument| argument == "--full");
-    let names: Vec<&String> = arguments
-        .iter()
-        .filter(|argument| *argument != "--full")
-        .collect();
+    let is_name = |argument: &&String| *argument != "--full";
+    let names: Vec<&String> = arguments.iter().filter(is_name).collect();
     let known = built_in(root)?;
     if let Some(name) = names.iter().find(|name| !known.contains(**name)) {
         bail!("experiments knows no {name}; known: {}", known.join(", "));
@@ -31,10 +29,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let program = build_release(&["prestan"])?.join("prestan");
     let directory = root.join("target/experiments");
     fs::create_dir_all(&directory)?;
-    for name in known
-        .iter()
-        .filter(|name| names.is_empty() || names.contains(name))
-    {
+    let is_chosen = |name: &&String| names.is_empty() || names.contains(name);
+    for name in known.iter().filter(is_chosen) {
         measure(&program, &directory, name, is_full)?;
     }
     let page = root.join(PAGE);
@@ -50,10 +46,8 @@ fn built_in(root: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join("experiments"))? {
         let path = entry?.path();
-        names.extend(
-            path.file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned()),
-        );
+        let stem = path.file_stem();
+        names.extend(stem.map(|stem| stem.to_string_lossy().into_owned()));
     }
     names.sort_unstable();
     Ok(names)
@@ -64,11 +58,8 @@ fn measure(program: &Path, directory: &Path, name: &str, is_full: bool) -> Resul
     let markdown = directory.join(name).with_extension("md");
     let prestan = |arguments: &[&str]| {
         let mut prestan = Command::new(program);
-        prestan
-            .arg("lab")
-            .args(arguments)
-            .arg("--markdown")
-            .arg(&markdown);
+        prestan.arg("lab").args(arguments);
+        prestan.arg("--markdown").arg(&markdown);
         prestan
     };
     let mut run = prestan(&["run", name]);
@@ -102,10 +93,8 @@ mod tests {
     fn findings_stand_between_their_marks() {
         let page = "a\n<!-- findings -->\nold\n<!-- /findings -->\nb\n";
         let new = between(page, (BEGIN, END), "new\n\n").unwrap();
-        assert_eq!(
-            new,
-            "a\n<!-- findings -->\n\nnew\n\n<!-- /findings -->\nb\n"
-        );
+        let expected = "a\n<!-- findings -->\n\nnew\n\n<!-- /findings -->\nb\n";
+        assert_eq!(new, expected);
         assert!(between("a\n<!-- findings -->\nold\n", (BEGIN, END), "new").is_err());
     }
 }

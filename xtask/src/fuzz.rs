@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         .into_iter()
         .filter_map(|(name, seeds)| {
             let error = fuzz(name, seeds, time).err()?;
-            tell!("xtask: {error:#}");
+            message!("xtask: {error:#}");
             Some(name)
         })
         .collect();

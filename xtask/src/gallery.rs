@@ -25,16 +25,9 @@ pub(crate) fn directory() -> Result<PathBuf> {
 
 pub(crate) fn run() -> Result<()> {
     let root = root()?;
-    let run = [
-        "run",
-        "--release",
-        "--package",
-        "prestan",
-        "--",
-        "gallery",
-        "target/gallery",
-    ];
-    cargo(&[&run[..], &HOW].concat(), &[])?;
+    let run = "run --release --package prestan -- gallery target/gallery";
+    let words: Vec<&str> = run.split(' ').chain(HOW).collect();
+    cargo(&words, &[])?;
     let site = directory()?;
     let table = site.join("table.md");
     let table = fs::read_to_string(&table).with_context(|| format!("read {}", table.display()))?;

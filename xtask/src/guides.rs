@@ -53,20 +53,15 @@ const FIGURES: [(&str, &str, &str); 6] = [
 pub(crate) fn run() -> Result<()> {
     setup::run()?;
     let program = build_release(&["prestan"])?.join("prestan");
-    let test = |name| {
-        [
-            "test",
-            "--package",
-            "prestan",
-            "--test",
-            "prestan",
-            "--",
-            name,
-        ]
+    let test = |name: &str, variable| {
+        let command = format!("test --package prestan --test prestan -- {name}");
+        cargo(&command.split(' ').collect::<Vec<_>>(), &[variable])
     };
-    let figures = [("PRESTAN_GUIDES", program.clone().into())];
-    cargo(&test("guides::commands"), &figures)?;
-    cargo(&test("picture::"), &[("PRESTAN_BLESS", "1".into())])?;
+    test(
+        "guides::commands",
+        ("PRESTAN_GUIDES", program.clone().into()),
+    )?;
+    test("picture::", ("PRESTAN_BLESS", "1".into()))?;
     draw(&program)
 }
 
@@ -74,11 +69,10 @@ pub(crate) fn run() -> Result<()> {
 fn draw(program: &Path) -> Result<()> {
     let server = EmbeddedServer::start(program)?;
     for (image, command, figure) in FIGURES {
-        tell!("xtask: prestan {command}");
+        message!("xtask: prestan {command}");
         let directory = tempfile::tempdir()?;
-        let words = command
-            .split(' ')
-            .map(|word| word.replace("URL", &server.url));
+        let words = command.split(' ');
+        let words = words.map(|word| word.replace("URL", &server.url));
         let mut run = Command::new(program);
         run.args(words)
             .args(["--quiet", "--svg"])
@@ -108,18 +102,15 @@ impl EmbeddedServer {
     fn start(program: &Path) -> Result<EmbeddedServer> {
         let mut serve = Command::new(program);
         let mut process = serve.arg("serve").stdout(Stdio::piped()).spawn()?;
-        let output = process
-            .stdout
-            .take()
-            .context("no output of `prestan serve`")?;
+        let output = process.stdout.take();
+        let output = output.context("no output of `prestan serve`")?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
-        let url = line
-            .split_whitespace()
-            .last()
-            .unwrap_or_default()
-            .to_owned();
-        Ok(EmbeddedServer { process, url })
+        let url = line.split_whitespace().last().unwrap_or_default();
+        Ok(EmbeddedServer {
+            process,
+            url: url.to_owned(),
+        })
     }
 }
 

@@ -69,14 +69,14 @@ fn main() -> ExitCode {
         Some("gallery") => setup::run().and_then(|()| gallery::run()),
         Some("bless") => bless(&rest),
         _ => {
-            tell!("{USAGE}");
+            message!("{USAGE}");
             return ExitCode::from(2);
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell!("xtask: {error:#}");
+            message!("xtask: {error:#}");
             ExitCode::FAILURE
         }
     }

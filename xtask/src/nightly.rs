@@ -18,10 +18,11 @@
 //! commits nothing. Steps that need the internet are marked as not run without it.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::project::{cargo, output, root};
 use crate::test::interruption::Interruption;
@@ -58,20 +59,12 @@ const STEPS: [Step; 19] = [
 ];
 
 /// Documents whose links are checked.
-const DOCUMENTS: [&str; 5] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "servers",
-];
+const DOCUMENTS: &str = "README.md ARCHITECTURE.md CONTRIBUTING.md docs servers";
 
 /// Executes the named steps, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| STEPS.iter().all(|(step, _)| !is_named(step, name)))
-    {
+    let is_unknown = |name: &&String| STEPS.iter().all(|(step, _)| !is_named(step, name));
+    if let Some(unknown) = names.iter().find(is_unknown) {
         let names = STEPS.map(|(step, _)| step).join(", ");
         bail!("nightly has the steps {names}, and not {unknown}");
     }
@@ -95,25 +88,21 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
             Ok(()) => "passed".to_owned(),
             Err(error) if error.is::<NotRun>() => format!("not run: {error:#}"),
             Err(error) => {
-                tell!("xtask: {step}: {error:#}");
+                message!("xtask: {step}: {error:#}");
                 failed.push(step);
                 format!("failed: {error:#}")
             }
         };
         let minutes = begun.elapsed().as_secs_f64() / 60.0;
         let outcome = outcome.replace(['|', '\n'], " ");
-        results.set(
-            step,
-            format!("{outcome} | {minutes:.0} | {commit} | {date}"),
-        );
+        let cells = format!("{outcome} | {minutes:.0} | {commit} | {date}");
+        results.set(step, cells);
         // After each step: completed results are saved even if the next one is interrupted.
         fs::write(&path, results.page()).with_context(|| format!("write {}", path.display()))?;
     }
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("failed: {}; see {}", failed.join(", "), path.display())
-    }
+    let list = failed.join(", ");
+    ensure!(failed.is_empty(), "failed: {list}; see {}", path.display());
+    Ok(())
 }
 
 /// `bench` selects all steps that begin with `bench-`, and `tests` also those of documents.
@@ -136,17 +125,16 @@ impl NightlyResults {
     fn read(page: &str) -> NightlyResults {
         let known = |step: &str| {
             let start = format!("| {step} | ");
-            let row = page
-                .lines()
-                .find_map(|line| line.strip_prefix(&start)?.strip_suffix(" |"));
+            let mut lines = page.lines();
+            let row = lines.find_map(|line| line.strip_prefix(&start)?.strip_suffix(" |"));
             row.unwrap_or("not run | | |").to_owned()
         };
         NightlyResults(STEPS.map(|(step, _)| (step, known(step))).to_vec())
     }
 
     fn set(&mut self, step: &str, cells: String) {
-        if let Some((_, own)) = self.0.iter_mut().find(|(name, _)| *name == step) {
-            *own = cells;
+        if let Some((_, known)) = self.0.iter_mut().find(|(name, _)| *name == step) {
+            *known = cells;
         }
     }
 
@@ -202,23 +190,18 @@ fn dependencies() -> Result<()> {
 fn links() -> Result<()> {
     let root = root()?;
     let mut texts = Vec::new();
-    for place in DOCUMENTS {
-        let path = root.join(place);
+    for name in DOCUMENTS.split(' ') {
+        let path = root.join(name);
         let files = if path.is_dir() {
-            fs::read_dir(&path)?
-                .flatten()
-                .map(|entry| entry.path())
-                .collect()
+            let entries = fs::read_dir(&path)?.flatten();
+            entries.map(|entry| entry.path()).collect()
         } else {
             vec![path]
         };
-        let documents = files
-            .iter()
-            .filter(|file| file.extension().is_some_and(|end| end == "md"));
-        for file in documents {
-            texts.push(
-                fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?,
-            );
+        let is_document = |file: &&PathBuf| file.extension().is_some_and(|end| end == "md");
+        for file in files.iter().filter(is_document) {
+            let text = fs::read_to_string(file);
+            texts.push(text.with_context(|| format!("read {}", file.display()))?);
         }
     }
     let mut all: Vec<&str> = texts.iter().flat_map(|text| addresses(text)).collect();
@@ -227,15 +210,9 @@ fn links() -> Result<()> {
     if !all.iter().any(|address| answers(address)) {
         bail!(NotRun("no address can be reached from this machine"));
     }
-    let broken: Vec<&str> = all
-        .into_iter()
-        .filter(|address| !answers(address))
-        .collect();
-    if broken.is_empty() {
-        Ok(())
-    } else {
-        bail!("no page at {}", broken.join(" "))
-    }
+    all.retain(|address| !answers(address));
+    ensure!(all.is_empty(), "no page at {}", all.join(" "));
+    Ok(())
 }
 
 /// Addresses in links of a document.
@@ -248,11 +225,11 @@ fn addresses(text: &str) -> impl Iterator<Item = &str> {
 fn answers(address: &str) -> bool {
     let seconds = ["--max-time", "30", "--retry", "2"];
     let quiet = ["--silent", "--fail", "--location", "--output", "/dev/null"];
-    let status = Command::new("curl")
+    let mut curl = Command::new("curl");
+    let status = curl
         .args(quiet)
         .args(seconds)
-        .arg("--")
-        .arg(address)
+        .args(["--", address])
         .status();
     status.is_ok_and(|status| status.success())
 }
@@ -268,14 +245,10 @@ mod tests {
         );
         results.set("fuzz", "passed | 18 | def | 2026-01-03".to_owned());
         let page = results.page();
-        assert!(
-            page.contains("| bench-cost | failed: x | 3 | abc | 2026-01-02 |\n"),
-            "{page}"
-        );
-        assert!(
-            page.contains("| fuzz | passed | 18 | def | 2026-01-03 |\n"),
-            "{page}"
-        );
+        let says = "| bench-cost | failed: x | 3 | abc | 2026-01-02 |\n";
+        assert!(page.contains(says), "{page}");
+        let says = "| fuzz | passed | 18 | def | 2026-01-03 |\n";
+        assert!(page.contains(says), "{page}");
         assert!(page.contains("| links | not run | | | |\n"), "{page}");
         assert!(!page.contains("other"), "{page}");
         assert_eq!(NightlyResults::read(&page).page(), page);

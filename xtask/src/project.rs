@@ -28,7 +28,7 @@ pub(crate) fn between(page: &str, (begin, end): (&str, &str), content: &str) -> 
 }
 
 /// Prints a message on standard error. A closed pipe (`| head`) is no reason to panic.
-macro_rules! tell {
+macro_rules! message {
     ($($words:tt)*) => {{
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), $($words)*);
@@ -59,7 +59,7 @@ fn print_and_run(
     stdout: Stdio,
 ) -> Result<Vec<u8>> {
     let command = format!("cargo {}", arguments.join(" "));
-    tell!("xtask: {command}");
+    message!("xtask: {command}");
     let mut cargo = cargo_command()?;
     cargo
         .args(arguments)
@@ -76,10 +76,8 @@ fn print_and_run(
 /// Builds packages as users install them. Returns the directory of the programs.
 pub(crate) fn build_release(packages: &[&str]) -> Result<PathBuf> {
     let packages = packages.iter().flat_map(|name| ["--package", *name]);
-    let build: Vec<&str> = ["build", "--locked", "--release"]
-        .into_iter()
-        .chain(packages)
-        .collect();
+    let build = ["build", "--locked", "--release"].into_iter();
+    let build: Vec<&str> = build.chain(packages).collect();
     cargo(&build, &[])?;
     Ok(Metadata::read()?.target_directory.join("release"))
 }
@@ -89,12 +87,11 @@ pub(crate) fn cargo_command() -> Result<Command> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Variables of cargo about this package do not apply to that one: build scripts that read them
     // would run again, and libraries would be built twice.
-    let of_this_package = env::vars_os()
-        .map(|(name, _)| name)
-        .filter(|name| is_of_a_package(&name.to_string_lossy()));
     let mut cargo = Command::new(program);
-    for name in of_this_package {
-        cargo.env_remove(name);
+    for (name, _) in env::vars_os() {
+        if is_of_a_package(&name.to_string_lossy()) {
+            cargo.env_remove(name);
+        }
     }
     cargo.current_dir(root()?);
     Ok(cargo)
@@ -126,21 +123,15 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<String> {
 /// # Errors
 /// It cannot be started or fails; the last lines of its output are in the message.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("starting {command:?}"))?;
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("starting {command:?}"))?;
     if !output.status.success() {
         // Some, such as apt, print the reason on standard output.
         let printed = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&printed);
         let lines: Vec<&str> = text.trim().lines().collect();
-        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-        bail!(
-            "{command:?} failed ({}): {}",
-            output.status,
-            last.join("\n")
-        );
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        bail!("{command:?} failed ({}): {last}", output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("output of {command:?}"))
 }

@@ -12,6 +12,8 @@ use crate::project::{output_of, root};
 const SIZES: [(u32, u32); 2] = [(1400, 7000), (390, 9000)];
 /// Narrowest window of the browser, wider than a phone.
 const NARROWEST: u32 = 500;
+const BROWSER_OPTIONS: &str = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=5000";
 /// The preference of light and dark, as Chromium numbers it.
 const THEMES: [(&str, u32); 2] = [("light", 1), ("dark", 0)];
 
@@ -33,7 +35,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if taken == 0 {
         bail!("{directory} has no page (*.html)");
     }
-    tell!("xtask: {taken} pictures in {}", into.display());
+    message!("xtask: {taken} pictures in {}", into.display());
     Ok(())
 }
 
@@ -51,29 +53,13 @@ fn picture(page: &Path, into: &Path) -> Result<()> {
         for (theme, preference) in THEMES {
             let picture = into.join(format!("{name}-{width}-{theme}.png"));
             let mut browser = Command::new("chromium");
+            let profile = scratch.path().join("profile");
             browser
-                .args([
-                    "--headless",
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--no-first-run",
-                ])
-                .args([
-                    "--disable-background-networking",
-                    "--disable-component-update",
-                ])
-                .args([
-                    "--disable-sync",
-                    "--hide-scrollbars",
-                    "--virtual-time-budget=5000",
-                ])
+                .args(BROWSER_OPTIONS.split(' '))
                 .arg(format!(
                     "--blink-settings=preferredColorScheme={preference}"
                 ))
-                .arg(format!(
-                    "--user-data-dir={}",
-                    scratch.path().join("profile").display()
-                ))
+                .arg(format!("--user-data-dir={}", profile.display()))
                 .arg(format!("--window-size={},{height}", width.max(NARROWEST)))
                 .arg(format!("--screenshot={}", picture.display()))
                 .arg(&frame);

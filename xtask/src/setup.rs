@@ -94,7 +94,7 @@ pub(crate) fn run() -> Result<()> {
 pub(crate) fn crates() -> Result<()> {
     let crates = recipes().iter();
     let mut crates = crates.filter_map(|recipe| recipe.install.published.as_ref());
-    crates.try_for_each(|own| published((&own.name, &own.version)).map(drop))
+    crates.try_for_each(|program| published((&program.name, &program.version)).map(drop))
 }
 
 /// Installs a program, and returns its path.
@@ -148,19 +148,16 @@ fn lock(cache: &Path) -> Result<File> {
 }
 
 fn missing(packages: &[(&'static str, &str)]) -> Vec<&'static str> {
-    let absent = packages
-        .iter()
-        .filter(|(_, file)| !Path::new(file).exists());
+    let packages = packages.iter();
+    let absent = packages.filter(|(_, file)| !Path::new(file).exists());
     absent.map(|(package, _)| *package).collect()
 }
 
 /// Debian packages of servers, once each.
 fn server_packages(is_needed: impl Fn(&Recipe) -> bool) -> Vec<&'static str> {
     let needed = recipes().iter().filter(|recipe| is_needed(recipe));
-    let mut packages: Vec<&str> = needed
-        .flat_map(|recipe| &recipe.install.debian)
-        .map(String::as_str)
-        .collect();
+    let packages = needed.flat_map(|recipe| &recipe.install.debian);
+    let mut packages: Vec<&str> = packages.map(String::as_str).collect();
     packages.sort_unstable();
     packages.dedup();
     packages
@@ -192,10 +189,11 @@ fn is_root() -> bool {
 
 fn apt_get(arguments: &[&str]) -> Result<()> {
     let mut command = Command::new("apt-get");
-    command
-        .args(arguments)
-        .env("DEBIAN_FRONTEND", "noninteractive");
-    finish(&mut command)
+    finish(
+        command
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive"),
+    )
 }
 
 /// Prevents packages from starting services when installed: package scripts first call
@@ -211,12 +209,8 @@ impl PolicyRcD {
     /// `None` if the administrator has a policy already, which remains in force.
     fn put() -> Result<Option<PolicyRcD>> {
         let mut options = OpenOptions::new();
-        let created = options
-            .write(true)
-            .create_new(true)
-            .mode(0o755)
-            .open(PolicyRcD::PATH);
-        match created {
+        options.write(true).create_new(true).mode(0o755);
+        match options.open(PolicyRcD::PATH) {
             Ok(mut file) => {
                 let ours = PolicyRcD; // removed from here on, whatever happens
                 file.write_all(PolicyRcD::TEXT.as_bytes())
@@ -235,7 +229,7 @@ impl PolicyRcD {
 impl Drop for PolicyRcD {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(PolicyRcD::PATH) {
-            tell!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
+            message!("setup: cannot remove {}: {error}", PolicyRcD::PATH);
         }
     }
 }
@@ -263,7 +257,7 @@ fn python(cache: &Path) -> Result<()> {
     if python_is_there(cache) {
         return Ok(());
     }
-    print_step("servers in Python, into an environment of their own");
+    print_step("servers in Python, into a separate environment");
     let venv = cache.join("venv");
     let mut create = Command::new("python3");
     finish(create.args(["-m", "venv", "--clear"]).arg(&venv))?;
@@ -285,17 +279,15 @@ fn python(cache: &Path) -> Result<()> {
 /// Builds a program of crates.io.
 fn cargo_install(cache: &Path, (name, version): PublishedTool) -> Result<()> {
     let program = cache.join("bin").join(name);
-    let said = Command::new(&program).arg("--version").output();
-    let is_there = said.is_ok_and(|output| {
-        let said = String::from_utf8_lossy(&output.stdout);
-        said.trim().replace(" v", " ") == format!("{name} {version}")
+    let asked = Command::new(&program).arg("--version").output();
+    let is_there = asked.is_ok_and(|output| {
+        let found = String::from_utf8_lossy(&output.stdout);
+        found.trim().replace(" v", " ") == format!("{name} {version}")
     });
     if is_there {
         return Ok(());
     }
-    print_step(&format!(
-        "{name} {version}, which takes some minutes to build"
-    ));
+    print_slow_step(name, version);
     let build = cache.join("build");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut install = Command::new(cargo);
@@ -380,8 +372,8 @@ impl GoProgram {
 
 /// Builds k6 if Go is new enough: that of Debian 12 is not, and the benchmarks work without k6.
 fn k6(cache: &Path) -> Result<()> {
-    let said = Command::new(cache.join("bin/k6")).arg("version").output();
-    let is_there = said.is_ok_and(|output| {
+    let asked = Command::new(cache.join("bin/k6")).arg("version").output();
+    let is_there = asked.is_ok_and(|output| {
         let version = String::from_utf8_lossy(&output.stdout);
         version.starts_with(&format!("k6 v{K6_VERSION} "))
     });
@@ -391,15 +383,13 @@ fn k6(cache: &Path) -> Result<()> {
     let go = go_version();
     if !go.as_deref().is_some_and(|go| is_recent(go, K6_NEEDS)) {
         let found = go.as_deref().unwrap_or("no `go` in PATH");
-        tell!(
+        message!(
             "setup: k6 {K6_VERSION} is left out: building it needs Go {K6_NEEDS} or later, and this \
              machine has: {found}; put a later `go` first in PATH and run this again"
         );
         return Ok(());
     }
-    print_step(&format!(
-        "k6 {K6_VERSION}, which takes some minutes to build"
-    ));
+    print_slow_step("k6", K6_VERSION);
     let mut install = Command::new("go");
     install
         .arg("install")
@@ -420,8 +410,14 @@ fn is_recent(version: &str, needed: &str) -> bool {
     found.max() >= numbers(needed)
 }
 
+fn print_slow_step(name: &str, version: &str) {
+    print_step(&format!(
+        "{name} {version}, which takes some minutes to build"
+    ));
+}
+
 fn print_step(what: &str) {
-    tell!("setup: installing {what}");
+    message!("setup: installing {what}");
 }
 
 fn succeeds(command: &mut Command) -> bool {
@@ -438,21 +434,19 @@ mod tests {
         let of_nginx = server_packages(|recipe| recipe.name == "nginx");
         assert_eq!(of_nginx, ["libnginx-mod-http-dav-ext", "nginx-light"]);
         let all = server_packages(|_| true);
-        assert_eq!(all.iter().filter(|own| **own == "nginx-light").count(), 1);
+        let of_nginx = all.iter().filter(|package| **package == "nginx-light");
+        assert_eq!(of_nginx.count(), 1);
         assert_eq!(server_packages(|_| false), [""; 0]);
         assert!(requirements().contains("wsgidav==") && requirements().ends_with('\n'));
         let in_go: Vec<_> = recipes().iter().filter_map(GoProgram::of).collect();
-        assert!(
-            in_go
-                .iter()
-                .all(|own| own.text().unwrap().contains("package main"))
-        );
+        let mut sources = in_go.iter().map(|program| program.text().unwrap());
+        assert!(sources.all(|text| text.contains("package main")));
         assert_eq!(in_go[0].name, "prestan-xnet");
     }
 
     #[test]
     fn versions_of_go_are_compared_as_numbers() {
-        for (said, is) in [
+        for (text, is) in [
             ("go version go1.19.8 linux/amd64", false),
             ("go version go1.24 linux/amd64", false),
             ("go version go1.25.0 linux/amd64", true),
@@ -461,7 +455,7 @@ mod tests {
             ("go version devel +2a1b linux/amd64", false),
             ("", false),
         ] {
-            assert_eq!(is_recent(said, "1.25"), is, "{said}");
+            assert_eq!(is_recent(text, "1.25"), is, "{text}");
         }
     }
 }

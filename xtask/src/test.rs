@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test in a process of its own, as many side by side as keep the
+//! `cargo xtask test`: every test in a separate process, as many side by side as keep the
 //! processors busy.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `cargo test` runs one program after the other, so that a slow test at the end of each leaves all
-//! processors but one idle. Here all tests of all programs wait in one queue. A process of its own
-//! also gives each test its own time limit, output and processor time, and a test that kills its
+//! processors but one idle. Here all tests of all programs wait in one queue. A separate
+//! process also gives each test a time limit, output and processor time, and a test that kills its
 //! process fails alone.
 
 mod files;
@@ -20,10 +20,11 @@ mod queue;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::setup;
 use files::FilesInMemory;
@@ -173,12 +174,9 @@ fn while_setting_up<T>(
     thread::scope(|scope| {
         let setup = scope.spawn(setup);
         let built = build();
-        let is_set_up = setup
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let is_set_up = setup.join().unwrap_or_else(|panic| resume_unwind(panic));
         let built = built?;
-        is_set_up?;
-        Ok(built)
+        is_set_up.map(|()| built)
     })
 }
 
@@ -192,7 +190,7 @@ fn all<'a>(
     let queue = TestQueue::new(tests, |test| QueueGroup::of(&test.name));
     let queue = SharedQueue::new(queue);
     let slot = || {
-        let mut arguments = Vec::new();
+        let mut outcomes = Vec::new();
         while let Some((test, _slot)) = queue.begin() {
             let outcome = process::run(&test, request, interruption);
             match outcome.verdict {
@@ -203,20 +201,19 @@ fn all<'a>(
                 TestVerdict::Passed => {}
                 verdict => {
                     let (label, words) = (test.label(), verdict.words());
-                    tell!("\n{label}: {words}\n{}", outcome.output);
+                    message!("\n{label}: {words}\n{}", outcome.output);
                 }
             }
-            arguments.push((test, outcome));
+            outcomes.push((test, outcome));
         }
-        arguments
+        outcomes
     };
     thread::scope(|scope| {
-        let slots: Vec<_> = (0..processors * SLOTS_OF_A_PROCESSOR)
-            .map(|_| scope.spawn(slot))
-            .collect();
+        let slots = 0..processors * SLOTS_OF_A_PROCESSOR;
+        let slots: Vec<_> = slots.map(|_| scope.spawn(slot)).collect();
         let ended = slots.into_iter().map(|slot| slot.join());
         ended
-            .flat_map(|thread| thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|thread| thread.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     })
 }
@@ -245,17 +242,17 @@ fn report(
         list_programs(outcomes);
     }
     let processor: Duration = outcomes.iter().map(|(_, outcome)| outcome.processor).sum();
-    tell!(
+    message!(
         "\nxtask: {} tests in {:.0} s, with {:.0} s of processor time",
         outcomes.len(),
         took.as_secs_f64(),
         processor.as_secs_f64()
     );
     for (why, tests) in &skipped {
-        tell!("xtask: {tests} did not test anything: {why}");
+        message!("xtask: {tests} did not test anything: {why}");
     }
     for label in &failed {
-        tell!("xtask: {label}");
+        message!("xtask: {label}");
     }
     let without = skipped.values().sum::<usize>();
     let passed = outcomes.len() - failed.len() - without;
@@ -266,20 +263,17 @@ fn report(
         failed.len(),
         ignored + without
     );
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("tests failed: {}", failed.len())
-    }
+    ensure!(failed.is_empty(), "tests failed: {}", failed.len());
+    Ok(())
 }
 
 fn list_slowest(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
     let mut order: Vec<&(ProgramTest<'_>, TestOutcome)> = outcomes.iter().collect();
     order.sort_by_key(|(_, outcome)| std::cmp::Reverse(outcome.took));
-    tell!("\n    wall  processor");
+    message!("\n    wall  processor");
     for (test, outcome) in order.into_iter().take(SLOWEST) {
         let [took, processor] = [outcome.took, outcome.processor].map(|time| time.as_secs_f64());
-        tell!("{took:6.1} s {processor:6.1} s  {}", test.label());
+        message!("{took:6.1} s {processor:6.1} s  {}", test.label());
     }
 }
 
@@ -290,9 +284,9 @@ fn list_programs(outcomes: &[(ProgramTest<'_>, TestOutcome)]) {
         *tests += 1;
         *processor += outcome.processor;
     }
-    tell!("\nprocessor  tests");
+    message!("\nprocessor  tests");
     for (program, (tests, processor)) in programs {
-        tell!("{:7.1} s {tests:6}  {program}", processor.as_secs_f64());
+        message!("{:7.1} s {tests:6}  {program}", processor.as_secs_f64());
     }
 }
 
@@ -302,17 +296,18 @@ mod tests {
 
     use super::*;
 
+    fn parsed(words: &[&str]) -> Result<TestRequest> {
+        TestRequest::parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
     #[test]
     fn words_choose_tests_and_unknown_options_are_refused() {
-        let output = |words: &[&str]| {
-            TestRequest::parse(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        let request = output(&["links", "--times", "stats"]).unwrap();
+        let request = parsed(&["links", "--times", "stats"]).unwrap();
         assert!(request.times && request.choice == TestChoice::Usual);
         assert!(request.wants("lab/lab laboratory::links::a") && request.wants("stats tests::b"));
         assert!(!request.wants("wire tests::c"));
-        assert!(output(&[]).unwrap().wants("anything"));
-        assert!(output(&["--no-such"]).is_err());
+        assert!(parsed(&[]).unwrap().wants("anything"));
+        assert!(parsed(&["--no-such"]).is_err());
     }
 
     #[test]
@@ -323,8 +318,7 @@ mod tests {
         };
         let tests = [test("a", false), test("b", true), test("quiet::c", true)];
         let chosen = |option: &[&str]| {
-            let words: Vec<String> = option.iter().map(ToString::to_string).collect();
-            let request = TestRequest::parse(&words).unwrap();
+            let request = parsed(option).unwrap();
             let names = tests.iter().filter(|test| request.runs(test));
             let names: Vec<&str> = names.map(|test| &*test.name).collect();
             (names, request.limit())

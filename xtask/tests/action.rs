@@ -176,11 +176,8 @@ fn the_action_refuses_an_archive_with_another_checksum() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text.contains("::error::"), "{output:?}");
     // Nor one that the list does not name.
-    let sums = releases
-        .iter_mut()
-        .find(|(path, _)| **path != archive)
-        .unwrap()
-        .1;
+    let mut others = releases.iter_mut().filter(|(path, _)| **path != archive);
+    let sums = others.next().unwrap().1;
     sums.clear();
     let output = runner.install(&serve(releases), "o/prestan");
     assert_eq!(output.status.code(), Some(1), "{output:?}");

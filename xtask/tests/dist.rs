@@ -77,10 +77,8 @@ fn what_is_published_is_whole_and_works() {
     // A damaged archive is found.
     fs::write(path(".tar.gz"), "damaged").unwrap();
     let mut check = Command::new("sha256sum");
-    let status = check
-        .args(["--check", "--status", "SHA256SUMS"])
-        .current_dir(into)
-        .status();
+    let check = check.args(["--check", "--status", "SHA256SUMS"]);
+    let status = check.current_dir(into).status();
     assert!(!status.unwrap().success());
 }
 

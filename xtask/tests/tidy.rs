@@ -419,11 +419,12 @@ fn unfinished(text: &str) -> Vec<String> {
         concat!("XX", "X:"),
         concat!("todo", "!("),
     ];
-    text.lines()
+    let marked = text
+        .lines()
         .enumerate()
-        .filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)))
-        .map(|(index, line)| format!("line {}: {}", index + 1, line.trim()))
-        .collect()
+        .filter(|(_, line)| marks.iter().any(|mark| line.contains(mark)));
+    let line = |(index, line): (usize, &str)| format!("line {}: {}", index + 1, line.trim());
+    marked.map(line).collect()
 }
 
 #[test]

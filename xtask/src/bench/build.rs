@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         commits.push(name(against)?);
     }
     if !output("git", &["status", "--porcelain"])?.is_empty() {
-        tell!("xtask: what is not committed is not measured");
+        message!("xtask: what is not committed is not measured");
     }
     let mut rows = Vec::new();
     for times in 1..=options.times {
@@ -198,12 +198,12 @@ fn measured(clone: &Path, (name, arguments): ReadmeCommand) -> Result<BuildCost>
         cargo.env_remove(variable);
     }
     let log = logs()?.join("build.log");
-    tell!("xtask: {name}; its output is in {}", log.display());
+    message!("xtask: {name}; its output is in {}", log.display());
     let cost = cost_of(&mut cargo, &log)?;
     let BuildCost {
         processor, wall, ..
     } = cost;
-    tell!("xtask: {processor:.0} s of processor time in {wall:.0} s");
+    message!("xtask: {processor:.0} s of processor time in {wall:.0} s");
     Ok(cost)
 }
 

@@ -52,7 +52,7 @@ pub(super) fn try_on(
     if !table.contains("Get1K ") {
         bail!("`prestan demo` of the image measures nothing:\n{table}");
     }
-    tell!("xtask: the image for {}: runs", target.debian);
+    message!("xtask: the image for {}: runs", target.debian);
     Ok(())
 }
 

@@ -98,7 +98,7 @@ impl BareRoot {
             .tempdir_in(scratch)
             .with_context(|| format!("create a directory in {}", scratch.display()))?;
         let architecture = target.debian;
-        tell!("xtask: a bare root of Debian {DEBIAN} for {architecture}");
+        message!("xtask: a bare root of Debian {DEBIAN} for {architecture}");
         let mut debootstrap = Command::new("debootstrap");
         debootstrap
             .args(["--variant=minbase", "--include=python3-venv"])
@@ -172,7 +172,7 @@ impl BareRoot {
         if !table.contains("Get1K ") {
             bail!("`prestan demo` of {file} measures nothing:\n{table}");
         }
-        tell!("xtask: {file}: {}, runs", version.trim());
+        message!("xtask: {file}: {}, runs", version.trim());
         Ok(())
     }
 }

@@ -142,11 +142,11 @@ impl Parts {
         for file in &EMBEDDED {
             components.push(file.component()?);
         }
-        let references: BTreeMap<&str, String> = self
+        let crates = self
             .crates
             .iter()
-            .map(|part| (part.id.as_str(), part.reference()))
-            .collect();
+            .map(|part| (part.id.as_str(), part.reference()));
+        let references: BTreeMap<&str, String> = crates.collect();
         let dependencies: Vec<Value> = self
             .crates
             .iter()
@@ -243,11 +243,8 @@ fn licences_in(directory: &Path) -> Result<Vec<String>> {
     let mut texts = BTreeMap::new();
     for entry in fs::read_dir(directory).with_context(|| format!("read {}", directory.display()))? {
         let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().to_lowercase();
         if path.is_file() && LICENCES.iter().any(|beginning| name.starts_with(beginning)) {
             let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
             let text = String::from_utf8_lossy(&bytes).replace('\r', "");

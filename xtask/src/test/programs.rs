@@ -101,8 +101,8 @@ fn built(line: &str) -> Result<Option<TestProgram>> {
     let directory = manifest.parent().context("a manifest in no directory")?;
     let package = directory
         .file_name()
-        .context("a crate without a directory")?
-        .to_string_lossy();
+        .context("a crate without a directory")?;
+    let package = package.to_string_lossy();
     let is_test = profile.is_some_and(|profile| profile.test);
     let label = if target.kind.iter().any(|kind| kind == "test") {
         format!("{package}/{}", target.name)
@@ -124,29 +124,22 @@ impl TestProgram {
     pub(crate) fn tests(&self) -> Result<Vec<ListedTest>> {
         let list = |which: &[&str]| -> Result<Vec<String>> {
             let mut command = Command::new(&self.executable);
-            command
-                .args(["--list", "--format=terse"])
-                .args(which)
-                .current_dir(&self.directory);
-            Ok(names(&output_of(&mut command)?))
+            command.args(["--list", "--format=terse"]).args(which);
+            Ok(names(&output_of(command.current_dir(&self.directory))?))
         };
         let ignored: BTreeSet<String> = list(&["--ignored"])?.into_iter().collect();
-        let all = list(&[])?.into_iter();
-        Ok(all
-            .map(|name| ListedTest {
-                is_ignored: ignored.contains(&name),
-                name,
-            })
-            .collect())
+        let listed = |name| ListedTest {
+            is_ignored: ignored.contains(&name),
+            name,
+        };
+        Ok(list(&[])?.into_iter().map(listed).collect())
     }
 }
 
 /// The names in a list of tests.
 fn names(list: &str) -> Vec<String> {
-    list.lines()
-        .filter_map(|line| line.strip_suffix(": test"))
-        .map(str::to_owned)
-        .collect()
+    let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -168,10 +161,8 @@ mod tests {
         assert_eq!(label(&line("bin", false)), None);
         assert_eq!(label(r#"{"reason":"build-finished","success":true}"#), None);
         assert!(built("no JSON").is_err());
-        assert_eq!(
-            names("a::b: test\nc: benchmark\n\nd: test\n"),
-            ["a::b", "d"]
-        );
+        let list = "a::b: test\nc: benchmark\n\nd: test\n";
+        assert_eq!(names(list), ["a::b", "d"]);
     }
 
     /// Packages whose sources have a module with this name.
@@ -180,13 +171,11 @@ mod tests {
         let mut search = Command::new("grep");
         search.args(["--recursive", "--files-with-matches", "--include=*.rs"]);
         let found = output_of(search.arg(format!("^ *mod {module}\\b")).arg(&crates)).unwrap();
-        let files = found
-            .lines()
-            .map(|file| std::path::Path::new(file).strip_prefix(&crates));
-        files
-            .map(|file| file.unwrap().iter().next().unwrap().to_str().unwrap())
-            .map(|name| format!("prestan-{name}"))
-            .collect()
+        let package = |file: &str| {
+            let file = std::path::Path::new(file).strip_prefix(&crates).unwrap();
+            format!("prestan-{}", file.iter().next().unwrap().display())
+        };
+        found.lines().map(package).collect()
     }
 
     #[test]

@@ -148,19 +148,12 @@ impl<T> SharedQueue<T> {
         loop {
             match queue.next() {
                 NextTest::Now(test, group) => {
-                    return Some((
-                        test,
-                        OccupiedSlot {
-                            shared: self,
-                            group,
-                        },
-                    ));
+                    let shared = self;
+                    return Some((test, OccupiedSlot { shared, group }));
                 }
                 NextTest::Later => {
-                    queue = self
-                        .freed
-                        .wait(queue)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    let woken = self.freed.wait(queue);
+                    queue = woken.unwrap_or_else(PoisonError::into_inner);
                 }
                 NextTest::None => return None,
             }
@@ -170,13 +163,9 @@ impl<T> SharedQueue<T> {
     /// Lets no further test begin.
     pub(crate) fn abandon(&self) {
         let mut queue = self.lock();
-        for group in [
-            QueueGroup::Quiet,
-            QueueGroup::Laboratory,
-            QueueGroup::Beside,
-        ] {
-            queue.waiting(group).clear();
-        }
+        queue.quiet.clear();
+        queue.laboratories.clear();
+        queue.beside.clear();
     }
 }
 
@@ -207,14 +196,9 @@ mod tests {
 
     #[test]
     fn quiet_tests_are_alone_and_laboratories_one_at_a_time() {
-        let tests = vec![
-            ("a", Beside),
-            ("b", Laboratory),
-            ("c", Quiet),
-            ("d", Laboratory),
-            ("e", Beside),
-        ];
-        let mut queue = TestQueue::new(tests, |(_, group)| *group);
+        let groups = [Beside, Laboratory, Quiet, Laboratory, Beside];
+        let tests = ["a", "b", "c", "d", "e"].into_iter().zip(groups);
+        let mut queue = TestQueue::new(tests.collect(), |(_, group)| *group);
         let mut next = |ended: Option<QueueGroup>| {
             if let Some(group) = ended {
                 queue.ended(group);
