@@ -11,7 +11,7 @@ use crate::support::load::{counted, ended, kept, plain};
 use crate::support::pages::{generate, webstone};
 use crate::support::peer::{
     ACK, Asked, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, INTERNAL_ERROR, OK, PADDED,
-    PING, PRIORITISED, PUSH_PROMISE, Peer, REFUSED, Script, WINDOW_UPDATE, scripted,
+    PING, PRIORITISED, PUSH_PROMISE, Peer, REFUSED, Script, WINDOW_UPDATE, frame, scripted,
 };
 use crate::support::real::started;
 use record::{HttpVersion, Outcome as Ended, Run, Sample};
@@ -33,6 +33,11 @@ fn run_at(url: &str, method: &str, options: &[&str]) -> (Outcome, Run) {
     let run = kept(&outcome);
     assert_eq!(run.samples.len(), 6, "{outcome}");
     (outcome, run)
+}
+
+fn responds(peer: &mut Peer, asked: Asked) -> bool {
+    peer.answer(asked.stream);
+    true
 }
 
 #[test]
@@ -79,7 +84,7 @@ fn what_a_server_may_do_is_no_failure() {
             peer.send(WINDOW_UPDATE, 0, 0, &[0, 0, 1, 0]);
             peer.send(200, 0xff, asked.stream, b"unknown");
             while peer.pongs == before {
-                let (kind, flags, ..) = peer.frame().unwrap();
+                let (kind, flags, ..) = peer.receive().unwrap();
                 peer.pongs += usize::from(kind == PING && flags & ACK != 0);
             }
             peer.answer(asked.stream);
@@ -89,17 +94,9 @@ fn what_a_server_may_do_is_no_failure() {
             true
         }),
         ("byte by byte", |peer, asked| {
-            let bytes = [
-                &[0, 0, 1, HEADERS, END_HEADERS, 0, 0, 0, asked.stream as u8][..],
-                OK,
-            ]
-            .concat();
-            let data = [
-                &[0, 0, 5, DATA, END_STREAM, 0, 0, 0, asked.stream as u8][..],
-                b"hello",
-            ]
-            .concat();
-            for byte in [bytes, data].concat() {
+            let head = frame(HEADERS, END_HEADERS, asked.stream, OK);
+            let body = frame(DATA, END_STREAM, asked.stream, b"hello");
+            for byte in [head, body].concat() {
                 let _ = peer.socket.write_all(&[byte]);
             }
             true
@@ -107,10 +104,9 @@ fn what_a_server_may_do_is_no_failure() {
         ("a stream that is refused once", |peer, asked| {
             if asked.number == Some(2) {
                 peer.reset(asked.stream, REFUSED);
-            } else {
-                peer.answer(asked.stream);
+                return true;
             }
-            true
+            responds(peer, asked)
         }),
         ("GOAWAY behind a response", |peer, asked| {
             peer.answer(asked.stream);
@@ -120,18 +116,13 @@ fn what_a_server_may_do_is_no_failure() {
         ("GOAWAY instead of a response", |peer, asked| {
             // The first request of a connection has a response.
             if asked.stream == 1 {
-                peer.answer(asked.stream);
-                return true;
+                return responds(peer, asked);
             }
             peer.go_away(asked.stream - 2);
             false
         }),
         ("an end in silence", |peer, asked| {
-            let is_first = asked.stream == 1;
-            if is_first {
-                peer.answer(asked.stream);
-            }
-            is_first
+            asked.stream == 1 && responds(peer, asked)
         }),
     ];
     for (what, script) in table {
@@ -140,15 +131,10 @@ fn what_a_server_may_do_is_no_failure() {
             assert_eq!(ended(&run, Ended::Ok), 6, "{what}: {outcome}");
             for sample in &run.samples {
                 assert_eq!(sample.protocol, Some(HttpVersion::Http2), "{what}");
-                assert_eq!(
-                    (sample.status, sample.body_received),
-                    (Some(200), 5),
-                    "{what}"
-                );
-                assert!(
-                    sample.stream.is_some_and(|stream| stream % 2 == 1),
-                    "{what}"
-                );
+                let response = (sample.status, sample.body_received);
+                assert_eq!(response, (Some(200), 5), "{what}");
+                let is_odd = sample.stream.is_some_and(|stream| stream % 2 == 1);
+                assert!(is_odd, "{what}");
                 assert!(sample.bytes_received >= 9 + 1 + 9 + 5, "{what}: {sample:?}");
             }
         }
@@ -201,10 +187,8 @@ fn what_a_server_must_not_do_is_a_failure_of_one_operation() {
             "a block that is none",
             |peer, asked| {
                 peer.send(HEADERS, END_HEADERS, asked.stream, &[0xff; 20]);
-                assert!(
-                    peer.asked().is_none() && peer.goodbyes == [9],
-                    "no COMPRESSION_ERROR"
-                );
+                assert!(peer.asked().is_none());
+                assert_eq!(peer.goodbyes, [9], "no COMPRESSION_ERROR");
                 false
             },
             Ended::ProtocolError,
@@ -273,9 +257,8 @@ fn what_a_server_must_not_do_is_a_failure_of_one_operation() {
         (
             "HTTP/1",
             |peer, _| {
-                let _ = peer
-                    .socket
-                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+                let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+                let _ = peer.socket.write_all(response);
                 true
             },
             Ended::ProtocolError,
@@ -301,11 +284,8 @@ fn a_stream_that_fails_leaves_the_connection_to_others() {
         },
         &[],
     );
-    assert_eq!(
-        (ended(&run, Ended::Ok), ended(&run, Ended::Reset)),
-        (5, 1),
-        "{outcome}"
-    );
+    let endings = [Ended::Ok, Ended::Reset].map(|outcome| ended(&run, outcome));
+    assert_eq!(endings, [5, 1], "{outcome}");
     let mut connections: Vec<_> = run.samples.iter().map(|sample| sample.connection).collect();
     connections.dedup();
     assert_eq!(connections.len(), 1, "{outcome}");
@@ -327,8 +307,7 @@ fn a_server_that_refuses_every_stream_is_not_asked_for_ever() {
 fn requests_above_the_last_stream_are_sent_elsewhere_whatever_they_do() {
     let url = scripted(&[], |peer, asked| {
         if asked.stream == 1 {
-            peer.answer(asked.stream);
-            return true;
+            return responds(peer, asked);
         }
         peer.go_away(1);
         // Unread bytes would turn the end into a reset.
@@ -347,8 +326,7 @@ fn bodies_wait_for_windows_that_open_and_shrink() {
         // All streams from now on have less, and those under way would owe some of it.
         peer.settings(&[(4, 700)]);
         peer.window_step = Some(1000);
-        peer.answer(asked.stream);
-        true
+        responds(peer, asked)
     });
     let url = format!("{url}new.bin");
     let outcome = prestan!(
@@ -357,20 +335,24 @@ fn bodies_wait_for_windows_that_open_and_shrink() {
     .run();
     let run = kept(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 4, "{outcome}");
-    assert!(
-        run.samples.iter().all(|sample| sample.bytes_sent > 50_000),
-        "{outcome}"
-    );
+    let is_whole = |sample: &Sample| sample.bytes_sent > 50_000;
+    assert!(run.samples.iter().all(is_whole), "{outcome}");
 }
 
-/// Responds to four requests at a time, the last one first.
-fn backwards(peer: &mut Peer, asked: Asked) -> bool {
+/// The streams of four requests.
+fn four_streams(peer: &mut Peer, asked: Asked) -> Vec<u32> {
     let mut streams = vec![asked.stream];
     while streams.len() < 4
         && let Some(asked) = peer.asked()
     {
         streams.push(asked.stream);
     }
+    streams
+}
+
+/// Responds to four requests at a time, the last one first.
+fn backwards(peer: &mut Peer, asked: Asked) -> bool {
+    let streams = four_streams(peer, asked);
     streams.iter().rev().for_each(|stream| peer.answer(*stream));
     true
 }
@@ -388,35 +370,22 @@ fn streams_end_in_any_order() {
         assert_eq!(result["load"]["http"]["version"], "2");
         assert_eq!(result["load"]["http"]["window"], u32::MAX >> 1);
         let ends = |sample: &Sample| sample.moments.done.unwrap();
-        assert!(
-            run.samples.iter().map(ends).is_sorted(),
-            "in the order in which they ended"
-        );
+        let in_order = run.samples.iter().map(ends).is_sorted();
+        assert!(in_order, "in the order in which they ended");
         for sample in &run.samples {
             let moments = &sample.moments;
-            assert!(
-                moments.sent <= moments.first && moments.first <= moments.done,
-                "{sample:?}"
-            );
+            let in_order = moments.sent <= moments.first && moments.first <= moments.done;
+            assert!(in_order, "{sample:?}");
         }
     }
 }
 
 /// Responds to four requests at a time, all in one segment.
 fn together(peer: &mut Peer, asked: Asked) -> bool {
-    let mut streams = vec![asked.stream];
-    while streams.len() < 4
-        && let Some(asked) = peer.asked()
-    {
-        streams.push(asked.stream);
-    }
-    let frame = |kind, flags, stream: u32, payload: &[u8]| {
-        let header = [0, 0, payload.len() as u8, kind, flags];
-        [&header, &stream.to_be_bytes()[..], payload].concat()
-    };
-    let responses = streams.iter().map(|stream| {
+    let streams = four_streams(peer, asked);
+    let responses = streams.iter().flat_map(|stream| {
         let head = frame(HEADERS, END_HEADERS, *stream, OK);
-        [head, frame(DATA, END_STREAM, *stream, b"hello")].concat()
+        [head, frame(DATA, END_STREAM, *stream, b"hello")]
     });
     let bytes = responses.collect::<Vec<_>>().concat();
     peer.socket.write_all(&bytes).is_ok()
@@ -441,23 +410,14 @@ fn responses_that_arrive_together_are_marked() {
         assert_eq!(about.len(), 1, "{clock}: {result:#}");
         assert_eq!(about[0]["about"][0]["count"], 30, "{clock}: {result:#}");
     }
-    let (outcome, run) = run_of(
-        |peer, asked| {
-            peer.answer(asked.stream);
-            true
-        },
-        &[],
-    );
+    let (outcome, run) = run_of(responds, &[]);
     assert!(!run.samples.iter().any(|sample| sample.shares_first));
     outcome.stdout_lacks("shared_stamps");
 }
 
 #[test]
 fn a_server_may_allow_fewer_streams() {
-    let url = scripted(&[(3, 1)], |peer, asked| {
-        peer.answer(asked.stream);
-        true
-    });
+    let url = scripted(&[(3, 1)], responds);
     let (outcome, run) = run_at(&url, "GET", &["--pipeline", "4"]);
     assert_eq!(ended(&run, Ended::Ok), 6, "{outcome}");
 }
@@ -471,11 +431,8 @@ fn one_late_stream_is_late_alone() {
         true
     });
     let (outcome, run) = run_at(&url, "GET", &["--pipeline", "2", "--timeout", "300ms"]);
-    assert_eq!(
-        (ended(&run, Ended::Timeout), ended(&run, Ended::Ok)),
-        (1, 5),
-        "{outcome}"
-    );
+    let endings = [Ended::Timeout, Ended::Ok].map(|outcome| ended(&run, outcome));
+    assert_eq!(endings, [1, 5], "{outcome}");
 }
 
 #[test]
@@ -503,11 +460,8 @@ fn loads_of_real_servers() {
                 prestan!("load GET {url} --json - --http 2 --pipeline {streams} -c 3 --total 1500")
                     .run();
             let (_, run) = counted(&outcome);
-            assert_eq!(
-                ended(&run, Ended::Ok),
-                1500,
-                "{recipe}, {streams}: {outcome}"
-            );
+            let ok = ended(&run, Ended::Ok);
+            assert_eq!(ok, 1500, "{recipe}, {streams}: {outcome}");
             let whole =
                 |sample: &Sample| sample.body_received == 100_000 && sample.stream.is_some();
             assert!(run.samples.iter().all(whole), "{recipe}, {streams}");
@@ -525,10 +479,8 @@ fn pages_of_real_servers() {
                 prestan!(webstone(&server.url()) => "--http 2 --pipeline {streams}").run();
             assert_eq!(outcome.code, 0, "{recipe}: {outcome}");
             let (result, _) = crate::support::pages::counted(&outcome);
-            assert_eq!(
-                result["webstone"]["retrieved"]["errors"], 0,
-                "{recipe}: {outcome}"
-            );
+            let errors = &result["webstone"]["retrieved"]["errors"];
+            assert_eq!(*errors, 0, "{recipe}: {outcome}");
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Browser {
     calls: u64,
     events: Vec<Value>,
     /// Prefixes of addresses that the page may request.
-    own: Vec<String>,
+    permitted: Vec<String>,
     _profile: TempDir,
 }
 
@@ -80,7 +80,7 @@ impl Browser {
             session: String::new(),
             calls: 0,
             events: Vec::new(),
-            own: Vec::new(),
+            permitted: Vec::new(),
             _profile: profile,
         };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
@@ -111,7 +111,7 @@ impl Browser {
     fn visit(&mut self, url: &str, prefix: String) {
         assert_eq!(self.problems(), [""; 0], "before {url}");
         self.events.clear();
-        self.own = vec![prefix, "data:".to_owned(), "about:blank".to_owned()];
+        self.permitted = vec![prefix, "data:".to_owned(), "about:blank".to_owned()];
         self.call("Page.navigate", json!({ "url": url }));
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
@@ -121,7 +121,7 @@ impl Browser {
     pub(crate) fn open_in_site(&mut self, site: &Path, page: &str) {
         let assets = format!("file://{}/assets/", site.display());
         self.open(&site.join(page));
-        self.own.push(assets);
+        self.permitted.push(assets);
     }
 
     /// Waits until an expression is true.
@@ -139,16 +139,12 @@ impl Browser {
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let parameters =
             json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let answer = self.call("Runtime.evaluate", parameters);
-        assert!(
-            answer.get("exceptionDetails").is_none(),
-            "{expression}: {}",
-            answer["exceptionDetails"]
-        );
-        answer["result"]["value"].clone()
+        let response = self.call("Runtime.evaluate", parameters);
+        let exception = response.get("exceptionDetails");
+        assert_eq!(exception, None, "{expression}");
+        response["result"]["value"].clone()
     }
 
-    /// Presses a key.
     pub(crate) fn press(&mut self, key: &str, code: u32) {
         let text = if key == "Enter" { "\r" } else { "" };
         for kind in ["keyDown", "keyUp"] {
@@ -177,8 +173,8 @@ impl Browser {
                 "Network.requestWillBeSent" => {
                     let url = parameters["request"]["url"].as_str()?;
                     let whole = format!("{url}\n");
-                    let is_own = self.own.iter().any(|prefix| whole.starts_with(prefix));
-                    (!is_own).then(|| format!("a request to {url}"))
+                    let is_permitted = self.permitted.iter().any(|start| whole.starts_with(start));
+                    (!is_permitted).then(|| format!("a request to {url}"))
                 }
                 _ => None,
             }
@@ -186,7 +182,6 @@ impl Browser {
         self.events.iter().filter_map(problem).collect()
     }
 
-    /// Calls a method of the protocol.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.calls += 1;
@@ -201,13 +196,13 @@ impl Browser {
             let Message::Text(text) = self.socket.read().unwrap() else {
                 continue;
             };
-            let answer: Value = serde_json::from_str(&text).unwrap();
-            if answer["id"] != self.calls {
-                self.events.push(answer);
+            let response: Value = serde_json::from_str(&text).unwrap();
+            if response["id"] != self.calls {
+                self.events.push(response);
                 continue;
             }
-            assert!(answer.get("error").is_none(), "{method}: {answer}");
-            return answer["result"].clone();
+            assert!(response.get("error").is_none(), "{method}: {response}");
+            return response["result"].clone();
         }
     }
 }
@@ -215,16 +210,15 @@ impl Browser {
 /// The address of the browser, which it prints on standard error.
 fn listening(process: &mut Child) -> String {
     let stderr = BufReader::new(process.stderr.take().unwrap());
-    let (said, heard) = channel();
+    let (sender, url) = channel();
     thread::spawn(move || {
         for line in stderr.lines().map_while(Result::ok) {
             if let Some(url) = line.strip_prefix("DevTools listening on ") {
-                let _ = said.send(url.to_owned());
+                let _ = sender.send(url.to_owned());
             }
         }
     });
-    heard
-        .recv_timeout(LIMIT)
+    url.recv_timeout(LIMIT)
         .expect("Chromium does not say where it listens")
 }
 

@@ -3,15 +3,16 @@
 
 use std::fmt;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
 use serde_json::Value;
-use testbed::fault::{Builder, Fault, ServedExchange};
+use testbed::fault::{Auth, Builder, ChallengeAlgorithm, Expiry, Fault, ServedExchange};
 use testbed::{DemoServer, FaultServer, Root};
 
 use super::rows::{assert_adds_up, rows};
 use super::{Outcome, Prestan};
+use crate::support::names_in;
 
 pub(crate) const USER: &str = "ann";
 /// Given to every run, and to be found nowhere afterwards.
@@ -48,23 +49,24 @@ impl Faulty {
         short_run(&self.server.url(), only)
     }
 
-    /// Everything that the demo server keeps.
+    /// Names of everything that the demo server keeps, sorted.
     pub(crate) fn left(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.demo.root()).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect()
+        names_in(self.demo.root())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    pub(crate) fn exchanges(&self) -> Vec<ServedExchange> {
+        self.server.exchanges()
     }
 
     /// The requests of the measured part of a test, as the server saw them.
     pub(crate) fn measured(&self, test: &str) -> Vec<ServedExchange> {
         let tag = format!("({test})");
-        let mut exchanges = self.server.exchanges();
-        exchanges.retain(|exchange| {
-            exchange
-                .header("x-prestan")
-                .is_some_and(|label| label.ends_with(&tag))
-        });
+        let mut exchanges = self.exchanges();
+        exchanges.retain(|exchange| exchange.label().ends_with(&tag));
         exchanges
     }
 
@@ -77,7 +79,6 @@ impl Faulty {
     }
 }
 
-/// Its URL.
 impl fmt::Display for Faulty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.server.url())
@@ -102,9 +103,7 @@ pub(crate) fn short_run(url: &str, only: &str) -> Prestan {
 
 /// The same with this number of requests for each test.
 pub(crate) fn run_of(url: &str, only: &str, requests: u32) -> Prestan {
-    anonymous_run(url, only, requests)
-        .env("PRESTAN_USER", USER)
-        .env("PRESTAN_PASSWORD", PASSWORD)
+    with_credentials(anonymous_run(url, only, requests))
 }
 
 /// The same without user and password.
@@ -112,9 +111,49 @@ pub(crate) fn anonymous_run(url: &str, only: &str, requests: u32) -> Prestan {
     prestan!("{url} --only {only} -r {requests} --warmup 1 -p 3 -d 2 -w 2 --json -")
 }
 
+/// Gives user and password by the environment.
+pub(crate) fn with_credentials(prestan: Prestan) -> Prestan {
+    prestan
+        .env("PRESTAN_USER", USER)
+        .env("PRESTAN_PASSWORD", PASSWORD)
+}
+
+/// A server that requires user and password by Basic.
+pub(crate) fn basic() -> Auth {
+    Auth::Basic {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+    }
+}
+
+/// The same by Digest.
+pub(crate) fn digest(
+    algorithms: &[ChallengeAlgorithm],
+    nonce_uses: Option<u32>,
+    expiry: Expiry,
+) -> Auth {
+    Auth::Digest {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+        algorithms: algorithms.to_vec(),
+        nonce_uses,
+        expiry,
+    }
+}
+
+/// The address `[::1]`, on machines that have it.
+pub(crate) fn ipv6_loopback() -> Option<SocketAddr> {
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    let bound = TcpListener::bind(any);
+    if let Err(error) = &bound {
+        eprintln!("skipped: no IPv6 on this machine: {error}");
+    }
+    bound.ok().map(|_| any)
+}
+
+/// Checks the properties of every run that has begun, and returns its result: the run directory
 /// Checks the properties of every run that has begun, and returns its result: the run directory
 /// loads and agrees, outcomes add up, and there is no secret.
-#[track_caller]
 pub(crate) fn checked(outcome: &Outcome) -> Value {
     let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(
@@ -134,12 +173,10 @@ pub(crate) fn checked(outcome: &Outcome) -> Value {
     assert_adds_up(&result);
     for row in rows(&result) {
         if row["status"] != "ok" {
-            let evidence = row["evidence"]
-                .as_str()
-                .unwrap_or_else(|| panic!("none: {row:#}"));
+            let evidence = unwrapped(evidence(row));
             assert!(
-                words(&text.stdout).contains(&words(evidence)),
-                "not told: {evidence}\n{text}"
+                unwrapped(&text.stdout).contains(&evidence),
+                "{evidence}: {text}"
             );
         }
     }
@@ -150,8 +187,15 @@ pub(crate) fn checked(outcome: &Outcome) -> Value {
     result
 }
 
+/// The reason that a row gives for its status.
+#[track_caller]
+pub(crate) fn evidence(row: &Value) -> &str {
+    let evidence = row["evidence"].as_str();
+    evidence.unwrap_or_else(|| panic!("no evidence: {row:#}"))
+}
+
 /// A text without its line ends and indents.
-fn words(text: &str) -> String {
+pub(crate) fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -15,9 +15,8 @@ use super::{Outcome, Prestan, Running};
 /// A file on the demo server, with its URL at the fault server.
 pub(crate) fn file(server: &Faulty, name: &str) -> String {
     std::fs::write(server.demo.root().join(name), "some text").unwrap();
-    format!("{}{name}", server.server.url())
+    format!("{}{name}", server.url())
 }
-
 /// The demo server behind a fault server without faults.
 pub(crate) fn plain() -> Faulty {
     Faulty::new(|builder| builder)
@@ -42,7 +41,6 @@ pub(crate) fn at_work(prestan: Prestan, server: &Faulty, run_id: &str) -> Runnin
     running
 }
 
-/// The run as it is kept.
 pub(crate) fn kept(outcome: &Outcome) -> Run {
     rundir::load(&outcome.run()).unwrap()
 }
@@ -63,12 +61,9 @@ pub(crate) fn ended(run: &Run, outcome: Ended) -> usize {
 /// Requests of the run that the server saw, warm-up included, without the probe and requests
 /// outside of the run.
 pub(crate) fn seen(server: &Faulty, method: &str) -> Vec<ServedExchange> {
-    let mut exchanges = server.server.exchanges();
     let tag = format!("({method})");
-    exchanges.retain(|exchange| {
-        let label = exchange.header("x-prestan").unwrap_or_default();
-        exchange.method == method && label.ends_with(&tag)
-    });
+    let mut exchanges = server.exchanges();
+    exchanges.retain(|exchange| exchange.method == method && exchange.label().ends_with(&tag));
     exchanges
 }
 

@@ -46,8 +46,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::load::send;
 
 /// A run that takes longer has hung: it is killed, and the test fails.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -108,6 +111,16 @@ pub(crate) fn can_mount() -> bool {
         .status();
     let works = works.is_ok_and(|status| status.success());
     testbed::need_or(works.then_some(()).ok_or("a mount namespace (unshare -rm)")).is_some()
+}
+
+/// The names of the files in a directory, sorted.
+pub(crate) fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
 }
 
 /// The published schema of that name.
@@ -206,7 +219,6 @@ impl Prestan {
         self
     }
 
-    /// The directory it is started in, which is its home as well.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
@@ -229,7 +241,6 @@ impl Prestan {
         self.spawn().ends(code)
     }
 
-    /// Starts it.
     pub(crate) fn spawn(mut self) -> Running {
         let stdin = if self.stdin.is_some() {
             Stdio::piped()
@@ -290,9 +301,15 @@ impl Running {
         self.home.path()
     }
 
-    /// True if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Ends it by a signal, which is its exit status.
+    #[track_caller]
+    pub(crate) fn end_by(self, signal: Signal) -> Outcome {
+        send(&self, signal);
+        self.ends(-signal.as_raw())
     }
 
     /// Waits for its end, and checks its exit status.
@@ -374,32 +391,27 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Checks its exit status.
     #[track_caller]
     pub(crate) fn ended(self, code: i32) -> Outcome {
         assert_eq!(self.code, code, "{self}");
         self
     }
 
-    /// Checks that it wrote this to standard error.
     #[track_caller]
     pub(crate) fn stderr_has(&self, text: &str) {
         assert!(self.stderr.contains(text), "no `{text}`: {self}");
     }
 
-    /// Checks that it did not write this to standard error.
     #[track_caller]
     pub(crate) fn stderr_lacks(&self, text: &str) {
         assert!(!self.stderr.contains(text), "`{text}`: {self}");
     }
 
-    /// Checks that it printed this.
     #[track_caller]
     pub(crate) fn stdout_has(&self, text: &str) {
         assert!(self.stdout.contains(text), "no `{text}`: {self}");
     }
 
-    /// Checks that it did not print this.
     #[track_caller]
     pub(crate) fn stdout_lacks(&self, text: &str) {
         assert!(!self.stdout.contains(text), "`{text}`: {self}");
@@ -429,6 +441,12 @@ impl Outcome {
         self.home.path()
     }
 
+    /// The text of a file in its home.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.home().join(name)).unwrap()
+    }
+
     /// The run directories below its state directory, sorted.
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.home().join("state/prestan/runs")) else {
@@ -449,7 +467,6 @@ impl Outcome {
 }
 
 impl fmt::Display for Outcome {
-    /// All of it, for the message of an assertion.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Outcome {
             code,

@@ -7,7 +7,7 @@ use record::{Outcome as Ended, Run};
 use serde_json::Value;
 
 use super::faulty::{Faulty, checked};
-use super::load::{kept, plain};
+use super::load::{ended, kept, plain};
 use super::{Outcome, Prestan};
 
 /// Two pages: one of three files, one of two.
@@ -33,10 +33,8 @@ pub(crate) fn listed() -> Prestan {
 /// Writes the files of the list into a directory.
 pub(crate) fn generate(directory: &Path) {
     let outcome = prestan!(listed() => "--generate {}", directory).ends(0);
-    assert!(
-        outcome.stdout.starts_with("4 files, 7668 bytes, are in "),
-        "{outcome}"
-    );
+    let says = "4 files, 7668 bytes, are in ";
+    assert!(outcome.stdout.starts_with(says), "{outcome}");
 }
 
 /// The demo server with all files behind a fault server.
@@ -54,25 +52,19 @@ pub(crate) fn counted(outcome: &Outcome) -> (Value, Run) {
     let webstone = &result["webstone"];
     let both =
         |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
-    let good = run
-        .samples
-        .iter()
-        .filter(|sample| sample.outcome == Ended::Ok);
-    assert_eq!(both("files"), good.count() as u64, "{outcome}");
-    let failed = run
-        .samples
-        .iter()
-        .filter(|sample| sample.outcome != Ended::Ok);
-    assert_eq!(both("failed_files"), failed.count() as u64, "{outcome}");
-    let bytes: u64 = run.samples.iter().map(|sample| sample.bytes_received).sum();
+    let samples = &run.samples;
+    let ok = ended(&run, Ended::Ok);
+    assert_eq!(both("files"), ok as u64, "{outcome}");
+    assert_eq!(
+        both("failed_files"),
+        (samples.len() - ok) as u64,
+        "{outcome}"
+    );
+    let bytes: u64 = samples.iter().map(|sample| sample.bytes_received).sum();
     assert_eq!(both("bytes") + both("bytes_apart"), bytes, "{outcome}");
-    let sent: u64 = run.samples.iter().map(|sample| sample.bytes_sent).sum();
+    let sent: u64 = samples.iter().map(|sample| sample.bytes_sent).sum();
     assert_eq!(both("bytes_sent"), sent, "{outcome}");
-    let visits: BTreeSet<u64> = run
-        .samples
-        .iter()
-        .map(|sample| sample.visit.unwrap())
-        .collect();
+    let visits: BTreeSet<u64> = samples.iter().map(|one| one.visit.unwrap()).collect();
     assert_eq!(
         both("pages") + both("errors"),
         visits.len() as u64,
@@ -85,12 +77,9 @@ pub(crate) fn counted(outcome: &Outcome) -> (Value, Run) {
         number(&webstone["retrieved"]["pages"]),
         "{outcome}"
     );
-    let seconds = webstone["seconds"].as_f64().unwrap();
-    let rate = of_pages as f64 / seconds * 60.0;
-    assert!(
-        (webstone["number"].as_f64().unwrap() - rate).abs() <= 0.001 + rate * 1e-9,
-        "{outcome}"
-    );
+    let rate = of_pages as f64 / webstone["seconds"].as_f64().unwrap() * 60.0;
+    let deviation = (webstone["number"].as_f64().unwrap() - rate).abs();
+    assert!(deviation <= 0.001 + rate * 1e-9, "{outcome}");
     (result, run)
 }
 

@@ -57,12 +57,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
-        let mut frame = vec![a, b, c, kind, flags];
-        frame.extend(stream.to_be_bytes());
-        frame.extend(payload);
         // The client may have had enough.
-        let _ = self.socket.write_all(&frame);
+        let _ = self.socket.write_all(&frame(kind, flags, stream, payload));
     }
 
     pub(crate) fn settings(&mut self, settings: &[(u16, u32)]) {
@@ -72,7 +68,7 @@ impl Peer {
         self.send(SETTINGS, 0, 0, &payload);
     }
 
-    pub(crate) fn frame(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
+    pub(crate) fn receive(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
         let mut header = [0; 9];
         self.socket.read_exact(&mut header).ok()?;
         let [a, b, c, kind, flags, stream @ ..] = header;
@@ -89,7 +85,7 @@ impl Peer {
             number: None,
         };
         loop {
-            let (kind, flags, stream, payload) = self.frame()?;
+            let (kind, flags, stream, payload) = self.receive()?;
             match kind {
                 HEADERS => {
                     asked.stream = stream;
@@ -130,25 +126,23 @@ impl Peer {
     /// end. False if this server was kept from its processor until the next request arrived: then
     /// the client does not pause any more.
     pub(crate) fn is_read_in_a_pause(&self) -> bool {
-        self.is_read();
+        self.wait_until_read();
         self.socket.set_nonblocking(true).unwrap();
         let next = self.socket.peek(&mut [0]);
         self.socket.set_nonblocking(false).unwrap();
         next.is_err_and(|none| none.kind() == ErrorKind::WouldBlock)
     }
 
-    /// Waits until the client has read all bytes: the kernel has none of them any more, at neither
-    /// end.
-    fn is_read(&self) {
+    fn wait_until_read(&self) {
         let port = |address: SocketAddr| format!(":{}", address.port());
         let local = port(self.socket.local_addr().unwrap());
         let client = port(self.socket.peer_addr().unwrap());
-        let of_it = format!("( sport = {local} or dport = {local} )");
+        // Other tests leave ten thousand connections behind, and to read all of them takes longer
+        // than a pause.
+        let of_this = format!("( sport = {local} or dport = {local} )");
         until("the client has read a response", || {
-            // Other tests leave ten thousand connections behind, and to read all of them takes
-            // longer than a pause.
             let mut ss = Command::new("ss");
-            ss.args(["-tnH", "state", "established", &of_it]);
+            ss.args(["-tnH", "state", "established", &of_this]);
             let table = String::from_utf8(ss.output().unwrap().stdout).unwrap();
             table.lines().all(|line| {
                 let fields: Vec<&str> = line.split_whitespace().collect();
@@ -165,13 +159,16 @@ impl Peer {
     }
 
     pub(crate) fn go_away(&mut self, last: u32) {
-        self.send(
-            GOAWAY,
-            0,
-            0,
-            &[&last.to_be_bytes()[..], &[0; 4], b"bye"].concat(),
-        );
+        let payload = [&last.to_be_bytes()[..], &[0; 4], b"bye"].concat();
+        self.send(GOAWAY, 0, 0, &payload);
     }
+}
+
+/// The bytes of a frame.
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
+    let header = [a, b, c, kind, flags];
+    [&header, &stream.to_be_bytes()[..], payload].concat()
 }
 
 /// Reaction of a server to a request; false ends the connection.
@@ -194,29 +191,20 @@ pub(crate) fn scripted(settings: &'static [(u16, u32)], script: Script) -> Strin
                     return;
                 }
                 assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-                let window_step = settings
-                    .iter()
-                    .find(|(name, _)| *name == 4)
-                    .map(|(_, step)| *step);
-                let goodbyes = Vec::new();
+                let window = settings.iter().find(|(name, _)| *name == 4);
                 let mut peer = Peer {
                     socket,
                     pings: 0,
                     pongs: 0,
-                    goodbyes,
+                    goodbyes: Vec::new(),
                     count,
-                    window_step,
+                    window_step: window.map(|(_, step)| *step),
                 };
                 peer.settings(settings);
                 while let Some(asked) = peer.asked() {
-                    let goes_on = match asked.number {
-                        None => {
-                            peer.answer(asked.stream);
-                            true
-                        }
-                        Some(_) => script(&mut peer, asked),
-                    };
-                    if !goes_on {
+                    if asked.number.is_none() {
+                        peer.answer(asked.stream);
+                    } else if !script(&mut peer, asked) {
                         return;
                     }
                 }

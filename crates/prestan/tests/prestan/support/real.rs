@@ -6,16 +6,19 @@ use std::fs;
 use testbed::real::Recipe;
 use testbed::{RealServer, need_or};
 
-/// True if a server can be started; otherwise a test is skipped.
-pub(crate) fn is_installed(recipe: &str) -> bool {
+/// A server with these parameters if it can be started; otherwise a test is skipped.
+fn installed(recipe: &str) -> Option<Recipe> {
     let recipe = Recipe::with_parameters(recipe).unwrap();
-    need_or(recipe.installed()).is_some()
+    need_or(recipe.installed()).map(|_| recipe)
+}
+
+pub(crate) fn is_installed(recipe: &str) -> bool {
+    installed(recipe).is_some()
 }
 
 /// Starts a server, or skips the test.
 pub(crate) fn started(recipe: &str) -> Option<RealServer> {
-    let recipe = Recipe::with_parameters(recipe).unwrap();
-    need_or(recipe.installed())?;
+    let recipe = installed(recipe)?;
     Some(RealServer::start(&recipe).unwrap_or_else(|error| panic!("{error}")))
 }
 

@@ -6,23 +6,19 @@ use builtin::{BuiltinFile, SUITES};
 use serde_json::Value;
 use suite::Overrides;
 
-/// The rows of the suite `prestan`, in the order of the report. The tests of `suite` check them.
+/// The rows of the suite `prestan`, in the order of the report.
 pub(crate) fn of_prestan() -> Vec<String> {
     let text = BuiltinFile::find(SUITES, "prestan").unwrap().text;
     let spec = suite::parse("prestan", text).unwrap();
     let plan = suite::resolve("prestan", text, &spec, &Overrides::default()).unwrap();
-    plan.measures
-        .into_iter()
-        .map(|measure| measure.name)
-        .collect()
+    let measures = plan.measures.into_iter();
+    measures.map(|measure| measure.name).collect()
 }
 
-/// The rows of a result, in order.
 pub(crate) fn rows(document: &Value) -> &Vec<Value> {
     document["tests"].as_array().unwrap()
 }
 
-/// The row of that name.
 #[track_caller]
 pub(crate) fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
     let found = rows(document).iter().find(|row| row["measure"] == name);
@@ -37,14 +33,10 @@ pub(crate) fn names(document: &Value) -> Vec<&str> {
 
 /// Each row's status.
 pub(crate) fn statuses(document: &Value) -> BTreeMap<&str, &str> {
-    let rows = rows(document).iter();
-    rows.map(|row| {
-        (
-            row["measure"].as_str().unwrap(),
-            row["status"].as_str().unwrap(),
-        )
-    })
-    .collect()
+    let statuses = rows(document)
+        .iter()
+        .map(|row| row["status"].as_str().unwrap());
+    names(document).into_iter().zip(statuses).collect()
 }
 
 /// Contradictions in a result: outcomes that do not add up to the operations, times of operations
@@ -96,7 +88,7 @@ pub(crate) fn contradictions(document: &Value) -> Vec<String> {
 /// Fails when the result contradicts itself.
 #[track_caller]
 pub(crate) fn assert_adds_up(document: &Value) {
-    assert_eq!(contradictions(document), [] as [&str; 0]);
+    assert_eq!(contradictions(document), [""; 0]);
 }
 
 /// True if a constraint needs an estimate that is missing or one-sided: too little was measured, or
