@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use record::{EndedBy, EventKind, Outcome as Ended};
+use serde_json::{Value, json};
 
 use crate::roles::{load_of, row, run, verdict, write};
 use crate::support::Outcome;
-use crate::support::load::{kept, plain, reading};
+use crate::support::load::{ended, kept, plain, reading};
 
 const STEPS: &str = "
       - when: operations(Read, last 60 s) > 100 and p50(Read) > 1 ns
@@ -26,37 +27,31 @@ const STEPS: &str = "
         measure: After
 ";
 
-fn steered(ends: &str, options: &[&str]) -> Outcome {
+fn steered(ends: &str, options: &str) -> Outcome {
     let text = reading("", &STEPS.replace("WHAT", ends));
     run(&plain(), &text, options)
 }
 
+/// The reasons for which a run ended early.
+fn reasons(outcome: &Outcome) -> Value {
+    outcome.json()["ended_early"].clone()
+}
+
 #[test]
 fn a_condition_chooses_steps_and_ends_a_test_or_the_run() {
-    let test = steered("test", &["-r", "20000", "--only", "Reading"]);
+    let test = steered("test", "-r 20000 --only Reading");
     let (read, late) = (row(&test, "Read"), row(&test, "Late"));
     assert_eq!(late["operations"], 1, "{test}");
-    assert!(
-        (100..20_000).contains(&read["operations"].as_u64().unwrap()),
-        "{test}"
-    );
-    assert_eq!(
-        test.json()["ended_early"][0],
-        "a step of the suite ended its test"
-    );
+    let done = read["operations"].as_u64().unwrap();
+    assert!((100..20_000).contains(&done), "{test}");
+    assert_eq!(reasons(&test)[0], "a step of the suite ended its test");
 
-    let whole = steered("run", &["-r", "20000"]);
+    let whole = steered("run", "-r 20000");
     assert_eq!(row(&whole, "After")["status"], "skipped", "{whole}");
     let events = kept(&whole).events;
-    let ended = |kind: &EventKind| {
-        matches!(
-            kind,
-            EventKind::EndedEarly {
-                by: EndedBy::Step { test: None }
-            }
-        )
-    };
-    assert_eq!(events.iter().filter(|event| ended(&event.kind)).count(), 1);
+    let by_step = EndedBy::Step { test: None };
+    let ended = EventKind::EndedEarly { by: by_step };
+    assert_eq!(events.iter().filter(|event| event.kind == ended).count(), 1);
 }
 
 #[test]
@@ -70,12 +65,10 @@ fn a_hopeless_run_is_ended_by_its_constraint() {
     // the end.
     let server = plain();
     let text = reading(constraints, "");
-    let outcome = run(&server, &text, &["-r", &PLANNED.to_string()]).ended(1);
+    let outcome = run(&server, &text, &format!("-r {PLANNED}")).ended(1);
     assert_eq!(verdict(&outcome, "few"), "fail", "{outcome}");
-    assert_eq!(
-        outcome.json()["ended_early"],
-        serde_json::json!(["the constraint `few` failed, and ended the run"])
-    );
+    let reason = "the constraint `few` failed, and ended the run";
+    assert_eq!(reasons(&outcome), json!([reason]));
     let done = row(&outcome, "Read")["operations"].as_u64().unwrap();
     assert!((1..PLANNED).contains(&done), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
@@ -95,16 +88,10 @@ fn a_load_is_ended_by_a_constraint_that_cannot_be_fulfilled() {
     assert!(begun.elapsed() < Duration::from_secs(40), "{outcome}");
     assert_eq!(outcome.code, 1, "{outcome}");
     // A constraint that may still be fulfilled ends nothing.
-    assert_eq!(
-        outcome.json()["ended_early"],
-        serde_json::json!(["the constraint `fast` failed, and ended the run"])
-    );
-    assert!(
-        kept(&outcome)
-            .samples
-            .iter()
-            .all(|sample| sample.outcome == Ended::Ok)
-    );
+    let reason = "the constraint `fast` failed, and ended the run";
+    assert_eq!(reasons(&outcome), json!([reason]));
+    let run = kept(&outcome);
+    assert_eq!(ended(&run, Ended::Ok), run.samples.len(), "{outcome}");
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -119,15 +106,12 @@ fn a_step_ends_a_load() {
     let begun = std::time::Instant::now();
     let outcome = load_of(&plain(), steps, "40s");
     assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
-    let ended = &outcome.json()["ended_early"];
-    assert_eq!(
-        *ended,
-        serde_json::json!(["a step of the suite ended the run"])
-    );
+    let reason = "a step of the suite ended the run";
+    assert_eq!(reasons(&outcome), json!([reason]));
 }
 
 #[test]
 fn a_condition_on_what_is_not_selected_is_refused() {
-    let outcome = steered("test", &["--only", "Afterwards,Early"]).ended(2);
+    let outcome = steered("test", "--only Afterwards,Early").ended(2);
     outcome.stderr_has("names what is not selected");
 }

@@ -9,7 +9,7 @@ use crate::support::faulty::Faulty;
 use crate::support::load::{at_work, plain, send, until};
 use crate::support::real::started;
 use crate::support::rows::{assert_adds_up, row};
-use crate::support::{Outcome, Prestan, Running};
+use crate::support::{Outcome, Prestan, Running, names_in};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
@@ -57,11 +57,10 @@ fn ended_in_order_by(signal: Signal) {
     let server = plain();
     let (running, kept) = kept_at_work(&server, "cut");
 
-    send(&running, signal);
-    let outcome = running.ends(-signal.as_raw());
+    let outcome = running.end_by(signal);
     outcome.stderr_has("interrupted; cleaning up");
     outcome.stdout_has("\nInterrupted by the user\n");
-    assert_eq!(server.left(), [] as [&str; 0]);
+    assert_eq!(server.left(), [""; 0]);
 
     let json = prestan!(outcome.again() => "report --json - {}", kept).ends(0);
     let document = json.json();
@@ -118,39 +117,30 @@ fn a_suite_of_20000_tests_ends_soon_after_sigterm() {
 
     assert_eq!(running.wait().code, -Signal::TERM.as_raw());
     // A program that is not optimised takes 2 s; one that looks at all tests for each of them, 15.
-    assert!(
-        after - before < Duration::from_secs(6),
-        "{before:?} {after:?}"
-    );
+    let spent = after - before;
+    assert!(spent < Duration::from_secs(6), "{spent:?}");
 }
 
 #[test]
 fn ctrl_c_ends_a_pause_and_releases_the_lock_held_in_it() {
     let server = plain();
-    let running = holding_a_lock(&server.server.url(), "held");
+    let running = holding_a_lock(&server.url(), "held");
     until("the lock is there", || !server.measured("Lock").is_empty());
 
-    send(&running, Signal::INT);
-    running.ends(-Signal::INT.as_raw());
-    assert_eq!(server.left(), [] as [&str; 0]);
-    let exchanges = server.server.exchanges();
-    let unlock = exchanges
-        .iter()
-        .find(|exchange| exchange.method == "UNLOCK");
-    assert_eq!(unlock.unwrap().status, Some(204));
+    running.end_by(Signal::INT);
+    assert_eq!(server.left(), [""; 0]);
+    let mut exchanges = server.exchanges().into_iter();
+    let unlock = exchanges.find(|one| one.method == "UNLOCK").unwrap();
+    assert_eq!(unlock.status, Some(204));
 }
 
 #[test]
 fn many_users_in_their_set_up_are_interrupted_as_well() {
     let server = plain();
     let running = prestan!("{server} --only CopyCol -c 20 -w 100000 --save run").spawn();
-    until("the trees are growing", || {
-        server.server.exchanges().len() > 200
-    });
-
-    send(&running, Signal::INT);
-    running.ends(-Signal::INT.as_raw());
-    assert_eq!(server.left(), [] as [&str; 0]);
+    until("the trees are growing", || server.exchanges().len() > 200);
+    running.end_by(Signal::INT);
+    assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]
@@ -161,21 +151,18 @@ fn a_second_ctrl_c_leaves_at_once_and_names_what_is_left() {
     let (running, kept) = kept_at_work(&server, "stuck");
     send(&running, Signal::INT);
     // Two signals at the same time are one: the second has to wait for the first.
-    until("the users have ended", || {
-        has_event(&kept, r#""event":"interrupted""#)
-    });
+    until("the users have ended", || has_event(&kept, "interrupted"));
 
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
-    let collection = format!("{}PrestanTest-stuck/", server.server.url());
-    outcome.stderr_has(&format!(
-        "stopped at once; still on the server: {collection}"
-    ));
+    let outcome = running.end_by(Signal::INT);
+    let left = format!("stopped at once; still on the server: {server}PrestanTest-stuck/");
+    outcome.stderr_has(&left);
     assert_eq!(server.left(), ["PrestanTest-stuck"]);
 }
 
-fn has_event(run: &Path, event: &str) -> bool {
-    fs::read_to_string(run.join("events.jsonl")).is_ok_and(|events| events.contains(event))
+/// True if an event is in the record of a run.
+pub(crate) fn has_event(run: &Path, kind: &str) -> bool {
+    let events = fs::read_to_string(run.join("events.jsonl"));
+    events.is_ok_and(|events| events.contains(&format!("\"event\":\"{kind}\"")))
 }
 
 /// Kills it, without a clean-up.
@@ -194,14 +181,10 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
     fs::write(root.join("precious.txt"), "not ours").unwrap();
     let (running, _) = kept_at_work(&server, "killed");
     let before = kill(running);
-    let url = server.server.url();
+    let url = server.url();
     let collection = format!("{url}PrestanTest-killed/");
     let foreign = format!("{url}PrestanTest-xyz/");
-    let left = || {
-        let mut left = server.left();
-        left.sort();
-        left
-    };
+    let left = || server.left();
     let theirs = ["PrestanTest-file", "PrestanTest-xyz", "precious.txt"];
     let all = [
         "PrestanTest-file",
@@ -233,12 +216,9 @@ fn what_a_killed_run_left_is_named_listed_and_removed_and_nothing_else() {
 #[test]
 fn nothing_to_clean_is_said() {
     let server = plain();
-    let url = server.server.url();
-    let outcome = prestan!("clean {url}").ends(0);
-    assert_eq!(
-        outcome.stdout,
-        format!("no leftovers of prestan in {url}\n")
-    );
+    let outcome = prestan!("clean {server}").ends(0);
+    let said = format!("no leftovers of prestan in {server}\n");
+    assert_eq!(outcome.stdout, said);
 }
 
 #[test]
@@ -247,11 +227,11 @@ fn a_marker_of_another_collection_is_none() {
     let (running, _) = kept_at_work(&server, "killed");
     let outcome = kill(running);
     let root = server.demo.root();
-    fs::rename(
+    let (from, to) = (
         root.join("PrestanTest-killed"),
         root.join("PrestanTest-kept"),
-    )
-    .unwrap();
+    );
+    fs::rename(from, to).unwrap();
 
     let clean = prestan!(outcome.again() => "clean {server}").ends(0);
     clean.stdout_has("left alone: ");
@@ -276,7 +256,7 @@ fn the_number_of_a_living_process_does_not_make_a_run_go_on() {
     fs::write(&marker, text.replace(&number, first)).unwrap();
 
     let clean = prestan!(outcome.again() => "clean {server}").ends(0);
-    assert_eq!(server.left(), [] as [&str; 0], "{clean}");
+    assert_eq!(server.left(), [""; 0], "{clean}");
 }
 
 /// The response of Apache to a DELETE of a locked resource is 424, that of the demo server 423.
@@ -285,7 +265,7 @@ fn a_lock_is_no_obstacle(url: &str, storage: &Path) {
     let kept = running.home().join("run");
     let locked = storage.join("PrestanTest-locked/Held-u0/edit.md");
     until("a run is at its lock", || {
-        locked.exists() && has_event(&kept, r#""event":"measuring_started""#)
+        locked.exists() && has_event(&kept, "measuring_started")
     });
     // The server has the lock before the client has its token.
     let tokens = running.home().join("state/prestan/locks/locked.jsonl");
@@ -308,34 +288,28 @@ fn secretive() -> Faulty {
     Faulty::new(|builder| builder.rule(Rule::new(hides).method("PROPFIND")))
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    entries.map(|entry| entry.unwrap().path()).collect()
-}
-
 #[test]
 fn a_lock_whose_token_the_server_hides_is_released_by_who_took_it() {
     use std::os::unix::fs::PermissionsExt;
     let server = secretive();
-    a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
+    a_lock_is_no_obstacle(&server.url(), server.demo.root());
 
-    let running = holding_a_lock(&server.server.url(), "again");
+    let running = holding_a_lock(&server.url(), "again");
     let kept = running.home().join("state/prestan/locks");
     // The final name: the file is written under another name.
     let file = kept.join("again.jsonl");
     until("the token is kept", || file.exists());
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "{}", file.display());
-    send(&running, Signal::INT);
-    let outcome = running.wait();
-    assert_eq!(server.left(), [] as [&str; 0], "{outcome}");
-    assert_eq!(files_below(&kept), [] as [&Path; 0]);
+    let outcome = running.end_by(Signal::INT);
+    assert_eq!(server.left(), [""; 0], "{outcome}");
+    assert_eq!(names_in(&kept), [""; 0]);
 }
 
 #[test]
 fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     let server = secretive();
-    let url = server.server.url();
+    let url = server.url();
     let running = holding_a_lock(&url, "locked");
     until("the lock is there", || is_locked(&url));
     kill(running);
@@ -343,12 +317,8 @@ fn a_lock_that_cannot_be_released_is_named_with_its_end() {
     let clean = prestan!("clean --debug {url}").ends(1);
     clean.stdout_has("DELETE returned 423 Locked; Held-u0/edit.md is locked until 20");
     clean.stdout_has("run `prestan clean` again");
-    for head in [
-        "[0] > DELETE /PrestanTest-locked/ HTTP/1.1",
-        "[0] < HTTP/1.1 423",
-    ] {
-        clean.stderr_has(head);
-    }
+    clean.stderr_has("[0] > DELETE /PrestanTest-locked/ HTTP/1.1");
+    clean.stderr_has("[0] < HTTP/1.1 423");
     assert_eq!(server.left(), ["PrestanTest-locked"]);
 }
 
@@ -362,15 +332,15 @@ fn is_locked(url: &str) -> bool {
          Content-Length: 0\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    answer.starts_with("HTTP/1.1 423 ")
+    let mut response = String::new();
+    let _ = stream.read_to_string(&mut response);
+    response.starts_with("HTTP/1.1 423 ")
 }
 
 #[test]
 fn a_lock_in_what_was_left_is_released() {
     let server = plain();
-    a_lock_is_no_obstacle(&server.server.url(), server.demo.root());
+    a_lock_is_no_obstacle(&server.url(), server.demo.root());
 }
 
 #[test]
@@ -394,9 +364,8 @@ fn a_run_that_goes_on_is_left_alone() {
     second.stdout_has("two runs at a time disturb");
     second.stdout_lacks("of an earlier run");
 
-    send(&running, Signal::INT);
-    assert_eq!(running.wait().code, -Signal::INT.as_raw());
-    assert_eq!(server.left(), [] as [&str; 0]);
+    running.end_by(Signal::INT);
+    assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]
@@ -409,18 +378,18 @@ fn a_run_that_cannot_be_kept_is_not_begun() {
     let outcome = prestan!(prestan => "{server} --save {}", below_a_file).ends(1);
     let said = format!("prestan: writing {} failed: ", below_a_file.display());
     assert!(outcome.stderr.starts_with(&said), "{outcome}");
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
 }
 
 #[test]
 fn a_run_is_never_written_over_another() {
     let server = plain();
     let first = prestan!("{server} --only Get1K -r 1 --save run").ends(0);
-    let seen = server.server.exchanges().len();
+    let seen = server.exchanges().len();
 
     let second = prestan!(first.again() => "{server} --only Get1K -r 1 --save run").ends(1);
     second.stderr_has("there is a run in this directory already");
-    assert_eq!(server.server.exchanges().len(), seen);
+    assert_eq!(server.exchanges().len(), seen);
 }
 
 #[test]
@@ -435,9 +404,8 @@ fn a_full_disk_for_one_report_does_not_take_the_others_along() {
     );
     outcome.stderr_has(&hint);
     outcome.stdout_has("\nGet1K   Rsp = ");
-    let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 2);
-    assert_eq!(server.left(), [] as [&str; 0]);
+    assert_eq!(outcome.read("rows.csv").lines().count(), 2);
+    assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]
@@ -448,8 +416,7 @@ fn progress_names_no_test_that_was_not_reached() {
     until("a test is measured", || {
         ["Get1K", "Copy", "Move"].into_iter().any(reached)
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     let lines = outcome.stderr.lines();
     let of_tests = lines.filter(|line| line.contains('%')).count();
     assert!(of_tests <= 1, "{outcome}");

@@ -4,21 +4,23 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::interruption::kill;
-use crate::support::faulty::Faulty;
-use crate::support::load::{plain, send, until};
-use crate::support::rows::{assert_adds_up, row};
-use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
 use rustix::process::Signal;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
+use crate::interruption::{has_event, kill};
+use crate::support::faulty::Faulty;
+use crate::support::load::{plain, until};
+use crate::support::rows::{assert_adds_up, row};
+use crate::support::words::words_of;
+use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
+
 /// More than any of these runs gets to.
-const ENDLESS: [&str; 2] = ["-r", "1000000"];
+const ENDLESS: &str = "-r 1000000";
 
 /// A run of Get1K that is saved in `run` below its home.
-fn get(server: &Faulty, options: &[&str]) -> Prestan {
-    prestan!("{server} --only Get1K --save run").args(options)
+fn get(server: &Faulty, options: &str) -> Prestan {
+    prestan!("{server} --only Get1K --save run").words(options)
 }
 
 fn recorded(run: &Path) -> u64 {
@@ -39,7 +41,7 @@ fn report(outcome: &Outcome) -> (Value, Outcome) {
 #[test]
 fn of_a_killed_run_all_but_the_last_second_is_there() {
     let server = plain();
-    let running = get(&server, &ENDLESS).spawn();
+    let running = get(&server, ENDLESS).spawn();
     let kept = running.home().join("run");
     until("something was measured", || {
         server.measured("Get1K").len() >= 100
@@ -51,10 +53,8 @@ fn of_a_killed_run_all_but_the_last_second_is_there() {
 
     let (document, text) = report(&outcome);
     let get = row(&document, "Get1K");
-    assert!(
-        get["outcomes"]["ok"].as_u64().unwrap() >= measured,
-        "{get:#}"
-    );
+    let recorded = get["outcomes"]["ok"].as_u64().unwrap();
+    assert!(recorded >= measured, "{get:#}");
     assert!(get["response_us"]["p50"].as_f64().unwrap() > 0.0, "{get:#}");
     let said = "Aborted: the record has no end: prestan was killed, or the run is still going on";
     text.stdout_has(said);
@@ -66,12 +66,9 @@ fn of_a_killed_run_all_but_the_last_second_is_there() {
 fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
     let stuck = Rule::new(Fault::Hang).method("DELETE").tag("(workspace)");
     let server = Faulty::new(|builder| builder.rule(stuck));
-    let running = get(&server, &["-r", "50"]).spawn();
+    let running = get(&server, "-r 50").spawn();
     let kept = running.home().join("run");
-    until("it has measured", || {
-        let events = fs::read_to_string(kept.join("events.jsonl"));
-        events.is_ok_and(|events| events.contains(r#""event":"test_ended""#))
-    });
+    until("it has measured", || has_event(&kept, "test_ended"));
     until("its samples are there", || recorded(&kept) == 50);
     let outcome = kill(running);
 
@@ -84,7 +81,7 @@ fn a_run_that_is_killed_while_it_cleans_up_has_all_samples() {
 /// Ends with status 1, prints reason and place, and the known results, and leaves a readable
 /// record.
 #[track_caller]
-fn told_of_a_full_disk(prestan: Prestan, code: i32, said: &str, why: &str) {
+fn assert_disk_was_full(prestan: Prestan, code: i32, said: &str, why: &str) {
     assert_eq!(code, 1, "{said}");
     let message = "the run is not saved completely: ";
     assert!(said.contains(message) && said.contains(why), "{said}");
@@ -105,11 +102,9 @@ const REQUESTS: u64 = 1_200;
 fn filling() -> (Faulty, Vec<String>) {
     let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(4))).tag("(Get1K)");
     let server = Faulty::new(|builder| builder.rule(slow));
-    let args = format!(
-        "{} --only Get1K -r {REQUESTS} --save disk/run",
-        server.server.url()
-    );
-    (server, args.split(' ').map(str::to_owned).collect())
+    let args = format!("{server} --only Get1K -r {REQUESTS} --save disk/run");
+    let args = words_of(&args);
+    (server, args)
 }
 
 #[test]
@@ -124,7 +119,7 @@ fn what_was_recorded_before_the_disk_was_full_can_be_read() {
     let script = "mount -t tmpfs -o size=48k tmpfs disk || exit 9
                   \"$@\"; code=$?; cp -r disk/run run; exit $code";
     let (code, said) = in_a_shell(prestan.home(), "unshare -rm sh", script, &args);
-    told_of_a_full_disk(prestan, code, &said, "No space left on device");
+    assert_disk_was_full(prestan, code, &said, "No space left on device");
 }
 
 /// Only files without samples fit.
@@ -133,16 +128,13 @@ fn a_record_without_samples_says_so() {
     let server = plain();
     let prestan = Prestan::new();
     let suite = "suite: small\ntests:\n  - name: Save\n    loop: [{PUT: file, body: {size: 16}, measure: Save}]\n";
-    let suite = prestan.file("small.yaml", suite);
-    let (suite, url) = (suite.to_str().unwrap(), server.server.url());
-    let args = ["run", suite, &url, "-r", "2000", "--save", "run"].map(str::to_owned);
+    prestan.file("small.yaml", suite);
+    let args = words_of(&format!("run small.yaml {server} -r 2000 --save run"));
     let script = "ulimit -f 8; \"$@\"";
     let (code, said) = in_a_shell(prestan.home(), "sh", script, &args);
     assert_eq!(code, 1, "{said}");
-    assert!(
-        said.contains("with --save; no samples were saved"),
-        "{said}"
-    );
+    let no_samples = "with --save; no samples were saved";
+    assert!(said.contains(no_samples), "{said}");
     assert!(!said.contains("`prestan report"), "{said}");
     let (document, text) = report(&prestan!(prestan => "--version").run());
     let save = row(&document, "Save");
@@ -157,25 +149,24 @@ fn what_was_recorded_before_a_file_was_too_large_can_be_read() {
     let prestan = Prestan::new();
     let script = "ulimit -f 32; \"$@\"; code=$?; cp -r disk/run run; exit $code";
     let (code, said) = in_a_shell(prestan.home(), "sh", script, &args);
-    told_of_a_full_disk(prestan, code, &said, "File too large");
+    assert_disk_was_full(prestan, code, &said, "File too large");
 }
 
 #[test]
 fn a_directory_that_vanishes_is_missed_aloud() {
     let server = plain();
-    let running = get(&server, &ENDLESS).spawn();
+    let running = get(&server, ENDLESS).spawn();
     let kept = running.home().join("run");
     until("something was measured", || {
         server.measured("Get1K").len() >= 20
     });
     fs::remove_dir_all(&kept).unwrap();
 
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     outcome.stderr_has("warning: the run is not saved completely: writing ");
     outcome.stdout_has("\nGet1K   Rsp = ");
     outcome.stdout_lacks("Saved in");
-    assert_eq!(server.left(), [] as [&str; 0]);
+    assert_eq!(server.left(), [""; 0]);
 }
 
 /// Others may have put links there, which must not lead to files of the user.
@@ -183,7 +174,7 @@ fn a_directory_that_vanishes_is_missed_aloud() {
 fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
     let server = plain();
     for name in ["plan.yaml", "env.json", "events.jsonl"] {
-        let prestan = get(&server, &["-r", "1"]);
+        let prestan = get(&server, "-r 1");
         let victim = prestan.file("victim", "precious");
         let directory = prestan.home().join("run");
         fs::create_dir(&directory).unwrap();
@@ -192,5 +183,5 @@ fn nothing_is_measured_into_a_directory_with_links_of_our_names() {
         outcome.stderr_has(name);
         assert_eq!(fs::read(victim).unwrap(), b"precious");
     }
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
 }
