@@ -12,7 +12,7 @@ use serde_json::Value;
 use trace::file::{CaptureInterface, CapturedPacket, LinkType, PacketDirection, PcapngWriter};
 
 use crate::support::browser::Browser;
-use crate::support::{Outcome, Prestan, schema};
+use crate::support::{Outcome, Prestan, names_in, schema};
 
 fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/captures")
@@ -26,11 +26,17 @@ fn analyze(capture: &str, options: &str) -> Outcome {
     run(prestan, &file, options)
 }
 
+/// The same with a file of this content.
+pub(crate) fn analyze_bytes(file: &str, bytes: impl AsRef<[u8]>, options: &str) -> Outcome {
+    let prestan = Prestan::new();
+    fs::write(prestan.home().join(file), bytes).unwrap();
+    run(prestan, file, options)
+}
+
 pub(crate) fn run(prestan: Prestan, file: &str, options: &str) -> Outcome {
-    let options = options.split(' ').filter(|word| !word.is_empty());
     prestan!(prestan => "analyze {}", file)
         .env("COLUMNS", "100")
-        .args(options)
+        .words(options)
         .run()
 }
 
@@ -43,22 +49,10 @@ pub(crate) fn printed(capture: &str, options: &str) -> String {
 
 #[test]
 fn findings_are_explained_in_words() {
-    for capture in [
-        "timeout-twice",
-        "spurious-timeout",
-        "zero-window",
-        "nagle",
-        "window-limited",
-        "syn-loss",
-        "after-idle",
-        "persistent",
-        "reused-ports",
-        "tls",
-        "queue",
-        "receiver-timeout",
-        "random-loss",
-        "random-loss-sender",
-    ] {
+    let captures = "timeout-twice spurious-timeout zero-window nagle window-limited syn-loss \
+                    after-idle persistent reused-ports tls queue receiver-timeout random-loss \
+                    random-loss-sender";
+    for capture in captures.split(' ') {
         assert_snapshot!(format!("analyze_{capture}"), printed(capture, ""));
     }
 }
@@ -95,15 +89,14 @@ fn narrow_terminals_and_long_addresses() {
 
 #[test]
 fn timeouts_of_other_settings() {
-    let text = printed("random-loss-sender", "--rto");
-    let (_, study) = text.split_once("Timeouts of other settings").unwrap();
-    assert_snapshot!("analyze_rto", study);
-    let text = printed(
-        "random-loss-sender",
-        "--rto=alpha=1/8,beta=1/4,k=4,g=250us,min=0.2",
-    );
-    let (_, study) = text.split_once("Timeouts of other settings").unwrap();
-    assert_snapshot!("analyze_rto_one", study);
+    let study = |options: &str| {
+        let text = printed("random-loss-sender", options);
+        let (_, study) = text.split_once("Timeouts of other settings").unwrap();
+        study.to_owned()
+    };
+    assert_snapshot!("analyze_rto", study("--rto"));
+    let one = "--rto=alpha=1/8,beta=1/4,k=4,g=250us,min=0.2";
+    assert_snapshot!("analyze_rto_one", study(one));
     let json: Value =
         serde_json::from_str(&printed("random-loss-sender", "--rto --json -")).unwrap();
     let rows = json["timeouts"]["rows"].as_array().unwrap();
@@ -120,16 +113,15 @@ fn timeouts_of_other_settings() {
 #[test]
 fn documents_keep_to_the_published_schema() {
     let validator = schema("analysis.schema.json");
-    let files = fs::read_dir(captures()).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
+    let names = names_in(&captures());
     let mut checked = 0;
-    for name in names.filter_map(|name| name.strip_suffix(".pcap").map(str::to_owned)) {
-        let json: Value = serde_json::from_str(&printed(&name, "--rto --json -")).unwrap();
+    for name in names.iter().filter_map(|name| name.strip_suffix(".pcap")) {
+        let json: Value = serde_json::from_str(&printed(name, "--rto --json -")).unwrap();
         let errors: Vec<String> = validator
             .iter_errors(&json)
             .map(|error| format!("{error} at {}", error.instance_path()))
             .collect();
-        assert_eq!(errors, [] as [&str; 0], "{name}");
+        assert_eq!(errors, [""; 0], "{name}");
         checked += 1;
     }
     assert!(checked >= 20, "{checked}");
@@ -139,18 +131,14 @@ fn documents_keep_to_the_published_schema() {
 #[test]
 fn a_row_of_the_sheet_for_each_request() {
     let sheet = printed("persistent", "--csv -");
-    let rows: Vec<Vec<&str>> = sheet
-        .lines()
-        .map(|line| line.split(',').collect())
-        .collect();
+    let rows = sheet.lines().map(|line| line.split(',').collect());
+    let rows: Vec<Vec<&str>> = rows.collect();
     assert_eq!(rows.len(), 4);
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
     let column = |name| rows[0].iter().position(|of| *of == name).unwrap();
     for row in &rows[1..] {
-        assert_eq!(
-            (row[column("method")], row[column("status")]),
-            ("GET", "200")
-        );
+        let request = (row[column("method")], row[column("status")]);
+        assert_eq!(request, ("GET", "200"));
         let response_us: f64 = row[column("response_us")].parse().unwrap();
         assert!((60_000.0..70_000.0).contains(&response_us), "{response_us}");
     }
@@ -168,19 +156,14 @@ fn only_one_server() {
 
 #[test]
 fn a_damaged_file_is_reported_up_to_the_damage() {
-    let prestan = Prestan::new();
     let bytes = fs::read(captures().join("timeout-twice.pcap")).unwrap();
-    fs::write(prestan.home().join("cut.pcap"), &bytes[..bytes.len() - 50]).unwrap();
-    let outcome = run(prestan, "cut.pcap", "").ended(1);
+    let outcome = analyze_bytes("cut.pcap", &bytes[..bytes.len() - 50], "").ended(1);
     outcome.stderr_has("reading cut.pcap failed: packet 69 at byte");
-    let says = [
+    for says in [
         "Incomplete: the capture could not be read to its end (packet 69",
         "68 packets",
-    ];
-    for says in says
-        .into_iter()
-        .chain(["waited for 3 retransmission timeouts"])
-    {
+        "waited for 3 retransmission timeouts",
+    ] {
         outcome.stdout_has(says);
     }
 }
@@ -200,19 +183,12 @@ fn captures_that_gzip_compressed_are_read_as_they_are_unpacked() {
     let parts = [packed(first), packed(rest)].concat();
     let expected = printed(name, "");
     for packed in [packed(&plain), parts.clone()] {
-        let prestan = Prestan::new();
-        fs::write(prestan.home().join("zero-window.pcap"), packed).unwrap();
-        let outcome = run(prestan, "zero-window.pcap", "");
-        assert_eq!(
-            (outcome.code, &*outcome.stdout),
-            (0, &*expected),
-            "{outcome}"
-        );
+        let outcome = analyze_bytes("zero-window.pcap", packed, "").ended(0);
+        assert_eq!(outcome.stdout, expected);
     }
     // Packets before the damage are analysed.
-    let prestan = Prestan::new();
-    fs::write(prestan.home().join("cut.pcap"), &parts[..parts.len() - 20]).unwrap();
-    let outcome = run(prestan, "cut.pcap", "").ended(1);
+    let cut = &parts[..parts.len() - 20];
+    let outcome = analyze_bytes("cut.pcap", cut, "").ended(1);
     outcome.stdout_has("Incomplete");
     outcome.stderr_has("reading failed after packet");
 }
@@ -281,20 +257,20 @@ pub(crate) fn capture_of_links(
     link: impl Fn(usize) -> LinkType,
 ) -> PcapngWriter<Vec<u8>> {
     let mut writer = PcapngWriter::new(Vec::new(), "tests", None).unwrap();
-    for place in 0..packets.len() {
+    for index in 0..packets.len() {
         let interface = CaptureInterface {
             name: None,
-            link: link(place),
+            link: link(index),
             snap_length: 0,
             dropped: None,
         };
         writer.interface(&interface).unwrap();
     }
-    for (place, (at_ns, bytes)) in packets.iter().enumerate() {
+    for (index, (at_ns, bytes)) in packets.iter().enumerate() {
         let packet = CapturedPacket {
-            number: place as u64 + 1,
-            interface: place as u32,
-            link: link(place),
+            number: index as u64 + 1,
+            interface: index as u32,
+            link: link(index),
             at_ns: START_NS + at_ns,
             wire_length: bytes.len() as u32,
             direction: PacketDirection::Unknown,
@@ -334,13 +310,11 @@ fn what_strangers_wrote_is_harmless() {
         b"GET /\x1b[2J\x07 HTTP/1.1\r\nHost: h\r\n\r\n",
     ];
     for request in requests {
-        let prestan = Prestan::new();
-        fs::write(prestan.home().join("hostile.pcapng"), capture_of(request)).unwrap();
         let files = "--json r.json --csv r.csv --html r.html";
-        let outcome = run(prestan, "hostile.pcapng", files).ended(0);
+        let outcome = analyze_bytes("hostile.pcapng", capture_of(request), files).ended(0);
         outcome.stdout_has("Warnings:\n- 12 packets could not be captured");
-        let read = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
-        for text in [outcome.stdout.clone(), read("r.json"), read("r.csv")] {
+        let (json, csv) = (outcome.read("r.json"), outcome.read("r.csv"));
+        for text in [&outcome.stdout, &json, &csv] {
             assert!(!text.contains("SECRET"), "{text}");
             let is_harmful = |c: char| {
                 c.is_control() && !matches!(c, '\n' | '\r')
@@ -348,9 +322,9 @@ fn what_strangers_wrote_is_harmless() {
             };
             assert!(!text.contains(is_harmful), "{text:?}");
         }
-        let html = read("r.html");
+        let html = outcome.read("r.html");
         assert!(!html.contains("SECRET") && !html.contains("<script>alert"));
-        assert!(!read("r.csv").contains(",=cmd"), "{}", read("r.csv"));
+        assert!(!csv.contains(",=cmd"), "{csv}");
     }
 }
 
@@ -361,10 +335,8 @@ fn many_rows_are_bounded() {
         (i64::from(number), bytes)
     };
     let packets: Vec<(i64, Vec<u8>)> = (0..100).map(request).collect();
-    let prestan = Prestan::new();
     let file = capture_file(&packets).finish().unwrap();
-    fs::write(prestan.home().join("many.pcapng"), file).unwrap();
-    let outcome = run(prestan, "many.pcapng", "").ended(0);
+    let outcome = analyze_bytes("many.pcapng", file, "").ended(0);
     outcome.stdout_has("Connections, the 20 with the most payload of 100");
     outcome.stdout_has("Requests, the slowest 40 of 100");
     assert!(outcome.stdout.lines().count() < 100, "{outcome}");
@@ -376,24 +348,21 @@ const LATER_NS: i64 = 1_500;
 /// A capture of the operations of a run; the first of them is missing.
 fn capture_of_run(run: &Path) -> Vec<u8> {
     let recorded = rundir::open(run).unwrap();
-    let port = wire::target::Target::parse(&recorded.plan.target)
-        .unwrap()
-        .port();
+    let target = wire::target::Target::parse(&recorded.plan.target);
+    let port = target.unwrap().port();
     let pieces = recorded.samples.pieces().unwrap();
     let samples = pieces.flat_map(|piece| piece.unwrap());
     let mut packets = Vec::new();
-    for (place, sample) in samples.enumerate().skip(1) {
-        let client = 20_000 + place as u16;
+    for (index, sample) in samples.enumerate().skip(1) {
+        let client = 20_000 + index as u16;
         let (sent, first) = (sample.moments.sent.unwrap(), sample.moments.first.unwrap());
         let number = format!("{:06}", sample.number);
         let request = format!("GET /x HTTP/1.1\r\nX-Prestan: suite: {number} (row)\r\n\r\n");
         let end = 1 + request.len() as u32;
-        let at_ns = place as i64 * 1_000_000_000;
+        let at_ns = index as i64 * 1_000_000_000;
         let response_ns = first.cast_signed() - sent.cast_signed() + LATER_NS;
-        packets.push((
-            at_ns,
-            segment((client, port), 1, 1, ACK, request.as_bytes()),
-        ));
+        let request = segment((client, port), 1, 1, ACK, request.as_bytes());
+        packets.push((at_ns, request));
         let response = segment((port, client), 1, end, ACK, b"HTTP/1.1 200 OK\r\n\r\n");
         packets.push((at_ns + response_ns, response));
     }
@@ -468,5 +437,5 @@ fn a_page_with_courses() {
     ] {
         assert!(text.as_str().unwrap().contains(says), "{says}");
     }
-    assert_eq!(browser.problems(), [] as [&str; 0]);
+    assert_eq!(browser.problems(), [""; 0]);
 }

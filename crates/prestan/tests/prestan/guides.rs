@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use testbed::fault::{Authority, Certificate};
 use testbed::{DemoServer, RealServer, Root, Slowdown};
 
+use crate::certificates;
 use crate::support::faulty::LOOPBACK;
+use crate::support::names_in;
 use crate::support::real::nginx;
 
 /// Long commands, and shorter ones in their place.
@@ -95,23 +96,22 @@ fn shape(line: &str) -> String {
 /// The first line that is shown and not printed, where all before it are.
 fn missing<'o>(shown: &'o [String], printed: &str) -> Option<&'o str> {
     let mut printed = printed.lines().map(shape);
-    let shown = shown
-        .iter()
-        .filter(|line| !shape(line).is_empty() && line.trim() != "...");
-    shown
-        .map(String::as_str)
-        .find(|line| !printed.any(|printed| printed == shape(line)))
+    let mut shown = shown.iter().map(String::as_str);
+    shown.find(|line| {
+        let is_compared = !shape(line).is_empty() && line.trim() != "...";
+        is_compared && !printed.any(|printed| printed == shape(line))
+    })
 }
 
 /// The lines that are shown, with the figures that were printed.
 fn refreshed(shown: &[String], printed: &str) -> Vec<String> {
     let mut printed = printed.lines();
     let line = |line: &String| {
-        let own = shape(line);
-        if own.is_empty() || line == "..." {
+        let shape_of_line = shape(line);
+        if shape_of_line.is_empty() || line == "..." {
             return line.clone();
         }
-        let found = printed.find(|printed| shape(printed) == own);
+        let found = printed.find(|printed| shape(printed) == shape_of_line);
         found.map_or_else(|| line.clone(), |found| found.trim_end().to_owned())
     };
     shown.iter().map(line).collect()
@@ -171,13 +171,12 @@ const PROXY_SERVERS: &str = "
 
 /// Starts the proxies in front of a server, where nginx is installed.
 fn proxies(behind: &str) -> Option<RealServer> {
-    let tls = Authority::new().server(Certificate::Valid);
     let files = TempDir::new().unwrap();
-    let identity = files.path().join("pem");
-    fs::write(&identity, format!("{}{}", tls.pem(), tls.key())).unwrap();
+    let pem = files.path().join("pem");
+    fs::write(&pem, certificates::identity()).unwrap();
     let servers = PROXY_SERVERS
         .replace("BEHIND", behind)
-        .replace("IDENTITY", identity.to_str().unwrap());
+        .replace("IDENTITY", pem.to_str().unwrap());
     nginx(&servers)
 }
 
@@ -230,9 +229,8 @@ impl Desk {
     /// outside of CI.
     fn runs(&self, command: &ShownCommand) -> bool {
         let is_of_others = command.line.contains("--server");
-        let is_of_proxies = PROXIES
-            .iter()
-            .any(|(proxy, _)| command.line.contains(proxy));
+        let mut proxies = PROXIES.iter();
+        let is_of_proxies = proxies.any(|(proxy, _)| command.line.contains(proxy));
         let has_servers = std::env::var_os("CI").is_some() || !is_of_others;
         let has_proxies = self.proxies.is_some() || !is_of_proxies;
         !command.line.starts_with("prestan serve ") && has_servers && has_proxies
@@ -273,10 +271,10 @@ impl Desk {
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut guides: Vec<PathBuf> = fs::read_dir(root.join("docs/guides"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|end| end == "md"))
+    let names = names_in(&root.join("docs/guides")).into_iter();
+    let names = names.filter(|name| name.ends_with(".md"));
+    let mut guides: Vec<PathBuf> = names
+        .map(|name| root.join("docs/guides").join(name))
         .collect();
     guides.push(root.join("README.md"));
     guides.sort();
@@ -296,12 +294,15 @@ fn renewed(desk: &Desk, text: &str) -> String {
         for command in &block {
             let (_, printed) = desk.run(command);
             let output = refreshed(&command.output, &printed);
-            for line in command.written.iter().chain(&command.output) {
-                old += &format!("{line}\n");
-            }
-            for line in command.written.iter().chain(&output) {
-                new += &format!("{line}\n");
-            }
+            let written = command.written.join("\n") + "\n";
+            let lines = |output: &[String]| {
+                output
+                    .iter()
+                    .map(|line| format!("{line}\n"))
+                    .collect::<String>()
+            };
+            old += &(written.clone() + &lines(&command.output));
+            new += &(written + &lines(&output));
         }
         text = text.replacen(&old, &new, 1);
     }
@@ -316,16 +317,15 @@ fn fault(desk: &Desk, block: &[ShownCommand]) -> Option<String> {
         }
         let (status, printed) = desk.run(command);
         // A run may have found something, be inconclusive on this machine, or have found no server.
+        let command_line = &command.line;
         if !matches!(status, Some(0 | 1 | 3 | 4)) {
             return Some(format!(
-                "$ {}\nended with {status:?}:\n{printed}",
-                command.line
+                "$ {command_line}\nended with {status:?}:\n{printed}"
             ));
         }
         if let Some(line) = missing(&command.output, &printed) {
             return Some(format!(
-                "$ {}\ndoes not print this line, or not in its place:\n{line}\nbut\n{printed}",
-                command.line
+                "$ {command_line}\ndoes not print this line, or not in its place:\n{line}\nbut\n{printed}"
             ));
         }
     }
@@ -350,33 +350,35 @@ fn commands_in_the_guides_print_what_stands_below_them() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
-    assert!(
-        count >= 12 || refreshing().is_some(),
-        "only {count} commands were found"
-    );
+    let is_checked = count >= 12 || refreshing().is_some();
+    assert!(is_checked, "only {count} commands were found");
+}
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn shown_command(line: &str, written: &[&str], output: &[&str]) -> ShownCommand {
+    ShownCommand {
+        line: line.to_owned(),
+        written: owned(written),
+        output: owned(output),
+    }
 }
 
 #[test]
 fn a_line_that_is_not_printed_is_found() {
-    let shown = |lines: &[&str]| Vec::from_iter(lines.iter().map(|line| (*line).to_owned()));
     let printed = "a  1 b\nGet  12 µs  13 µs\nPut  14 µs\n";
-    assert_eq!(
-        missing(&shown(&["a 7 c", "...", "Put 99 µs"]), printed),
-        None
-    );
-    assert_eq!(missing(&shown(&["Put 1", "Get 1"]), printed), Some("Get 1"));
-    assert_eq!(missing(&shown(&["Copy 1"]), printed), Some("Copy 1"));
+    let all = owned(&["a 7 c", "...", "Put 99 µs"]);
+    assert_eq!(missing(&all, printed), None);
+    assert_eq!(missing(&owned(&["Put 1", "Get 1"]), printed), Some("Get 1"));
+    assert_eq!(missing(&owned(&["Copy 1"]), printed), Some("Copy 1"));
     let desk = Desk::new();
     for (line, output) in [
         ("prestan suites --nonsense", &[][..]),
         ("prestan suites", &["no such line"]),
     ] {
-        let output = shown(output);
-        let command = ShownCommand {
-            line: line.to_owned(),
-            written: Vec::new(),
-            output,
-        };
+        let command = shown_command(line, &[], output);
         assert!(fault(&desk, &[command]).is_some(), "{line}");
     }
 }
@@ -384,22 +386,16 @@ fn a_line_that_is_not_printed_is_found() {
 #[test]
 fn blocks_are_commands_with_their_output() {
     let text = "text\n```console\n$ one \\\n  more\nout\n$ two\n```\n";
-    let owned = |lines: &[&str]| Vec::from_iter(lines.iter().map(|line| (*line).to_owned()));
-    let command = |line: &str, written: &[&str], output: &[&str]| ShownCommand {
-        line: line.to_owned(),
-        written: owned(written),
-        output: owned(output),
-    };
     let expected = vec![
-        command("one   more", &["$ one \\", "  more"], &["out"]),
-        command("two", &["$ two"], &[]),
+        shown_command("one   more", &["$ one \\", "  more"], &["out"]),
+        shown_command("two", &["$ two"], &[]),
     ];
     assert_eq!(blocks(text), [expected]);
 }
 
 #[test]
 fn figures_become_those_that_were_printed() {
-    let shown = ["Get  1 µs", "...", "Put  2 µs  same", "Copy 3"].map(str::to_owned);
+    let shown = owned(&["Get  1 µs", "...", "Put  2 µs  same", "Copy 3"]);
     let printed = "x\nGet  10 µs\ny 7\nPut  20 µs  slower\n";
     let expected = ["Get  10 µs", "...", "Put  20 µs  slower", "Copy 3"];
     assert_eq!(refreshed(&shown, printed), expected);

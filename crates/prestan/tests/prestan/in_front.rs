@@ -6,13 +6,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::certificates;
 use crate::support::Outcome;
-use crate::support::faulty::Faulty;
+use crate::support::faulty::{Faulty, evidence};
 use crate::support::load::{counted, kept};
 use crate::support::real::{nginx, nginx_tls, started};
 use crate::support::rows::row;
 use serde_json::{Value, json};
-use testbed::fault::{Authority, Certificate, Fault, Rule};
+use testbed::fault::{Fault, Rule};
 
 /// A cache in front of a server that names itself.
 const CACHE: &str = "
@@ -74,29 +75,23 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
     assert_eq!(get["cached"], cached, "{get:#}");
     assert_eq!(get["conclusion"], "pass", "{get:#}");
     let mut warnings = warnings(&outcome).into_iter();
-    let warning = warnings
+    let cached = warnings
         .find(|warning| warning["kind"] == "cached")
         .unwrap();
     let text = "responses came from a cache (header X-Cache-Status): GET 200 of 200; their times are those of the cache";
     assert!(
-        warning["text"].as_str().unwrap().starts_with(text),
-        "{warning:#}"
+        cached["text"].as_str().unwrap().starts_with(text),
+        "{cached:#}"
     );
     let run = outcome.run();
     // Results of several runs have it, too.
     let compared = prestan!(outcome.again() => "compare --json - {} {}", run, run).run();
     let caveats = &compared.json()["b"][0]["caveats"];
     for server in ["A: ", "B: "] {
-        let is_told = |caveat: &Value| {
-            caveat
-                .as_str()
-                .unwrap()
-                .starts_with(&(server.to_owned() + text))
-        };
-        assert!(
-            caveats.as_array().unwrap().iter().any(is_told),
-            "{caveats:#}"
-        );
+        let mut caveats_of_both = caveats.as_array().unwrap().iter();
+        let expected = server.to_owned() + text;
+        let has = caveats_of_both.any(|one| one.as_str().unwrap().starts_with(&expected));
+        assert!(has, "{caveats:#}");
     }
     let suite =
         "suite: x\nneeds: http\ntests:\n  - name: Get\n    loop: [{GET: a.txt, measure: Get}]\n";
@@ -105,19 +100,14 @@ fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
     let swept = prestan!(swept => "sweep {} --suite suite.yaml --vary \
         users=1,2 -r 20 --repeat 2 --json -", server.url())
     .run();
+    let says = "responses came from a cache (header X-Cache-Status)";
     let caveats = swept.json()["caveats"].to_string();
-    assert!(
-        caveats.contains("responses came from a cache (header X-Cache-Status): Get "),
-        "{swept}"
-    );
+    assert!(caveats.contains(&format!("{says}: Get ")), "{swept}");
     let curve = prestan!(outcome.again() => "webstone --page /a.txt \
         --children 1,2 --json - {} --repeat 20", server.url())
     .run();
     let caveats = curve.json()["caveats"].to_string();
-    assert!(
-        caveats.contains("responses came from a cache (header X-Cache-Status)"),
-        "{curve}"
-    );
+    assert!(caveats.contains(says), "{curve}");
     let diagnosed = prestan!(outcome.again() => "diagnose {}", run).run();
     diagnosed.stdout_has("no row could be checked");
     diagnosed.stdout_has("came from a cache");
@@ -141,16 +131,14 @@ fn a_connection_begins_with_a_line_of_the_proxy_protocol() {
     let expected = "expects a line of the PROXY protocol first (--haproxy-protocol)";
     outcome.stderr_has(expected);
     let over_tls = second.replace("http://", "https://");
-    let outcome = prestan!("load GET {over_tls}").run();
-    outcome.stderr_has(expected);
+    prestan!("load GET {over_tls}").run().stderr_has(expected);
     // And with it, the response of another one is 400.
     let outcome = prestan!("{} --haproxy-protocol", server.url()).ends(4);
     outcome.stderr_has("does not expect a line of the PROXY protocol (without --haproxy-protocol)");
     // A response that begins as HTTP needs neither.
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort".to_vec();
-    let cut = Faulty::new(|builder| {
-        builder.rule(Rule::new(Fault::Garbage(short.clone())).method("OPTIONS"))
-    });
+    let cut = Rule::new(Fault::Garbage(short)).method("OPTIONS");
+    let cut = Faulty::new(|builder| builder.rule(cut));
     let outcome = prestan!("{cut}").run();
     outcome.stderr_has("5 of 50 body bytes");
     outcome.stderr_lacks("perhaps");
@@ -166,7 +154,7 @@ fn declined(url: &str, only: &str, said: &str) {
     for test in only.split(',') {
         let row = row(&result, test);
         assert_eq!(row["status"], "failed", "{row:#}");
-        assert!(row["evidence"].as_str().unwrap().contains(said), "{row:#}");
+        assert!(evidence(row).contains(said), "{row:#}");
     }
 }
 
@@ -184,8 +172,7 @@ fn a_destination_with_another_scheme_or_host_is_explained_where_it_is_answered_4
          change Host"
     );
     declined(&proxy.url(), "Copy", &host);
-    let tls = Authority::new().server(Certificate::Valid);
-    let identity = format!("{}{}", tls.pem(), tls.key());
+    let identity = certificates::identity();
     let location = format!(
         "client_max_body_size 0; location / {{ proxy_pass {}; proxy_set_header Host $http_host; }}",
         server.url()
@@ -299,15 +286,13 @@ fn the_second_address_takes_over_when_the_first_dies() {
     assert_eq!(used[0], (FIRST, 20), "{used:?}");
     assert_eq!(used[1].0, SECOND, "{used:?}");
     let responses = row(&result, "GET")["addresses"].as_array().unwrap().clone();
-    let counts = responses
-        .iter()
-        .map(|row| row["responses"].as_u64().unwrap());
-    assert_eq!(counts.sum::<u64>(), 100, "{responses:?}");
-    let all = warnings(&outcome);
-    let is_told = all
-        .iter()
-        .any(|warning| warning["kind"] == "several_addresses");
-    assert!(is_told, "{outcome}");
+    let counts = responses.iter().map(|row| row["responses"].as_u64());
+    assert_eq!(counts.sum::<Option<u64>>(), Some(100), "{responses:?}");
+    let mut warnings = warnings(&outcome).into_iter();
+    assert!(
+        warnings.any(|one| one["kind"] == "several_addresses"),
+        "{outcome}"
+    );
     assert_eq!(kept(&outcome).env.server.unwrap().addresses.len(), 2);
     assert_eq!(run.samples.len(), 100);
 }
@@ -319,10 +304,8 @@ fn a_silent_address_costs_its_moment_once() {
     serve(second, usize::MAX);
     let outcome = name.load(&["--requests", "20"]).ended(0);
     let used = TwoAddresses::connections(&outcome);
-    assert!(
-        used.iter().all(|(address, _)| *address == SECOND),
-        "{used:?}"
-    );
+    let is_second = |(address, _): &(Ipv4Addr, u64)| *address == SECOND;
+    assert!(used.iter().all(is_second), "{used:?}");
     let (_, run) = counted(&outcome);
     let connects = run.samples.iter().filter_map(|sample| sample.connect);
     let waited = connects.filter(|connect| connect.tcp >= 250_000_000);
@@ -351,18 +334,12 @@ fn addresses_are_taken_in_turn_where_that_is_asked_for() {
 fn an_address_that_is_silent_alone_is_told_after_a_second() {
     let (name, [first, _second]) = two_addresses();
     let _waiting = silenced(&first);
-    let outcome = prestan!(
-        "load GET {} --users 2 --timeout 5s {}",
-        name.url(),
-        name.options[0]
-    )
-    .ends(4);
+    let option = &name.options[0];
+    let outcome = prestan!("load GET {} --users 2 --timeout 5s {option}", name.url()).ends(4);
     let address = format!("127.0.0.1:{}", name.port);
-    outcome.stderr_has(&format!(
-        "connecting to {address}: no response within 1s; nothing came back"
-    ));
-    outcome.stderr_has(&format!(
-        "{address}: no response within 4.5s; nothing came back"
-    ));
+    for (what, time) in [("connecting to ", "1s"), ("", "4.5s")] {
+        let said = format!("{what}{address}: no response within {time}; nothing came back");
+        outcome.stderr_has(&said);
+    }
     outcome.stderr_lacks("warming up");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Outcome, Prestan};
+use crate::support::Prestan;
 
 /// One request beside others, over a link of 20 Mbit/s and 5 ms in each direction, with each of
 /// these servers.
@@ -56,7 +56,7 @@ links:
 ";
 
 /// A request to the bare server of that lab.
-pub(crate) const GET: [&str; 3] = ["load", "GET", "http://bare-server/160k"];
+pub(crate) const GET: &str = "load GET http://bare-server/160k";
 
 pub(crate) fn with_lab() -> Prestan {
     let prestan = Prestan::new();
@@ -76,21 +76,15 @@ fn labs_are_listed_and_shown() {
     shown.stdout_has("100 Mbit/s, queue of 1000 packets, delay 150 µs");
     shown.stdout_has("servers are started in server");
     assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
-    assert!(
-        prestan!("lab schema")
-            .run()
-            .stdout
-            .contains("\"Laboratory of Prestan\"")
-    );
+    let schema = prestan!("lab schema").run();
+    schema.stdout_has("\"Laboratory of Prestan\"");
 }
 
 #[test]
 fn what_is_wrong_is_said_before_anything_is_built() {
     let prestan = Prestan::new();
-    prestan.file(
-        "wrong.yaml",
-        "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n",
-    );
+    let lab = "hosts: {a: {}, b: {}}\nlinks: [{ends: [a, c]}]\n";
+    prestan.file("wrong.yaml", lab);
     let wrong = prestan!(prestan => "lab check wrong.yaml").ends(2);
     wrong.stderr_has("wrong.yaml: links[0].ends: no node is called `c`");
     let table = "
@@ -104,9 +98,7 @@ fn what_is_wrong_is_said_before_anything_is_built() {
         link --rate 10 -- true => `10` is no rate
     ";
     for [args, message] in cases::rows(table) {
-        let outcome = prestan!("lab").words(args).run();
-        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
-        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
+        prestan!("lab").words(args).ends(2).stderr_has(message);
     }
 }
 
@@ -119,27 +111,20 @@ fn a_bare_host_is_shown_and_runs_no_programs() {
     refused.stderr_has("`server` is a bare host, which runs no programs");
 }
 
-/// Standard error of an invalid command.
-fn refused(outcome: &Outcome, code: i32, message: &str) {
-    assert_eq!(outcome.code, code, "{outcome}");
-    outcome.stderr_has(message);
-}
-
 #[test]
 fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     let prestan = Prestan::new();
-    prestan.file("small.yaml", &experiment(NGINX, "1s"));
-    let unknown = NGINX.replace("recipe: nginx", "recipe: ngins");
-    prestan.file("server.yaml", &experiment(&unknown, "1s"));
-    let same = experiment(NGINX, "1s").replace(
-        "from: other, to: server, path: /160k",
-        "from: client, to: server, path: /320k",
-    );
-    prestan.file("same.yaml", &same);
-    let path = experiment(NGINX, "1s").replace("path: /320k", "path: /999k");
-    prestan.file("path.yaml", &path);
-    let figure = experiment(NGINX, "1s").replace("single.delay", "single.dellay");
-    prestan.file("figure.yaml", &figure);
+    let small = experiment(NGINX, "1s");
+    let same = "from: client, to: server, path: /320k";
+    for (name, from, to) in [
+        ("small", "", ""),
+        ("server", "recipe: nginx", "recipe: ngins"),
+        ("same", "from: other, to: server, path: /160k", same),
+        ("path", "path: /320k", "path: /999k"),
+        ("figure", "single.delay", "single.dellay"),
+    ] {
+        prestan.file(&format!("{name}.yaml"), &small.replace(from, to));
+    }
     let table = "
         run timers --scenario background=75,weight=W1
           => `background=75,weight=W1` has more than one factor; write --scenario for each of them
@@ -160,14 +145,13 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     ";
     let mut next = prestan;
     for [args, message] in cases::rows(table) {
-        let outcome = prestan!(next => "lab").words(args).run();
-        refused(&outcome, 2, message);
+        let outcome = prestan!(next => "lab").words(args).ends(2);
+        outcome.stderr_has(message);
         next = outcome.again();
     }
     let dry = prestan!(next => "lab run small.yaml --dry-run").ends(0);
-    let counted = "1 cell with 2 repetitions each: 2 trials, about 10 s, and up to";
     dry.stdout_has("server nginx");
-    dry.stdout_has(counted);
+    dry.stdout_has("1 cell with 2 repetitions each: 2 trials, about 10 s, and up to");
     let suites = prestan!("lab run http-versions --dry-run").run();
     suites.stdout_has(" trials, more than ");
     suites.stdout_has("How long suites take is known after the first trials");
@@ -176,10 +160,8 @@ fn what_is_wrong_with_an_experiment_is_said_before_anything_is_built() {
     let titles = list.stdout.lines().filter(|line| !line.starts_with(' '));
     for line in titles {
         let (name, title) = line.split_at("http-versions".len());
-        assert!(
-            !name.trim_end().contains(' ') && title.starts_with(' '),
-            "{line}"
-        );
+        let name = name.trim_end();
+        assert!(!name.contains(' ') && title.starts_with(' '), "{line}");
         assert!(!title[1..].starts_with(' '), "{line}");
     }
 }
@@ -211,74 +193,52 @@ fn records_that_strangers_wrote_are_refused_with_their_place() {
     let prestan = Prestan::new();
     let directory = campaign(&prestan);
     let trial = "{\"cell\":{\"server\":\"nginx\"},\"repetition\":1,\"started\":\"\",\"seconds\":1,\"figures\":{}}\n";
-    let table: [(&[u8], i32, &str); 6] = [
-        (b"", 0, ""),
-        (trial.as_bytes(), 0, ""),
+    let trial = trial.as_bytes();
+    let negative = "{\"cell\":{\"server\":\"nginx\"},\"repetition\":-1}\n";
+    let table: [(&[&[u8]], i32, &str); 6] = [
+        (&[], 0, ""),
+        (&[trial], 0, ""),
         // Torn, and twice.
-        (&[trial, trial, "{\"cell\":"].concat().into_bytes(), 0, ""),
-        (b"{}\n", 2, "trials.jsonl:1: "),
-        (
-            &[trial.as_bytes(), b"\xff\xfe\n"].concat(),
-            2,
-            "trials.jsonl:2: ",
-        ),
-        (
-            &[
-                trial.as_bytes(),
-                b"{\"cell\":{\"server\":\"nginx\"},\"repetition\":-1}\n",
-            ]
-            .concat(),
-            2,
-            "trials.jsonl:2: ",
-        ),
+        (&[trial, trial, b"{\"cell\":"], 0, ""),
+        (&[b"{}\n"], 2, "trials.jsonl:1: "),
+        (&[trial, b"\xff\xfe\n"], 2, "trials.jsonl:2: "),
+        (&[trial, negative.as_bytes()], 2, "trials.jsonl:2: "),
     ];
     let mut next = prestan;
     for (bytes, code, message) in table {
-        fs::write(directory.join("trials.jsonl"), bytes).unwrap();
-        let outcome = prestan!(next => "lab report kept").run();
-        refused(&outcome, code, message);
+        fs::write(directory.join("trials.jsonl"), bytes.concat()).unwrap();
+        let outcome = prestan!(next => "lab report kept").ends(code);
+        outcome.stderr_has(message);
         next = outcome.again();
     }
     let path = directory.join("campaign.json");
     let text = fs::read_to_string(&path).unwrap();
+    let other = text.replace("\"format\":1", "\"format\":99");
+    let unknown = text.replace("\"rows\":[\"server\"]", "\"rows\":[\"sever\"]");
+    let torn = text[..text.len() / 2].to_owned();
     for (wrong, message) in [
-        (
-            text.replace("\"format\":1", "\"format\":99"),
-            "it has format 99, of another version",
-        ),
-        (
-            text.replace("\"rows\":[\"server\"]", "\"rows\":[\"sever\"]"),
-            "campaign.json failed: tables[0].rows",
-        ),
-        (
-            text[..text.len() / 2].to_owned(),
-            "it is no record of a campaign",
-        ),
+        (other, "it has format 99, of another version"),
+        (unknown, "campaign.json failed: tables[0].rows"),
+        (torn, "it is no record of a campaign"),
     ] {
         fs::write(&path, wrong).unwrap();
-        let outcome = prestan!(next => "lab report kept").run();
-        refused(&outcome, 2, message);
+        let outcome = prestan!(next => "lab report kept").ends(2);
+        outcome.stderr_has(message);
         next = outcome.again();
     }
 }
 
 #[test]
 fn what_is_wrong_with_the_lab_is_usage() {
-    let table: [(&str, &str); 5] = [
-        ("--lab congstion", "did you mean `congestion`?"),
-        ("--lab lab.yaml --lab-host clint", "did you mean `client`?"),
-        ("--lab lab.yaml --lab-host bare-server", "runs no programs"),
-        (
-            "--lab lab.yaml --server-host nobody",
-            "no host of the lab is called",
-        ),
-        ("--lab-host client", "--lab"),
-    ];
-    for (args, message) in table {
-        let outcome = prestan!(with_lab() => "load GET http://bare-server/160k")
-            .words(args)
-            .run();
-        assert_eq!(outcome.code, 2, "{args:?}\n{outcome}");
-        assert!(outcome.stderr.contains(message), "{args:?}\n{outcome}");
+    let table = "
+        --lab congstion => did you mean `congestion`?
+        --lab lab.yaml --lab-host clint => did you mean `client`?
+        --lab lab.yaml --lab-host bare-server => runs no programs
+        --lab lab.yaml --server-host nobody => no host of the lab is called
+        --lab-host client => --lab
+    ";
+    for [args, message] in cases::rows(table) {
+        let load = prestan!(with_lab() => "load GET http://bare-server/160k");
+        load.words(args).ends(2).stderr_has(message);
     }
 }

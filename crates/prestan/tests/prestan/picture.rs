@@ -49,28 +49,27 @@ fn line(y: f64, text: &str) -> String {
 }
 
 fn picture(commands: &[ShownCommand]) -> String {
-    let lines: Vec<String> = commands
-        .iter()
-        .flat_map(|command| {
-            let written = command.written.iter().cloned();
-            let shown = command.output.iter().filter(|line| *line != "...");
-            written.chain(shown.cloned())
-        })
-        .collect();
-    let columns = lines
-        .iter()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0);
+    let shown = |command: &ShownCommand| {
+        let output = command.output.iter().filter(|line| *line != "...");
+        command
+            .written
+            .iter()
+            .chain(output)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = commands.iter().flat_map(shown).collect();
+    let columns = lines.iter().map(|line| line.chars().count()).max();
+    let columns = columns.unwrap_or(0);
     let width = columns as f64 * WIDTH + 2.0 * MARGIN;
     let height = BAR + lines.len() as f64 * HEIGHT + MARGIN;
     let text = lines.iter().enumerate();
     let text: String = text
-        .map(|(place, text)| line(BAR + (place as f64 + 0.75) * HEIGHT, text))
+        .map(|(index, text)| line(BAR + (index as f64 + 0.75) * HEIGHT, text))
         .collect();
     let dots = [("#ff5f56", 18), ("#ffbd2e", 38), ("#27c93f", 58)];
-    let dots = dots
-        .map(|(colour, x)| format!("<circle cx=\"{x}\" cy=\"15\" r=\"6\" fill=\"{colour}\"/>\n"));
+    let dot = |(colour, x)| format!("<circle cx=\"{x}\" cy=\"15\" r=\"6\" fill=\"{colour}\"/>\n");
+    let dots = dots.map(dot);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" font-size=\"14\" \
@@ -92,8 +91,6 @@ fn the_picture_in_readme_is_the_comparison_below_it() {
         fs::write(&path, &drawn).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == drawn,
-        "docs/images/compare.svg is stale; `cargo xtask bless` renews it"
-    );
+    let stale = "docs/images/compare.svg is stale; `cargo xtask bless` renews it";
+    assert!(kept == drawn, "{stale}");
 }

@@ -13,10 +13,11 @@ use crate::support::load::{kept, send, until};
 use crate::support::real::is_installed;
 use crate::support::{Outcome, Prestan, Running};
 
-/// The program itself, inside of a lab.
-const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
+/// The program, inside of a lab.
+pub(crate) const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
 
-const PLAIN: &str = "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
+pub(crate) const PLAIN: &str =
+    "hosts: {client: {}, server: {}}\nlinks: [{ends: [client, server]}]\n";
 
 /// True if labs can be built here; with `CI` set, they must.
 pub(crate) fn can_build() -> bool {
@@ -39,8 +40,7 @@ fn links_are_checked_and_one_that_cannot_be_as_described_fails() {
     let wrong = prestan!(wrong => "lab check wrong.yaml --json checked.json").ends(1);
     wrong.stdout_has("NOT as described: rate");
     wrong.stderr_has("failed: 2 of 6 wires are not as described (s -> c, c -> s)");
-    let text = fs::read_to_string(wrong.home().join("checked.json")).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = serde_json::from_str(&wrong.read("checked.json")).unwrap();
     assert_eq!(document["lab"], "wrong.yaml");
     assert_eq!(document["is_as_described"], false);
     let wires = document["wires"].as_array().unwrap();
@@ -51,10 +51,7 @@ fn links_are_checked_and_one_that_cannot_be_as_described_fails() {
         });
         assert_eq!(wire["verdict"], verdict, "{wire}");
     }
-    assert_eq!(
-        (&wires[4]["from"], &wires[4]["to"]),
-        (&json!("s"), &json!("c"))
-    );
+    assert_eq!([&wires[4]["from"], &wires[4]["to"]], ["s", "c"]);
     assert_eq!(wires[4]["described"]["rate_bps"], 10_000_000_000_000_u64);
     let delay = wires[4]["measured"]["least_delay_ns"].as_f64().unwrap();
     assert!((5e6..5.2e6).contains(&delay), "{delay}");
@@ -73,20 +70,11 @@ fn commands_run_in_hosts_and_their_exit_status_is_that_of_the_lab() {
          getent ahosts server; {PRESTAN} lab exec nobody true; echo refused $?; exit 7"
     );
     let outcome = prestan!(prestan => "lab exec --lab plain.yaml client -- sh -c {script}").ends(7);
-    for text in [
-        "here client",
-        "there server",
-        "198.18.0.2/24",
-        "2001:2::2 ",
-        "refused 2",
-    ] {
-        outcome.stdout_has(text);
-    }
-    let files = outcome
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("files "));
-    assert!(!Path::new(files.unwrap()).exists(), "{outcome}");
+    let texts = "here client|there server|198.18.0.2/24|2001:2::2 |refused 2";
+    texts.split('|').for_each(|text| outcome.stdout_has(text));
+    let (_, files) = outcome.stdout.split_once("\nfiles ").unwrap();
+    let files = files.lines().next().unwrap();
+    assert!(!Path::new(files).exists(), "{outcome}");
     let missing = prestan!("lab exec --lab link client none-such").ends(127);
     missing.stderr_has("starting none-such failed: No such file");
     let directory = prestan!("lab exec --lab link client /").ends(126);
@@ -98,31 +86,21 @@ fn kernel_parameters_that_are_refused_are_named_with_their_key() {
     if !can_build() {
         return;
     }
-    let prestan = Prestan::new();
     let text = "hosts: {a: {sysctl: {KEY}}, b: {}}\nlinks: [{ends: [a, b]}]\n";
-    prestan.file("key.yaml", &text.replace("KEY", "net.ipv4.none: 1"));
-    prestan.file(
-        "value.yaml",
-        &text.replace("KEY", "net.ipv4.tcp_sack: often"),
-    );
     let table = [
-        (
-            "key.yaml",
-            "hosts.a.sysctl.net.ipv4.none: the kernel does not set it to `1` in the host `a`",
-            "correct its name",
-        ),
-        (
-            "value.yaml",
-            "hosts.a.sysctl.net.ipv4.tcp_sack: the kernel does not set it to `often` in the host `a`",
-            "give a value that it takes",
-        ),
+        ("none", "1", "correct its name"),
+        ("tcp_sack", "often", "give a value that it takes"),
     ];
-    let mut next = prestan;
-    for (file, what, remedy) in table {
-        let outcome = prestan!(next => "lab exec --lab {file} a true").ends(2);
-        outcome.stderr_has(what);
+    for (key, value, remedy) in table {
+        let prestan = Prestan::new();
+        let key = format!("net.ipv4.{key}");
+        prestan.file("lab.yaml", &text.replace("KEY", &format!("{key}: {value}")));
+        let outcome = prestan!(prestan => "lab exec --lab lab.yaml a true").ends(2);
+        let what = format!(
+            "hosts.a.sysctl.{key}: the kernel does not set it to `{value}` in the host `a`"
+        );
+        outcome.stderr_has(&what);
         outcome.stderr_has(remedy);
-        next = outcome.again();
     }
 }
 
@@ -152,14 +130,8 @@ fn files_of_a_bare_host_are_downloaded_through_a_bottleneck_with_loss() {
     }
     assert_eq!(outcome.code, 0, "{outcome}");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
-    let expected = [
-        "200 516096",
-        "200 327680",
-        "200 163840",
-        "200 163840",
-        "refused 2",
-    ];
-    assert_eq!(lines, expected, "{outcome}");
+    let expected = "200 516096|200 327680|200 163840|200 163840|refused 2";
+    assert_eq!(lines.join("|"), expected, "{outcome}");
     outcome.stderr_has("`server` is a bare host, which runs no programs");
 }
 
@@ -194,9 +166,7 @@ fn a_signal_to_all_programs_reaches_the_command_once() {
     });
     let group = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
     kill_process_group(group, Signal::TERM).unwrap();
-    let ended = running.ends(9);
-    let got = fs::read_to_string(ended.home().join("signals")).unwrap();
-    assert_eq!(got, "got\n");
+    assert_eq!(running.ends(9).read("signals"), "got\n");
 }
 
 /// Processes of this machine that are in one of these network namespaces, or hold it open.
@@ -250,46 +220,30 @@ fn nothing_is_left_of_a_lab_that_was_killed() {
 /// The shortest response time of a row, in ms.
 pub(crate) fn shortest_ms(outcome: &Outcome) -> f64 {
     let run = kept(outcome);
-    let times = run
-        .samples
-        .iter()
-        .filter_map(|sample| sample.moments.response());
+    let samples = run.samples.iter();
+    let times = samples.filter_map(|sample| sample.moments.response());
     times.min().unwrap() as f64 / 1e6
 }
-
-const IPV6: &str = "--server-ipv6";
 
 #[test]
 fn client_and_server_of_a_run_are_at_the_two_ends_of_a_link() {
     if !can_build() {
         return;
     }
-    let table = [
-        ("apache", None),
-        ("nginx", None),
-        ("lighttpd", None),
-        ("apache", Some(IPV6)),
-        ("nginx", Some(IPV6)),
-        ("lighttpd", Some(IPV6)),
-        ("rclone", Some(IPV6)),
-        ("chezdav", Some(IPV6)),
-    ];
-    for (server, version) in table {
-        if !is_installed(server) {
-            continue;
-        }
-        let outcome = prestan!("lab link --delay 10ms").args(version);
-        let outcome =
-            prestan!(outcome => "-- {PRESTAN} run prestan --only Get1K -r 5 --server {server}")
-                .run();
-        assert_eq!(outcome.code, 0, "{server}\n{outcome}");
+    let ipv4 = ["apache", "nginx", "lighttpd"];
+    let ipv6 = ["apache", "nginx", "lighttpd", "rclone", "chezdav"];
+    let table = ipv4.map(|server| (server, "", "198.18.0.2:")).into_iter();
+    let table = table.chain(ipv6.map(|server| (server, "--server-ipv6", "[2001:2::2]:")));
+    for (server, option, address) in table.filter(|(server, ..)| is_installed(server)) {
+        let prestan = prestan!("lab link --delay 10ms").words(option);
+        let command = "run prestan --only Get1K -r 5 --server";
+        let outcome = prestan!(prestan => "-- {PRESTAN}")
+            .words(command)
+            .arg(server)
+            .ends(0);
         let shortest = shortest_ms(&outcome);
-        assert!(
-            (20.0..60.0).contains(&shortest),
-            "{server}: {shortest} ms\n{outcome}"
-        );
-        let address = version.map_or("198.18.0.2:", |_| "[2001:2::2]:");
-        assert!(outcome.stdout.contains(address), "{server}\n{outcome}");
+        assert!((20.0..60.0).contains(&shortest), "{shortest} ms\n{outcome}");
+        outcome.stdout_has(address);
     }
 }
 
@@ -312,17 +266,15 @@ fn a_user_namespace_is_enough_also_for_servers_that_must_not_be_root() {
         return;
     };
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("198.18.0.2:") && text.contains("Get1K "),
-        "{output:?}"
-    );
+    assert!(text.contains("198.18.0.2:"), "{output:?}");
+    assert!(text.contains("Get1K "), "{output:?}");
 }
 
 /// PUT of 8 KiB through 1 Mbit/s takes some 70 ms until the last byte is on the wire.
 const PUTS: &str = "run sizes --only Create --param size=8KiB -r 3 --server nginx";
 
 #[test]
-fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
+fn response_times_contain_the_time_in_the_queue_of_the_clients_link() {
     if !can_build() || !is_installed("nginx") {
         return;
     }
@@ -332,8 +284,8 @@ fn response_times_contain_the_time_in_the_queue_of_the_own_link() {
     let shortest = shortest_ms(&outcome);
     assert!((60.0..200.0).contains(&shortest), "{shortest} ms");
 
-    // Where a queue discipline of the own device shapes, as no lab does, the kernel stamps packets
-    // below it.
+    // Where a queue discipline of the device shapes, as no lab does, the kernel stamps packets below
+    // it.
     let prestan = Prestan::new();
     prestan.file("plain.yaml", PLAIN);
     let script = format!(

@@ -1,6 +1,7 @@
 //! `prestan lab run`: whole campaigns in small laboratories, and interruptions.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,11 +9,11 @@ use experiment::{RecordedTrials, TrialRecord};
 use rustix::process::Signal;
 use testbed::need_or;
 
-use super::commands::can_build;
+use super::commands::{PRESTAN, can_build};
 use crate::labs::{NGINX, experiment};
-use crate::support::Prestan;
 use crate::support::load::{send, until};
 use crate::support::real::is_installed;
+use crate::support::{Prestan, names_in};
 
 const BARE: &str =
     "{name: bare, values: {host: {bare: {}}, servers: {server: {recipe: bare, ipv6: true}}}}";
@@ -30,12 +31,6 @@ fn run(prestan: Prestan, more: &str) -> Prestan {
 fn trials(home: &Path) -> Vec<TrialRecord> {
     let bytes = fs::read(home.join("campaign/trials.jsonl")).unwrap_or_default();
     RecordedTrials::read(&bytes).unwrap().trials
-}
-
-/// Leftovers in the directory of temporary files.
-fn left(home: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(home.join("temporary")).unwrap();
-    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 /// The figures of a trial lie in these ranges.
@@ -73,42 +68,31 @@ fn a_campaign_has_all_trials_and_is_reported_from_its_record() {
     prestan.file("small.yaml", &experiment(&format!("{NGINX}, {BARE}"), "1s"));
     let outcome = run(prestan, "--seed 7 --html page.html").ends(0);
     let home = outcome.home();
-    assert_eq!(left(home), [] as [PathBuf; 0]);
+    assert!(names_in(&home.join("temporary")).is_empty());
     let trials = trials(home);
     assert_eq!(trials.len(), 4, "{outcome}");
     for trial in &trials {
         check_trial(trial, &EXPECTED);
         let facts = &trial.facts;
         if trial.cell.level("server") == "bare" {
-            check_trial(
-                trial,
-                &[
-                    ("server.timeouts", 0.0, 1000.0),
-                    ("server.srtt", 0.010, 0.5),
-                ],
-            );
+            let timeouts = ("server.timeouts", 0.0, 1000.0);
+            check_trial(trial, &[timeouts, ("server.srtt", 0.010, 0.5)]);
         } else {
             assert_eq!(facts["congestion of server"], "reno");
-            assert!(
-                facts["server in server"].starts_with("nginx 1."),
-                "{facts:?}"
-            );
+            let version = &facts["server in server"];
+            assert!(version.starts_with("nginx 1."), "{version}");
         }
     }
     // Of each cell, the captures of the last repetition.
-    let captures = fs::read_dir(home.join("campaign/captures")).unwrap();
-    let mut names: Vec<_> = captures.map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["bare-2-server.pcapng", "nginx-2-server.pcapng"]);
+    let captures = names_in(&home.join("campaign/captures"));
+    assert_eq!(captures, ["bare-2-server.pcapng", "nginx-2-server.pcapng"]);
     outcome.stdout_has("Table 1");
-    let page = fs::read_to_string(home.join("page.html")).unwrap();
+    let page = outcome.read("page.html");
     assert!(page.contains("Table 1") && page.contains("<svg"), "{page}");
     assert!(home.join("campaign/report.html").exists());
-    let record = fs::read_to_string(home.join("campaign/campaign.json")).unwrap();
-    assert!(
-        record.contains("\"link server -> s\"") || record.contains("\"link s -> server\""),
-        "{record}"
-    );
+    let record = outcome.read("campaign/campaign.json");
+    let links = ["\"link server -> s\"", "\"link s -> server\""];
+    assert!(links.iter().any(|link| record.contains(link)), "{record}");
     assert!(record.contains("\"seed\": 7"), "{record}");
 
     let again = prestan!(outcome.again() => "lab report campaign").ends(0);
@@ -125,9 +109,12 @@ fn users_of(directory: &Path) -> usize {
         let bytes = fs::read(path).unwrap_or_default();
         bytes.windows(name.len()).any(|part| part == name)
     };
-    processes
-        .filter(|process| {
-            names(process.path().join("cmdline")) || names(process.path().join("environ"))
+    let paths = processes.map(|process| process.path());
+    paths
+        .filter(|path| {
+            ["cmdline", "environ"]
+                .iter()
+                .any(|file| names(path.join(file)))
         })
         .count()
 }
@@ -147,14 +134,16 @@ fn nothing_is_left_of_a_campaign_that_was_killed_and_it_goes_on_where_it_was() {
     });
     send(&running, Signal::KILL);
     until("all programs have ended", || users_of(&files) == 0);
-    until("its files are removed", || left(&home).is_empty());
+    until("its files are removed", || names_in(&files).is_empty());
     // As if it had been killed while it wrote.
-    let path = home.join("campaign/trials.jsonl");
-    let mut text = fs::read_to_string(&path).unwrap();
-    text.push_str("{\"cell\":{\"server\":");
-    fs::write(&path, text).unwrap();
-    let killed = running.wait();
-    assert_eq!(killed.code, -9);
+    let record = fs::OpenOptions::new()
+        .append(true)
+        .open(home.join("campaign/trials.jsonl"));
+    record
+        .unwrap()
+        .write_all(b"{\"cell\":{\"server\":")
+        .unwrap();
+    let killed = running.ends(-9);
     let first = trials(&home).remove(0);
     let outcome = run(killed.again(), "").ends(0);
     outcome.stderr_has("going on with the campaign in campaign: 1 of 2 trials are measured");
@@ -172,15 +161,14 @@ fn an_interrupted_campaign_says_how_it_goes_on() {
     prestan.file("small.yaml", &experiment(NGINX, "20s"));
     let running = run(prestan, "").spawn();
     let files = running.home().join("temporary");
-    // The campaign begins after a check of the links, in a laboratory of its own.
+    // The campaign begins after a check of the links, in another laboratory.
     let record = running.home().join("campaign/campaign.json");
     until("a trial settles", || {
         record.exists() && users_of(&files) > 3
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     outcome.stderr_has("interrupted after 0 of 2 trials; the same command goes on with it");
-    assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
+    assert!(names_in(&outcome.home().join("temporary")).is_empty());
     assert_eq!(trials(outcome.home()).len(), 0);
 }
 
@@ -210,7 +198,7 @@ fn a_suite_is_measured_beside_the_background_of_an_experiment() {
     prestan.file("small.yaml", &experiment(NGINX, "500ms"));
     let outcome =
         prestan!(run(prestan, "--suite prestan --only Put1K,MkCol -r 2") => "--repeat 1").ends(0);
-    assert_eq!(left(outcome.home()), [] as [PathBuf; 0]);
+    assert!(names_in(&outcome.home().join("temporary")).is_empty());
     let expected = [
         ("single.Put1K.mean", 0.010, 0.5),
         ("single.MkCol.mean", 0.010, 0.5),
@@ -218,19 +206,12 @@ fn a_suite_is_measured_beside_the_background_of_an_experiment() {
         ("traffic.noise.rate", 0.8e6, 1.1e6),
     ];
     check_trial(&trials(outcome.home())[0], &expected);
-    for line in [
-        "Suite prestan. Mean response time",
-        "\nTest ",
-        "\nPut1K ",
-        "\nMkCol ",
-    ] {
-        outcome.stdout_has(line);
-    }
+    outcome.stdout_has("Suite prestan. Mean response time");
+    let lines = ["\nTest ", "\nPut1K ", "\nMkCol "];
+    lines.iter().for_each(|line| outcome.stdout_has(line));
     let again = "--suite prestan --requests 2 --only Put1K,MkCol --repeat 1";
-    assert!(
-        outcome.stdout.replace("\n ", "").contains(again),
-        "{outcome}"
-    );
+    let stdout = outcome.stdout.replace("\n ", "");
+    assert!(stdout.contains(again), "{outcome}");
 }
 
 #[test]
@@ -240,7 +221,7 @@ fn an_ordinary_user_measures_in_a_user_namespace() {
     }
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("small.yaml"), experiment(BARE, "500ms")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prestan"));
+    let mut command = Command::new(PRESTAN);
     lab::user_namespace::enter_before_exec(&mut command);
     command
         .args("lab run small.yaml --save campaign --repeat 1".split(' '))

@@ -7,14 +7,15 @@ use rustix::process::Signal;
 use super::commands::{can_build, shortest_ms};
 use crate::labs::{GET, with_lab};
 use crate::support::Outcome;
-use crate::support::load::{send, until};
+use crate::support::load::until;
 use crate::support::real::is_installed;
 
 fn load(more: &str) -> Outcome {
-    let prestan = with_lab()
-        .args(GET)
-        .args(["--lab=lab.yaml", "--total", "5"]);
-    prestan.words(more).run()
+    with_lab()
+        .words(GET)
+        .words("--lab=lab.yaml --total 5")
+        .words(more)
+        .run()
 }
 
 #[test]
@@ -53,15 +54,14 @@ fn a_signal_ends_the_command_in_the_lab_and_the_lab() {
         return;
     }
     let running = with_lab()
-        .args(GET)
-        .args(["--lab", "lab.yaml", "--duration", "1h", "--save", "run"])
+        .words(GET)
+        .words("--lab lab.yaml --duration 1h --save run")
         .spawn();
     let events = running.home().join("run/events.jsonl");
     until("it measures", || {
         fs::read_to_string(&events).is_ok_and(|text| text.contains("measuring"))
     });
-    send(&running, Signal::INT);
-    running.ends(-Signal::INT.as_raw());
+    running.end_by(Signal::INT);
 }
 
 /// Connections that the programs of a host began, by its counters, and the requests of a load with

@@ -1,17 +1,13 @@
 //! Background traffic over links whose queues and delays are longer than a control connection
 //! usually waits.
 
-use std::fs;
-
 use serde_json::Value;
 
-use super::commands::can_build;
-use crate::support::{Outcome, Prestan};
-
-const PRESTAN: &str = env!("CARGO_BIN_EXE_prestan");
+use super::commands::{PRESTAN, can_build};
+use crate::support::Prestan;
 
 /// A queue that takes seven seconds to drain.
-const DEEP: [&str; 6] = ["--rate", "1mbit", "--queue", "600", "--delay", "1ms"];
+const DEEP: &str = "--rate 1mbit --queue 600 --delay 1ms";
 
 /// Ten times the capacity of the link of the first test.
 const LOAD: &str = "models: {m: {cbr: {rate: 10mbit, block: 1460}}}
@@ -20,7 +16,7 @@ loads: {l: {flows: [{component: c}]}}
 ";
 
 /// Sends from hosts of a link to their peers, at the same time. Returns the result of each source.
-fn sent(link: &[&str], time: &str, sources: &[(&str, &str)]) -> (Outcome, Vec<Value>) {
+fn sent(link: &str, time: &str, sources: &[(&str, &str)]) -> Vec<Value> {
     let prestan = Prestan::new();
     prestan.file("load.yaml", LOAD);
     prestan.file("token", "a token of these tests");
@@ -44,18 +40,13 @@ fn sent(link: &[&str], time: &str, sources: &[(&str, &str)]) -> (Outcome, Vec<Va
         // A load that ends before four seconds are over is not stable.
         all += &format!("wait $pid_{source} || [ $? = 1 ] || exit 100\n");
     }
-    let command = ["--", "sh", "-c"];
-    let outcome = prestan!(prestan => "lab link")
-        .args(link)
-        .args(command)
-        .arg(script + &all)
-        .run();
+    let script = script + &all;
+    let prestan = prestan!(prestan => "lab link").words(link);
+    let outcome = prestan!(prestan => "-- sh -c {script}").ends(0);
     let read = |(source, _): &(&str, &str)| {
-        let text = fs::read_to_string(outcome.home().join(format!("{source}.json")));
-        serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {outcome}"))).unwrap()
+        serde_json::from_str(&outcome.read(&format!("{source}.json"))).unwrap()
     };
-    let found = sources.iter().map(read).collect();
-    (outcome, found)
+    sources.iter().map(read).collect()
 }
 
 #[test]
@@ -63,13 +54,7 @@ fn a_queue_of_seconds_is_no_death() {
     if !can_build() {
         return;
     }
-    let (outcome, found) = sent(&DEEP, "3s", &[("client", "server")]);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let [document] = &found[..] else {
-        panic!("{outcome}")
-    };
-    assert_eq!(document["failure"], Value::Null, "{document}");
-    check_figures(document);
+    check_figures(&sent(DEEP, "3s", &[("client", "server")])[0]);
 }
 
 #[test]
@@ -78,16 +63,13 @@ fn queues_of_seconds_in_both_directions_are_no_death() {
         return;
     }
     let sources = [("client", "server"), ("server", "client")];
-    let (outcome, found) = sent(&DEEP, "3s", &sources);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    for document in found {
-        assert_eq!(document["failure"], Value::Null, "{document}");
-        check_figures(&document);
-    }
+    let documents = sent(DEEP, "3s", &sources);
+    documents.iter().for_each(check_figures);
 }
 
 /// More was sent than the link carries, and no received rate is above that of the link.
 fn check_figures(document: &Value) {
+    assert_eq!(document["failure"], Value::Null, "{document}");
     let figure = |counts: &Value, name: &str| counts[name].as_f64().unwrap();
     let totals = &document["components"][0]["totals"];
     let sent = figure(totals, "sent_bits_per_second");
@@ -124,8 +106,7 @@ fn a_sink_that_hangs_behind_long_round_trips_is_noticed_soon() {
         exit $found"
     );
     let outcome = prestan!(prestan => "lab link --delay 300ms -- sh -c {script}").ends(4);
-    let text = fs::read_to_string(outcome.home().join("found.json")).unwrap();
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let document: Value = serde_json::from_str(&outcome.read("found.json")).unwrap();
     let failure = document["failure"].as_str().unwrap();
     let (_, silence) = failure.split_once("silent for ").expect(failure);
     let seconds: f64 = silence.trim_end_matches(" s").parse().unwrap();
@@ -137,14 +118,13 @@ fn round_trips_of_several_seconds_are_agreed() {
     if !can_build() {
         return;
     }
-    let link = ["--rate", "20mbit", "--delay", "1500ms"];
-    let (outcome, found) = sent(&link, "1s", &[("client", "server")]);
-    assert_eq!(outcome.code, 0, "{outcome}");
-    let totals = &found[0]["components"][0]["totals"];
-    assert_eq!(
-        (&found[0]["failure"], &totals["lost"]),
-        (&Value::Null, &0.into()),
-        "{totals}"
+    let documents = sent(
+        "--rate 20mbit --delay 1500ms",
+        "1s",
+        &[("client", "server")],
     );
+    assert_eq!(documents[0]["failure"], Value::Null);
+    let totals = &documents[0]["components"][0]["totals"];
+    assert_eq!(totals["lost"], 0, "{totals}");
     assert!(totals["received"].as_u64().unwrap() > 100, "{totals}");
 }
