@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::load::{file, plain, reading, seen, send, until};
-use crate::support::{Outcome, Prestan, program};
+use crate::support::load::{file, plain, reading, seen, until};
+use crate::support::rows::row;
+use crate::support::{Prestan, program, schema};
 
 const TRAFFIC: &str = "
 models:
@@ -73,11 +74,8 @@ impl SinkProcess {
         let mut line = String::new();
         let mut first = BufReader::with_capacity(1, child.stdout.as_mut().unwrap());
         first.read_line(&mut line).unwrap();
-        let address = line
-            .trim()
-            .strip_prefix("listening on ")
-            .unwrap()
-            .to_owned();
+        let address = line.trim().strip_prefix("listening on ").unwrap();
+        let address = address.to_owned();
         SinkProcess { child, address }
     }
 
@@ -119,13 +117,9 @@ pub(crate) fn component<'a>(document: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn a_file_is_checked_and_its_flows_are_listed() {
     let outcome = prestan!(prestan() => "traffic check load.yaml").ends(0);
-    for expected in [
-        "load.yaml: 2 models, 2 loads",
-        "load busy: 4 flows, 4.80 Mbit/s",
-        "bulk.backward       tcp      1   1.60 Mbit/s",
-    ] {
-        outcome.stdout_has(expected);
-    }
+    outcome.stdout_has("load.yaml: 2 models, 2 loads");
+    outcome.stdout_has("load busy: 4 flows, 4.80 Mbit/s");
+    outcome.stdout_has("bulk.backward       tcp      1   1.60 Mbit/s");
     let wrong = outcome.again();
     wrong.file("wrong.yaml", &TRAFFIC.replace("n: 2", "n: 0"));
     let wrong = prestan!(wrong => "traffic check wrong.yaml").ends(2);
@@ -146,19 +140,14 @@ fn without_a_sink_both_ends_are_in_the_process() {
     ] {
         outcome.stdout_has(expected);
     }
-    let document = std::fs::read_to_string(outcome.home().join("result")).unwrap();
-    let document: Value = serde_json::from_str(&document).unwrap();
+    let document: Value = serde_json::from_str(&outcome.read("result")).unwrap();
     assert_eq!(document["in_process"], true);
     let voice = component(&document, "voice");
-    let rate = voice["totals"]["received_bits_per_second"]
-        .as_f64()
-        .unwrap();
-    assert!((1.2e6..1.7e6).contains(&rate), "{voice}");
+    let rate = &voice["totals"]["received_bits_per_second"];
+    assert!((1.2e6..1.7e6).contains(&rate.as_f64().unwrap()), "{voice}");
     assert_eq!(voice["planned_bits_per_second"], 1_600_000.0);
-    assert!(
-        document["seconds"].as_array().unwrap().len() >= 3,
-        "{document}"
-    );
+    let seconds = document["seconds"].as_array().unwrap();
+    assert!(seconds.len() >= 3, "{document}");
 }
 
 #[test]
@@ -182,10 +171,8 @@ fn more_flows_are_possible_than_the_soft_limit_of_open_files() {
     let document: Value = serde_json::from_slice(&outcome.stdout).unwrap();
     let bulk = component(&document, "bulk");
     assert_eq!(bulk["totals"]["failed_flows"], 0, "{bulk}");
-    assert!(
-        bulk["totals"]["received"].as_u64().unwrap() > 3000,
-        "{bulk}"
-    );
+    let received = bulk["totals"]["received"].as_u64().unwrap();
+    assert!(received > 3000, "{bulk}");
 }
 
 #[test]
@@ -203,20 +190,16 @@ fn a_sink_of_another_process_counts_what_arrives() {
     assert_eq!(code, Some(0), "{printed}");
     // The sink prints full seconds; the rest is in the totals of the source.
     let received = totals["received"].as_u64().unwrap();
-    let ended = printed.lines().find(|line| line.contains("ended; in its "));
-    let mut words = ended
-        .unwrap()
-        .split(' ')
-        .rev()
-        .skip_while(|word| *word != "blocks,")
-        .skip(1);
-    let counted: u64 = words.next().unwrap().parse().unwrap();
+    let mut lines = printed.lines();
+    let ended = lines.find(|line| line.contains("ended; in its ")).unwrap();
+    let (before, _) = ended.rsplit_once(" blocks,").unwrap();
+    let counted: u64 = before.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(
         counted > 300 && counted <= received,
         "{received}: {printed}"
     );
-    assert!(ended.unwrap().contains("lost 0"), "{printed}");
-    assert!(ended.unwrap().starts_with("127.0.0.1:"), "{printed}");
+    assert!(ended.contains("lost 0"), "{printed}");
+    assert!(ended.starts_with("127.0.0.1:"), "{printed}");
 }
 
 #[test]
@@ -239,36 +222,31 @@ fn a_host_has_a_sink_for_each_version_of_ip() {
     }
 }
 
-/// A run of a load to a sink with these options, which refuses it.
-fn refused(options: &[&str], prepare: impl FnOnce(&Prestan), load: &str) -> (Outcome, String) {
+/// A run of a load to a sink with these options, which refuses it in these words. Returns what the
+/// sink printed.
+fn refused(options: &[&str], prepare: impl FnOnce(&Prestan), said: &str) -> String {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), options);
     prepare(&prestan);
-    let outcome = prestan!(prestan => "traffic run load.yaml --load {load} \
+    let outcome = prestan!(prestan => "traffic run load.yaml --load busy \
         --for 2s --token-file token --sink {}", sink.address)
-    .run();
-    (outcome, sink.end().1)
+    .ends(4);
+    outcome.stderr_has(said);
+    sink.end().1
 }
 
 #[test]
 fn nothing_is_sent_that_the_sink_has_not_agreed_to() {
-    let (outcome, printed) = refused(&["--max-rate", "1mbit"], |_| (), "busy");
-    assert_eq!(outcome.code, 4, "{outcome}");
-    outcome.stderr_has("this sink agrees to");
-    assert!(
-        printed.contains("refused or lost:") && !printed.contains("received"),
-        "{printed}"
-    );
-
-    let other_token = |prestan: &Prestan| drop(prestan.file("token", "another token that is long"));
-    let (outcome, printed) = refused(&[], other_token, "busy");
-    assert_eq!(outcome.code, 4, "{outcome}");
-    outcome.stderr_has("token");
+    let printed = refused(&["--max-rate", "1mbit"], |_| (), "this sink agrees to");
+    assert!(printed.contains("refused or lost:"), "{printed}");
     assert!(!printed.contains("received"), "{printed}");
 
-    let (outcome, _) = refused(&["--allow", "192.0.2.0/24"], |_| (), "busy");
-    assert_eq!(outcome.code, 4, "{outcome}");
-    outcome.stderr_has("accepts no sources from 127.0.0.1");
+    let other_token = |prestan: &Prestan| drop(prestan.file("token", "another token that is long"));
+    let printed = refused(&[], other_token, "token");
+    assert!(!printed.contains("received"), "{printed}");
+
+    let said = "accepts no sources from 127.0.0.1";
+    refused(&["--allow", "192.0.2.0/24"], |_| (), said);
 }
 
 #[test]
@@ -315,28 +293,21 @@ fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
     assert_eq!(background["load"], "voice-only");
     assert_eq!(background["failure"], Value::Null);
     let voice = component(background, "voice");
-    let rate = voice["measured"]["received_bits_per_second"]
-        .as_f64()
-        .unwrap();
-    assert!((4e5..1.2e6).contains(&rate), "{voice}");
-    assert!(
-        background["seconds"].as_array().unwrap().len() >= 2,
-        "{background}"
-    );
+    let rate = &voice["measured"]["received_bits_per_second"];
+    assert!((4e5..1.2e6).contains(&rate.as_f64().unwrap()), "{voice}");
+    let seconds = background["seconds"].as_array().unwrap();
+    assert!(seconds.len() >= 2, "{background}");
     assert_eq!(document["constraints"][0]["verdict"], "pass");
-    let schema = include_str!("../../../../docs/result.schema.json");
-    let schema: Value = serde_json::from_str(schema).unwrap();
-    assert!(jsonschema::is_valid(&schema, &document), "{document}");
+    assert!(
+        schema("result.schema.json").is_valid(&document),
+        "{document}"
+    );
 
     let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(again.json()["background"], *background);
     let text = prestan!(outcome.again() => "report").run();
-    for expected in [
-        "\nBackground traffic while measuring:\n- load voice-only of load.yaml, seed ",
-        "- voice (udp, 1 flow): planned 800 kbit/s, sent ",
-    ] {
-        text.stdout_has(expected);
-    }
+    text.stdout_has("\nBackground traffic while measuring:\n- load voice-only of load.yaml, seed ");
+    text.stdout_has("- voice (udp, 1 flow): planned 800 kbit/s, sent ");
     let fail = ["report", "--fail-if", "background_rate < 1 GB/s"];
     outcome.again().args(fail).ends(1);
 }
@@ -345,21 +316,12 @@ fn a_run_has_what_the_sinks_saw_in_its_record_and_reports() {
 fn constraints_on_background_traffic_need_some() {
     let server = plain();
     let url = file(&server, "doc");
-    let none = [
-        "load",
-        "GET",
-        &url,
-        "-n",
-        "5",
-        "--fail-if",
-        "background_loss > 1 %",
-    ];
-    let none = Prestan::new().args(none).ends(2);
+    let none = prestan!("load GET {url} -n 5 --fail-if 'background_loss > 1 %'").ends(2);
     none.stderr_has("(--background)");
     let other = measured(prestan(), &url, "1s");
     let other = prestan!(other => "--fail-if 'background_loss(bulk) > 1 %'").ends(2);
     other.stderr_has("no component of the background traffic");
-    assert!(server.server.exchanges().is_empty());
+    assert!(server.exchanges().is_empty());
 }
 
 /// Waits for an event in a record. Returns the time of its arrival.
@@ -379,30 +341,21 @@ fn a_sink_that_dies_ends_the_background_and_disqualifies_the_run() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &[]);
     let kept = prestan.home().join("kept");
-    let measured = measured(prestan, &url, "8s");
-    let running =
-        prestan!(measured => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
+    let running = prestan!(measured(prestan, &url, "8s") => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
     wait_for_event(&kept, "background");
     let killed = Instant::now();
     sink.send(Signal::KILL);
     let ended = wait_for_event(&kept, "background_ended");
-    assert!(
-        ended - killed < Duration::from_secs(2),
-        "{:?}",
-        ended - killed
-    );
+    let left = ended - killed;
+    assert!(left < Duration::from_secs(2), "{left:?}");
     let outcome = running.wait();
     assert!(outcome.inconclusive, "{outcome}");
     outcome.stderr_has("the background traffic ended");
     let document = outcome.json();
     assert!(document["background"]["failure"].is_string(), "{document}");
-    let warnings = document["warnings"].as_array().unwrap();
-    assert!(
-        warnings
-            .iter()
-            .any(|warning| warning["kind"] == "background_ended"),
-        "{document}"
-    );
+    let mut warnings = document["warnings"].as_array().unwrap().iter();
+    let has_warning = warnings.any(|warning| warning["kind"] == "background_ended");
+    assert!(has_warning, "{document}");
 }
 
 #[test]
@@ -424,24 +377,17 @@ fn ctrl_c_stops_the_background_and_keeps_what_was_counted() {
     let prestan = prestan();
     let sink = SinkProcess::start(prestan.home(), &[]);
     let kept = prestan.home().join("kept");
-    let measured = measured(prestan, &url, "60s");
-    let running =
-        prestan!(measured => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
+    let running = prestan!(measured(prestan, &url, "60s") => "--sink {} --sink-token-file token --save kept", sink.address).spawn();
     wait_for_event(&kept, "background");
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     let background = &outcome.json()["background"];
     assert_eq!(background["failure"], Value::Null);
-    assert!(
-        !background["seconds"].as_array().unwrap().is_empty(),
-        "{background}"
-    );
+    let seconds = background["seconds"].as_array().unwrap();
+    assert!(!seconds.is_empty(), "{background}");
     let (code, printed) = sink.end();
     assert_eq!(code, Some(0), "{printed}");
-    assert!(
-        printed.contains("ended; in its ") && !printed.contains("lost:"),
-        "{printed}"
-    );
+    assert!(printed.contains("ended; in its "), "{printed}");
+    assert!(!printed.contains("lost:"), "{printed}");
 }
 
 #[test]
@@ -460,11 +406,7 @@ fn a_condition_reads_what_the_sinks_see_while_the_run_goes_on() {
         load.yaml,load=voice-only,stable=100%")
     .ends(0);
     let document = outcome.json();
-    assert_eq!(
-        document["ended_early"][0],
-        "a step of the suite ended its test"
-    );
-    let tests = document["tests"].as_array().unwrap();
-    let late = tests.iter().find(|test| test["measure"] == "Late").unwrap();
-    assert_eq!(late["operations"], 1, "{document}");
+    let reason = "a step of the suite ended its test";
+    assert_eq!(document["ended_early"][0], reason);
+    assert_eq!(row(&document, "Late")["operations"], 1, "{document}");
 }

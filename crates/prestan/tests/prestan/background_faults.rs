@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use crate::background::{SinkProcess, component, prestan};
 use crate::page::open;
+use crate::support::faulty::LOOPBACK;
 use crate::support::load::{file, kept, plain, reading};
+use crate::support::schema;
 
 /// Loads beside the ones of [`prestan`].
 const TRAFFIC: &str = "
@@ -45,14 +47,8 @@ loads:
 
 /// [`TRAFFIC`] with ports of its own, because tests run side by side.
 fn traffic() -> String {
-    let udp = UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let tcp = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let udp = UdpSocket::bind(LOOPBACK).unwrap().local_addr().unwrap();
+    let tcp = TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap();
     let traffic = TRAFFIC.replace("port: 1}", &format!("port: {}}}", udp.port()));
     traffic.replace("port: 2}", &format!("port: {}}}", tcp.port()))
 }
@@ -104,7 +100,7 @@ fn relayed_message(sink: &mut TcpStream, ends: Duration) -> Option<Vec<u8>> {
 
 fn relay_streams(port: u16, ends: Duration) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let own = listener.local_addr().unwrap().port();
+    let relay = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         let (mut source, _) = listener.accept().unwrap();
         let mut sink = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -116,7 +112,7 @@ fn relay_streams(port: u16, ends: Duration) -> u16 {
             }
         }
     });
-    own
+    relay
 }
 
 /// A load on a server, beside a load of [`TRAFFIC`] through a relay.
@@ -133,19 +129,21 @@ fn beside_relayed(load: &str, duration: &str, ends: Duration) -> (Value, String)
     let mut document = outcome.json();
     document["inconclusive"] = outcome.inconclusive.into();
     let text = prestan!(outcome.again() => "report").run();
-    let schema = include_str!("../../../../docs/result.schema.json");
-    let schema: Value = serde_json::from_str(schema).unwrap();
-    assert!(jsonschema::is_valid(&schema, &outcome.json()), "{document}");
-    let page = std::fs::read_to_string(outcome.home().join("page.html")).unwrap();
-    assert!(page.contains("id=\"background-figures\""));
+    let is_valid = schema("result.schema.json").is_valid(&outcome.json());
+    assert!(is_valid, "{document}");
+    assert!(
+        outcome
+            .read("page.html")
+            .contains("id=\"background-figures\"")
+    );
     (document, text.stdout)
 }
 
 fn warnings(document: &Value) -> Vec<&str> {
     let warnings = document["warnings"].as_array().unwrap().iter();
-    warnings
-        .filter_map(|warning| warning["kind"].as_str())
-        .filter(|warning| warning.starts_with("background"))
+    let kinds = warnings.filter_map(|warning| warning["kind"].as_str());
+    kinds
+        .filter(|kind| kind.starts_with("background"))
         .collect()
 }
 
@@ -161,21 +159,15 @@ fn a_connection_that_fails_disqualifies_what_is_measured_beside_the_rest() {
     assert!(document["background"]["failure"].is_null(), "{document}");
     let stream = component(&document["background"], "stream");
     assert_eq!(stream["failed_flows"], 1, "{stream}");
-    assert!(
-        text.contains("- stream: 1 of 1 connections failed"),
-        "{text}"
-    );
-    let seconds = document["background"]["seconds"].as_array().unwrap();
-    let failed = seconds
-        .iter()
-        .filter(|second| second["components"][1]["failed_flows"] == 1);
+    let says = "- stream: 1 of 1 connections failed";
+    assert!(text.contains(says), "{text}");
+    let seconds = document["background"]["seconds"].as_array().unwrap().iter();
+    let failed = seconds.filter(|second| second["components"][1]["failed_flows"] == 1);
     assert_eq!(failed.count(), 1, "{document}");
     // Without the failure, it counts.
     let (document, text) = beside_relayed("two", "2s", ends(600));
-    assert!(
-        !warnings(&document).contains(&"background_flows_failed"),
-        "{text}"
-    );
+    let found = warnings(&document);
+    assert!(!found.contains(&"background_flows_failed"), "{text}");
     assert!(!text.contains("connections failed"), "{text}");
 }
 
@@ -195,15 +187,13 @@ fn a_load_of_which_all_connections_fail_has_failed() {
 fn totals_are_those_until_a_sink_died() {
     let prestan = prestan();
     let mut sink = SinkProcess::start(prestan.home(), &[]);
-    let home = prestan.home().to_owned();
     let running = prestan!(prestan => "traffic run load.yaml --load voice-only --stable 100% --token-file token \
         --json result --sink {}", sink.address).spawn();
     sink.receives_for(2);
     drop(sink);
     let outcome = running.ends(4);
     outcome.stdout_has(", until the last report of the sinks before the traffic ended early.");
-    let document = std::fs::read_to_string(home.join("result")).unwrap();
-    let document: Value = serde_json::from_str(&document).unwrap();
+    let document: Value = serde_json::from_str(&outcome.read("result")).unwrap();
     let totals = &component(&document, "voice")["totals"];
     // Without it, the bytes of two seconds would be divided by more than four.
     let rate = totals["received_bits_per_second"].as_f64().unwrap();
@@ -224,25 +214,17 @@ fn totals_of_a_sink_that_died_are_of_its_own_time() {
     drop(dies);
     let outcome = running.ends(4);
     let rates = |component: &str| {
-        let row = outcome
-            .stdout
-            .lines()
-            .find(|line| line.starts_with(component));
-        let row = row.unwrap_or_else(|| panic!("{outcome}"));
+        let mut lines = outcome.stdout.lines();
+        let row = lines.find(|line| line.starts_with(component)).unwrap();
+        let figures = row.split_whitespace().filter_map(|word| word.parse().ok());
         // Planned, sent and received.
-        row.split_whitespace()
-            .filter_map(|word| word.parse::<f64>().ok())
-            .skip(1)
-            .take(3)
-            .collect::<Vec<f64>>()
+        figures.skip(1).take(3).collect::<Vec<f64>>()
     };
     for component in ["anywhere (udp)", "anywhere.backward (udp)"] {
         let rates = rates(component);
         // Without a time of its own, one had the bytes of two seconds divided by three.
-        assert!(
-            rates.len() == 3 && rates.iter().all(|kbit| (650.0..850.0).contains(kbit)),
-            "{rates:?} {outcome}"
-        );
+        let in_range = rates.iter().all(|kbit| (650.0..850.0).contains(kbit));
+        assert!(rates.len() == 3 && in_range, "{rates:?} {outcome}");
     }
     let died = ", until the last report of the sinks before the traffic ended early.";
     let of = |line: &&str| line.starts_with("Rates of anywhere are") && line.ends_with(died);
@@ -281,8 +263,7 @@ fn a_check_of_a_suite_reads_its_traffic() {
         prestan.file("suite.yaml", &suite);
         let outcome = prestan!(prestan => "suites check suite.yaml").run();
         let code = if expected.is_empty() { 0 } else { 2 };
-        assert_eq!(outcome.code, code, "{outcome}");
-        outcome.stderr_has(expected);
+        outcome.ended(code).stderr_has(expected);
     }
 }
 
@@ -298,7 +279,7 @@ fn nothing_begins(load: &str, expected: &str) {
     let outcome = prestan!(prestan => "run prestan {server} -r 5 --background {background} --json result.json --save \
         kept --sink {} --sink-token-file token", sink.address).ends(4);
     outcome.stderr_has(expected);
-    assert!(server.server.exchanges().is_empty(), "{outcome}");
+    assert!(server.exchanges().is_empty(), "{outcome}");
     assert!(!outcome.home().join("result.json").exists(), "{outcome}");
     assert!(!outcome.home().join("kept").exists(), "{outcome}");
     let (code, printed) = sink.end();
@@ -342,11 +323,8 @@ fn a_condition_reads_the_loss_of_background_traffic() {
         let row = tests.iter().find(|test| test["measure"] == name);
         row.map_or(0, |row| row["operations"].as_u64().unwrap())
     };
-    assert_eq!(
-        (operations("Late"), operations("Never")),
-        (1, 0),
-        "{document}"
-    );
+    let found = (operations("Late"), operations("Never"));
+    assert_eq!(found, (1, 0), "{document}");
     // Unknown before the first second.
     assert!(operations("Read") > 1, "{document}");
 }
@@ -397,11 +375,7 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
         prestan!(prestan => "run prestan {server} -r 40 --only Put1K,Get1K,MkCol --background \
         load.yaml,load=busy,stable=100% --html page.html --svg figures --json -")
         .ends(0);
-    let figures = std::fs::read_dir(outcome.home().join("figures")).unwrap();
-    let names = figures.map(|entry| entry.unwrap().file_name());
-    assert!(names.into_iter().any(|name| name == "background.svg"));
-    let svg = outcome.home().join("figures/background.svg");
-    let svg = std::fs::read_to_string(svg).unwrap();
+    let svg = outcome.read("figures/background.svg");
     for expected in ["Background: rate that was received", "bulk.backward"] {
         assert!(svg.contains(expected), "{expected}");
     }
@@ -428,22 +402,17 @@ fn a_page_draws_background_traffic_beside_the_tests_of_a_suite() {
     let drawn: Vec<f64> = rates.collect();
     let document = outcome.json();
     let seconds = document["background"]["seconds"].as_array().unwrap();
-    let place = document["background"]["components"]
-        .as_array()
-        .unwrap()
-        .iter();
-    let place = place
-        .clone()
+    let components = document["background"]["components"].as_array().unwrap();
+    let mut components = components.iter();
+    let voice = components
         .position(|component| component["name"] == "voice")
         .unwrap();
-    let rate = |second: &Value| second["components"][place]["received_bits_per_second"].as_f64();
+    let rate = |second: &Value| second["components"][voice]["received_bits_per_second"].as_f64();
     let said: Vec<f64> = seconds.iter().filter_map(rate).collect();
     assert!(!drawn.is_empty(), "{document}");
     for rate in drawn {
-        assert!(
-            said.iter().any(|said| (said - rate).abs() <= said * 0.02),
-            "{rate} {said:?}"
-        );
+        let is_shown = said.iter().any(|said| (said - rate).abs() <= said * 0.02);
+        assert!(is_shown, "{rate} {said:?}");
     }
     assert_eq!(browser.problems(), [""; 0]);
 }

@@ -14,7 +14,7 @@ use trace::{CaptureReader, TracedRequest};
 
 use crate::background;
 use crate::support::Prestan;
-use crate::support::load::{kept, plain, send, until};
+use crate::support::load::{kept, plain, until};
 
 fn requests(file: &Path) -> Vec<TracedRequest> {
     let mut requests = Vec::new();
@@ -30,7 +30,7 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
         return;
     };
     let server = plain();
-    let url = server.server.url();
+    let url = server.url();
     let prestan = Prestan::new();
     let file = prestan.home().join("run.pcapng");
     let outcome =
@@ -43,9 +43,8 @@ fn the_packets_of_a_run_are_recorded_beside_it() {
     let run = kept(&outcome);
     assert_eq!(run.samples.len(), 40);
     for sample in &run.samples {
-        let request = captured
-            .iter()
-            .find(|request| request.number == Some(sample.number));
+        let mut captured = captured.iter();
+        let request = captured.find(|request| request.number == Some(sample.number));
         let request = request.unwrap_or_else(|| panic!("{} is not in the capture", sample.number));
         // The packets and the kernel's stamps are the same moments; a busy machine has others in
         // between.
@@ -75,8 +74,7 @@ fn sigterm_ends_the_command_of_a_capture_and_its_file_is_whole() {
     let running = prestan!(prestan => "capture {} --isolated -- sleep 600", file).spawn();
     until("the capture begins", || file.exists());
     let begun = Instant::now();
-    send(&running, Signal::TERM);
-    let outcome = running.ends(-Signal::TERM.as_raw());
+    let outcome = running.end_by(Signal::TERM);
     assert!(begun.elapsed() < Duration::from_secs(60), "{outcome}");
     outcome.stdout_has(" packets in ");
     let mut reader = CaptureReader::new(BufReader::new(File::open(&file).unwrap())).unwrap();

@@ -1,13 +1,14 @@
 //! Figures of a load in a browser, and the options of figures in files.
 
-use std::fs;
 use std::time::Duration;
 
+use serde_json::json;
 use testbed::fault::{Fault, Rule};
 
 use crate::page;
 use crate::support::faulty::Faulty;
 use crate::support::load::file;
+use crate::support::names_in;
 
 #[test]
 fn the_page_of_a_load_begins_with_its_course() {
@@ -37,20 +38,14 @@ fn the_page_of_a_load_begins_with_its_course() {
         let mut found = figures.filter(|figure| figure[0] == format!("{kind}-GET"));
         found.next().map(|figure| figure[1].clone())
     };
-    assert_eq!(
-        lines("throughput"),
-        Some(serde_json::json!(["planned", "sent", "answered"])),
-        "{shown}"
-    );
-    assert_eq!(
-        lines("status"),
-        Some(serde_json::json!(["dropped", "200"])),
-        "{shown}"
-    );
+    let expected = json!(["planned", "sent", "answered"]);
+    assert_eq!(lines("throughput"), Some(expected), "{shown}");
+    let expected = json!(["dropped", "200"]);
+    assert_eq!(lines("status"), Some(expected), "{shown}");
     // A legend of one line is none; the table has its name.
-    let told = browser
-        .evaluate("document.querySelector('[data-id=percentiles-GET] .numbers tbody').textContent");
-    assert!(told.as_str().unwrap().contains("p50"), "{told}");
+    let table = "document.querySelector('[data-id=percentiles-GET] .numbers tbody').textContent";
+    let table = browser.evaluate(table);
+    assert!(table.as_str().unwrap().contains("p50"), "{table}");
     let count = |outcome: &str| row["outcomes"][outcome].as_u64().unwrap();
     let (ok, dropped) = (count("ok"), count("dropped"));
     assert!(ok > 5 && dropped > 20, "{row:#}");
@@ -63,16 +58,10 @@ fn figures_in_files_are_those_that_were_asked_for() {
     let drawn = prestan!(run.again() => "report one --svg figures --figure bars,ecdf-Get1K --figure-width 85mm --font \
         'Times New Roman'")
         .ends(0);
-    let files = fs::read_dir(drawn.home().join("figures")).unwrap();
-    let mut names: Vec<String> = files
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(
-        names,
-        ["bars-all-linear.svg", "bars-all-log.svg", "ecdf-Get1K.svg"]
-    );
-    let svg = fs::read_to_string(drawn.home().join("figures/ecdf-Get1K.svg")).unwrap();
+    let names = names_in(&drawn.home().join("figures"));
+    let expected = ["bars-all-linear.svg", "bars-all-log.svg", "ecdf-Get1K.svg"];
+    assert_eq!(names, expected);
+    let svg = drawn.read("figures/ecdf-Get1K.svg");
     assert!(svg.contains("width=\"85mm\"") && svg.contains("Times New Roman"));
 
     // A failed row has no times, and so no figure: a note, and the exit status of the run.
@@ -81,22 +70,15 @@ fn figures_in_files_are_those_that_were_asked_for() {
         .ends(1);
     let said = "no figure is called ecdf-Lock, so no file has it; there are bars-all-linear, ";
     failed.stderr_has(said);
-    assert!(
-        fs::read_dir(failed.home().join("failed"))
-            .unwrap()
-            .next()
-            .is_none()
-    );
+    assert_eq!(names_in(&failed.home().join("failed")), [""; 0]);
 
     // A name that no figure of any run has is refused before anything is done.
-    for (options, said) in [
-        (
-            "demo --svg figures --figure violin",
-            "names of figures begin with background, bars, ecdf",
-        ),
-        ("demo --figure bars", "add --svg DIR or --png DIR"),
-        ("demo --svg figures --figure-width 85", "wide"),
-    ] {
+    let table = "
+        demo --svg figures --figure violin => names of figures begin with background, bars, ecdf
+        demo --figure bars => add --svg DIR or --png DIR
+        demo --svg figures --figure-width 85 => wide
+    ";
+    for [options, said] in cases::rows(table) {
         drawn.again().words(options).ends(2).stderr_has(said);
     }
 }

@@ -79,10 +79,8 @@ fn a_load_shows_its_numbers_and_its_course() {
             return;
         };
         let [_, _, right, bottom] = edges(&mut browser, "#answer .headline");
-        assert!(
-            right <= f64::from(width) && bottom < 500.0,
-            "{width}: {bottom}"
-        );
+        let is_visible = right <= f64::from(width) && bottom < 500.0;
+        assert!(is_visible, "{width}: {bottom}");
         let [_, top, _, bottom] = edges(&mut browser, "#course-figures svg");
         assert!(top < f64::from(height) * 0.75, "{width}: {top}");
         let [_, next, ..] = edges(&mut browser, "#answer + section");
@@ -137,10 +135,9 @@ fn a_comparison_begins_with_sorted_ratios_in_the_colours_of_verdicts() {
             .clone()
     };
     let colors = ["slower", "same", "inconclusive"].map(color);
-    assert!(
-        colors[0] != colors[1] && colors[1] != colors[2] && colors[0] != colors[2],
-        "{colors:?}"
-    );
+    let [slower, same, inconclusive] = &colors;
+    let differ = slower != same && same != inconclusive && slower != inconclusive;
+    assert!(differ, "{colors:?}");
     assert_eq!(browser.problems(), [""; 0]);
 }
 
@@ -155,9 +152,8 @@ fn five_servers_scroll_in_their_box_beside_a_fixed_column() {
         browser.until(&format!("innerWidth === {width}"));
         assert!(width_of_body(&mut browser).as_u64().unwrap() <= width.into());
         let scrolled = |browser: &mut Browser, to: u32| {
-            browser.evaluate(&format!(
-                "(document.querySelector('#comparison .wide').scrollLeft = {to})"
-            ));
+            let to = format!("(document.querySelector('#comparison .wide').scrollLeft = {to})");
+            browser.evaluate(&to);
         };
         scrolled(&mut browser, 0);
         let name = "#comparison tbody th";
@@ -172,10 +168,8 @@ fn five_servers_scroll_in_their_box_beside_a_fixed_column() {
         let [then, _, name_ends, _] = edges(&mut browser, name);
         assert!((then - at_first).abs() < 1.5, "{width}: {at_first} {then}");
         let [left, _, right, _] = edges(&mut browser, "#comparison tbody td:last-child");
-        assert!(
-            left >= name_ends - 1.5 && right <= f64::from(width),
-            "{width}: {left} {right}"
-        );
+        let is_between = left >= name_ends - 1.5 && right <= f64::from(width);
+        assert!(is_between, "{width}: {left} {right}");
         // At most three lines: the basis of verdicts is below the table.
         let highest = browser.evaluate(
             "Math.max(...[...document.querySelectorAll('#comparison tbody tr')].map((row) => row.offsetHeight))",

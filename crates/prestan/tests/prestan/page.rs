@@ -5,19 +5,45 @@
 pub(crate) mod answers;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::support::Outcome;
 use crate::support::browser::Browser;
+use crate::support::{Outcome, names_in};
 use report::page::{PageRun, ReportPage};
 use report::{Diagnosed, DiagnosedRun};
 use serde_json::{Value, json};
 use stats::testing::RunBuilder;
 use stats::{Diagnosis, Evidence, Finding, Resolution, summarise};
+use tempfile::TempDir;
 
 /// Runs all 23 tests on the embedded server; the page is `page.html` in its home.
 fn demo() -> Outcome {
     prestan!("demo -r 12 -p 2 -d 2 -w 2 --warmup 1 --html page.html --json -").ends(0)
+}
+
+/// A page in a new home: its path, which lasts as long as the home.
+fn written(page: &str) -> (TempDir, PathBuf) {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("page.html");
+    fs::write(&path, page).unwrap();
+    (home, path)
+}
+
+#[track_caller]
+fn assert_has(names: &[String], expected: &[&str]) {
+    for name in expected {
+        assert!(
+            names.iter().any(|drawn| drawn == name),
+            "no {name}: {names:?}"
+        );
+    }
+}
+
+/// Fails when a time that is shown with three digits is another one.
+#[track_caller]
+fn assert_shows(shown: &Value, us: f64) {
+    let read = read_time(shown.as_str().unwrap());
+    assert!((read - us).abs() <= us * 0.006, "{shown} {us}");
 }
 
 pub(crate) fn open(path: &Path) -> Option<Browser> {
@@ -45,10 +71,8 @@ fn assert_drawn(browser: &mut Browser, at_least: usize) -> Vec<String> {
         };
         assert_eq!(*shown, 1, "{figure}");
         assert!(marks.as_u64().unwrap() > 8, "{figure}");
-        assert!(
-            width.as_f64().unwrap() > 200.0 && height.as_f64().unwrap() > 60.0,
-            "{figure}"
-        );
+        let (width, height) = (width.as_f64().unwrap(), height.as_f64().unwrap());
+        assert!(width > 200.0 && height > 60.0, "{figure}");
     }
     let name = |figure: &Value| figure[0].as_str().unwrap().to_owned();
     figures.iter().map(name).collect()
@@ -79,9 +103,7 @@ fn the_page_shows_what_the_document_says() {
         for (column, key) in [(3, "mean"), (5, "p50"), (6, "p90"), (7, "p99"), (8, "max")] {
             let (shown, value) = (&row[column], us[key].as_f64().unwrap());
             assert_eq!(shown[1].as_f64().unwrap(), value, "{test:#}");
-            let read = read_time(shown[0].as_str().unwrap());
-            // Three digits.
-            assert!((read - value).abs() <= value * 0.006, "{read} {value}");
+            assert_shows(&shown[0], value);
         }
         for (column, percentile) in [(5, 0), (6, 1), (7, 3)] {
             let ends = &us["percentiles_ci95"][percentile];
@@ -97,16 +119,12 @@ fn the_page_shows_what_the_document_says() {
     );
     for bar in bars.as_array().unwrap() {
         let test = tests.iter().find(|test| test["measure"] == bar[0]).unwrap();
-        let mean = test["response_us"]["mean"].as_f64().unwrap();
-        let read = read_time(bar[2].as_str().unwrap());
-        assert!((read - mean).abs() <= mean * 0.006, "{bar} {mean}");
+        assert_shows(&bar[2], test["response_us"]["mean"].as_f64().unwrap());
     }
     assert_eq!(bars.as_array().unwrap().len(), tests.len());
 
     let names = assert_drawn(&mut browser, 5);
-    for name in ["bars-single-linear", "bars-collections-linear"] {
-        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
-    }
+    assert_has(&names, &["bars-single-linear", "bars-collections-linear"]);
     assert_eq!(browser.problems(), [""; 0]);
 }
 
@@ -155,7 +173,7 @@ fn it_works_by_keyboard_in_the_dark_on_a_phone_and_on_paper() {
     focused(&mut browser, "dataset.value === 'log'");
     browser.press("Enter", 13);
     let names = assert_drawn(&mut browser, 5);
-    assert!(names.contains(&"bars-single-log".to_owned()), "{names:?}");
+    assert_has(&names, &["bars-single-log"]);
     // Sorted by mean: the fastest first.
     focused(&mut browser, "textContent === 'mean'");
     browser.press("Enter", 13);
@@ -264,47 +282,36 @@ fn every_kind_of_figure_is_drawn() {
         note: "",
         site: None,
     };
-    let home = tempfile::TempDir::new().unwrap();
-    let path = home.path().join("page.html");
-    fs::write(&path, report::page::html(&page)).unwrap();
+    let (_home, path) = written(&report::page::html(&page));
     let Some(mut browser) = open(&path) else {
         return;
     };
     let names = assert_drawn(&mut browser, 7);
-    for name in [
+    let expected = [
         "timeline-Put1K",
         "sweep-width-CopyCol",
         "search",
         "forest-1",
-    ] {
-        assert!(names.iter().any(|drawn| drawn == name), "{names:?}");
-    }
+    ];
+    assert_has(&names, &expected);
     assert_eq!(browser.evaluate("document.images.length"), 0);
     // The comparison sorts by its servers, rows without a figure stay last, and the order can be
     // restored.
-    let by = |browser: &mut Browser, column: u32| {
+    for (column, order) in [
+        (1, "Lock UnLock Put1K Propfind Get1K"),
+        (3, "Lock UnLock Get1K Propfind Put1K"),
+        (0, "Put1K Get1K Propfind Lock UnLock"),
+    ] {
         let rows = browser.evaluate(&format!(
             "(() => {{
                 document.querySelectorAll('#comparison thead button')[{column}].click();
-                return [...document.querySelectorAll('#comparison tbody th')].map((cell) => cell.textContent);
+                return [...document.querySelectorAll('#comparison tbody th')].map((cell) => cell.textContent).join(' ');
             }})()"
         ));
-        serde_json::from_value::<Vec<String>>(rows).unwrap()
-    };
-    assert_eq!(
-        by(&mut browser, 1),
-        ["Lock", "UnLock", "Put1K", "Propfind", "Get1K"]
-    );
-    assert_eq!(
-        by(&mut browser, 3),
-        ["Lock", "UnLock", "Get1K", "Propfind", "Put1K"]
-    );
-    assert_eq!(
-        by(&mut browser, 0),
-        ["Put1K", "Get1K", "Propfind", "Lock", "UnLock"]
-    );
+        assert_eq!(rows, order);
+    }
     // A tooltip is the row of the table behind the mark under the pointer.
-    let told = browser.evaluate(
+    let shown = browser.evaluate(
         "(() => {
             const figure = document.querySelector('figure[data-id=search]');
             const svg = figure.querySelector('.chart.w > svg');
@@ -315,9 +322,9 @@ fn every_kind_of_figure_is_drawn() {
             return [document.querySelector('.tip').textContent, row[0].textContent, row[1].textContent];
         })()",
     );
-    let tip = told[0].as_str().unwrap();
-    for cell in [&told[1], &told[2]] {
-        assert!(tip.contains(cell.as_str().unwrap()), "{told}");
+    let tip = shown[0].as_str().unwrap();
+    for cell in [&shown[1], &shown[2]] {
+        assert!(tip.contains(cell.as_str().unwrap()), "{shown}");
     }
     // The legend hides its series.
     let hidden = "[...document.querySelectorAll('figure[data-id=search] .chart.w g[data-key=\"1\"]')].map((of) => getComputedStyle(of).display !== 'none')";
@@ -335,7 +342,8 @@ fn every_kind_of_figure_is_drawn() {
 #[test]
 fn pages_that_were_loaded_have_a_figure_and_a_table() {
     let server = crate::support::pages::furnished();
-    let outcome = prestan!(crate::support::pages::webstone(&server.server.url()) => "-c 2 --html page.html --svg \
+    let outcome =
+        prestan!(crate::support::pages::webstone(&server.url()) => "-c 2 --html page.html --svg \
         figures")
         .ends(0);
     let webstone = outcome.json()["webstone"].clone();
@@ -344,7 +352,7 @@ fn pages_that_were_loaded_have_a_figure_and_a_table() {
         return;
     };
     let names = assert_drawn(&mut browser, 5);
-    assert!(names.iter().any(|name| name == "pages"), "{names:?}");
+    assert_has(&names, &["pages"]);
     let means = browser.evaluate(
         "[...document.querySelectorAll('#pages-figures .numbers tbody tr')].map((row) => row.cells[2].textContent)",
     );
@@ -352,20 +360,16 @@ fn pages_that_were_loaded_have_a_figure_and_a_table() {
         "[...document.querySelectorAll('#pages tbody tr')].map((row) => [...row.cells].map((cell) => Number(cell.dataset.sort)))",
     );
     assert_eq!(rows.as_array().unwrap().len(), 3);
-    for (place, page) in webstone["pages"].as_array().unwrap().iter().enumerate() {
+    for (index, page) in webstone["pages"].as_array().unwrap().iter().enumerate() {
         let retrieved = &page["retrieved"];
         let load = &retrieved["page_us"];
-        let (read, mean) = (
-            read_time(means[place].as_str().unwrap()),
-            load["mean"].as_f64().unwrap(),
-        );
-        assert!((read - mean).abs() <= mean * 0.006, "{means} {mean}");
+        assert_shows(&means[index], load["mean"].as_f64().unwrap());
         let figures = [&page["bytes"], &page["weight"], &retrieved["pages"]];
         for (column, figure) in figures.into_iter().enumerate() {
-            assert_eq!(rows[place][column + 1].as_f64(), figure.as_f64());
+            assert_eq!(rows[index][column + 1].as_f64(), figure.as_f64());
         }
-        assert_eq!(rows[place][6].as_f64(), load["mean"].as_f64());
-        assert_eq!(rows[place][9].as_f64(), load["p99"].as_f64());
+        assert_eq!(rows[index][6].as_f64(), load["mean"].as_f64());
+        assert_eq!(rows[index][9].as_f64(), load["p99"].as_f64());
     }
     assert_eq!(browser.problems(), [""; 0]);
 }
@@ -378,13 +382,11 @@ fn a_finger_scrolls_the_page_over_a_time_line() {
     };
     let phone = json!({"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": true});
     browser.call("Emulation.setDeviceMetricsOverride", phone);
-    browser.call(
-        "Emulation.setTouchEmulationEnabled",
-        json!({"enabled": true}),
-    );
+    let touch = json!({"enabled": true});
+    browser.call("Emulation.setTouchEmulationEnabled", touch);
     browser.open(&outcome.home().join("page.html"));
     browser.until("document.documentElement.dataset.ready === 'true'");
-    let place = browser.evaluate(
+    let position = browser.evaluate(
         "(() => {
             document.documentElement.style.scrollBehavior = 'auto';
             const chart = [...document.querySelectorAll('figure[data-id^=timeline-] .chart')].find((of) => of.checkVisibility());
@@ -393,7 +395,7 @@ fn a_finger_scrolls_the_page_over_a_time_line() {
             return {y: box.y + 80, scrolled: scrollY};
         })()",
     );
-    let y = place["y"].as_f64().unwrap();
+    let y = position["y"].as_f64().unwrap();
     let touch = |browser: &mut Browser, kind: &str, points: Value| {
         let event = json!({"type": kind, "touchPoints": points});
         browser.call("Input.dispatchTouchEvent", event);
@@ -405,29 +407,23 @@ fn a_finger_scrolls_the_page_over_a_time_line() {
     }
     touch(&mut browser, "touchEnd", json!([]));
     let scrolled = browser.evaluate("scrollY").as_f64().unwrap();
-    let before = place["scrolled"].as_f64().unwrap();
+    let before = position["scrolled"].as_f64().unwrap();
     assert!(scrolled > before + 100.0, "{before} {scrolled}");
     assert_eq!(browser.problems(), [""; 0]);
 }
 
 #[test]
-fn the_browser_tells_of_what_a_page_must_not_do() {
-    let home = tempfile::TempDir::new().unwrap();
-    let path = home.path().join("bad.html");
-    fs::write(
-        &path,
+fn the_browser_reports_what_a_page_must_not_do() {
+    let (home, path) = written(
         "<img src='http://127.0.0.1:9/x.png'><img src='other.png'><script>console.error('loud'); throw Error('thrown')</script>",
-    )
-    .unwrap();
+    );
     let Some(mut browser) = Browser::start() else {
         return;
     };
     browser.open(&path);
     let problems = browser.problems().join("\n");
-    let other = format!(
-        "a request to file://{}",
-        home.path().join("other.png").display()
-    );
+    let other = home.path().join("other.png");
+    let other = format!("a request to file://{}", other.display());
     for sign in [
         "loud",
         "thrown",
@@ -460,33 +456,21 @@ fn a_page_runs_no_script_but_its_own() {
          <img src='data:,' onerror=\"document.title = 'run'\">\
          <a id='foreign' href=\"javascript:document.title = 'run'\">x</a>\
          <style>main { display: none }</style><base href='http://127.0.0.1:9/'></main>";
-    let home = tempfile::TempDir::new().unwrap();
-    let path = home.path().join("page.html");
-    fs::write(&path, page.replacen("</main>", foreign, 1)).unwrap();
+    let (_home, path) = written(&page.replacen("</main>", foreign, 1));
     let Some(mut browser) = open(&path) else {
         return;
     };
     browser.evaluate("document.getElementById('foreign').click()");
     browser.evaluate("new Promise((next) => setTimeout(() => next(0), 0))");
-    assert_eq!(
-        browser.evaluate("document.title"),
-        "prestan on Apache/2.4.66 (Debian)"
-    );
+    let title = browser.evaluate("document.title");
+    assert_eq!(title, "prestan on Apache/2.4.66 (Debian)");
     let display = "getComputedStyle(document.querySelector('main')).display";
     assert_eq!(browser.evaluate(display), "block");
-    assert!(
-        browser
-            .evaluate("document.baseURI")
-            .as_str()
-            .unwrap()
-            .starts_with("file:")
-    );
+    let base = browser.evaluate("document.baseURI");
+    assert!(base.as_str().unwrap().starts_with("file:"), "{base}");
     let problems = browser.problems().join("\n");
-    assert_eq!(
-        problems.matches("Content Security Policy").count(),
-        5,
-        "{problems}"
-    );
+    let refused = problems.matches("Content Security Policy").count();
+    assert_eq!(refused, 5, "{problems}");
 }
 
 #[test]
@@ -497,14 +481,7 @@ fn figures_are_written_as_files() {
     .ends(0);
     assert!(outcome.stdout.starts_with("<!doctype html>"), "{outcome}");
     outcome.stdout_lacks("Rsp =");
-    let names = |directory: &str| {
-        let files = fs::read_dir(outcome.home().join(directory)).unwrap();
-        let mut names: Vec<String> = files
-            .map(|file| file.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    };
+    let names = |directory: &str| names_in(&outcome.home().join(directory));
     let stems = [
         "bars-collections-linear",
         "bars-collections-log",
@@ -531,6 +508,12 @@ fn figures_are_written_as_files() {
     }
 }
 
+/// The data of a page.
+fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
 #[test]
 fn recorded_runs_are_drawn_side_by_side() {
     let first = prestan!("demo -r 5 --only Get1K,Put1K --run-id one -q").run();
@@ -539,30 +522,29 @@ fn recorded_runs_are_drawn_side_by_side() {
     let drawn = prestan!(second.again() => "report one two --html -").ends(0);
     drawn.stdout_has("<section id=\"comparison\">");
     // The same software twice: distinguished by run.
-    let (_, rest) = drawn.stdout.split_once("id=\"data\">").unwrap();
-    let (data, _) = rest.split_once("</script>").unwrap();
-    let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["runs"].as_array().unwrap().len(), 2);
-    assert_ne!(data["runs"][0]["name"], data["runs"][1]["name"]);
+    let data_of_both = data(&drawn.stdout);
+    assert_eq!(data_of_both["runs"].as_array().unwrap().len(), 2);
+    assert_ne!(
+        data_of_both["runs"][0]["name"],
+        data_of_both["runs"][1]["name"]
+    );
 
     let refused = prestan!(second.again() => "report one two --json -").ends(2);
     refused.stderr_has("--html FILE");
 
     prestan!(second.again() => "compare one two --html page.html -q").ends(0);
-    let page = fs::read_to_string(second.home().join("page.html")).unwrap();
+    let page = second.read("page.html");
     assert!(page.contains("<title>prestan on one and two</title>"));
 
     // One run several times: each has a name of its own.
     let thrice = prestan!(second.again() => "compare one one one --html - -q").ends(0);
-    let (_, rest) = thrice.stdout.split_once("id=\"data\">").unwrap();
-    let (data, _) = rest.split_once("</script>").unwrap();
-    let data: Value = serde_json::from_str(data).unwrap();
+    let data = data(&thrice.stdout);
     let names = ["one #1", "one #2", "one #3"];
-    for (place, name) in names.iter().enumerate() {
-        assert_eq!(data["runs"][place]["name"], *name);
+    for (index, name) in names.iter().enumerate() {
+        assert_eq!(data["runs"][index]["name"], *name);
     }
-    for (place, name) in names[1..].iter().enumerate() {
-        assert_eq!(data["comparison"]["b"][place]["name"], *name);
+    for (index, name) in names[1..].iter().enumerate() {
+        assert_eq!(data["comparison"]["b"][index]["name"], *name);
     }
     assert_eq!(data["comparison"]["tests"][2]["b"], names[2]);
 }
