@@ -12,43 +12,41 @@ use crate::support::Prestan;
 use crate::support::rows::{assert_adds_up, row};
 use testbed::{DemoServer, Root};
 
-/// A server that responds with `answer`, given method and path, and records its requests. Its
+/// A server that responds with `respond`, given method and path, and records its requests. Its
 /// threads end with the process of the test.
 struct Liar {
     url: String,
-    asked: Arc<Mutex<Vec<(String, String)>>>,
+    requests: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Liar {
-    fn start(answer: impl Fn(&str, &str) -> (u16, String) + Send + Sync + 'static) -> Liar {
+    fn start(respond: impl Fn(&str, &str) -> (u16, String) + Send + Sync + 'static) -> Liar {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("http://{}/a/", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (memory, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (memory, respond) = (Arc::clone(&requests), Arc::new(respond));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (memory, answer) = (Arc::clone(&memory), Arc::clone(&answer));
-                thread::spawn(move || serve(&stream, &memory, &*answer));
+                let (memory, respond) = (Arc::clone(&memory), Arc::clone(&respond));
+                thread::spawn(move || serve(&stream, &memory, &*respond));
             }
         });
-        Liar { url, asked }
+        Liar { url, requests }
     }
 
-    /// The requested paths with this method.
-    fn asked(&self, method: &str) -> BTreeSet<String> {
-        let asked = self.asked.lock().unwrap();
-        asked
-            .iter()
-            .filter(|(m, _)| m == method)
-            .map(|(_, path)| path.clone())
-            .collect()
+    /// The requested paths with this method, sorted and each once.
+    fn requested(&self, method: &str) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        let of_method = requests.iter().filter(|(other, _)| other == method);
+        let paths: BTreeSet<String> = of_method.map(|(_, path)| path.clone()).collect();
+        paths.into_iter().collect()
     }
 }
 
 fn serve(
     stream: &TcpStream,
     memory: &Mutex<Vec<(String, String)>>,
-    answer: &dyn Fn(&str, &str) -> (u16, String),
+    respond: &dyn Fn(&str, &str) -> (u16, String),
 ) {
     let mut reader = BufReader::new(stream);
     loop {
@@ -71,7 +69,7 @@ fn serve(
         }
         std::io::copy(&mut (&mut reader).take(length), &mut std::io::sink()).unwrap();
         memory.lock().unwrap().push((method.clone(), path.clone()));
-        let (status, body) = answer(&method, &path);
+        let (status, body) = respond(&method, &path);
         let head = format!(
             "HTTP/1.1 {status} x\r\nDAV: 1, 2\r\nContent-Length: {}\r\n\r\n",
             body.len()
@@ -85,15 +83,13 @@ fn serve(
 
 /// A 207 about these hrefs, each with this inside its `prop`.
 fn multistatus(members: &[(&str, &str)]) -> String {
-    let responses: String = members
-        .iter()
-        .map(|(href, prop)| {
-            format!(
-                "<response><href>{href}</href><propstat><prop>{prop}</prop>\
-                 <status>HTTP/1.1 200 OK</status></propstat></response>"
-            )
-        })
-        .collect();
+    let response = |(href, prop): &(&str, &str)| {
+        format!(
+            "<response><href>{href}</href><propstat><prop>{prop}</prop>\
+             <status>HTTP/1.1 200 OK</status></propstat></response>"
+        )
+    };
+    let responses: String = members.iter().map(response).collect();
     format!("<multistatus xmlns='DAV:'>{responses}</multistatus>")
 }
 
@@ -101,13 +97,8 @@ const COLLECTION: &str = "<resourcetype><collection/></resourcetype>";
 
 /// A marker of a run that ended long ago, for any requested path.
 fn old_marker(path: &str) -> String {
-    let run_id = path
-        .split("PrestanTest-")
-        .last()
-        .unwrap()
-        .split('/')
-        .next()
-        .unwrap();
+    let run_id = path.rsplit("PrestanTest-").next().unwrap();
+    let run_id = run_id.split('/').next().unwrap();
     format!(
         "{{\"about\": \"\", \"run_id\": \"{run_id}\", \"started_at\": \"2020-01-02T03:04:05Z\", \
          \"boot_id\": \"b\", \"pid_namespace\": \"p\", \"pid\": 1, \"pid_since\": 1}}"
@@ -135,14 +126,9 @@ fn clean_removes_nothing_outside_the_target_whatever_the_server_lists() {
         _ => (204, String::new()),
     });
     prestan!("clean {}", liar.url).ends(0);
-    assert_eq!(
-        liar.asked("DELETE"),
-        BTreeSet::from(["/a/PrestanTest-ours/".to_owned()])
-    );
-    assert_eq!(
-        liar.asked("GET"),
-        BTreeSet::from(["/a/PrestanTest-ours/prestan-run.json".to_owned()])
-    );
+    assert_eq!(liar.requested("DELETE"), ["/a/PrestanTest-ours/"]);
+    let marker = "/a/PrestanTest-ours/prestan-run.json";
+    assert_eq!(liar.requested("GET"), [marker]);
 }
 
 #[test]
@@ -175,10 +161,7 @@ fn clean_releases_our_locks_and_no_others() {
     });
     let outcome = prestan!("clean {}", liar.url).ends(1);
     outcome.stdout_has("could not be removed");
-    assert_eq!(
-        liar.asked("UNLOCK"),
-        BTreeSet::from(["/a/PrestanTest-r/x".to_owned()])
-    );
+    assert_eq!(liar.requested("UNLOCK"), ["/a/PrestanTest-r/x"]);
 }
 
 #[test]
@@ -191,9 +174,9 @@ fn a_run_that_nobody_can_see_is_only_removed_by_force() {
         _ => (204, String::new()),
     });
     prestan!("clean {}", liar.url).ends(0).stdout_has("--force");
-    assert!(liar.asked("DELETE").is_empty());
+    assert!(liar.requested("DELETE").is_empty());
     prestan!("clean --force {}", liar.url).ends(0);
-    assert_eq!(liar.asked("DELETE").len(), 1);
+    assert_eq!(liar.requested("DELETE").len(), 1);
 }
 
 #[test]
@@ -206,50 +189,38 @@ fn control_characters_of_a_server_do_not_reach_the_terminal() {
     });
     let outcome = prestan!("{}", liar.url).ends(4);
     let printed = outcome.stdout + &outcome.stderr;
-    assert!(
-        printed.chars().all(|c| c == '\n' || !c.is_control()),
-        "{printed:?}"
-    );
+    let is_harmful = |c: char| c != '\n' && c.is_control();
+    assert!(!printed.contains(is_harmful), "{printed:?}");
 }
 
 #[test]
-fn who_closed_standard_output_before_is_told_that_nothing_arrives() {
+fn who_closed_standard_output_before_reads_that_nothing_arrives() {
     let prestan = env!("CARGO_BIN_EXE_prestan");
     let mut shell = Command::new("sh");
     let shell = shell.args(["-c", "exec \"$0\" suites >&-", prestan]);
     let output = shell.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("standard output failed: it is closed"),
-        "{said}"
-    );
+    let says = "standard output failed: it is closed";
+    assert!(said.contains(says), "{said}");
 }
 
 #[test]
 fn a_closed_pipe_does_not_end_the_run() {
     let server = DemoServer::start(Root::Temporary, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     for users in ["1", "4"] {
+        let options = format!("--no-save -v -r2 -w2 -d2 --threads 2 -c {users}");
         let mut child = Command::new(env!("CARGO_BIN_EXE_prestan"))
-            .args([
-                &server.url(),
-                "--no-save",
-                "-v",
-                "-r2",
-                "-w2",
-                "-d2",
-                "-c",
-                users,
-            ])
-            .args(["--threads", "2"])
+            .arg(server.url())
+            .args(options.split(' '))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut first = String::new();
-        BufReader::new(child.stderr.take().unwrap())
-            .read_line(&mut first)
-            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut first).unwrap();
+        drop(stderr);
         assert!(!first.is_empty());
         // On a busy machine, two requests are no evidence about a server, and no end either.
         let code = child.wait().unwrap().code();

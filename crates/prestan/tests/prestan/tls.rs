@@ -1,11 +1,13 @@
 //! The binary's ways to a server: TLS, good and bad, local sockets, chosen addresses.
 
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use crate::support::faulty::{Faulty, IMPATIENT, LOOPBACK, checked, short_run, went_nowhere};
-use crate::support::load::kept;
+use crate::support::faulty::{
+    Faulty, IMPATIENT, LOOPBACK, checked, ipv6_loopback, short_run, went_nowhere,
+};
+use crate::support::load::{kept, plain};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use testbed::fault::{Authority, Certificate, Fault, FaultTls, Rule};
@@ -26,14 +28,11 @@ enum Trust {
     Anybody,
 }
 
-fn trusting(prestan: Prestan, authority: &Authority, trust: Trust) -> Prestan {
-    trusting_in(prestan, authority, trust, "")
-}
-
-fn trusting_in(prestan: Prestan, authority: &Authority, trust: Trust, server: &str) -> Prestan {
+/// With the PEM that the user names; that of the server is `itself`.
+fn trusting(prestan: Prestan, authority: &Authority, trust: Trust, itself: &str) -> Prestan {
     let pem = match trust {
         Trust::Right => authority.pem(),
-        Trust::Itself => server.to_owned(),
+        Trust::Itself => itself.to_owned(),
         Trust::AnotherServer => authority.server(Certificate::SelfSigned).pem().to_owned(),
         Trust::Another => Authority::new().pem(),
         Trust::None => return prestan,
@@ -41,6 +40,11 @@ fn trusting_in(prestan: Prestan, authority: &Authority, trust: Trust, server: &s
     };
     let file = prestan.file("ca.pem", &pem);
     prestan!(prestan => "--cacert {}", file)
+}
+
+/// With the PEM of the authority.
+fn trusting_all(prestan: Prestan, authority: &Authority) -> Prestan {
+    trusting(prestan, authority, Trust::Right, "")
 }
 
 /// The demo server behind TLS.
@@ -93,19 +97,14 @@ fn a_certificate_is_trusted_or_it_is_said_why_not() {
         let tls = authority.server(certificate);
         let pem = tls.pem().to_owned();
         let faulty = behind(tls);
-        let prestan = faulty.prestan("Put1K");
-        let prestan = trusting_in(prestan, &authority, trust, &pem);
-        let outcome = prestan.run();
+        let outcome = trusting(faulty.prestan("Put1K"), &authority, trust, &pem).run();
         match says {
             None => went_well(&outcome, &faulty),
             Some(says) => {
                 went_nowhere(&outcome, says);
                 // No part of the request, and so no password, was sent to that server.
-                assert_eq!(
-                    faulty.server.exchanges().len(),
-                    0,
-                    "{certificate:?} {trust:?}"
-                );
+                let seen = faulty.exchanges().len();
+                assert_eq!(seen, 0, "{certificate:?} {trust:?}");
             }
         }
     }
@@ -125,13 +124,13 @@ fn closing_after_each(authority: &Authority) -> Faulty {
 
 #[test]
 fn a_body_until_the_end_of_a_connection_that_tls_did_not_close_is_noted() {
-    for (is_closed, says) in [(false, true), (true, false)] {
+    for is_closed in [false, true] {
         let authority = Authority::new();
         let faulty = Faulty::new(|builder| {
-            let builder = builder.tls(authority.server(Certificate::Valid));
             // Without a length, and with a complete body: the end of the connection decides.
             let of_get = |fault| Rule::new(fault).tag("(Get1K)");
             let builder = builder
+                .tls(authority.server(Certificate::Valid))
                 .rule(of_get(Fault::Chunked))
                 .rule(of_get(Fault::Http10));
             if is_closed {
@@ -140,11 +139,11 @@ fn a_body_until_the_end_of_a_connection_that_tls_did_not_close_is_noted() {
                 builder.rule(of_get(Fault::CloseAfterBytes(usize::MAX)))
             }
         });
-        let outcome = trusting(faulty.prestan("Get1K"), &authority, Trust::Right).run();
+        let outcome = trusting_all(faulty.prestan("Get1K"), &authority).run();
         went_well(&outcome, &faulty);
         let result = outcome.json();
         let notes = row(&result, "Get1K")["notes"].to_string();
-        assert_eq!(notes.contains("no close_notify"), says, "{notes}");
+        assert_eq!(notes.contains("no close_notify"), !is_closed, "{notes}");
     }
 }
 
@@ -152,16 +151,13 @@ fn a_body_until_the_end_of_a_connection_that_tls_did_not_close_is_noted() {
 fn a_tls_handshake_is_measured_apart() {
     let authority = Authority::new();
     let faulty = closing_after_each(&authority);
-    let prestan = trusting(faulty.prestan("Get1K,Put1K"), &authority, Trust::Right);
+    let prestan = trusting_all(faulty.prestan("Get1K,Put1K"), &authority);
     let outcome = prestan!(prestan => "--tls-resumption off").run();
     went_well(&outcome, &faulty);
     let result = outcome.json();
-    let get = row(&result, "Get1K");
-    assert_eq!(
-        get["connects"]["tls_us"]["n"], get["connects"]["count"],
-        "{get:#}"
-    );
-    assert!(get["connects"]["count"].as_u64().unwrap() >= 2, "{get:#}");
+    let connects = &row(&result, "Get1K")["connects"];
+    assert_eq!(connects["tls_us"]["n"], connects["count"], "{connects:#}");
+    assert!(connects["count"].as_u64().unwrap() >= 2, "{connects:#}");
     // The handshake is a part of the total, and not of the response time.
     for sample in kept(&outcome).samples {
         let Some(tls) = sample.connect.and_then(|connect| connect.tls) else {
@@ -179,37 +175,34 @@ fn full_and_resumed_handshakes_are_told_apart() {
     let authority = Authority::new();
     for resumption in ["on", "off"] {
         let faulty = closing_after_each(&authority);
-        let prestan = trusting(faulty.prestan("Get1K"), &authority, Trust::Right);
+        let prestan = trusting_all(faulty.prestan("Get1K"), &authority);
         let outcome = prestan!(prestan => "--tls-resumption {resumption}").run();
         went_well(&outcome, &faulty);
         let result = outcome.json();
         let connects = &row(&result, "Get1K")["connects"];
         let (full, resumed) = (&connects["tls_us"], &connects["tls_resumed_us"]);
         // The set-up has made the session that the measured connections resume.
-        let (all, none) = match resumption {
-            "on" => (resumed, full),
-            _ => (full, resumed),
+        let is_off = resumption == "off";
+        let (all, none) = if is_off {
+            (full, resumed)
+        } else {
+            (resumed, full)
         };
         assert_eq!(all["n"], connects["count"], "{connects:#}");
         assert!(all["n"].as_u64().unwrap() >= 2, "{connects:#}");
         assert!(none.is_null(), "{connects:#}");
-        let run = rundir::load(&outcome.run()).unwrap();
-        let is_off = resumption == "off";
+        let run = kept(&outcome);
         assert_eq!(run.plan.load.http.full_handshakes, is_off);
         assert_eq!(result["load"]["http"]["full_handshakes"], is_off);
         let report = prestan!(outcome.again() => "report {}", outcome.run()).run();
-        let handshake = match resumption {
-            "on" => "TLS handshake, resumed (n = ",
-            _ => "TLS handshake, full (n = ",
-        };
-        for part in ["operations opened a connection", handshake] {
-            report.stdout_has(part);
-        }
-        let told = "Requests: HTTP/1.1, full TLS handshakes only\n";
-        assert_eq!(report.stdout.contains(told), is_off, "{report}");
+        let kind = if is_off { "full" } else { "resumed" };
+        report.stdout_has("operations opened a connection");
+        report.stdout_has(&format!("TLS handshake, {kind} (n = "));
+        let full_only = "Requests: HTTP/1.1, full TLS handshakes only\n";
+        assert_eq!(report.stdout.contains(full_only), is_off, "{report}");
         let opened = run.samples.iter().filter_map(|sample| sample.connect);
         for connect in opened {
-            assert_eq!(connect.resumed, Some(resumption == "on"), "{connect:?}");
+            assert_eq!(connect.resumed, Some(!is_off), "{connect:?}");
         }
     }
 }
@@ -221,18 +214,16 @@ fn a_client_shows_its_certificate() {
     let identity = authority.client();
 
     let faulty = server();
-    let prestan = trusting(faulty.prestan("Put1K"), &authority, Trust::Right);
+    let prestan = trusting_all(faulty.prestan("Put1K"), &authority);
     let cert = prestan.file("cert.pem", &identity.certificate);
     let key = prestan.file("key.pem", &identity.key);
     let outcome = prestan!(prestan => "--cert {} --key {}", cert, key).run();
     went_well(&outcome, &faulty);
 
     let faulty = server();
-    let outcome = trusting(faulty.prestan("Put1K"), &authority, Trust::Right).run();
-    went_nowhere(
-        &outcome,
-        &["OPTIONS https://", "certificate", "(--cert FILE)"],
-    );
+    let outcome = trusting_all(faulty.prestan("Put1K"), &authority).run();
+    let says = ["OPTIONS https://", "certificate", "(--cert FILE)"];
+    went_nowhere(&outcome, &says);
 }
 
 #[test]
@@ -254,14 +245,12 @@ fn a_file_that_is_no_certificate_is_wrong_usage() {
 #[test]
 fn the_wrong_scheme_is_recognised() {
     let tls = behind(Authority::new().server(Certificate::Valid));
-    let url = tls.server.url().replace("https://", "http://");
-    went_nowhere(
-        &short_run(&url, "Put1K").run(),
-        &["OPTIONS http://", "TLS", "https"],
-    );
+    let url = tls.url().replace("https://", "http://");
+    let says = ["OPTIONS http://", "TLS", "https"];
+    went_nowhere(&short_run(&url, "Put1K").run(), &says);
 
-    let plain = Faulty::new(|builder| builder);
-    let url = plain.server.url().replace("http://", "https://");
+    let plain = plain();
+    let url = plain.url().replace("http://", "https://");
     let says = [
         "OPTIONS https://",
         "perhaps it does not speak TLS",
@@ -291,18 +280,15 @@ fn a_local_socket() {
     outcome.stderr_has("warning: a local socket has no time stamps");
 
     drop(faulty);
-    let outcome =
-        prestan!(short_run("http://localhost/", "Put1K") => "--clock user --unix-socket {}", path)
-            .run();
+    let prestan = short_run("http://localhost/", "Put1K");
+    let outcome = prestan!(prestan => "--clock user --unix-socket {}", path).run();
     let name = path.to_str().unwrap();
-    went_nowhere(
-        &outcome,
-        &[
-            "OPTIONS http://localhost/",
-            "connecting to the socket",
-            name,
-        ],
-    );
+    let says = [
+        "OPTIONS http://localhost/",
+        "connecting to the socket",
+        name,
+    ];
+    went_nowhere(&outcome, &says);
 }
 
 #[test]
@@ -311,17 +297,14 @@ fn a_host_is_where_the_user_says() {
     // The certificate is valid for this name, which no name server knows.
     let faulty = behind(authority.server(Certificate::WrongHost));
     let port = faulty.server.addr().unwrap().port();
-    let url = format!("https://elsewhere.example:{port}/");
+    let host = format!("elsewhere.example:{port}");
+    let url = format!("https://{host}/");
     let run = |resolve: &str| {
-        let prestan = trusting(short_run(&url, "Put1K,Copy"), &authority, Trust::Right);
+        let prestan = trusting_all(short_run(&url, "Put1K,Copy"), &authority);
         prestan!(prestan => "--resolve {resolve}").run()
     };
-    went_well(
-        &run(&format!("elsewhere.example:{port}:127.0.0.1")),
-        &faulty,
-    );
-    let host = format!("elsewhere.example:{port}");
-    for exchange in faulty.server.exchanges() {
+    went_well(&run(&format!("{host}:127.0.0.1")), &faulty);
+    for exchange in faulty.exchanges() {
         assert_eq!(exchange.header("host"), Some(host.as_str()));
     }
     let usage = run("elsewhere.example:127.0.0.1").ended(2);
@@ -330,42 +313,34 @@ fn a_host_is_where_the_user_says() {
 
 #[test]
 fn the_family_of_addresses() {
-    let faulty = Faulty::new(|builder| builder);
+    let faulty = plain();
     let port = faulty.server.addr().unwrap().port();
     let named = format!("http://localhost:{port}/");
     went_well(&prestan!(short_run(&named, "Put1K") => "-4").run(), &faulty);
 
-    let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "-6").ends(4);
+    let outcome = prestan!(short_run(&faulty.url(), "Put1K") => "-6").ends(4);
     outcome.stderr_has("127.0.0.1 has no IPv6 address");
-    prestan!(short_run(&faulty.server.url(), "Put1K") => "-4 -6").ends(2);
+    prestan!(short_run(&faulty.url(), "Put1K") => "-4 -6").ends(2);
 }
 
 #[test]
 fn ipv6() {
-    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-    if let Err(error) = TcpListener::bind(any) {
-        return eprintln!("skipped: no IPv6 on this machine: {error}");
-    }
+    let Some(any) = ipv6_loopback() else { return };
     let authority = Authority::new();
-    let faulty = Faulty::new(|builder| {
-        builder
-            .listen(any)
-            .tls(authority.server(Certificate::Valid))
-    });
-    assert!(faulty.server.url().starts_with("https://[::1]:"));
+    let tls = authority.server(Certificate::Valid);
+    let faulty = Faulty::new(|builder| builder.listen(any).tls(tls));
+    assert!(faulty.url().starts_with("https://[::1]:"));
     for options in ["", "-6"] {
-        let prestan = trusting(faulty.prestan("Put1K,Copy,Lock"), &authority, Trust::Right);
+        let prestan = trusting_all(faulty.prestan("Put1K,Copy,Lock"), &authority);
         went_well(&prestan.words(options).run(), &faulty);
     }
     let port = faulty.server.addr().unwrap().port();
-    for exchange in faulty.server.exchanges() {
-        assert_eq!(
-            exchange.header("host"),
-            Some(format!("[::1]:{port}").as_str())
-        );
+    let host = format!("[::1]:{port}");
+    for exchange in faulty.exchanges() {
+        assert_eq!(exchange.header("host"), Some(host.as_str()));
     }
     let url = format!("https://localhost:{port}/");
-    let resolved = trusting(short_run(&url, "Put1K"), &authority, Trust::Right);
+    let resolved = trusting_all(short_run(&url, "Put1K"), &authority);
     let outcome = prestan!(resolved => "--resolve localhost:{port}:[::1]").run();
     went_well(&outcome, &faulty);
 }
@@ -377,11 +352,11 @@ fn hospitable_once(server: SocketAddr) -> SocketAddr {
     thread::spawn(move || {
         let (client, _) = listener.accept().unwrap();
         let upstream = TcpStream::connect(server).unwrap();
-        let ways = [
+        let directions = [
             (client.try_clone().unwrap(), upstream.try_clone().unwrap()),
             (upstream, client),
         ];
-        for (mut from, mut to) in ways {
+        for (mut from, mut to) in directions {
             thread::spawn(move || io::copy(&mut from, &mut to));
         }
         let _waiting: Vec<_> = listener.incoming().collect();
@@ -396,17 +371,10 @@ fn a_handshake_that_nobody_answers_ends_in_time() {
     for pipeline in ["1", "4"] {
         let address = hospitable_once(faulty.server.addr().unwrap());
         let url = format!("https://{address}/");
-        let prestan = trusting(
-            prestan!("load PROPFIND {url} -c 2 --requests 8 --pipeline {pipeline}").args(IMPATIENT),
-            &authority,
-            Trust::Right,
-        );
-        let outcome = prestan.run();
-        let said = format!("{}{}", outcome.stdout, outcome.stderr);
-        assert!(
-            said.contains("PROPFIND: no complete response within 300ms"),
-            "{outcome}"
-        );
-        assert_eq!(outcome.code, 1, "{outcome}");
+        let load = prestan!("load PROPFIND {url} -c 2 --requests 8 --pipeline {pipeline}");
+        let outcome = trusting_all(load.args(IMPATIENT), &authority).ends(1);
+        let printed = format!("{}{}", outcome.stdout, outcome.stderr);
+        let late = "PROPFIND: no complete response within 300ms";
+        assert!(printed.contains(late), "{outcome}");
     }
 }

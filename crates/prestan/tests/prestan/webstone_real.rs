@@ -6,10 +6,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use record::Run;
+
 use crate::support::faulty::checked;
 use crate::support::load::kept;
+use crate::support::names_in;
 use crate::support::real::started;
-use record::Run;
 
 /// Number, status and bytes of a request.
 type Request = (u64, u16, u64);
@@ -51,17 +53,17 @@ fn assert_log_tells_the_same(log: &Path, run: &Run) {
     let expected = recorded(run);
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
-        let told = measured(&fs::read_to_string(log).unwrap_or_default());
-        if told == expected {
+        let logged = measured(&fs::read_to_string(log).unwrap_or_default());
+        if logged == expected {
             return;
         }
         if Instant::now() > deadline {
-            let differs = expected.iter().zip(&told).find(|(one, other)| one != other);
-            panic!(
-                "{} in the run, {} in the log; the first that differ: {differs:?}",
-                expected.len(),
-                told.len()
-            );
+            let differs = expected
+                .iter()
+                .zip(&logged)
+                .find(|(one, other)| one != other);
+            let (here, there) = (expected.len(), logged.len());
+            panic!("{here} in the run, {there} in the log; the first that differ: {differs:?}");
         }
         thread::park_timeout(Duration::from_millis(20)); // between two looks at the file
     }
@@ -70,10 +72,9 @@ fn assert_log_tells_the_same(log: &Path, run: &Run) {
 fn agrees_with_its_log(name: &str, options: &str) {
     let Some(server) = started(name) else { return };
     let url = server.url();
-    let outcome = prestan!("webstone general {url} --prepare --children 24 --duration 2s --json -")
-        .words(options)
-        .run();
-    assert_eq!(outcome.code, 0, "{name}: {outcome}");
+    let webstone =
+        prestan!("webstone general {url} --prepare --children 24 --duration 2s --json -");
+    let outcome = webstone.words(options).ends(0);
     let (result, run) = (checked(&outcome), kept(&outcome));
     assert_log_tells_the_same(&server.logs().access.unwrap(), &run);
     // The sums of the report are those of the samples, and with that of the log.
@@ -88,10 +89,9 @@ fn agrees_with_its_log(name: &str, options: &str) {
     assert_eq!(both("bytes"), bytes, "{name}: {outcome}");
     assert_eq!(both("errors"), 0, "{name}: {outcome}");
     assert!(webstone["number"].as_f64().unwrap() > 0.0, "{name}");
-    let left = fs::read_dir(server.storage()).unwrap().flatten();
-    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
-    let is_ours = |name: &&std::ffi::OsString| name.to_string_lossy().starts_with("Prestan");
-    assert!(left.iter().all(|name| !is_ours(&name)), "{name}: {left:?}");
+    let left = names_in(&server.storage());
+    let is_ours = |name: &String| name.starts_with("Prestan");
+    assert!(!left.iter().any(is_ours), "{name}: {left:?}");
 }
 
 #[test]
@@ -123,8 +123,6 @@ fn the_log_agrees_where_a_file_is_missing() {
     assert_eq!(missing["pages"], 0, "{outcome}");
     assert!(missing["errors"].as_u64().unwrap() > 0, "{outcome}");
     assert_eq!(retrieved["errors"], missing["errors"], "{outcome}");
-    assert_eq!(
-        retrieved["bytes_apart"], missing["bytes_apart"],
-        "{outcome}"
-    );
+    let (apart, of_page) = (&retrieved["bytes_apart"], &missing["bytes_apart"]);
+    assert_eq!(apart, of_page, "{outcome}");
 }

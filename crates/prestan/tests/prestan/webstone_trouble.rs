@@ -8,18 +8,24 @@ use std::time::{Duration, Instant};
 use crate::support::Prestan;
 use crate::support::faulty::{Faulty, status};
 use crate::support::heads::answering;
-use crate::support::load::{send, until};
+use crate::support::load::{plain, until};
 use crate::support::pages::{counted, furnished, generate, lasting, listed, number, webstone};
 use record::Outcome as Ended;
 use rustix::process::Signal;
 use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 
+/// A count of the window and of the time outside.
+fn both(result: &Value, what: &str) -> u64 {
+    let webstone = &result["webstone"];
+    number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what])
+}
+
 #[test]
 fn a_file_that_is_not_there_makes_its_page_incomplete() {
     let server = furnished();
     fs::remove_file(server.demo.root().join("d/file2k.gif")).unwrap();
-    let outcome = webstone(&server.server.url()).ends(1);
+    let outcome = webstone(&server.url()).ends(1);
     let (result, _) = counted(&outcome);
     let pages = &result["webstone"]["pages"];
     assert_eq!(pages[0]["retrieved"]["pages"], 0);
@@ -48,7 +54,7 @@ fn nothing_that_a_server_does_inflates_the_number() {
         let rule = Rule::new(fault.clone()).path("file2k");
         let server = Faulty::new(|builder| builder.rule(rule));
         generate(server.demo.root());
-        let outcome = prestan!(webstone(&server.server.url()) => "--timeout 200ms").run();
+        let outcome = prestan!(webstone(&server.url()) => "--timeout 200ms").run();
         assert_eq!(outcome.code, 1, "{fault:?}: {outcome}");
         let (result, run) = counted(&outcome);
         let pages = &result["webstone"]["pages"];
@@ -62,13 +68,12 @@ fn nothing_that_a_server_does_inflates_the_number() {
 }
 
 #[test]
-fn what_follows_an_answer_is_in_no_sum() {
+fn what_follows_a_response_is_in_no_sum() {
     let server = furnished();
-    let usual = counted(&webstone(&server.server.url()).run()).0;
-    server
-        .server
-        .add_rule(Rule::new(Fault::LongerThanSaid).path("file4k"));
-    let (result, _) = counted(&webstone(&server.server.url()).run());
+    let usual = counted(&webstone(&server.url()).run()).0;
+    let longer = Rule::new(Fault::LongerThanSaid).path("file4k");
+    server.server.add_rule(longer);
+    let (result, _) = counted(&webstone(&server.url()).run());
     for page in 0..2 {
         let per_page = |result: &Value| {
             let retrieved = &result["webstone"]["pages"][page]["retrieved"];
@@ -84,15 +89,11 @@ fn a_server_that_hangs_does_not_hold_the_run() {
     let server = Faulty::new(|builder| builder.rule(rule));
     generate(server.demo.root());
     let begun = Instant::now();
-    let outcome = prestan!(webstone(&server.server.url()) => "--timeout 1s -c 4").run();
+    let outcome = prestan!(webstone(&server.url()) => "--timeout 1s -c 4").run();
     assert!(begun.elapsed() < Duration::from_secs(20), "{outcome}");
     assert!(outcome.code == 1 || outcome.code == 4, "{outcome}");
     let (result, _) = counted(&outcome);
-    let both = |what: &str| {
-        let webstone = &result["webstone"];
-        number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what])
-    };
-    assert!(both("errors") > 0, "{outcome}");
+    assert!(both(&result, "errors") > 0, "{outcome}");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
     let server = Faulty::new(|builder| builder.rule(rule));
     generate(server.demo.root());
     let begun = Instant::now();
-    let outcome = prestan!(webstone(&server.server.url()) => "--timeout 500ms --warmup 1s").run();
+    let outcome = prestan!(webstone(&server.url()) => "--timeout 500ms --warmup 1s").run();
     assert!(begun.elapsed() < Duration::from_secs(15), "{outcome}");
     assert_eq!(outcome.code, 1, "{outcome}");
     let (result, _) = counted(&outcome);
@@ -111,7 +112,7 @@ fn a_server_that_hangs_from_the_beginning_does_not_hold_the_run() {
 #[test]
 fn a_page_of_many_slow_files_does_not_hold_the_run() {
     // Each of them is in time, and all of them together are not.
-    let address = answers(1, Duration::from_millis(400));
+    let address = responding(1, Duration::from_millis(400));
     let files = ["/file1k.html"; 8].join(",");
     for pipeline in ["1", "8"] {
         let begun = Instant::now();
@@ -123,39 +124,37 @@ fn a_page_of_many_slow_files_does_not_hold_the_run() {
         // The first page, of 3.2 s, is done before the window opens; the second one is given up.
         assert!(begun.elapsed() < Duration::from_secs(8), "{outcome}");
         let (result, _) = counted(&outcome);
-        let webstone = &result["webstone"];
-        let both =
-            |what: &str| number(&webstone["retrieved"][what]) + number(&webstone["left_out"][what]);
-        assert_eq!(number(&webstone["retrieved"]["pages"]), 0, "{outcome}");
-        assert!(both("errors") >= 1, "{outcome}");
+        let pages = &result["webstone"]["retrieved"]["pages"];
+        assert_eq!(number(pages), 0, "{outcome}");
+        assert!(both(&result, "errors") >= 1, "{outcome}");
     }
 }
 
 /// Responds to every GET `often` times, after this delay, one after the other.
-fn answers(often: usize, delay: Duration) -> SocketAddr {
-    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
+fn responding(often: usize, delay: Duration) -> SocketAddr {
+    let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{:1024}", "");
     answering(move |head| {
         let is_get = head.starts_with(b"GET");
         let times = if is_get { often } else { 1 };
         thread::park_timeout(if is_get { delay } else { Duration::ZERO });
-        (answer.repeat(times).into_bytes(), true)
+        (response.repeat(times).into_bytes(), true)
     })
 }
 
 #[test]
-fn answers_that_nobody_asked_for_do_not_inflate_the_number() {
-    let address = answers(2, Duration::ZERO);
-    for options in [&[][..], &["--pipeline", "5"], &["--parallel", "2"]] {
+fn responses_that_nobody_asked_for_do_not_inflate_the_number() {
+    let address = responding(2, Duration::ZERO);
+    for options in ["", "--pipeline 5", "--parallel 2"] {
         let outcome = prestan!(
             "webstone --page /file1k.html,/b/file1k.html,/c/file1k.html http://{address}/ --repeat \
             20 --json -"
         )
-        .args(options)
+        .words(options)
         .run();
         let (result, run) = counted(&outcome);
         let retrieved = &result["webstone"]["retrieved"];
         let opened = run.samples.iter().filter(|one| one.connect.is_some());
-        if options.contains(&"--pipeline") {
+        if options.contains("pipeline") {
             // The responses cannot be assigned to requests.
             assert_eq!(outcome.code, 1, "{outcome}");
             assert_eq!(retrieved["pages"], 0, "{outcome}");
@@ -174,33 +173,30 @@ fn ctrl_c_while_files_are_put_there_removes_them() {
     let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(100))).method("PUT");
     let server = Faulty::new(|builder| builder.rule(slow));
     let put = |server: &Faulty| {
-        let exchanges = server.server.exchanges();
+        let exchanges = server.exchanges();
         exchanges.iter().filter(|one| one.method == "PUT").count()
     };
-    let running = prestan!(lasting(&server.server.url(), "1h") => "--prepare").spawn();
+    let running = prestan!(lasting(&server.url(), "1h") => "--prepare").spawn();
     // The marker, and the first of the files.
     until("a file was put there", || put(&server) >= 2);
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     assert!(put(&server) < 5, "{outcome}");
     assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]
 fn ctrl_c_while_pages_are_fetched_reports_what_was_done() {
-    let server = Faulty::new(|builder| builder);
-    let running = prestan!(lasting(&server.server.url(), "10s") => "--prepare -c 2").spawn();
+    let server = plain();
+    let running = prestan!(lasting(&server.url(), "10s") => "--prepare -c 2").spawn();
     // The window opens after a tenth of the duration.
     until("pages were fetched in the window", || {
-        let exchanges = server.server.exchanges();
+        let exchanges = server.exchanges();
         let mut fetched = exchanges.iter().filter(|one| one.method == "GET");
         let span = fetched.next().zip(fetched.next_back());
-        span.is_some_and(|(first, last)| {
-            last.request_end - first.request_end > Duration::from_secs(2)
-        })
+        let two_seconds = Duration::from_secs(2);
+        span.is_some_and(|(first, last)| last.request_end - first.request_end > two_seconds)
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     let (result, _) = counted(&outcome);
     assert_eq!(result["complete"]["state"], "interrupted");
     assert!(number(&result["webstone"]["retrieved"]["pages"]) > 0);
@@ -212,21 +208,12 @@ fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
     let home = tempfile::tempdir().unwrap();
     // No file may be larger than a kibibyte, and the one that would be is an error and no end.
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
-    let arguments = [
-        "webstone",
-        "--page",
-        "/a/small=1024,/large=4096",
-        "--generate",
-        "files",
-    ];
+    let arguments = "webstone --page /a/small=1024,/large=4096 --generate files";
     let prestan = env!("CARGO_BIN_EXE_prestan");
     let generate = |program: &str, before: &[&str]| {
         let mut command = std::process::Command::new(program);
-        command
-            .args(before)
-            .args(arguments)
-            .current_dir(home.path());
-        command.output().unwrap()
+        command.args(before).args(arguments.split(' '));
+        command.current_dir(home.path()).output().unwrap()
     };
     let failed = generate("bash", &["-c", limited, prestan]);
     let said = String::from_utf8(failed.stderr).unwrap();
@@ -235,10 +222,8 @@ fn a_file_that_was_broken_off_is_not_taken_for_somebody_elses() {
     assert!(!home.path().join("files/large").exists());
     let again = generate(prestan, &[]);
     assert_eq!(again.status.code(), Some(0), "{again:?}");
-    assert_eq!(
-        fs::read(home.path().join("files/large")).unwrap().len(),
-        4096
-    );
+    let large = fs::read(home.path().join("files/large")).unwrap();
+    assert_eq!(large.len(), 4096);
 }
 
 #[test]
@@ -257,21 +242,16 @@ fn every_run_of_a_load_curve_is_judged_and_those_that_fail_are_named() {
     let undecided = curve("--fail-if 'p99.9 > 1 ns'");
     assert!(undecided.code == 1 || undecided.inconclusive, "{undecided}");
 
-    let sent = server.server.exchanges().len();
-    let refused: [(&str, &str); 3] = [
-        (
-            "--fail-if 'p99(Page0-1-file1k) > 1 s'",
-            "did you mean `Page0-1-file1k_html`?",
-        ),
-        ("--junit j.xml", "--junit is for one run"),
-        ("--layout 2004", "--layout is for one run"),
-    ];
-    for (options, says) in refused {
-        let refused = curve(options);
-        assert_eq!(refused.code, 2, "{options:?}: {refused}");
-        assert!(refused.stderr.contains(says), "{options:?}: {refused}");
+    let sent = server.exchanges().len();
+    let table = "
+        --fail-if 'p99(Page0-1-file1k) > 1 s' => did you mean `Page0-1-file1k_html`?
+        --junit j.xml => --junit is for one run
+        --layout 2004 => --layout is for one run
+    ";
+    for [options, says] in cases::rows(table) {
+        curve(options).ended(2).stderr_has(says);
     }
-    assert_eq!(server.server.exchanges().len(), sent);
+    assert_eq!(server.exchanges().len(), sent);
 }
 
 #[test]
