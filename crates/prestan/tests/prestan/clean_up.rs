@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use testbed::fault::{Fault, Rule};
+use testbed::fault::{Builder, Fault, Rule};
 
 use crate::support::faulty::{Faulty, checked, run_of, short_run, status};
 use crate::support::load::{at_work, plain, seen, send, until};
@@ -20,21 +20,15 @@ const TEN_SECONDS: Duration = Duration::from_secs(18);
 
 fn interrupted(running: Running) -> (Outcome, Duration) {
     let sent = Instant::now();
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     (outcome, sent.elapsed())
 }
 
 /// How many requests with this method concerned the collection of the run as a whole.
 fn asked(server: &Faulty, method: &str) -> usize {
-    let exchanges = server.server.exchanges();
-    let is_asked = |label: &str| label.ends_with("(workspace)");
-    let of_method = exchanges
-        .iter()
-        .filter(|exchange| exchange.method == method);
-    of_method
-        .filter(|exchange| exchange.header("x-prestan").is_some_and(is_asked))
-        .count()
+    let mut exchanges = server.exchanges();
+    exchanges.retain(|one| one.method == method && one.label().ends_with("(workspace)"));
+    exchanges.len()
 }
 
 #[test]
@@ -84,13 +78,10 @@ fn a_server_that_lists_more_the_more_it_is_asked_is_left_in_the_end() {
             .rule(lists(0..2))
             .rule(locked)
     });
-    let outcome = prestan!(short_run(&server.server.url(), "Get1K") => "--run-id wide").run();
+    let outcome = prestan!(short_run(&server.url(), "Get1K") => "--run-id wide").run();
     let result = checked(&outcome);
-    assert_eq!(
-        result["left_behind"].as_array().unwrap().len(),
-        1,
-        "{outcome}"
-    );
+    let left = result["left_behind"].as_array().unwrap().len();
+    assert_eq!(left, 1, "{outcome}");
     let looks = asked(&server, "PROPFIND");
     assert!((1000..1010).contains(&looks), "{looks}");
 }
@@ -101,7 +92,7 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
     for number in 0..300 {
         fs::create_dir(server.demo.root().join(format!("PrestanTest-{number:03}"))).unwrap();
     }
-    let outcome = short_run(&server.server.url(), "Get1K").run();
+    let outcome = short_run(&server.url(), "Get1K").run();
     let result = checked(&outcome);
     assert_eq!(row(&result, "Get1K")["status"], "ok", "{outcome}");
     outcome.stderr_has("200 more collections in ");
@@ -110,11 +101,8 @@ fn many_names_like_ours_do_not_keep_a_run_from_its_work() {
     assert!(looks <= 100 + 2, "{looks}");
     assert_eq!(server.left().len(), 300);
     let cleaned = prestan!(outcome.again() => "clean {server}").run();
-    assert_eq!(
-        cleaned.stdout.matches("no marker").count(),
-        300,
-        "{cleaned}"
-    );
+    let unmarked = cleaned.stdout.matches("no marker").count();
+    assert_eq!(unmarked, 300, "{cleaned}");
 }
 
 #[test]
@@ -124,17 +112,15 @@ fn one_ctrl_c_at_a_frozen_server_is_enough() {
     server.server.add_rule(Rule::new(Fault::Hang));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
-    outcome.stderr_has(&format!("{}PrestanTest-frozen/", server.server.url()));
+    outcome.stderr_has(&format!("{}PrestanTest-frozen/", server.url()));
 }
 
 #[test]
 fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
     let server = plain();
-    let url = format!("{}new.bin", server.server.url());
+    let url = format!("{}new.bin", server.url());
     let running = prestan!("load PUT {url} --json - --body-size 1KiB --duration 60s").spawn();
-    until("the server has seen requests", || {
-        seen(&server, "PUT").len() > 20
-    });
+    until("there are requests", || seen(&server, "PUT").len() > 20);
     server.server.add_rule(Rule::new(Fault::Hang));
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
@@ -145,9 +131,8 @@ fn one_ctrl_c_is_enough_for_a_load_that_made_a_file() {
 fn one_ctrl_c_is_enough_where_nothing_can_be_removed() {
     let server = plain();
     let running = at_work(Prestan::new(), &server, "busy");
-    server
-        .server
-        .add_rule(Rule::new(status(503, &[], "")).method("DELETE"));
+    let busy = Rule::new(status(503, &[], "")).method("DELETE");
+    server.server.add_rule(busy);
     let (outcome, took) = interrupted(running);
     assert!(took < TEN_SECONDS, "{took:?}");
     outcome.stderr_has("PrestanTest-busy/");
@@ -155,70 +140,32 @@ fn one_ctrl_c_is_enough_where_nothing_can_be_removed() {
 
 #[test]
 fn who_is_busy_for_a_moment_is_asked_again() {
-    let busy = |code, headers: &[(&str, &str)]| Rule::new(status(code, headers, "")).nth(1);
-    let soon = [("Retry-After", "1")];
+    let busy = |code| Rule::new(status(code, &[], ""));
+    let soon = |code| Rule::new(status(code, &[("Retry-After", "1")], ""));
+    // By a proxy that waited no longer.
+    let done = || Rule::new(Fault::RewriteStatus(504));
     let table = [
-        (
-            "the marker",
-            busy(429, &[]).method("PUT").tag("(workspace)"),
-        ),
-        (
-            "the collection",
-            busy(503, &soon).method("MKCOL").tag("(workspace)"),
-        ),
-        (
-            "the place of a test",
-            busy(503, &[]).method("MKCOL").tag("(Get1K set-up)"),
-        ),
-        (
-            "is it there?",
-            busy(429, &[]).method("PROPFIND").tag("(workspace)"),
-        ),
-        (
-            "is it ours?",
-            busy(429, &[]).method("GET").tag("(workspace)"),
-        ),
-        (
-            "removal, refused",
-            busy(403, &[]).method("DELETE").tag("(workspace)"),
-        ),
-        (
-            "removal, too many",
-            busy(429, &soon).method("DELETE").tag("(workspace)"),
-        ),
-        (
-            "removal, a dead backend",
-            busy(502, &[]).method("DELETE").tag("(workspace)"),
-        ),
-        (
-            "removal, done behind a proxy that waited no longer",
-            Rule::new(Fault::RewriteStatus(504))
-                .nth(1)
-                .method("DELETE")
-                .tag("(workspace)"),
-        ),
-        (
-            "made behind a proxy that waited no longer",
-            Rule::new(Fault::RewriteStatus(504))
-                .nth(1)
-                .method("MKCOL")
-                .tag("(workspace)"),
-        ),
-        (
-            "removal, a server that is started anew",
-            Rule::new(Fault::Reset)
-                .nth(1)
-                .method("DELETE")
-                .tag("(workspace)"),
-        ),
+        ("the marker", busy(429), "PUT"),
+        ("the collection", soon(503), "MKCOL"),
+        ("is it there?", busy(429), "PROPFIND"),
+        ("is it ours?", busy(429), "GET"),
+        ("removal, refused", busy(403), "DELETE"),
+        ("removal, too many", soon(429), "DELETE"),
+        ("removal, a dead backend", busy(502), "DELETE"),
+        ("removal, done behind a proxy", done(), "DELETE"),
+        ("made behind a proxy", done(), "MKCOL"),
+        ("removal, started anew", Rule::new(Fault::Reset), "DELETE"),
     ];
+    let table = table.map(|(what, rule, method)| (what, rule.method(method).tag("(workspace)")));
+    let of_test = busy(503).method("MKCOL").tag("(Get1K set-up)");
+    let table = table.into_iter().chain([("the place of a test", of_test)]);
     // All at once: each of them waits for its server.
     let running = table.map(|(what, rule)| {
-        let server = Faulty::new(|builder| builder.rule(rule));
-        let running = short_run(&server.server.url(), "Get1K").spawn();
+        let server = Faulty::new(|builder| builder.rule(rule.nth(1)));
+        let running = short_run(&server.url(), "Get1K").spawn();
         (what, server, running)
     });
-    for (what, server, running) in running {
+    for (what, server, running) in running.collect::<Vec<_>>() {
         let outcome = running.wait();
         let result = checked(&outcome);
         assert_eq!(row(&result, "Get1K")["status"], "ok", "{what}: {outcome}");
@@ -232,7 +179,7 @@ fn who_is_busy_for_a_moment_is_asked_again() {
 fn the_file_of_a_load_is_removed_from_a_server_that_is_busy_for_a_moment() {
     let busy = Rule::new(status(503, &[("Retry-After", "1")], "")).nth(1);
     let server = Faulty::new(|builder| builder.rule(busy.method("DELETE")));
-    let url = format!("{}new.bin", server.server.url());
+    let url = format!("{}new.bin", server.url());
     prestan!("load PUT {url} --json - --body-size 1KiB --total 5").ends(0);
     assert_eq!(server.left(), NONE);
 }
@@ -243,16 +190,14 @@ fn what_an_abort_leaves_is_named() {
     let running = at_work(Prestan::new(), &server, "aborted");
     send(&running, Signal::ABORT);
     let outcome = running.ends(-6);
-    let left = format!(
-        "still on the server: {}PrestanTest-aborted/",
-        server.server.url()
-    );
-    outcome.stderr_has(&left);
+    outcome.stderr_has(&format!(
+        "still on the server: {server}PrestanTest-aborted/"
+    ));
 }
 
 /// A run that gets no further than its marker, and cannot remove its collection.
 fn without_marker(server: &Faulty) -> Outcome {
-    let url = server.server.url();
+    let url = server.url();
     let outcome = prestan!(run_of(&url, "Get1K", 3) => "--run-id bare").run();
     assert_ne!(outcome.code, 0, "{outcome}");
     outcome.stderr_has("writing the marker");
@@ -272,13 +217,11 @@ fn notes(home: &Path) -> usize {
 
 #[test]
 fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
-    let busy = |method| {
-        Rule::new(status(503, &[], ""))
-            .method(method)
-            .tag("(workspace)")
-    };
-    let declining = || Faulty::new(|builder| builder.rule(busy("PUT")).rule(busy("DELETE")));
-    let server = declining();
+    let busy = |method| Rule::new(status(503, &[], "")).method(method);
+    let server = Faulty::new(|builder| {
+        let builder = builder.rule(busy("PUT").tag("(workspace)"));
+        builder.rule(busy("DELETE").tag("(workspace)"))
+    });
     let outcome = without_marker(&server);
     server.server.clear_rules();
 
@@ -289,10 +232,8 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
     let bare = server.demo.root().join("PrestanTest-bare");
     fs::write(bare.join("thesis.txt"), "years of work").unwrap();
     let left_alone = clean(&outcome, &server);
-    assert!(
-        left_alone.contains("wrote no marker into it"),
-        "{left_alone}"
-    );
+    let says = "wrote no marker into it";
+    assert!(left_alone.contains(says), "{left_alone}");
     assert!(bare.join("thesis.txt").exists());
 
     fs::remove_file(bare.join("thesis.txt")).unwrap();
@@ -301,24 +242,21 @@ fn a_collection_without_a_marker_is_removed_by_who_made_it_while_it_is_empty() {
     assert_eq!(server.left(), NONE);
     assert_eq!(notes(outcome.home()), 0);
     // Nor is anything noted of a run that went well.
-    let run = short_run(&server.server.url(), "Get1K").run();
+    let run = short_run(&server.url(), "Get1K").run();
     assert_eq!(notes(run.home()), 0, "{run}");
 }
 
 #[test]
 fn what_was_made_and_is_not_there_is_named() {
-    let answers = |method, code| {
+    let responds = |method, code| {
         let rule = Rule::new(status(code, &[], ""));
         rule.method(method).tag("(workspace)")
     };
     // Two servers that share an address and no storage: either may respond.
-    let server = Faulty::new(|builder| {
-        let builder = builder
-            .rule(answers("MKCOL", 201))
-            .rule(answers("PUT", 409));
-        builder.rule(answers("DELETE", 404))
-    });
-    let outcome = short_run(&server.server.url(), "Get1K").run();
+    let rules = [("MKCOL", 201), ("PUT", 409), ("DELETE", 404)];
+    let rules = rules.map(|(method, code)| responds(method, code));
+    let server = Faulty::new(|builder| rules.into_iter().fold(builder, Builder::rule));
+    let outcome = short_run(&server.url(), "Get1K").run();
     assert_ne!(outcome.code, 0, "{outcome}");
     outcome.stderr_has("another server behind the same address");
 }
@@ -329,7 +267,7 @@ fn what_was_made_is_removed_although_its_request_is_said_to_have_failed() {
         let made = Rule::new(Fault::RewriteStatus(failure));
         let made = made.method("MKCOL").tag("(workspace)");
         let server = Faulty::new(|builder| builder.rule(made));
-        let outcome = short_run(&server.server.url(), "Get1K").run();
+        let outcome = short_run(&server.url(), "Get1K").run();
         outcome.stderr_has(&format!("returned {failure} "));
         assert_ne!(outcome.code, 0, "{outcome}");
         assert_eq!(server.left(), NONE, "{outcome}");

@@ -1,41 +1,36 @@
 //! `prestan compare` within a budget of time, with servers that it starts itself.
 
 use std::fs;
-use std::io;
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
+use record::PlanRecord;
+use testbed::fault::{Fault, Rule};
+
 use crate::support::faulty::Faulty;
 use crate::support::load::plain;
-use crate::support::{Prestan, serve};
-use record::PlanRecord;
-use serde_json::Value;
-use testbed::fault::{Fault, Rule};
+use crate::support::rows::{names, row};
+use crate::support::{Prestan, names_in, serve};
 
 /// A comparison of two quick tests.
 fn compare() -> Prestan {
     prestan!("compare --only Get1K,Put1K --warmup 1")
 }
 
-fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
-    let mut rows = document["tests"].as_array().unwrap().iter();
-    rows.find(|row| row["measure"] == name).unwrap()
-}
-
 /// The plan of each run below a directory.
 fn plans(directory: &Path) -> Vec<PlanRecord> {
-    let entries = fs::read_dir(directory).unwrap();
-    let plan = |entry: io::Result<fs::DirEntry>| rundir::open(&entry.unwrap().path()).unwrap().plan;
-    entries.map(plan).collect()
+    let runs = names_in(directory)
+        .into_iter()
+        .map(|name| directory.join(name));
+    runs.map(|run| rundir::open(&run).unwrap().plan).collect()
 }
 
 #[test]
 fn a_command_gets_a_path_that_needs_no_quotes() {
     let odd = tempfile::Builder::new()
         .prefix("a b'\"$(touch made)")
-        .tempdir()
-        .unwrap();
+        .tempdir();
+    let odd = odd.unwrap();
     let program = env!("CARGO_BIN_EXE_prestan");
     let command = format!("exec '{program}' serve --port {{{{ port }}}} {{{{ storage }}}}");
     prestan!(compare() => "--start-a {command} --start-b {command} --repeat 2 -r 3")
@@ -45,14 +40,13 @@ fn a_command_gets_a_path_that_needs_no_quotes() {
 
 #[test]
 fn two_builds_are_started_for_each_run_and_stopped() {
-    let kept = tempfile::tempdir().unwrap();
-    let save = kept.path().to_str().unwrap();
-    let logs = tempfile::tempdir().unwrap();
-    let log = logs.path().join("starts");
+    let home = tempfile::tempdir().unwrap();
+    let (save, log) = (home.path().join("kept"), home.path().join("starts"));
+    fs::create_dir(&save).unwrap();
     let command = |side| format!("echo {side} >> '{}'; {}", log.display(), serve());
     let (a, b) = (command("a"), command("b"));
     let outcome =
-        prestan!(compare() => "--start-a {a} --start-b {b} --repeat 3 -r 5 --save {save} --json -")
+        prestan!(compare() => "--start-a {a} --start-b {b} --repeat 3 -r 5 --save {} --json -", save)
             .ends(0);
     // The last one started is younger: in two consecutive blocks, each server once.
     let log = fs::read_to_string(&log).unwrap();
@@ -60,7 +54,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
     assert_eq!(sides.len(), 6, "{log}");
     assert_eq!(sides[..2], [sides[3], sides[2]], "{log}");
     outcome.stdout_lacks("not restarted");
-    let plans = plans(kept.path());
+    let plans = plans(&save);
     assert_eq!(plans.len(), 6);
     // Both servers of a block are kept to the same processors, and the next block has others.
     let processors = |run: &str| {
@@ -68,10 +62,8 @@ fn two_builds_are_started_for_each_run_and_stopped() {
         found.next().unwrap().processors.clone()
     };
     for block in 1..=3 {
-        assert_eq!(
-            processors(&format!("-a{block}")),
-            processors(&format!("-b{block}"))
-        );
+        let [a, b] = ["a", "b"].map(|side| processors(&format!("-{side}{block}")));
+        assert_eq!(a, b, "{block}");
     }
     let usable = std::thread::available_parallelism().unwrap().get();
     assert_eq!(processors("-a1").is_some(), usable > 1);
@@ -83,19 +75,15 @@ fn two_builds_are_started_for_each_run_and_stopped() {
         assert_eq!(sides[2 * (block - 1) + started - 1], side, "{log}");
         // Nothing listens there any more.
         let url = &plan.target;
-        let port = url.trim_end_matches('/').rsplit(':').next().unwrap();
-        let port: u16 = port.parse().unwrap();
-        assert!(
-            std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err(),
-            "{url}"
-        );
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        assert!(std::net::TcpStream::connect(address).is_err(), "{url}");
     }
 }
 
 #[test]
 fn a_warning_about_a_server_is_printed_once_and_not_for_each_block() {
     let server = plain();
-    let url = server.server.url().replace("http://", "http://ann:secret@");
+    let url = server.url().replace("http://", "http://ann:secret@");
     let outcome = prestan!(compare() => "{url} {url} --repeat 3 -r 1").run();
     let warnings = outcome.stderr.matches("process list").count();
     assert_eq!(warnings, 2, "one for A and one for B: {outcome}");
@@ -109,53 +97,30 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
     .ends(4);
     outcome.stderr_has("no such option");
 
-    let answers = plain();
-    let url = answers.server.url();
-    let outcome = prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {url}").ends(4);
-    outcome.stderr_has("answers at");
+    let server = plain();
+    let url = server.url();
+    let sleeping =
+        |url: &str| prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {url}").ends(4);
+    sleeping(&url).stderr_has("answers at");
     let with_password = url.replace("http://", "http://ann:secret@");
-    let outcome =
-        prestan!(compare() => "--start-a 'sleep 9' --start-b 'sleep 9' {with_password}").ends(4);
-    outcome.stderr_lacks("secret");
+    sleeping(&with_password).stderr_lacks("secret");
 
-    for (prestan, said) in [
-        (prestan!(compare() => "--start-a true"), "--start-b"),
-        (
-            prestan!(compare() => "--start-a a --start-b b u1 u2 u3"),
-            "one for both",
-        ),
-        (
-            prestan!(compare() => "--server nginx,colour=red --server nginx"),
-            "no parameter",
-        ),
-        (
-            prestan!(compare() => "a b --for 1s --repeat 2"),
-            "cannot be used with",
-        ),
-        (
-            prestan!(compare() => "--start-a {command} --start-b {command} --repeat 1 --fail-if 'slower 5%'"),
-            "several runs of each server",
-        ),
-        (
-            // Options of connections are for them, too.
-            prestan!(compare() => "--start-a {command} --start-b {command} --cacert none.pem"),
-            "none.pem",
-        ),
-        (
-            prestan!(compare() => "--start-a {command} --start-b {command} --unix-socket s"),
-            "cannot be used with",
-        ),
-        (
-            prestan!(compare() => "--start-a {command} --start-b ./serve"),
-            "--start-b: the command has no {{ port }}",
-        ),
-        (
-            prestan!(compare() => "--start-a a \
-            --start-b {command} http://127.0.0.1:{{{{port}}}}/dav/"),
-            "--start-a: the command has no {{ port }}",
-        ),
-    ] {
-        let outcome = prestan.run();
+    let table = "
+        --start-a true => --start-b
+        --start-a a --start-b b u1 u2 u3 => one for both
+        --server nginx,colour=red --server nginx => no parameter
+        a b --for 1s --repeat 2 => cannot be used with
+        --start-a 'COMMAND' --start-b 'COMMAND' --repeat 1 --fail-if 'slower 5%'
+          => several runs of each server
+        --start-a 'COMMAND' --start-b 'COMMAND' --cacert none.pem => none.pem
+        --start-a 'COMMAND' --start-b 'COMMAND' --unix-socket s => cannot be used with
+        --start-a 'COMMAND' --start-b ./serve => --start-b: the command has no {{ port }}
+        --start-a a --start-b 'COMMAND' http://127.0.0.1:{{port}}/dav/
+          => --start-a: the command has no {{ port }}
+    ";
+    let command = command.replace('\'', "");
+    for [options, said] in cases::rows(table) {
+        let outcome = compare().words(&options.replace("COMMAND", &command)).run();
         assert_ne!(outcome.code, 0, "{outcome}");
         outcome.stderr_has(said);
     }
@@ -163,8 +128,7 @@ fn a_command_that_does_not_serve_is_shown_with_what_it_said() {
 
 #[test]
 fn a_comparison_that_cannot_begin_leaves_nothing_behind() {
-    let servers = [plain(), plain()];
-    let [a, b] = servers.each_ref().map(|side| side.server.url());
+    let (a, b) = (plain(), plain());
     let pid = std::process::id().to_string();
     let arguments = format!("compare {a} {b} --run-id week --repeat 1 -r 1");
     let refused = prestan!(Prestan::new().words(&arguments) => "--only Get1K,Put1K --warmup 1 --pid {pid} --pid \
@@ -197,16 +161,13 @@ fn a_server_that_ends_by_itself_ends_the_comparison_and_is_named() {
 #[test]
 fn blocks_go_on_for_a_while_with_the_rows_that_were_asked_for_and_no_others() {
     let (a, b) = (plain(), plain());
-    let (a, b) = (a.server.url(), b.server.url());
     // Lock and UnLock are rows of one test.
     let selection = "--only Lock*,UnLock --skip UnLock,LockCol,UnLockCol";
     let outcome = prestan!("compare {a} {b} --warmup 1 --for 2s --json -")
         .words(selection)
         .ends(0);
     let document = outcome.json();
-    let rows = document["tests"].as_array().unwrap().iter();
-    let names: Vec<&Value> = rows.map(|row| &row["measure"]).collect();
-    assert_eq!(names, ["Lock"], "{document:#}");
+    assert_eq!(names(&document), ["Lock"], "{document:#}");
     let pairs = document["b"][0]["pairs"].as_u64().unwrap();
     assert!(pairs > 2, "{document:#}");
     outcome.stdout_has("not restarted");
@@ -224,31 +185,23 @@ fn a_run_that_takes_turns_has_the_window_in_which_it_measured() {
     let (a, b) = (slow(15), slow(40));
     let kept = tempfile::tempdir().unwrap();
     let save = kept.path().to_str().unwrap();
-    let (a, b) = (a.server.url(), b.server.url());
     prestan!(compare() => "{a} {b} --only Get1K --duration 0.1s --repeat 2 --save {save}").ends(0);
-    let mut seen = 0;
-    for entry in fs::read_dir(kept.path()).unwrap() {
-        let path = entry.unwrap().path();
-        let report = prestan!("report {} --json -", path).run();
-        let document = report.json();
+    let runs = names_in(kept.path());
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        let document = prestan!("report {} --json -", kept.path().join(&run))
+            .run()
+            .json();
         let get = row(&document, "Get1K");
         let (n, mean_us) = (&get["operations"], &get["response_us"]["mean"]);
         let worked_s = n.as_f64().unwrap() * mean_us.as_f64().unwrap() / 1e6;
         let window_s = get["window_s"].as_f64().unwrap();
-        assert!(
-            window_s >= 0.9 * worked_s && window_s < 0.5,
-            "{worked_s}: {get:#}"
-        );
+        let is_whole = window_s >= 0.9 * worked_s && window_s < 0.5;
+        assert!(is_whole, "{worked_s}: {get:#}");
         // Delays alone leave no more than that.
-        let most = if path.display().to_string().contains("-a") {
-            67.0
-        } else {
-            26.0
-        };
+        let most = if run.contains("-a") { 67.0 } else { 26.0 };
         assert!(get["per_second"].as_f64().unwrap() <= most, "{get:#}");
-        seen += 1;
     }
-    assert_eq!(seen, 4);
 }
 
 #[test]
@@ -259,12 +212,8 @@ fn a_recorded_comparison_is_shown_again() {
     measured.stderr_has("recorded; `prestan compare week` prints this again");
 
     let again = |arguments: &str| measured.again().words(arguments).run();
-    let shown = again("compare week");
-    assert_eq!(
-        (shown.code, &shown.stdout),
-        (0, &measured.stdout),
-        "{shown}"
-    );
+    let shown = again("compare week").ended(0);
+    assert_eq!(shown.stdout, measured.stdout);
     assert_eq!(again("compare we").stdout, measured.stdout);
     let gated = again("compare week --fail-if 'slower 1000%'");
     assert_ne!(gated.code, 2, "{gated}");

@@ -7,12 +7,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::faulty::Faulty;
-use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
-use crate::support::{Prestan, any_failed, schema};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testbed::fault::ServedExchange;
+
+use crate::support::load::{operations, plain};
+use crate::support::rows::{self, assert_adds_up, contradictions, row, rows, statuses};
+use crate::support::{Prestan, any_failed, names_in, schema};
 
 /// `prestan demo` of a few tests, each measured twice.
 fn demo(only: &str) -> Prestan {
@@ -24,7 +25,6 @@ fn demo_in_full(only: &str) -> Prestan {
     prestan!(demo(only) => "--layout full")
 }
 
-/// The directory of the documentation.
 fn docs() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
 }
@@ -32,8 +32,7 @@ fn docs() -> &'static Path {
 #[test]
 fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
     let outcome = prestan!("demo --json result.json --csv rows.csv --layout full").ends(0);
-    let file = |name: &str| fs::read_to_string(outcome.home().join(name)).unwrap();
-    let document: Value = serde_json::from_str(&file("result.json")).unwrap();
+    let document: Value = serde_json::from_str(&outcome.read("result.json")).unwrap();
     assert_eq!(rows::names(&document), rows::of_prestan());
     assert!(statuses(&document).values().all(|status| *status == "ok"));
     assert_adds_up(&document);
@@ -46,18 +45,11 @@ fn the_whole_suite_is_ok_and_is_reported_again_to_the_same_numbers() {
     // The server has ended by now.
     let report = || prestan!(outcome.again() => "report");
     assert_eq!(report().run().stdout, outcome.stdout);
-    assert_eq!(
-        prestan!(report() => "--json -").run().stdout,
-        file("result.json")
-    );
-    assert_eq!(
-        prestan!(report() => "--csv -").run().stdout,
-        file("rows.csv")
-    );
-    assert_eq!(
-        file("rows.csv").lines().count(),
-        1 + rows::of_prestan().len()
-    );
+    let document = prestan!(report() => "--json -").run();
+    assert_eq!(document.stdout, outcome.read("result.json"));
+    let sheet = prestan!(report() => "--csv -").run();
+    assert_eq!(sheet.stdout, outcome.read("rows.csv"));
+    assert_eq!(sheet.stdout.lines().count(), 1 + rows::of_prestan().len());
     let saved = format!("\nSaved in {}\n", outcome.run().display());
     assert!(outcome.stdout.ends_with(&saved), "{outcome}");
 }
@@ -114,8 +106,7 @@ fn a_thousand_users() {
 fn assert_every_user_did_its_share(document: &Value, users: u64, requests: u64) {
     assert_eq!(document["load"]["users"], users);
     for row in rows(document) {
-        let done = row["operations"].as_u64().unwrap() + row["left_out"].as_u64().unwrap();
-        assert!(done >= users * requests, "{row:#}");
+        assert!(operations(row) >= users * requests, "{row:#}");
     }
 }
 
@@ -136,25 +127,21 @@ fn a_duration_instead_of_a_number() {
 
 #[test]
 fn tests_are_chosen_by_name_and_pattern() {
-    let chosen = |arguments: &str| -> Vec<String> {
-        let outcome = prestan!("demo -r 1 --warmup 0 -d 1 -w 1 --json -")
-            .words(arguments)
-            .ends(0);
-        let document = outcome.json();
-        rows::names(&document)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+    let chosen = |arguments: &str| -> String {
+        let run = prestan!("demo -r 1 --warmup 0 -d 1 -w 1 --json -").words(arguments);
+        rows::names(&run.ends(0).json()).join(" ")
     };
     // In the order of the suite, not of the command line.
-    assert_eq!(
-        chosen("--only Put1K --only Copy,Get1K"),
-        ["Put1K", "Get1K", "Copy"]
-    );
-    assert_eq!(chosen("--only Put* --skip *64K"), ["Put1K", "Put1024K"]);
-    assert_eq!(chosen("--only Locks"), ["Lock", "UnLock"]);
-    assert_eq!(chosen("--only UnLock"), ["UnLock"]);
-    assert_eq!(chosen("--skip P* --skip *o* --skip Get*"), ["Delete"]);
+    let table = "
+        --only Put1K --only Copy,Get1K => Put1K Get1K Copy
+        --only Put* --skip *64K => Put1K Put1024K
+        --only Locks => Lock UnLock
+        --only UnLock => UnLock
+        --skip P* --skip *o* --skip Get* => Delete
+    ";
+    for [arguments, names] in cases::rows(table) {
+        assert_eq!(chosen(arguments), names);
+    }
 }
 
 /// Choices and pauses that are drawn.
@@ -175,23 +162,18 @@ tests:
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     let drawn = |seed: &[&str]| -> (String, u64) {
-        let before = server.server.exchanges().len();
+        let before = server.exchanges().len();
         let prestan = Prestan::new();
         let suite = prestan.file("drawn.yaml", DRAWN);
         let outcome = prestan!(prestan => "run {} {server} -r 40 --json -", suite)
             .args(seed)
             .ends(0);
         let seed = outcome.json()["load"]["seed"].as_u64().unwrap();
-        let exchanges = server.server.exchanges();
-        let measured = exchanges[before..]
-            .iter()
-            .filter(|exchange| is_measured(exchange));
-        (
-            measured.map(|exchange| &exchange.method[..1]).collect(),
-            seed,
-        )
+        let exchanges = server.exchanges();
+        let measured = exchanges[before..].iter().filter(|one| is_measured(one));
+        (measured.map(|one| &one.method[..1]).collect(), seed)
     };
     let (first, seed) = drawn(&["--seed", "4"]);
     assert_eq!((first.len(), seed), (40, 4));
@@ -205,23 +187,22 @@ fn the_same_seed_gives_the_same_run() {
 
 /// The label of a measured request names a row, that of any other a phase or no number.
 fn is_measured(exchange: &ServedExchange) -> bool {
-    let label = exchange.header("x-prestan").unwrap_or_default();
-    let (number, what) = label.split_once(" (").unwrap_or_default();
+    let (number, what) = exchange.label().split_once(" (").unwrap_or_default();
     !number.ends_with(": 0") && !what.contains(' ')
 }
 
 #[test]
 fn every_request_says_who_sends_it_and_why() {
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     let outcome = prestan!("{server} --only Put1K -r 4 --warmup 2").ends(0);
     let run = rundir::load(&outcome.run()).unwrap();
 
-    let exchanges = server.server.exchanges();
+    let exchanges = server.exchanges();
     let mut numbers = BTreeSet::new();
     for exchange in &exchanges {
         let agent = exchange.header("user-agent").unwrap();
         assert_eq!(agent, concat!("prestan/", env!("CARGO_PKG_VERSION")));
-        let label = exchange.header("x-prestan").unwrap();
+        let label = exchange.label();
         let number = label.strip_prefix("prestan: ").unwrap();
         let (number, what) = number.split_once(' ').unwrap();
         let number: u64 = number.parse().unwrap();
@@ -230,11 +211,8 @@ fn every_request_says_who_sends_it_and_why() {
         assert!(outside || numbers.insert(number), "{number} twice");
     }
     let numbers_of = |what: &str, method: &str| -> Vec<u64> {
-        let of = exchanges
-            .iter()
-            .filter(|exchange| exchange.method == method);
-        let labels = of.filter_map(|exchange| exchange.header("x-prestan"));
-        let labels = labels.filter_map(|label| label.strip_suffix(what)?.split(' ').nth(1));
+        let sent = exchanges.iter().filter(|one| one.method == method);
+        let labels = sent.filter_map(|one| one.label().strip_suffix(what)?.split(' ').nth(1));
         labels.map(|number| number.parse().unwrap()).collect()
     };
     let recorded: Vec<u64> = run.samples.iter().map(|sample| sample.number).collect();
@@ -250,12 +228,12 @@ fn warming_up_is_not_recorded() {
         ("0", "Warm-up: none (--warmup 0)"),
         ("3", "Warm-up: 3 rounds of each test"),
     ] {
-        let server = Faulty::new(|builder| builder);
+        let server = plain();
         let outcome = prestan!("{server} --only Get1K -r 4 --warmup {rounds}").ends(0);
         let json = prestan!(outcome.again() => "report --json -").run().json();
         assert_eq!(row(&json, "Get1K")["response_us"]["n"], 4);
         outcome.stdout_has(said);
-        let exchanges = server.server.exchanges();
+        let exchanges = server.exchanges();
         let gets = exchanges.iter().filter(|exchange| exchange.method == "GET");
         // The run looks at its marker twice.
         assert_eq!(gets.count(), 4 + 2 + rounds.parse::<usize>().unwrap());
@@ -275,13 +253,8 @@ fn files_in(directory: &Path) -> usize {
 fn a_run_is_kept_where_one_says_or_not_at_all() {
     let kept = prestan!(demo_in_full("Get1K") => "--save here/it/is").ends(0);
     let path = kept.home().join("here/it/is");
-    for file in [
-        "plan.yaml",
-        "suite.yaml",
-        "env.json",
-        "events.jsonl",
-        "samples-00001.parquet",
-    ] {
+    let files = "plan.yaml suite.yaml env.json events.jsonl samples-00001.parquet";
+    for file in files.split(' ') {
         assert!(path.join(file).is_file(), "{file}");
     }
     assert_eq!(kept.runs().len(), 0);
@@ -302,10 +275,8 @@ fn the_latest_run_and_a_run_by_name() {
     let second =
         prestan!(first.again() => "demo --only Put1K -r 1 --run-id aa-second --layout full")
             .ends(0);
-    assert_eq!(
-        prestan!(first.again() => "report").run().stdout,
-        second.stdout
-    );
+    let latest = prestan!(first.again() => "report").run();
+    assert_eq!(latest.stdout, second.stdout);
     let named = prestan!(first.again() => "report zz-first").run();
     assert_eq!(named.stdout, first.stdout);
     let unknown = prestan!(first.again() => "report third").ends(2);
@@ -316,14 +287,14 @@ fn the_latest_run_and_a_run_by_name() {
 fn the_report_goes_into_a_file() {
     let outcome = prestan!(demo_in_full("Get1K") => "-o report.txt").ends(0);
     assert_eq!(outcome.stdout, "");
-    let written = fs::read_to_string(outcome.home().join("report.txt")).unwrap();
-    assert_eq!(written, prestan!(outcome.again() => "report").run().stdout);
+    let again = prestan!(outcome.again() => "report").run();
+    assert_eq!(outcome.read("report.txt"), again.stdout);
 
     // A document on standard output takes the place of the report there, and only there.
     let both = prestan!(demo("Get1K") => "-o report.txt --json -").ends(0);
     assert_eq!(rows::names(&both.json()), ["Get1K"]);
-    let written = fs::read_to_string(both.home().join("report.txt")).unwrap();
-    assert!(written.starts_with("prestan on http://"), "{written}");
+    let says = "prestan on http://";
+    assert!(both.read("report.txt").starts_with(says), "{both}");
 }
 
 /// Scripts that parse the old report can parse this one; anything else is reported beside it.
@@ -331,21 +302,17 @@ fn the_report_goes_into_a_file() {
 fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
     let outcome = prestan!(demo("Get1K") => "--layout 2004").ends(0);
     let (head, rows) = outcome.stdout.split_once("* Type of Methods ").unwrap();
-    assert!(
-        head.contains("\n\nServer Warming Up.....Done\n\n"),
-        "{outcome}"
-    );
+    let warming_up = "\n\nServer Warming Up.....Done\n\n";
+    assert!(head.contains(warming_up), "{outcome}");
     let (_, row) = rows.trim_end().rsplit_once("\n\n").unwrap();
     let time = row.strip_prefix("Get1K\tRsp = ").unwrap();
     time.strip_suffix(" [us]").unwrap().parse::<u64>().unwrap();
-    let told = [
+    let hints = [
         "prestan: 1 warning: `prestan report` prints it;",
         " warnings: `prestan report` prints them;",
     ];
-    assert!(
-        told.iter().any(|told| outcome.stderr.contains(told)),
-        "{outcome}"
-    );
+    let has_hint = hints.iter().any(|hint| outcome.stderr.contains(hint));
+    assert!(has_hint, "{outcome}");
     outcome.stderr_lacks(" 1 warnings");
 }
 
@@ -353,26 +320,26 @@ fn the_layout_of_2004_is_the_old_report_and_nothing_else() {
 fn progress_is_plain_lines_more_or_none() {
     let plain = demo("Get1K,Put1K").ends(0).stderr;
     let lines: Vec<&str> = plain.lines().collect();
-    assert_eq!(lines.len(), 2, "{plain}");
+    let [first, last] = lines[..] else {
+        panic!("{plain}")
+    };
     assert!(
-        lines[0].contains(" %  ") && lines[0].contains(" s  Put1K"),
+        first.contains(" %  ") && first.contains(" s  Put1K"),
         "{plain}"
     );
     assert!(
-        lines[1].starts_with("100 %  ") && lines[1].ends_with(" s  Get1K"),
+        last.starts_with("100 %  ") && last.ends_with(" s  Get1K"),
         "{plain}"
     );
 
-    let verbose = prestan!(demo("PropfindLiveSingle,PropfindLiveMult") => "-v")
-        .ends(0)
-        .stderr;
+    let verbose = prestan!(demo("PropfindLiveSingle,PropfindLiveMult") => "-v").ends(0);
     for said in [
         "PropfindLiveMult: set-up\n",
         "PropfindLiveMult: measuring\n",
         "PropfindLiveMult: the server does not give getcontentlanguage\n",
         "100 %  ",
     ] {
-        assert!(verbose.contains(said), "{verbose}");
+        verbose.stderr_has(said);
     }
     assert_eq!(prestan!(demo("Get1K") => "-q").ends(0).stderr, "");
 }
@@ -380,28 +347,22 @@ fn progress_is_plain_lines_more_or_none() {
 #[test]
 fn colours_only_where_they_are_wanted() {
     let outcome = prestan!(demo("Get1K") => "--color never").ends(0);
-    let colored = |arguments: &str| -> bool {
-        let report = prestan!(outcome.again() => "report").words(arguments).run();
+    let colored = |arguments: &str, no_color: &str| -> bool {
+        let report = prestan!(outcome.again() => "report").words(arguments);
+        let report = report.env("NO_COLOR", no_color).run();
         report.stdout.contains('\u{1b}')
     };
     assert!(!outcome.stdout.contains('\u{1b}'));
-    assert!(!colored(""), "standard output is no terminal");
-    assert!(!colored("--color never"));
+    assert!(!colored("", ""), "standard output is no terminal");
+    assert!(!colored("--color never", ""));
     // A killed run is reported in red.
     let env = outcome.run().join("env.json");
     let mut json: Value = serde_json::from_str(&fs::read_to_string(&env).unwrap()).unwrap();
     json["ended_at"] = Value::Null;
     fs::write(&env, json.to_string()).unwrap();
-    assert!(colored("--color always"));
-    assert!(!colored(""));
-    assert!(
-        prestan!(outcome.again() => "report --color always")
-            .env("NO_COLOR", "1")
-            .run()
-            .stdout
-            .contains('\u{1b}'),
-        "what is asked for counts more"
-    );
+    assert!(colored("--color always", ""));
+    assert!(!colored("", ""));
+    assert!(colored("--color always", "1"), "the option counts more");
 }
 
 #[test]
@@ -412,7 +373,7 @@ fn json_follows_the_published_schema() {
         errors.map(|error| error.to_string()).collect()
     };
     let mut document = prestan!(demo("Get1K,Lock*") => "--json -").ends(0).json();
-    assert_eq!(defects(&document), [] as [&str; 0]);
+    assert_eq!(defects(&document), [""; 0]);
     document["tests"][0]["status"] = "fine".into();
     assert_eq!(defects(&document).len(), 1);
 }
@@ -422,7 +383,7 @@ fn the_suite_of_the_documentation_runs() {
     let page = fs::read_to_string(docs().join("SUITES.md")).unwrap();
     let (_, rest) = page.split_once("```yaml\n").unwrap();
     let (suite, _) = rest.split_once("```").unwrap();
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     let prestan = Prestan::new();
     let file = prestan.file("my.yaml", suite);
 
@@ -435,7 +396,7 @@ fn the_suite_of_the_documentation_runs() {
     assert_adds_up(&document);
     assert_eq!(rows::names(&document), ["Save", "List", "LockedPut"]);
     assert!(statuses(&document).values().all(|status| *status == "ok"));
-    assert_eq!(server.left(), [] as [&str; 0]);
+    assert_eq!(server.left(), [""; 0]);
 }
 
 const READING: &str = "
@@ -451,7 +412,7 @@ tests:
 
 #[test]
 fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     fs::write(server.demo.root().join("page.html"), "hello").unwrap();
     let prestan = Prestan::new();
     let file = prestan.file("reading.yaml", READING);
@@ -459,7 +420,7 @@ fn a_suite_that_needs_no_webdav_makes_nothing_on_the_server() {
 
     assert_eq!(statuses(&outcome.json())["Read"], "ok");
     assert_adds_up(&outcome.json());
-    let exchanges = server.server.exchanges();
+    let exchanges = server.exchanges();
     let methods: BTreeSet<&str> = exchanges.iter().map(|exchange| &*exchange.method).collect();
     assert_eq!(methods, BTreeSet::from(["GET", "OPTIONS"]));
     assert_eq!(server.left(), ["page.html"]);
@@ -499,11 +460,8 @@ fn serve_serves_a_directory_until_it_is_told_to_stop() {
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     let url = line.trim_end().rsplit(' ').next().unwrap().to_owned();
-    let where_it_is = directory.canonicalize().unwrap();
-    assert_eq!(
-        line,
-        format!("serving {} at {url}\n", where_it_is.display())
-    );
+    let served = directory.canonicalize().unwrap();
+    assert_eq!(line, format!("serving {} at {url}\n", served.display()));
 
     let outcome = prestan!("{url} -r 1 -d 1 -w 1").ends(0);
     outcome.stdout_has("\nServer: Prestan-demo, HTTP/1.1\n");
@@ -514,9 +472,5 @@ fn serve_serves_a_directory_until_it_is_told_to_stop() {
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
-    let left: Vec<_> = fs::read_dir(&directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left, ["precious.txt"]);
+    assert_eq!(names_in(&directory), ["precious.txt"]);
 }

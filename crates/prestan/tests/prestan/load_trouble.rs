@@ -6,15 +6,17 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use record::Outcome as Ended;
+use rustix::process::Signal;
+use serde_json::json;
+use testbed::fault::Rule;
+
 use crate::support::faulty::{Faulty, checked, no_secret_in, status};
 use crate::support::load::{begun, counted, ended, file, kept, plain, seen, send, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
-use record::Outcome as Ended;
-use rustix::process::Signal;
-use testbed::fault::{Fault, Rule};
 
-const ENDLESS: [&str; 2] = ["--duration", "60s"];
+const ENDLESS: &str = "--duration 60s";
 
 /// Interrupts a run after some requests, and checks its properties.
 fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
@@ -22,8 +24,7 @@ fn interrupted(server: &Faulty, prestan: Prestan, method: &str) -> Outcome {
     until("the server has seen measured requests", || {
         seen(server, method).len() > 30
     });
-    send(&running, Signal::INT);
-    running.ends(-Signal::INT.as_raw())
+    running.end_by(Signal::INT)
 }
 
 #[test]
@@ -76,19 +77,18 @@ fn connections_are_opened_at_their_rate() {
     let slowly =
         |rate: &str| prestan!("load GET {url} --json - -c 150 --warmup 0 --connect-rate {rate}");
     // A hundred are no burst; the others arrive 5 ms apart.
-    let outcome = slowly("200").args(["--requests", "300"]).ends(0);
+    let outcome = slowly("200").words("--requests 300").ends(0);
     let begun = begun(&kept(&outcome));
     assert!(begun > 240_000_000, "{begun}");
 
     // The fifty would take most of a minute; Ctrl-C does not wait for them.
-    let running = slowly("1").args(ENDLESS).spawn();
+    let running = slowly("1").words(ENDLESS).spawn();
     until("the hundred are connected", || {
         server.server.connections() >= 100
     });
-    let asked = Instant::now();
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
-    assert!(asked.elapsed() < Duration::from_secs(5), "{outcome}");
+    let interrupted = Instant::now();
+    let outcome = running.end_by(Signal::INT);
+    assert!(interrupted.elapsed() < Duration::from_secs(5), "{outcome}");
 }
 
 #[test]
@@ -146,20 +146,13 @@ fn a_generator_at_its_ease_is() {
 fn progress_is_a_line_a_second_unless_quiet() {
     let server = plain();
     let url = file(&server, "a.txt");
-    let told = |option: &str| {
-        let outcome = at_ease(&url, "1300ms").words(option).ends(0);
-        outcome.stderr
-    };
-    let lines = told("");
-    let line = lines
-        .lines()
-        .find(|line| line.starts_with("  1 s  "))
-        .unwrap();
-    assert!(
-        line.contains("/s  p50 ") && line.ends_with("  0 failed"),
-        "{line}"
-    );
-    assert_eq!(told("--quiet"), "");
+    let stderr = |option: &str| at_ease(&url, "1300ms").words(option).ends(0).stderr;
+    let lines = stderr("");
+    let mut of_seconds = lines.lines().filter(|line| line.starts_with("  1 s  "));
+    let line = of_seconds.next().unwrap();
+    assert!(line.contains("/s  p50 "), "{line}");
+    assert!(line.ends_with("  0 failed"), "{line}");
+    assert_eq!(stderr("--quiet"), "");
 }
 
 #[test]
@@ -188,8 +181,8 @@ fn what_is_there_is_not_replaced_without_a_word() {
     assert!(refused.runs().is_empty());
 
     // If a server does not report the existence of a resource, neither do we.
-    let evasive =
-        Faulty::new(|builder| builder.rule(Rule::new(status(413, &[], "")).method("HEAD")));
+    let evasive = Rule::new(status(413, &[], "")).method("HEAD");
+    let evasive = Faulty::new(|builder| builder.rule(evasive));
     let unknown = prestan!("load PUT {evasive}new --json -").ends(2);
     unknown.stderr_has("is not known (HEAD returned 413");
 
@@ -201,27 +194,22 @@ fn what_is_there_is_not_replaced_without_a_word() {
 
 #[test]
 fn what_a_put_made_is_removed_again() {
+    let put = |server: &Faulty, options: &str| {
+        prestan!("load PUT {server}new.bin --json - --body-size 1KiB").words(options)
+    };
     let server = plain();
-    let url = format!("{}new.bin", server.server.url());
-    let put = || prestan!("load PUT {url} --json - --body-size 1KiB");
-    let outcome = prestan!(put() => "--requests 20").ends(0);
+    let outcome = put(&server, "--requests 20").ends(0);
     counted(&outcome);
     assert_eq!(server.left(), [""; 0]);
 
     let server = plain();
-    let url = format!("{}new.bin", server.server.url());
-    let put = || prestan!("load PUT {url} --json - --body-size 1KiB");
-    interrupted(&server, prestan!(put() => "--duration 60s"), "PUT");
+    interrupted(&server, put(&server, ENDLESS), "PUT");
     assert_eq!(server.left(), [""; 0]);
 
     // A server without HEAD gets another request.
-    let without = Fault::Status {
-        code: 405,
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
-    server.server.add_rule(Rule::new(without).method("HEAD"));
-    prestan!(put() => "--requests 20").ends(0);
+    let without = Rule::new(status(405, &[], "")).method("HEAD");
+    server.server.add_rule(without);
+    put(&server, "--requests 20").ends(0);
     assert_eq!(server.left(), [""; 0]);
 
     // If nothing exists, some servers report it inside a 207.
@@ -229,23 +217,18 @@ fn what_a_put_made_is_removed_again() {
                    Found</status></propstat></response></multistatus>";
     let nothing = Rule::new(status(207, &[], nothing)).method("PROPFIND");
     server.server.add_rule(nothing.nth(1));
-    prestan!(put() => "--requests 20").ends(0);
+    put(&server, "--requests 20").ends(0);
     assert_eq!(server.left(), [""; 0]);
 }
 
 #[test]
 fn what_cannot_be_removed_is_named() {
-    let locked = Fault::Status {
-        code: 423,
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
-    let server = Faulty::new(|builder| builder.rule(Rule::new(locked).method("DELETE")));
-    let url = format!("{}new.bin", server.server.url());
+    let locked = Rule::new(status(423, &[], "")).method("DELETE");
+    let server = Faulty::new(|builder| builder.rule(locked));
+    let url = format!("{}new.bin", server.url());
     let outcome = prestan!("load PUT {url} --json - --body x --requests 20 --quiet").run();
-    outcome.stderr_has(&format!(
-        "still on the server: {url} (DELETE returned 423 Locked"
-    ));
+    let left = format!("still on the server: {url} (DELETE returned 423 Locked");
+    outcome.stderr_has(&left);
     let result = checked(&outcome);
     assert_eq!(result["left_behind"][0]["url"], url.as_str());
     assert_eq!(server.left(), ["new.bin"]);
@@ -255,20 +238,11 @@ fn what_cannot_be_removed_is_named() {
 fn a_method_that_changes_needs_a_word() {
     let server = plain();
     let url = file(&server, "a.txt");
-    for method in [
-        "DELETE",
-        "MOVE",
-        "MKCOL",
-        "PROPPATCH",
-        "LOCK",
-        "POST",
-        "PATCH",
-        "BREW",
-    ] {
+    for method in "DELETE MOVE MKCOL PROPPATCH LOCK POST PATCH BREW".split(' ') {
         let outcome = prestan!("load {method} {url} --json - --requests 3").ends(2);
         outcome.stderr_has("--writes");
     }
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
     prestan!("load MKCOL {url} --json - --requests 3 --warmup 0 --writes --expect 405").ends(0);
     assert_eq!(seen(&server, "MKCOL").len(), 3);
 }
@@ -279,16 +253,15 @@ fn a_lock_that_a_load_takes_is_released() {
     let url = file(&server, "locked.txt");
     let lockinfo = "<D:lockinfo xmlns:D='DAV:'><D:lockscope><D:exclusive/></D:lockscope>\
                     <D:locktype><D:write/></D:locktype></D:lockinfo>";
-    let options = ["--requests", "2", "--warmup", "0", "--writes", "--body"];
-    let outcome = prestan!("load LOCK {url} --json -")
-        .args(options)
-        .arg(lockinfo)
-        .run();
+    let lock = |url: &str| {
+        prestan!("load LOCK {url} --json - --requests 2 --warmup 0 --writes --body {lockinfo}")
+    };
+    let outcome = lock(&url).run();
     // The second finds it locked.
     assert_eq!(outcome.code, 1, "{outcome}");
     let locks = seen(&server, "LOCK");
     assert_eq!(locks.len(), 2, "{outcome}");
-    let exchanges = server.server.exchanges();
+    let exchanges = server.exchanges();
     let unlocked = exchanges.iter().filter(|one| one.method == "UNLOCK");
     assert_eq!(unlocked.count(), 1, "{outcome}");
     let tokens = outcome.home().join("state/prestan/locks");
@@ -296,11 +269,8 @@ fn a_lock_that_a_load_takes_is_released() {
     assert_eq!(server.left(), ["locked.txt"]);
 
     // Where nothing is, LOCK makes an empty resource.
-    let made = format!("{}new.txt", server.server.url());
-    let outcome = prestan!("load LOCK {made} --json -")
-        .args(options)
-        .arg(lockinfo)
-        .ends(1);
+    let made = format!("{server}new.txt");
+    let outcome = lock(&made).ends(1);
     assert_eq!(server.left(), ["locked.txt"], "{outcome}");
 }
 
@@ -311,11 +281,8 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     let server = plain();
     let url = file(&server, "s.txt");
     let url = format!("{url}?a=1&token={SECRET};x");
-    let get = |options: &[&str]| {
-        let options = options.iter().copied();
-        prestan!("load GET {url} --json - --requests 3").args(options)
-    };
-    let outcome = get(&["--html", "page.html", "--debug"]).ends(0);
+    let get = |options: &str| prestan!("load GET {url} --json - --requests 3").words(options);
+    let outcome = get("--html page.html --debug").ends(0);
     no_secret_in(&outcome, &[SECRET]);
     let shown = "s.txt?a=1&token=(not shown)";
     let plan = fs::read_to_string(outcome.run().join("plan.yaml")).unwrap();
@@ -329,14 +296,12 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
     let location = format!("/login?token={SECRET}");
     let moved = status(302, &[("Location", &location)], "");
     server.server.add_rule(Rule::new(moved).method("GET"));
-    let outcome = get(&[]).ends(1);
+    let outcome = get("").ends(1);
     no_secret_in(&outcome, &[SECRET]);
     outcome.stdout_has("it points to /login?token=(not shown)");
     // Words in the wrong order, and a word too many.
-    for line in [
-        format!("load {url} GET"),
-        format!("load --mix prestan GET {url}"),
-    ] {
+    for line in ["load {url} GET", "load --mix prestan GET {url}"] {
+        let line = line.replace("{url}", &url);
         let refused = Prestan::new().words(&line).ends(2);
         no_secret_in(&refused, &[SECRET]);
     }
@@ -345,25 +310,20 @@ fn a_secret_in_a_query_is_sent_and_neither_shown_nor_kept() {
 #[test]
 fn a_load_in_which_everything_fails_ends_early() {
     let server = plain();
-    let url = format!("{}nosuch", server.server.url());
+    let url = format!("{}nosuch", server.url());
     for (options, reason) in [
         ("", Some("all of 1000 operations failed")),
         ("--max-failures 20", Some("21 of 21 operations failed")),
         ("--max-failures 5%", Some("100 of 100 operations failed")),
         ("--max-failures none -r 1200", None),
     ] {
-        let endless = if reason.is_some() { &ENDLESS[..] } else { &[] };
-        let outcome = prestan!("load GET {url} --json -")
-            .args(endless)
-            .words(options)
-            .ends(1);
-        let result = checked(&outcome);
-        let state = if reason.is_some() {
-            "aborted"
-        } else {
-            "complete"
+        let (endless, state) = match reason {
+            Some(_) => (ENDLESS, "aborted"),
+            None => ("", "complete"),
         };
-        assert_eq!(result["complete"]["state"], state, "{outcome}");
+        let load = prestan!("load GET {url} --json -").words(endless);
+        let outcome = load.words(options).ends(1);
+        assert_eq!(checked(&outcome)["complete"]["state"], state, "{outcome}");
         if let Some(reason) = reason {
             outcome.stderr_has(&format!("could not be finished: {reason}"));
         }
@@ -382,11 +342,8 @@ fn what_fails_now_and_then_ends_no_load() {
     assert_eq!(result["complete"]["state"], "complete", "{outcome}");
     let get = row(&result, "GET");
     let group = &get["failures"][0];
-    assert_eq!(
-        (&group["outcome"], &group["status"], &group["count"]),
-        (&"refused".into(), &503.into(), &1.into()),
-        "{get:#}"
-    );
+    let found = json!([group["outcome"], group["status"], group["count"]]);
+    assert_eq!(found, json!(["refused", 503, 1]), "{get:#}");
     let example = group["example"].as_str().unwrap();
     assert!(example.contains("GET /a.txt: 503 "), "{example}");
 }
@@ -413,15 +370,12 @@ fn one_at_a_time() -> String {
 
 #[test]
 fn a_server_of_one_connection_is_no_reason_to_be_silent() {
-    let open = ["--rate", "20", "--duration", "1s", "--timeout", "7s"];
-    let outcome = prestan!("load GET {} --json -", one_at_a_time())
-        .args(open)
-        .run();
-    outcome.stderr_has("still warming up on 64 connections");
-    let few = ["--users", "1"];
-    let outcome = prestan!("load GET {} --json -", one_at_a_time())
-        .args(open)
-        .args(few)
-        .ends(0);
-    outcome.stderr_lacks("still warming up");
+    let load = |options: &str| {
+        let url = one_at_a_time();
+        prestan!("load GET {url} --json - --rate 20 --duration 1s --timeout 7s").words(options)
+    };
+    load("")
+        .run()
+        .stderr_has("still warming up on 64 connections");
+    load("--users 1").ends(0).stderr_lacks("still warming up");
 }

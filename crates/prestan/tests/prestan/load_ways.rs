@@ -1,21 +1,28 @@
 //! `prestan load`: kinds of requests, and ways in which they reach a server.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::support::faulty::{Faulty, LOOPBACK, PASSWORD, USER, count, no_secret_in, status};
+use crate::support::faulty::{
+    Faulty, LOOPBACK, PASSWORD, basic, count, digest, evidence, ipv6_loopback, no_secret_in,
+    status, with_credentials,
+};
 use crate::support::load::{counted, ended, file, kept, operations, plain, seen};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
 use record::{Outcome as Ended, Timing};
 use testbed::fault::{
-    Auth, Authority, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule, ServedExchange,
+    Authority, Certificate, ChallengeAlgorithm, Expiry, Fault, Rule, ServedExchange,
 };
 
-const TWENTY: [&str; 2] = ["--requests", "20"];
+/// Twenty requests with these options.
+fn load(url: &str, options: &str) -> Prestan {
+    prestan!("load GET {url} --json - --requests 20").words(options)
+}
 
 /// Twenty operations, all as expected.
 #[track_caller]
@@ -35,9 +42,7 @@ fn a_new_connection_for_every_request() {
     for (options, header) in table {
         let server = plain();
         let url = file(&server, "a.txt");
-        let outcome = prestan!("load GET {url} --json - --requests 20")
-            .words(options)
-            .run();
+        let outcome = load(&url, options).run();
         let (result, run) = went_well(&outcome);
         assert!(run.samples.iter().all(|sample| sample.connect.is_some()));
         let connects = row(&result, "GET")["connects"]["count"].as_u64().unwrap();
@@ -46,8 +51,7 @@ fn a_new_connection_for_every_request() {
         let asked = |exchange: &ServedExchange| exchange.header("connection") == header;
         assert!(exchanges.iter().all(asked), "{exchanges:#?}");
         let numbers = exchanges.iter().map(|exchange| exchange.connection);
-        let mut connections: Vec<u64> = numbers.collect();
-        connections.dedup();
+        let connections: BTreeSet<u64> = numbers.collect();
         assert_eq!(connections.len(), 20 + 3, "{options:?}");
     }
 }
@@ -76,13 +80,13 @@ fn batching() -> (SocketAddr, Arc<AtomicUsize>) {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let seen = Arc::clone(&seen);
-            thread::spawn(move || answer_in_batches(stream.unwrap(), &seen));
+            thread::spawn(move || respond_in_batches(stream.unwrap(), &seen));
         }
     });
     (address, most)
 }
 
-fn answer_in_batches(mut stream: TcpStream, most: &AtomicUsize) {
+fn respond_in_batches(mut stream: TcpStream, most: &AtomicUsize) {
     let mut text = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = stream.read(&mut buffer) {
@@ -93,8 +97,8 @@ fn answer_in_batches(mut stream: TcpStream, most: &AtomicUsize) {
         }
         most.fetch_max(whole, Ordering::SeqCst);
         text.clear();
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-        if stream.write_all(&answer.repeat(whole)).is_err() {
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        if stream.write_all(&response.repeat(whole)).is_err() {
             return;
         }
     }
@@ -120,6 +124,12 @@ fn a_pipeline_has_several_requests_under_way() {
     }
 }
 
+/// Sixty requests in pipelines of four, without a warm-up.
+fn pipelined(server: &Faulty) -> Prestan {
+    let url = file(server, "a.txt");
+    prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0")
+}
+
 #[test]
 fn a_pipeline_survives_a_server_that_closes() {
     for announced in [true, false] {
@@ -128,9 +138,7 @@ fn a_pipeline_survives_a_server_that_closes() {
             announced,
         };
         let server = Faulty::new(|builder| builder.rule(Rule::new(close).method("GET")));
-        let url = file(&server, "a.txt");
-        let outcome =
-            prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0").run();
+        let outcome = pipelined(&server).run();
         assert_eq!(outcome.code, 0, "{announced}: {outcome}");
         let (result, run) = counted(&outcome);
         assert_eq!(ended(&run, Ended::Ok), 60);
@@ -144,19 +152,9 @@ fn a_pipeline_survives_a_server_that_closes() {
 /// A 401 that ends the connection is followed by the response that counts, on another one.
 #[test]
 fn a_pipeline_survives_nonces_that_run_out_with_the_connection() {
-    let digest = Auth::Digest {
-        user: USER.to_owned(),
-        password: PASSWORD.to_owned(),
-        algorithms: vec![ChallengeAlgorithm::Md5],
-        nonce_uses: Some(7),
-        expiry: Expiry::Stale,
-    };
-    let server = Faulty::new(|builder| builder.auth(digest.clone()).end_denied());
-    let url = file(&server, "a.txt");
-    let outcome = prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0")
-        .env("PRESTAN_USER", USER)
-        .env("PRESTAN_PASSWORD", PASSWORD)
-        .ends(0);
+    let digest = digest(&[ChallengeAlgorithm::Md5], Some(7), Expiry::Stale);
+    let server = Faulty::new(|builder| builder.auth(digest).end_denied());
+    let outcome = with_credentials(pipelined(&server)).ends(0);
     let (_, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Ok), 60);
 }
@@ -165,8 +163,7 @@ fn a_pipeline_survives_nonces_that_run_out_with_the_connection() {
 fn a_pipeline_counts_what_fails() {
     let sometimes = Fault::RewriteStatus(500);
     let server = Faulty::new(|builder| builder.rule(Rule::new(sometimes).method("GET").every(3)));
-    let url = file(&server, "a.txt");
-    let outcome = prestan!("load GET {url} --json - --pipeline 4 --requests 60 --warmup 0").ends(1);
+    let outcome = pipelined(&server).ends(1);
     let (_, run) = counted(&outcome);
     let endings = [Ended::Ok, Ended::WrongStatus].map(|outcome| ended(&run, outcome));
     assert_eq!(endings, [40, 20]);
@@ -189,7 +186,7 @@ fn what_takes_many_tls_records_is_timed_by_the_kernel() {
     let pipeline = run("GET", &url, "--pipeline 400 --requests 1200");
     assert_eq!(ended(&pipeline, Ended::Ok), 1200);
     assert!(pipeline.samples.iter().all(|sample| !sample.resent));
-    let url = format!("{}large.bin", server.server.url());
+    let url = format!("{}large.bin", server.url());
     let bodies = run("PUT", &url, "--body-size 12MiB --requests 6");
     assert_eq!(ended(&bodies, Ended::Ok), 6);
     for sample in pipeline.samples.iter().chain(&bodies.samples) {
@@ -214,14 +211,11 @@ fn tls_is_timed_by_the_kernel() {
 
 #[test]
 fn ipv6() {
-    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-    if let Err(error) = TcpListener::bind(any) {
-        return eprintln!("skipped: no IPv6 on this machine: {error}");
-    }
+    let Some(any) = ipv6_loopback() else { return };
     let server = Faulty::new(|builder| builder.listen(any));
     let url = file(&server, "a.txt");
     assert!(url.starts_with("http://[::1]:"));
-    let (result, _) = went_well(&prestan!("load GET {url} --json - --requests 20").run());
+    let (result, _) = went_well(&load(&url, "").run());
     assert_eq!(result["clock"], "kernel");
 }
 
@@ -231,62 +225,34 @@ fn a_local_socket_has_no_stamps_of_the_kernel() {
     let path = home.path().join("socket");
     let server = Faulty::new(|builder| builder.unix_socket(&path));
     let url = file(&server, "a.txt");
-    let socket = ["--unix-socket", path.to_str().unwrap()];
-    let outcome = prestan!("load GET {url} --json -")
-        .args(socket)
-        .args(TWENTY)
-        .run();
+    let load = |options: &str| prestan!(load(&url, options) => "--unix-socket {}", path);
+    let outcome = load("").run();
     let (result, _) = went_well(&outcome);
     assert_eq!(result["clock"], "user");
     outcome.stderr_has("warning: a local socket has no");
-    for (option, said) in [
-        ("--clock=kernel", "no time stamps"),
-        ("--acks", "--acks needs"),
-    ] {
-        let refused = prestan!("load GET {url} --json -")
-            .args(socket)
-            .arg(option)
-            .ends(2);
-        refused.stderr_has(said);
-    }
+    load("--clock=kernel").ends(2).stderr_has("no time stamps");
+    load("--acks").ends(2).stderr_has("--acks needs");
 }
 
 #[test]
 fn credentials_are_sent_and_not_kept() {
-    let (user, password) = (USER.to_owned(), PASSWORD.to_owned());
-    let schemes = [
-        Auth::Basic {
-            user: user.clone(),
-            password: password.clone(),
-        },
-        Auth::Digest {
-            user,
-            password,
-            algorithms: vec![ChallengeAlgorithm::Sha256],
-            nonce_uses: Some(7),
-            expiry: Expiry::Stale,
-        },
-    ];
-    for auth in schemes {
+    let digest = digest(&[ChallengeAlgorithm::Sha256], Some(7), Expiry::Stale);
+    for auth in [basic(), digest] {
         let server = Faulty::new(|builder| builder.auth(auth));
         let url = file(&server, "a.txt");
-        let outcome = prestan!("load GET {url} --json - --requests 20")
-            .env("PRESTAN_USER", USER)
-            .env("PRESTAN_PASSWORD", PASSWORD)
-            .run();
+        let outcome = with_credentials(load(&url, "")).run();
         went_well(&outcome);
         let sent = seen(&server, "GET");
         let last = sent.last().unwrap().header("authorization").unwrap();
         no_secret_in(&outcome, &[PASSWORD, last.split_once(' ').unwrap().1]);
-        let nobody = prestan!("load GET {url} --json - --requests 20").ends(4);
-        nobody.stderr_has("--user");
+        load(&url, "").ends(4).stderr_has("--user");
     }
 }
 
 #[test]
 fn acknowledgements_give_the_time_of_the_upload() {
     let server = plain();
-    let url = format!("{}new.bin", server.server.url());
+    let url = format!("{}new.bin", server.url());
     let outcome = prestan!("load PUT {url} --json - --body-size 64KiB --acks --requests 20").run();
     let (result, _) = went_well(&outcome);
     let put = row(&result, "PUT");
@@ -350,11 +316,11 @@ fn a_mix_that_writes_needs_a_word_and_leaves_nothing() {
     };
     let refused = run("").ended(2);
     refused.stderr_has("it sends PUT; if that is intended, give --writes");
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
 
     let outcome = run("--writes");
     went_well(&outcome);
-    let exchanges = server.server.exchanges();
+    let exchanges = server.exchanges();
     let set_up = |one: &ServedExchange| one.method == "PUT" && one.path.ends_with("/b.txt");
     assert_eq!(exchanges.iter().filter(|one| set_up(one)).count(), 1);
     assert_eq!(server.left(), [""; 0]);
@@ -381,71 +347,54 @@ fn what_is_wrong_inside_a_207_is_counted() {
 #[test]
 fn an_expected_status_is_ok_and_another_is_not() {
     let server = plain();
-    let url = format!("{}nothing", server.server.url());
-    let outcome = prestan!("load GET {url} --json - --requests 20").ends(1);
+    let url = format!("{}nothing", server.url());
+    let outcome = load(&url, "").ends(1);
     let (result, _) = counted(&outcome);
     assert_eq!(count(row(&result, "GET"), "wrong_status"), 20);
-    assert!(
-        row(&result, "GET")["evidence"]
-            .as_str()
-            .unwrap()
-            .contains("404")
-    );
+    let get = row(&result, "GET");
+    assert!(evidence(get).contains("404"), "{get:#}");
 
-    went_well(&prestan!("load GET {url} --json - --requests 20 --expect 404").run());
+    went_well(&load(&url, "--expect 404").run());
 }
 
 #[test]
 fn a_silent_server_costs_the_time_limit() {
     let server = Faulty::new(|builder| builder.rule(Rule::new(Fault::Hang).method("GET").nth(5)));
     let url = file(&server, "a.txt");
-    let outcome =
-        prestan!("load GET {url} --json - --timeout 300ms --warmup 0 --requests 20").ends(1);
+    let outcome = load(&url, "--timeout 300ms --warmup 0").ends(1);
     let (_, run) = counted(&outcome);
     assert_eq!(ended(&run, Ended::Timeout), 1);
     assert_eq!(ended(&run, Ended::Ok), 19);
-    let late = run
-        .samples
-        .iter()
-        .find(|sample| sample.outcome == Ended::Timeout);
-    let moments = late.unwrap().moments;
-    assert_eq!(moments.first, None);
+    let mut samples = run.samples.iter();
+    let late = samples.find(|one| one.outcome == Ended::Timeout).unwrap();
+    assert_eq!(late.moments.first, None);
 }
 
 /// The short options of curl, and the request that they make.
 #[test]
 fn options_that_people_know_from_curl() {
-    let form = "key=value";
-    type Sent = (
-        &'static str,
-        &'static str,
-        &'static [(&'static str, &'static str)],
-    );
-    let table: [(&[&str], Sent); 6] = [
-        (&[], ("GET", "", &[])),
-        (&["-X", "HEAD"], ("HEAD", "", &[])),
-        (&["-X", "POST", "-d", form, "--writes"], ("POST", form, &[])),
-        (&["-d", form, "--writes"], ("POST", form, &[])),
+    type Headers = &'static [(&'static str, &'static str)];
+    const AUTHORIZATION: (&str, &str) = ("authorization", "Basic YW5uOnNlY3JldA==");
+    let table: [(&str, &str, &str, Headers); 6] = [
+        ("", "GET", "", &[]),
+        ("-X HEAD", "HEAD", "", &[]),
+        ("-X POST -d key=value --writes", "POST", "key=value", &[]),
+        ("-d key=value --writes", "POST", "key=value", &[]),
+        ("-d @body.txt --writes", "POST", "from a file", &[]),
         (
-            &["-d", "@body.txt", "--writes"],
-            ("POST", "from a file", &[]),
-        ),
-        (
-            &["-H", "X-One: 1", "-u", "ann:secret", "-k"],
-            (
-                "GET",
-                "",
-                &[("x-one", "1"), ("authorization", "Basic YW5uOnNlY3JldA==")],
-            ),
+            "-H 'X-One: 1' -u ann:secret -k",
+            "GET",
+            "",
+            &[("x-one", "1"), AUTHORIZATION],
         ),
     ];
-    for (options, (method, body, headers)) in table {
+    for (options, method, body, headers) in table {
         let server =
             Faulty::new(|builder| builder.rule(Rule::new(status(200, &[], "fine")).method("POST")));
         let url = file(&server, "a.txt");
         let prestan = prestan!("load {url} -n 2 --json -");
         prestan.file("body.txt", "from a file");
-        let outcome = prestan.args(options).ends(0);
+        let outcome = prestan.words(options).ends(0);
         let result = outcome.json();
         assert_eq!(result["tests"][0]["method"], method, "{outcome}");
         assert_eq!(result["load"]["requests"], 2, "{outcome}");
@@ -469,24 +418,29 @@ fn a_body_alone_is_a_post_which_needs_permission() {
     }
 }
 
+/// The paths of a load's requests, in order.
+fn requested(server: &Faulty) -> Vec<String> {
+    seen(server, "GET")
+        .into_iter()
+        .map(|one| one.path)
+        .collect()
+}
+
 #[test]
 fn urls_of_a_list_are_requested_in_turn() {
     let server = plain();
-    let base = server.server.url();
+    let base = server.url();
     let base = base.trim_end_matches('/');
     for name in ["a.txt", "b.txt", "c.txt"] {
         file(&server, name);
     }
-    let directory = tempfile::tempdir().unwrap();
-    let list = directory.path().join("urls");
-    std::fs::write(&list, format!("# files\n{base}/a.txt\n/b.txt\n\nc.txt\n")).unwrap();
-    let list = list.display();
-    let outcome = prestan!("load {base} --urls {list} --warmup 0 -n 9 --no-keep-alive").ends(0);
-    let paths = seen(&server, "GET").into_iter().map(|one| one.path);
-    let paths: Vec<String> = paths.collect();
+    let prestan = Prestan::new();
+    prestan.file("urls", &format!("# files\n{base}/a.txt\n/b.txt\n\nc.txt\n"));
+    prestan!(prestan => "load {base} --urls urls --warmup 0 -n 9 --no-keep-alive")
+        .ends(0)
+        .stdout_has("GET");
     let turn = ["/a.txt", "/b.txt", "/c.txt"];
-    assert_eq!(paths, [turn, turn, turn].concat());
-    outcome.stdout_has("GET");
+    assert_eq!(requested(&server), [turn, turn, turn].concat());
 }
 
 #[test]
@@ -495,27 +449,25 @@ fn a_template_is_another_path_for_each_request() {
     for name in ["f-0.txt", "f-1.txt", "f-2.txt"] {
         file(&server, name);
     }
-    let url = format!("{}f-{{{{ n % 3 }}}}.txt", server.server.url());
+    let url = format!("{server}f-{{{{ n % 3 }}}}.txt");
     prestan!("load GET {url} --json - --warmup 0 -n 7").ends(0);
-    let paths = seen(&server, "GET").into_iter().map(|one| one.path);
-    let paths: Vec<String> = paths.collect();
-    let expected = [1, 2, 0, 1, 2, 0, 1].map(|place| format!("/f-{place}.txt"));
-    assert_eq!(paths, expected);
+    let expected = [1, 2, 0, 1, 2, 0, 1].map(|number| format!("/f-{number}.txt"));
+    assert_eq!(requested(&server), expected);
 }
 
 #[test]
 fn a_lock_without_a_body_is_refused() {
     let server = plain();
-    let url = format!("{}f", server.server.url());
+    let url = format!("{}f", server.url());
     let outcome = prestan!("load LOCK {url} --json - --writes").ends(2);
     outcome.stderr_has("--mix locks");
-    assert!(server.server.exchanges().is_empty());
+    assert!(server.exchanges().is_empty());
 }
 
 #[test]
 fn what_makes_several_resources_is_refused() {
     let server = plain();
-    let url = format!("{}new-{{{{ n }}}}", server.server.url());
+    let url = format!("{}new-{{{{ n }}}}", server.url());
     for method in ["PUT", "MKCOL", "LOCK"] {
         let outcome = prestan!("load {method} {url} --json - --writes --body x").ends(2);
         outcome.stderr_has("--mix SUITE");

@@ -5,19 +5,22 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-
-use crate::support::faulty::Faulty;
-use crate::support::load::{kept, plain};
-use crate::support::{Outcome, Prestan};
 use record::EventKind;
+use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 use testbed::need_or;
+
+use crate::support::faulty::{Faulty, status};
+use crate::support::load::{kept, plain};
+use crate::support::rows::row;
+use crate::support::{Outcome, Prestan};
 
 const SITE: &str = r#"<!doctype html><link rel=stylesheet href=s.css?v=1&amp;w=2><script src=/s.js></script>
 <img src=img/a.png><img src=img/a.png#again><img src="http://elsewhere.example/x.png"><!-- <img src=no> -->"#;
@@ -78,44 +81,42 @@ fn site() -> Faulty {
 
 fn run(url: &str) -> Outcome {
     let prestan = Prestan::new();
-    let suite = prestan.file("shop.yaml", SUITE);
-    let suite = suite.display().to_string();
-    prestan!(prestan => "run {} {url} -r 5 --warmup 0 --json -", suite).run()
+    prestan.file("shop.yaml", SUITE);
+    prestan!(prestan => "run shop.yaml {url} -r 5 --warmup 0 --json -").run()
 }
 
-fn pages(outcome: &Outcome) -> BTreeMap<String, (u64, u64, u64, u64)> {
+/// The suite with its first test alone.
+fn orders() -> Prestan {
+    let prestan = Prestan::new();
+    prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
+    prestan
+}
+
+/// Pages, errors, files and connections of each page.
+fn pages(outcome: &Outcome) -> BTreeMap<String, [u64; 4]> {
     let document = outcome.json();
-    let pages = document["webstone"]["pages"].as_array().unwrap().clone();
-    let page = |page: serde_json::Value| {
-        let number = |what: &str| page["retrieved"][what].as_u64().unwrap();
-        let numbers = (
-            number("pages"),
-            number("errors"),
-            number("files"),
-            number("connects"),
-        );
+    let pages = document["webstone"]["pages"].as_array().unwrap().iter();
+    let page = |page: &Value| {
+        let figures = ["pages", "errors", "files", "connects"];
+        let numbers = figures.map(|what| page["retrieved"][what].as_u64().unwrap());
         (page["name"].as_str().unwrap().to_owned(), numbers)
     };
-    pages.into_iter().map(page).collect()
+    pages.map(page).collect()
 }
 
 #[test]
 fn a_page_names_its_own_parts() {
     let server = site();
-    let outcome = run(&server.server.url()).ended(0);
+    let outcome = run(&server.url()).ended(0);
     let pages = pages(&outcome);
-    assert_eq!(pages["Order"], (5, 0, 20, 1), "{outcome}");
-    assert_eq!(
-        (pages["Four"].0, pages["Four"].1, pages["Four"].2),
-        (5, 0, 20),
-        "{outcome}"
-    );
+    assert_eq!(pages["Order"], [5, 0, 20, 1], "{outcome}");
     // The first on one connection, three parts on as many.
-    assert_eq!(pages["Four"].3, 15, "{outcome}");
-    assert_eq!((pages["Piped"].0, pages["Piped"].2), (5, 25), "{outcome}");
-    assert_eq!(pages["None"], (5, 0, 5, 5), "{outcome}");
+    assert_eq!(pages["Four"], [5, 0, 20, 15], "{outcome}");
+    let [piped, _, files, _] = pages["Piped"];
+    assert_eq!((piped, files), (5, 25), "{outcome}");
+    assert_eq!(pages["None"], [5, 0, 5, 5], "{outcome}");
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
-    for one in server.server.exchanges() {
+    for one in server.exchanges() {
         if one.method == "GET" {
             *asked.entry(one.path).or_default() += 1;
         }
@@ -124,33 +125,19 @@ fn a_page_names_its_own_parts() {
         assert_eq!(asked[part], 15, "{asked:?}");
     }
     assert_eq!((asked["/last.gif"], asked["/none.html"]), (5, 5));
-    assert!(
-        !asked.contains_key("/no") && !asked.contains_key("/x.png"),
-        "{asked:?}"
-    );
+    assert!(!asked.contains_key("/no"), "{asked:?}");
+    assert!(!asked.contains_key("/x.png"), "{asked:?}");
     let run = kept(&outcome);
     let notes = run.events.iter().filter_map(|event| match &event.kind {
         EventKind::Note { text, .. } => Some(text.as_str()),
         _ => None,
     });
     let notes: Vec<&str> = notes.collect();
-    let wanted = format!(
-        "it names 3 parts: {}; not requested: 1 on other servers",
-        PARTS.map(|path| &path[1..]).join(", ")
-    );
-    assert_eq!(
-        notes.iter().filter(|note| **note == wanted).count(),
-        3,
-        "{notes:?}"
-    );
-    assert_eq!(
-        notes
-            .iter()
-            .filter(|note| **note == "it names no part")
-            .count(),
-        1,
-        "{notes:?}"
-    );
+    let parts = PARTS.map(|path| &path[1..]).join(", ");
+    let names = format!("it names 3 parts: {parts}; not requested: 1 on other servers");
+    let count = |text: &str| notes.iter().filter(|note| **note == text).count();
+    assert_eq!(count(&names), 3, "{notes:?}");
+    assert_eq!(count("it names no part"), 1, "{notes:?}");
     // A part begins after the file that names it, and the record has their number.
     let mut firsts: BTreeMap<u64, u64> = BTreeMap::new();
     for sample in &run.samples {
@@ -163,12 +150,8 @@ fn a_page_names_its_own_parts() {
             assert!(*done <= sample.moments.started);
         }
     }
-    let status = outcome.json()["tests"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find_map(|test| (test["measure"] == "NoneParts").then(|| test["status"].clone()));
-    assert_eq!(status, Some("not_drawn".into()), "{outcome}");
+    let none = row(&outcome.json(), "NoneParts")["status"].clone();
+    assert_eq!(none, "not_drawn", "{outcome}");
 }
 
 #[test]
@@ -176,47 +159,41 @@ fn a_page_is_incomplete_where_a_part_or_the_first_file_does_not_come() {
     let server = site();
     fs::remove_file(server.demo.root().join("s.js")).unwrap();
     fs::remove_file(server.demo.root().join("none.html")).unwrap();
-    let outcome = run(&server.server.url()).ended(1);
+    let outcome = run(&server.url()).ended(1);
     let whole = &outcome.json()["constraints"][0];
     assert_eq!(whole["verdict"], "fail", "{outcome}");
     assert_eq!(whole["readings"][0]["value"], 5.0, "{outcome}");
     let pages = pages(&outcome);
-    assert_eq!((pages["Order"].1, pages["Order"].2), (5, 15), "{outcome}");
-    assert_eq!((pages["None"].1, pages["None"].2), (5, 0), "{outcome}");
+    assert_eq!(pages["Order"][1..3], [5, 15], "{outcome}");
+    assert_eq!(pages["None"][1..3], [5, 0], "{outcome}");
 }
 
 #[test]
 fn a_load_of_such_pages_counts_them() {
     let server = site();
-    let prestan = Prestan::new();
-    let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
-    let suite = suite.display().to_string();
     let outcome =
-        prestan!(prestan => "load --mix {} {server} --users 3 --total 60 --json -", suite).ends(0);
-    let retrieved = &outcome.json()["webstone"]["retrieved"];
-    let left_out = &outcome.json()["webstone"]["left_out"];
-    let both = |what: &str| retrieved[what].as_u64().unwrap() + left_out[what].as_u64().unwrap();
-    assert_eq!(
-        (both("pages"), both("errors"), both("files")),
-        (60, 0, 240),
-        "{outcome}"
-    );
+        prestan!(orders() => "load --mix shop.yaml {server} --users 3 --total 60 --json -").ends(0);
+    let webstone = &outcome.json()["webstone"];
+    let both = |what: &str| {
+        let counts = ["retrieved", "left_out"].map(|part| webstone[part][what].as_u64());
+        counts.into_iter().sum::<Option<u64>>()
+    };
+    let counts = ["pages", "errors", "files"].map(|what| both(what).unwrap());
+    assert_eq!(counts, [60, 0, 240], "{outcome}");
     let piped = Prestan::new();
-    let file = piped.file("shop.yaml", SUITE);
-    let file = file.display().to_string();
-    let outcome = prestan!(piped => "suites check {}", file).run();
+    piped.file("shop.yaml", SUITE);
+    let outcome = prestan!(piped => "suites check shop.yaml").run();
     outcome.stdout_has("not with --pipeline");
 }
 
 #[test]
 fn what_is_compressed_is_read_and_what_cannot_be_read_fails() {
-    let document = |headers: &[(&str, &str)], body: &[u8]| Fault::Status {
-        code: 200,
-        headers: headers
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        body: body.to_vec(),
+    let document = |headers: &[(&str, &str)], body: &[u8]| {
+        let mut fault = status(200, headers, "");
+        if let Fault::Status { body: sent, .. } = &mut fault {
+            *sent = body.to_vec();
+        }
+        fault
     };
     let long = format!("{SITE}{}", "text ".repeat(600_000));
     let html = ("Content-Type", "text/html");
@@ -238,16 +215,12 @@ fn what_is_compressed_is_read_and_what_cannot_be_read_fails() {
             0,
         ),
     ];
-    for (fault, told, code) in cases {
+    for (fault, says, code) in cases {
         let server = site();
         server.server.add_rule(Rule::new(fault).path("index.html"));
-        let prestan = Prestan::new();
-        let suite = prestan.file("shop.yaml", &SUITE[..SUITE.find("  - name: Four").unwrap()]);
-        let suite = suite.display().to_string();
-        let outcome = prestan!(prestan => "run {} {server} -r 3", suite).run();
-        outcome.stdout_has(told);
-        assert_eq!(outcome.code, code, "{outcome}");
-        let complete = pages(&prestan!(outcome.again() => "report --json -").run())["Order"].0;
+        let outcome = prestan!(orders() => "run shop.yaml {server} -r 3").ends(code);
+        outcome.stdout_has(says);
+        let [complete, ..] = pages(&prestan!(outcome.again() => "report --json -").run())["Order"];
         assert_eq!(complete > 0, code == 0, "{outcome}");
     }
 }
@@ -296,10 +269,8 @@ impl Drop for Apache {
 
 #[test]
 fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
-    let program = ["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_cgi.so"];
-    let missing = program
-        .iter()
-        .find(|path| !std::path::Path::new(path).exists());
+    let needed = ["/usr/sbin/apache2", "/usr/lib/apache2/modules/mod_cgi.so"];
+    let missing = needed.iter().find(|path| !Path::new(path).exists());
     let found = missing.map_or(Ok(()), |path| Err(format!("{path} is not installed")));
     let Some(()) = need_or(found) else { return };
     let directory = tempfile::tempdir().unwrap();
@@ -317,16 +288,13 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
-    let place = dir.display().to_string();
     let configuration = CONFIGURATION
-        .replace("{dir}", &place)
+        .replace("{dir}", dir.to_str().unwrap())
         .replace("{port}", &port.to_string());
     fs::write(dir.join("httpd.conf"), configuration).unwrap();
     let mut command = Command::new("/usr/sbin/apache2");
-    command
-        .arg("-f")
-        .arg(dir.join("httpd.conf"))
-        .arg("-DFOREGROUND");
+    command.arg("-DFOREGROUND").arg("-f");
+    command.arg(dir.join("httpd.conf"));
     // It ends its whole process group when it ends.
     command.process_group(0);
     let _apache = Apache(command.spawn().unwrap());
@@ -349,17 +317,18 @@ fn apache_is_asked_for_dynamic_pages_as_they_are_written() {
     let retrieved = &outcome.json()["webstone"]["retrieved"];
     assert_eq!(retrieved["errors"], 0, "{outcome}");
     let asked = fs::read_to_string(dir.join("cgi-bin/asked.log")).unwrap();
-    for query in [
+    let queries = [
         "GET size=1024&name=a%20b%2f",
         "GET b",
         "POST item=5&name=a%20b",
-    ] {
+    ];
+    for query in queries {
         let times = asked.lines().filter(|line| *line == query).count();
         assert!(times >= 6, "{times} of {query} in {asked}");
     }
     // Nothing can be put there for a program.
     let prepared = Prestan::new();
-    let file = prepared.file("l", "1 1\n/a?b\n").display().to_string();
-    let outcome = prestan!(prepared => "webstone {} {url} --prepare", file).ends(2);
+    prepared.file("l", "1 1\n/a?b\n");
+    let outcome = prestan!(prepared => "webstone l {url} --prepare").ends(2);
     outcome.stderr_has("/a is dynamic");
 }
