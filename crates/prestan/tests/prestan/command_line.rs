@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::support::faulty::{Faulty, no_secret_in};
-use crate::support::rows::{self, assert_adds_up, statuses};
-use crate::support::shape;
-use crate::support::{Outcome, Prestan, sub_commands};
 use builtin::SUITES;
 use insta::assert_snapshot;
 use serde_json::Value;
+
+use crate::support::faulty::no_secret_in;
+use crate::support::load::plain;
+use crate::support::rows::{self, assert_adds_up, statuses};
+use crate::support::{Outcome, Prestan, sub_commands};
+use crate::support::{names_in, shape};
 
 /// A command line in a terminal of 100 columns, as the words between blanks.
 fn prestan(line: &str) -> Prestan {
@@ -48,10 +50,8 @@ fn help_of_each_sub_command() {
 
 #[test]
 fn version() {
-    assert_eq!(
-        printed("--version"),
-        concat!("prestan ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+    let version = concat!("prestan ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(printed("--version"), version);
 }
 
 #[test]
@@ -79,10 +79,8 @@ fn servers_are_listed_with_what_is_missing() {
     let recipes = testbed::real::recipes();
     assert_eq!(lines.len(), recipes.len(), "{text}");
     for (line, recipe) in lines.iter().zip(recipes) {
-        assert!(
-            line.starts_with(&recipe.name) && line.contains(&recipe.title),
-            "{line}"
-        );
+        assert!(line.starts_with(&recipe.name), "{line}");
+        assert!(line.contains(&recipe.title), "{line}");
         let found = line.contains("; installed: ") || line.contains("; not installed: ");
         assert!(found, "{line}");
     }
@@ -196,11 +194,8 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
             prestan.file(name, suite);
         }
         let outcome = prestan.run();
-        assert_eq!(
-            (outcome.code, &*outcome.stdout),
-            (2, ""),
-            "{line}: {outcome}"
-        );
+        let ended = (outcome.code, &*outcome.stdout);
+        assert_eq!(ended, (2, ""), "{line}: {outcome}");
         let unwrapped = outcome.stderr.replace("\n  ", " ");
         let names = names.iter().find(|names| unwrapped.contains(*names));
         let stderr = names.map_or(outcome.stderr, |names| unwrapped.replace(names, "..."));
@@ -224,7 +219,7 @@ fn nobody_there_is_no_wrong_usage() {
 
 #[test]
 fn the_line_of_2004() {
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     let address = server.server.addr().unwrap();
     let line = format!("{address}/ user pa55-w0rd -r 2 -p 3 --json -");
     let outcome = prestan(&line).ends(0);
@@ -240,7 +235,7 @@ fn the_line_of_2004() {
     outcome.stderr_has("the password stands in the process list");
     no_secret_in(&outcome, &["pa55-w0rd", "dXNlcjpwYTU1LXcwcmQ="]);
     // It was used nevertheless.
-    let exchanges = server.server.exchanges();
+    let exchanges = server.exchanges();
     let sent = exchanges.last().unwrap().header("authorization");
     assert_eq!(sent, Some("Basic dXNlcjpwYTU1LXcwcmQ="));
 }
@@ -251,51 +246,39 @@ fn completions_know_the_sub_commands() {
         let script = printed(&format!("completions {shell}"));
         let mut missing = sub_commands();
         missing.retain(|name| !script.contains(name));
-        assert_eq!(missing, [] as [&str; 0], "{shell}");
+        assert_eq!(missing, [""; 0], "{shell}");
         assert!(script.contains("password-file"), "{shell}");
     }
 }
 
 /// The long options that a help text describes.
 fn options_of(help: &str) -> BTreeSet<&str> {
-    let lines = help
-        .lines()
-        .map(str::trim_start)
-        .filter(|line| line.starts_with('-'));
+    let lines = help.lines().map(str::trim_start);
+    let lines = lines.filter(|line| line.starts_with('-'));
     // An optional value stands behind it: --rto[=<SETTING>].
     let words = lines.flat_map(|line| line.split([' ', ',', '[']));
-    words
-        .filter(|word| word.starts_with("--") && word.len() > 2)
-        .collect()
+    let is_option = |word: &&str| word.starts_with("--") && word.len() > 2;
+    words.filter(is_option).collect()
 }
 
 /// Options that a manual page does not mention.
 fn missing_in<'a>(page: &str, options: &BTreeSet<&'a str>) -> Vec<&'a str> {
     // roff writes an option's hyphens as `\-`, and `\fB` and `\fR` around what is bold.
-    let page = page
-        .replace("\\-", "-")
-        .replace("\\f", " \\f")
-        .replace("\\fB", " ");
-    let found: BTreeSet<&str> = page
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-        .collect();
-    options
-        .iter()
-        .filter(|option| !found.contains(*option))
-        .copied()
-        .collect()
+    let page = page.replace("\\-", "-").replace("\\f", " \\f");
+    let page = page.replace("\\fB", " ");
+    let words = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let found: BTreeSet<&str> = words.collect();
+    let missing = options.iter().filter(|option| !found.contains(*option));
+    missing.copied().collect()
 }
 
 /// The manual pages of the program and its commands, by the names of their files.
 fn every_page() -> BTreeMap<String, String> {
     let written = prestan("man pages").run();
     assert_eq!((written.code, &*written.stderr), (0, ""), "{written}");
-    let entries = fs::read_dir(written.home().join("pages")).unwrap();
-    let page = |entry: fs::DirEntry| {
-        let name = entry.file_name().into_string().unwrap();
-        (name, fs::read_to_string(entry.path()).unwrap())
-    };
-    let pages: BTreeMap<String, String> = entries.map(|entry| page(entry.unwrap())).collect();
+    let names = names_in(&written.home().join("pages")).into_iter();
+    let page = |name: String| (name.clone(), written.read(&format!("pages/{name}")));
+    let pages: BTreeMap<String, String> = names.map(page).collect();
     assert_eq!(printed("man"), pages["prestan.1"]);
     pages
 }
@@ -303,9 +286,8 @@ fn every_page() -> BTreeMap<String, String> {
 #[test]
 fn references_between_manual_pages_lead_to_pages() {
     let pages = every_page();
-    let references: BTreeSet<String> = pages
-        .values()
-        .flat_map(|page| page.split_whitespace())
+    let words = pages.values().flat_map(|page| page.split_whitespace());
+    let references: BTreeSet<String> = words
         .filter_map(|word| word.strip_suffix("(1)"))
         .map(|word| format!("{}.1", word.replace("\\-", "-")))
         .filter(|name| name.starts_with("prestan"))
@@ -322,33 +304,24 @@ fn references_between_manual_pages_lead_to_pages() {
 #[test]
 fn the_manual_page_mentions_every_option() {
     let page: String = every_page().into_values().collect();
-    let none = [] as [&str; 0];
+    let none = [""; 0];
     let mut seen = 0;
     for name in [String::new()].into_iter().chain(sub_commands()) {
         let help = printed(&format!("{name} --help"));
         let options = options_of(&help);
         seen += options.len();
         assert_eq!(missing_in(&page, &options), none, "{name}");
-        assert!(page.contains(&format!(
-            ".TH prestan{}{name}",
-            if name.is_empty() { "" } else { "-" }
-        )));
+        let dash = if name.is_empty() { "" } else { "-" };
+        assert!(page.contains(&format!(".TH prestan{dash}{name}")), "{name}");
     }
     assert!(seen > 60, "{seen}");
-    assert!(
-        page.contains("\\fBprestan run\\fR"),
-        "the synopsis is what one types"
-    );
-    assert!(
-        page.contains("not a WebDAV server"),
-        "the exit status is part of the page"
-    );
+    // The synopsis is what one types, and the exit status is part of the page.
+    assert!(page.contains("\\fBprestan run\\fR"));
+    assert!(page.contains("not a WebDAV server"));
     // This check can fail.
     let shorter = page.replace("insecure", "secure");
-    assert_eq!(
-        missing_in(&shorter, &BTreeSet::from(["--insecure", "--header"])),
-        ["--insecure"]
-    );
+    let options = BTreeSet::from(["--insecure", "--header"]);
+    assert_eq!(missing_in(&shorter, &options), ["--insecure"]);
 }
 
 #[test]
@@ -419,16 +392,13 @@ fn without_numbers(value: &mut Value) {
 fn shape_of_the_json() {
     let mut document = a_run().json();
     without_numbers(&mut document);
-    assert_snapshot!(
-        "shape_json",
-        serde_json::to_string_pretty(&document).unwrap()
-    );
+    let text = serde_json::to_string_pretty(&document).unwrap();
+    assert_snapshot!("shape_json", text);
 }
 
 #[test]
 fn shape_of_the_csv() {
-    let outcome = a_run();
-    let csv = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
+    let csv = a_run().read("rows.csv");
     let mut lines = csv.split("\r\n");
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();

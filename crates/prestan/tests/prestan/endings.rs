@@ -2,26 +2,22 @@
 //! is left behind, and no password appears.
 
 use std::fs::{self, Permissions};
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::faulty::{Faulty, PASSWORD, no_secret_in};
+use crate::support::faulty::{Faulty, PASSWORD, no_secret_in, with_credentials};
 use crate::support::load::{file, plain, send, until};
 use crate::support::real::is_installed;
-use crate::support::{Prestan, Running};
+use crate::support::{Prestan, Running, names_in};
 use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
 
 /// A long comparison of two servers.
 fn comparing(a: &Faulty, b: &Faulty, options: &str) -> Running {
-    let (a, b) = (a.server.url(), b.server.url());
-    prestan!("compare {a} {b} --repeat 3 --only Put1K,Get1K,Put64K,Get64K --warmup 1 -r 300")
-        .words(options)
-        .env("PRESTAN_USER", "ann")
-        .env("PRESTAN_PASSWORD", PASSWORD)
-        .spawn()
+    let prestan =
+        prestan!("compare {a} {b} --repeat 3 --only Put1K,Get1K,Put64K,Get64K --warmup 1 -r 300");
+    with_credentials(prestan.words(options)).spawn()
 }
 
 /// The server is in the second pair of tests.
@@ -58,8 +54,7 @@ fn a_comparison_tells_what_was_done_before_ctrl_c() {
     let (a, b) = (plain(), plain());
     let running = comparing(&a, &b, "");
     until("the second pair", || in_the_second_pair(&b));
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     let says = "Incomplete: the comparison was interrupted.\n";
     assert!(outcome.stdout.starts_with(says), "{outcome}");
     let row = |name: &str| {
@@ -81,10 +76,9 @@ fn a_second_ctrl_c_says_what_is_left_and_how_to_remove_it() {
     let running = comparing(&a, &b, "--run-id cut");
     until("it measures", || !a.measured("Put1K").is_empty());
     send(&running, Signal::INT);
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     if outcome.stderr.contains("stopped at once") {
-        outcome.stderr_has(&format!("{}PrestanTest-cut-", a.server.url()));
+        outcome.stderr_has(&format!("{}PrestanTest-cut-", a.url()));
         outcome.stderr_has("`prestan clean`");
     }
 }
@@ -106,21 +100,15 @@ fn ended_in_the_last_run(signal: Option<Signal>) {
         let slow = Rule::new(Fault::AnswerAfter(Duration::from_millis(5)));
         let server = Faulty::new(|builder| builder.rule(slow.method("GET")));
         file(&server, "file");
-        let words = command.replace("BASE", &server.server.url());
+        let words = command.replace("BASE", &server.url());
         let running = Prestan::new().words(&words).spawn();
-        until("the last run", || {
-            let exchanges = server.server.exchanges();
-            exchanges
-                .iter()
-                .filter(|exchange| exchange.method == "GET")
-                .count()
-                > before + 20
-        });
+        let gets = || {
+            let exchanges = server.exchanges();
+            exchanges.iter().filter(|one| one.method == "GET").count()
+        };
+        until("the last run", || gets() > before + 20);
         let outcome = match signal {
-            Some(signal) => {
-                send(&running, signal);
-                running.ends(-signal.as_raw())
-            }
+            Some(signal) => running.end_by(signal),
             None => {
                 drop(server);
                 running.ends(4)
@@ -147,7 +135,7 @@ fn a_server_that_dies_in_a_clean_up_is_noticed_as_well() {
     let server = Faulty::new(|builder| builder.rule(stuck));
     let running = prestan!("run prestan {server} --only Get1K --warmup 0 -r 5").spawn();
     until("the run cleans up", || {
-        let exchanges = server.server.exchanges();
+        let exchanges = server.exchanges();
         exchanges.iter().any(|exchange| exchange.method == "DELETE")
     });
     drop(server);
@@ -165,10 +153,11 @@ fn a_signal_in_the_last_run_ends_every_command_alike() {
 #[test]
 fn no_password_of_a_url_comes_out() {
     let server = plain();
-    let url = server.server.url();
-    let secret = url.replace("http://", &format!("http://ann:{PASSWORD}@"));
+    let secret = server
+        .url()
+        .replace("http://", &format!("http://ann:{PASSWORD}@"));
     let short = "--only Get1K -r 2 --warmup 0 --repeat 2 --json a.json --html a.html";
-    let compare = prestan!("compare {secret} {url} --markdown a.md")
+    let compare = prestan!("compare {secret} {server} --markdown a.md")
         .words(short)
         .ends(0);
     let sweep = prestan!("sweep {secret} --vary users=1,2 --svg figures")
@@ -184,7 +173,6 @@ fn no_password_of_a_url_comes_out() {
 #[test]
 fn a_password_from_standard_input_is_for_all_servers() {
     let (a, b) = (plain(), plain());
-    let (a, b) = (a.server.url(), b.server.url());
     let outcome =
         prestan!("compare {a} {b} --user ann --password-file - --only Get1K -r 2 --repeat 2")
             .stdin(&format!("{PASSWORD}\n"))
@@ -229,32 +217,27 @@ fn a_server_that_was_started_for_runs_and_ended_by_itself_is_named() {
     let outcome = prestan!(prestan => "run prestan --run-id a-b -r 300 \
         --server {server} --only Put1K,Get1K --warmup 1 -q")
     .ends(4);
-    for said in [
-        "ended during the run (exit status: 7); its logs",
-        "out of memory",
-    ] {
-        outcome.stderr_has(said);
-    }
+    outcome.stderr_has("ended during the run (exit status: 7); its logs");
+    outcome.stderr_has("out of memory");
 }
 
 #[test]
 fn a_signal_ends_the_start_of_a_server_at_once() {
-    for (command, signal) in [
-        ("run listing", Signal::INT),
-        ("load OPTIONS /", Signal::TERM),
-        ("webstone --page file1k.html --prepare", Signal::INT),
-        (
-            "webstone --page file1k.html --prepare --children 1,2",
-            Signal::INT,
-        ),
-        ("sweep --vary users=1,2", Signal::INT),
-        (
-            "search OPTIONS / --find users --while 'failures == 0'",
-            Signal::TERM,
-        ),
-        ("diagnose", Signal::INT),
-        ("compare", Signal::INT),
-    ] {
+    let table = "
+        run listing
+        load OPTIONS / => TERM
+        webstone --page file1k.html --prepare
+        webstone --page file1k.html --prepare --children 1,2
+        sweep --vary users=1,2
+        search OPTIONS / --find users --while 'failures == 0' => TERM
+        diagnose
+        compare
+    ";
+    for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (command, signal) = match line.split_once(" => ") {
+            Some((command, _)) => (command, Signal::TERM),
+            None => (line, Signal::INT),
+        };
         let prestan = Prestan::new().words(command);
         let files = prestan.home().join("temporary");
         fs::create_dir(&files).unwrap();
@@ -268,26 +251,16 @@ fn a_signal_ends_the_start_of_a_server_at_once() {
         let started = running.home().join("started");
         until("the server is started", || started.exists());
         let sent = Instant::now();
-        send(&running, signal);
-        let outcome = running.ends(-signal.as_raw());
+        let outcome = running.end_by(signal);
         // It has twice the time limit.
         assert!(sent.elapsed() < Duration::from_secs(30), "{outcome}");
         outcome.stderr_has("prestan: interrupted while servers were started");
-        assert_eq!(names(&files), [""; 0], "{outcome}");
+        assert_eq!(names_in(&files), [""; 0], "{outcome}");
         let number = fs::read_to_string(started).unwrap();
-        assert!(
-            !Path::new("/proc").join(number.trim()).exists(),
-            "{outcome}"
-        );
+        let is_running = Path::new("/proc").join(number.trim()).exists();
+        assert!(!is_running, "{outcome}");
         assert!(outcome.runs().is_empty(), "{outcome}");
     }
-}
-
-/// Names in a directory.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    entries.map(name).collect()
 }
 
 #[test]
@@ -302,18 +275,14 @@ fn nothing_is_left_of_a_server_whose_run_was_killed() {
     let running = prestan!(prestan => "run prestan --server nginx -r 100000 --only Get1K")
         .env("TMPDIR", &files)
         .spawn();
-    let is_running = || {
-        let mut servers = names(&files).into_iter();
-        servers.any(|name| {
-            files
-                .join(name)
-                .join("log/access.log")
-                .metadata()
-                .is_ok_and(|log| log.len() > 0)
-        })
+    let is_in_use = |name: String| {
+        let log = files.join(name).join("log/access.log").metadata();
+        log.is_ok_and(|log| log.len() > 0)
     };
-    until("requests reach the server", is_running);
+    until("requests reach the server", || {
+        names_in(&files).into_iter().any(is_in_use)
+    });
     send(&running, Signal::KILL);
-    until("its files are removed", || names(&files).is_empty());
+    until("its files are removed", || names_in(&files).is_empty());
     drop(running.wait());
 }

@@ -3,32 +3,26 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::Prestan;
 use crate::support::browser::Browser;
-use crate::support::load::{send, until};
+use crate::support::load::until;
 use crate::support::real::is_installed;
+use crate::support::{Prestan, names_in};
 use rustix::process::Signal;
-use serde_json::Value;
 use testbed::need_or;
 use testbed::real::{Recipe, UrlScheme, recipes, tool_cache};
 
-/// Files of a site that its pages point to, with the page.
+/// Pages of a site, each with the names of files to which it points.
 fn pointed_to(site: &Path) -> Vec<(String, String)> {
-    let pages = fs::read_dir(site).unwrap().flatten();
-    let pages = pages.filter(|entry| {
-        entry
-            .path()
-            .extension()
-            .is_some_and(|ending| ending == "html")
-    });
     let mut found = Vec::new();
-    for page in pages {
-        let text = fs::read_to_string(page.path()).unwrap();
+    for page in names_in(site) {
+        if !page.ends_with(".html") {
+            continue;
+        }
+        let text = fs::read_to_string(site.join(&page)).unwrap();
         let (before_data, _) = text.split_once("<script").unwrap_or((&text, ""));
         for part in before_data.split("href=\"").skip(1) {
             let (to, _) = part.split_once('"').unwrap();
-            let name = page.file_name().to_string_lossy().into_owned();
-            found.push((name, to.to_owned()));
+            found.push((page.clone(), to.to_owned()));
         }
     }
     found
@@ -36,10 +30,9 @@ fn pointed_to(site: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn servers_are_shown_side_by_side() {
-    for name in ["apache", "lighttpd", "nginx"] {
-        if !is_installed(name) {
-            return;
-        }
+    let mut needed = ["apache", "lighttpd", "nginx"].into_iter();
+    if !needed.all(is_installed) {
+        return;
     }
     let home = tempfile::TempDir::new().unwrap();
     let site = home.path().join("site");
@@ -55,30 +48,26 @@ fn servers_are_shown_side_by_side() {
     assert!(!site.join("test-Old.html").exists() && site.join("note.txt").exists());
     outcome.stderr_has("open index.html");
 
-    let table = fs::read_to_string(site.join("table.md")).unwrap();
-    assert!(
-        table.starts_with("| | apache | lighttpd | nginx |\n|---|---:|---:|---:|\n"),
-        "{table}"
-    );
+    let read = |name: &str| fs::read_to_string(site.join(name)).unwrap();
+    let table = read("table.md");
+    let begins = "| | apache | lighttpd | nginx |\n|---|---:|---:|---:|\n";
+    assert!(table.starts_with(begins), "{table}");
     let proppatch = table.lines().find(|line| line.contains("ProppatchSingle"));
     assert!(proppatch.unwrap().contains("| – |"), "{table}");
     for (page, to) in pointed_to(&site) {
         let to = to.split('#').next().unwrap();
-        assert!(
-            to.is_empty() || site.join(to).is_file(),
-            "{page} points to {to}"
-        );
+        let is_there = to.is_empty() || site.join(to).is_file();
+        assert!(is_there, "{page} points to {to}");
     }
-    let measured = fs::read_to_string(site.join("measured.html")).unwrap();
-    assert!(
-        measured.contains("database") && measured.contains("--repeat 3"),
-        "{measured}"
-    );
+    let measured = read("measured.html");
+    for part in ["database", "--repeat 3"] {
+        assert!(measured.contains(part), "{measured}");
+    }
 
     // Directories of runs are private.
-    let comparison = fs::read_to_string(site.join("comparison.html")).unwrap();
-    let place = outcome.home().to_string_lossy().into_owned();
-    assert!(!comparison.contains(&place), "{place}");
+    let home_of_runs = outcome.home().to_string_lossy().into_owned();
+    let has_home = read("comparison.html").contains(&home_of_runs);
+    assert!(!has_home, "{home_of_runs}");
 
     let Some(mut browser) = Browser::start() else {
         return;
@@ -90,11 +79,7 @@ fn servers_are_shown_side_by_side() {
         let ground = browser.evaluate("getComputedStyle(document.body).backgroundColor");
         assert_eq!(ground, "rgb(20, 23, 26)", "{page} is not dark");
         let color = browser.evaluate("getComputedStyle(document.querySelector('nav a')).color");
-        assert_ne!(
-            color,
-            Value::from("rgb(0, 0, 238)"),
-            "the style is not there"
-        );
+        assert_ne!(color, "rgb(0, 0, 238)", "the style is not there");
     }
     for page in ["server-nginx.html", "test-Get1K.html", "comparison.html"] {
         browser.open_in_site(&site, page);
@@ -119,10 +104,8 @@ fn servers_are_shown_side_by_side() {
 
 #[test]
 fn what_all_servers_did_before_ctrl_c_is_shown() {
-    for name in ["lighttpd", "nginx"] {
-        if !is_installed(name) {
-            return;
-        }
+    if !["lighttpd", "nginx"].into_iter().all(is_installed) {
+        return;
     }
     let prestan = Prestan::new();
     let site = prestan.home().join("site");
@@ -135,25 +118,20 @@ fn what_all_servers_did_before_ctrl_c_is_shown() {
         let mut runs = fs::read_dir(&runs).into_iter().flatten().flatten();
         runs.any(|run| run.file_name().to_string_lossy().ends_with("-a3"))
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     outcome.stderr_has("is incomplete: it shows ");
     let index = fs::read_to_string(site.join("index.html")).unwrap();
-    let said = "the measurement ended early; this is ";
-    assert!(
-        index.contains(said) && index.contains(" of 200 runs"),
-        "{index}"
-    );
+    for part in ["the measurement ended early; this is ", " of 200 runs"] {
+        assert!(index.contains(part), "{index}");
+    }
     assert!(site.join("server-nginx.html").is_file());
 }
 
 /// Without names, all of them: a page for each, with a text about unsupported tests.
 #[test]
 fn every_server_has_a_page_and_works() {
-    let open = recipes().iter();
-    let open: Vec<&Recipe> = open
-        .filter(|recipe| recipe.auth == UrlScheme::None && !recipe.is_crate())
-        .collect();
+    let is_open = |recipe: &&Recipe| recipe.auth == UrlScheme::None && !recipe.is_crate();
+    let open: Vec<&Recipe> = recipes().iter().filter(is_open).collect();
     let installed = open.iter().map(|recipe| need_or(recipe.installed()));
     if installed.collect::<Option<Vec<_>>>().is_none() {
         return;
@@ -162,14 +140,11 @@ fn every_server_has_a_page_and_works() {
     let site = home.path().join("site");
     let directory = site.to_string_lossy().into_owned();
     let options = "--repeat 2 -r 2 -w 2 -d 2 --warmup 0 --only ProppatchSingle,Put1K,Get1K,MkCol";
-    let arguments = [&*directory].into_iter().chain(options.split(' '));
     // Some of them are in the tool cache, which is not in the home of a test.
     let tools = tool_cache().unwrap();
     let cache = tools.ancestors().nth(2).unwrap();
-    prestan!("gallery")
-        .env("XDG_CACHE_HOME", cache)
-        .args(arguments)
-        .ends(0);
+    let prestan = prestan!("gallery {directory}").env("XDG_CACHE_HOME", cache);
+    prestan.words(options).ends(0);
 
     let page = |name: &str| fs::read_to_string(site.join(format!("server-{name}.html"))).unwrap();
     for recipe in open {
@@ -178,56 +153,39 @@ fn every_server_has_a_page_and_works() {
     assert!(page("nginx").contains("Has no PROPPATCH, so there are no dead properties."));
     let table = fs::read_to_string(site.join("table.md")).unwrap();
     assert!(!table.contains("failed"), "{table}");
-    let column = |name: &str| {
-        table
-            .lines()
-            .next()
-            .unwrap()
-            .split(" | ")
-            .position(|one| one == name)
-    };
-    let radicale = column("radicale").unwrap();
-    let with_figure = table.lines().filter(|line| {
+    let head = table.lines().next().unwrap();
+    let radicale = head
+        .split(" | ")
+        .position(|name| name == "radicale")
+        .unwrap();
+    let has_figure = |line: &&str| {
         let cell = line.trim_end_matches(" |").split(" | ").nth(radicale);
         cell.is_some_and(|cell| cell.ends_with('s') && line.starts_with("| "))
-    });
-    let with_figure: Vec<&str> = with_figure.collect();
-    assert!(
-        matches!(with_figure[..], [line] if line.starts_with("| MkCol ")),
-        "{table}"
-    );
+    };
+    let with_figure: Vec<&str> = table.lines().filter(has_figure).collect();
+    assert_eq!(with_figure.len(), 1, "{table}");
+    assert!(with_figure[0].starts_with("| MkCol "), "{table}");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let home = tempfile::TempDir::new().unwrap();
-    fs::write(home.path().join("letter.txt"), "mine").unwrap();
-    fs::write(home.path().join("index.html"), "mine").unwrap();
-    let full = home.path().to_string_lossy().into_owned();
-    let new = home.path().join("new").to_string_lossy().into_owned();
-    let table: [(&str, &str); 4] = [
-        (&full, "something in it that is no gallery"),
-        (
-            &format!("{new} --server nosuch"),
-            "no server is called `nosuch`",
-        ),
-        (
-            &format!("{new} --server nginx"),
-            "a gallery needs at least two",
-        ),
-        (
-            &format!("{new} --repeat 1"),
-            "write a whole number from 2 to 200",
-        ),
-    ];
-    for (arguments, says) in table {
-        let outcome = prestan!("gallery").words(arguments).ends(2);
-        outcome.stderr_has(says);
-        outcome.stderr_lacks("was there before");
+    let home = Prestan::new();
+    home.file("letter.txt", "mine");
+    home.file("index.html", "mine");
+    let table = "
+        . => something in it that is no gallery
+        new --server nosuch => no server is called `nosuch`
+        new --server nginx => a gallery needs at least two
+        new --repeat 1 => write a whole number from 2 to 200
+    ";
+    let mut home = home.run();
+    for [arguments, says] in cases::rows(table) {
+        home = prestan!(home.again() => "gallery").words(arguments).ends(2);
+        home.stderr_has(says);
+        home.stderr_lacks("was there before");
     }
-    assert!(!home.path().join("new").exists());
-    let letter = home.path().join("letter.txt");
-    let outcome = prestan!("gallery {}", letter).run();
+    assert!(!home.home().join("new").exists());
+    let outcome = prestan!(home.again() => "gallery letter.txt").run();
     // With a single server, that is reported first.
     let says = [
         "nothing could be written to",
@@ -237,5 +195,5 @@ fn what_makes_no_sense_is_refused() {
         says.iter().any(|says| outcome.stderr.contains(says)),
         "{outcome}"
     );
-    assert_eq!(fs::read_to_string(letter).unwrap(), "mine");
+    assert_eq!(outcome.read("letter.txt"), "mine");
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
-use testbed::fault::{Fault, Rule};
+use testbed::fault::{Fault, Rule, ServedExchange};
 use testbed::need_or;
 
-use crate::support::faulty::Faulty;
+use crate::support::faulty::{Faulty, status};
 use crate::support::load::{kept, plain};
 use crate::support::real::{is_installed, started};
-use crate::support::rows::row;
+use crate::support::rows::{names, row};
 use crate::support::{Outcome, Prestan};
 
 /// Connections of a download of each page: of 13 files and of 6.
@@ -72,20 +72,13 @@ fn assert_connections(outcome: &Outcome) {
         assert_eq!(connects["segments_sent"], sent, "{name}");
     }
     let segments = |name: &str| pages[name]["segments_sent"].as_u64().unwrap();
-    assert!(
-        segments("Serial_13") > 2 * segments("Persistent_13"),
-        "{outcome}"
-    );
-    assert!(
-        segments("Serial_13") > segments("Pipelined_13"),
-        "{outcome}"
-    );
+    let serial = segments("Serial_13");
+    assert!(serial > 2 * segments("Persistent_13"), "{outcome}");
+    assert!(serial > segments("Pipelined_13"), "{outcome}");
     let verdicts = document["constraints"].as_array().unwrap();
     assert_eq!(verdicts.len(), 4, "{outcome}");
-    assert!(
-        verdicts.iter().all(|one| one["verdict"] == "pass"),
-        "{outcome}"
-    );
+    let all_pass = verdicts.iter().all(|one| one["verdict"] == "pass");
+    assert!(all_pass, "{outcome}");
     let warned = document["warnings"].to_string();
     assert!(!warned.contains("opened a new connection"), "{warned}");
 }
@@ -94,7 +87,7 @@ fn assert_connections(outcome: &Outcome) {
 #[test]
 fn every_case_opens_the_connections_that_it_is_about() {
     let server = plain();
-    let outcome = run(&server.server.url()).run();
+    let outcome = run(&server.url()).run();
     assert_connections(&outcome);
     let run = kept(&outcome);
     for (name, each) in CONNECTIONS {
@@ -103,9 +96,8 @@ fn every_case_opens_the_connections_that_it_is_about() {
         assert_eq!(connections.len() as u64, each * DOWNLOADS, "{name}");
         let test = run.plan.tests.iter().find(|test| test.name == name);
         let http = test.unwrap().http.unwrap();
-        let keeps = seen
-            .iter()
-            .all(|one| one.header("connection") == Some("keep-alive"));
+        let is_kept = |one: &ServedExchange| one.header("connection") == Some("keep-alive");
+        let keeps = seen.iter().all(is_kept);
         assert_eq!(keeps, name.starts_with("Kept"), "{name}");
         let protocols: BTreeSet<_> = seen.iter().filter_map(|one| one.header("host")).collect();
         assert_eq!(protocols.len(), 1, "{name}: {http}");
@@ -120,13 +112,10 @@ fn the_cases_are_the_same_on_nginx() {
     let outcome = run(&server.url()).run();
     assert_connections(&outcome);
     // In text, a line for each page with the time of one download.
-    let printed = prestan!(outcome.again() => "report")
-        .env("COLUMNS", "130")
-        .run();
-    let line = printed
-        .stdout
-        .lines()
-        .find(|line| line.starts_with("Kept4_13 "));
+    let printed = prestan!(outcome.again() => "report").env("COLUMNS", "130");
+    let printed = printed.run();
+    let mut lines = printed.stdout.lines();
+    let line = lines.find(|line| line.starts_with("Kept4_13 "));
     let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
     assert_eq!(words.get(1), Some(&"4"), "{printed}");
     assert!(words.len() > 10, "{printed}");
@@ -161,16 +150,15 @@ fn wget_keeps_one_connection_as_the_case_does() {
     for (name, size) in [("index.html", 29_000), ("a.gif", 600), ("b.gif", 13_000)] {
         std::fs::write(site.join(name), vec![b'x'; size]).unwrap();
     }
-    let url = |name: &str| format!("{}{name}", server.server.url());
+    let urls = ["index.html", "a.gif", "b.gif"].map(|name| format!("{server}{name}"));
     // How many connections were opened for the three files.
     let fetched = |options: &[&str]| {
-        let before = server.server.exchanges().len();
+        let before = server.exchanges().len();
         let mut wget = Command::new("wget");
-        wget.args(["-q", "-O", "/dev/null", "--no-proxy"])
-            .args(options);
-        wget.args([url("index.html"), url("a.gif"), url("b.gif")]);
+        wget.args(["-q", "-O", "/dev/null", "--no-proxy"]);
+        wget.args(options).args(&urls);
         wget.status().ok().filter(|status| status.success())?;
-        let seen = server.server.exchanges().split_off(before);
+        let seen = server.exchanges().split_off(before);
         assert_eq!(seen.len(), 3);
         let connections: BTreeSet<u64> = seen.iter().map(|one| one.connection).collect();
         Some(connections.len())
@@ -184,15 +172,13 @@ fn wget_keeps_one_connection_as_the_case_does() {
 #[test]
 fn all_cases_compete_on_demand() {
     let server = plain();
-    let outcome =
-        prestan!(run(&server.server.url()) => "--only *_13 --compete --save kept").ends(0);
+    let outcome = prestan!(run(&server.url()) => "--only *_13 --compete --save kept").ends(0);
     let document = outcome.json();
-    assert_eq!(document["tests"][0]["measure"], "Serial_13");
-    assert_eq!(document["tests"].as_array().unwrap().len(), 1);
+    assert_eq!(names(&document), ["Serial_13"]);
     let beside = document["beside"].as_array().unwrap();
     let names: Vec<&str> = beside
         .iter()
-        .map(|load| load["name"].as_str().unwrap())
+        .filter_map(|load| load["name"].as_str())
         .collect();
     let expected: Vec<&str> = CONNECTIONS[1..6].iter().map(|(name, _)| *name).collect();
     assert_eq!(names, expected);
@@ -207,7 +193,7 @@ fn all_cases_compete_on_demand() {
         assert_eq!(number("connects"), each * pages, "{name}: {result}");
     }
     // Of one test there is nothing to compete with.
-    let alone = prestan!(run(&server.server.url()) => "--only Kept1_6 --compete").ends(2);
+    let alone = prestan!(run(&server.url()) => "--only Kept1_6 --compete").ends(2);
     alone.stderr_has("--compete: of http-versions only one test");
 }
 
@@ -238,11 +224,10 @@ tests:
 
 fn verified(server: &Faulty, command: &str, verify: &str) -> (Outcome, Value) {
     let prestan = Prestan::new();
-    let suite = prestan.file("two.yaml", TWO);
-    let suite = suite.to_str().unwrap();
-    let prestan = prestan.words(&command.replace("SUITE", suite));
+    prestan.file("two.yaml", TWO);
+    let prestan = prestan.words(command);
     let outcome = prestan!(prestan => "{server} --warmup 0 --json - --verify {verify}").run();
-    let outcomes = outcome.json()["tests"][0]["outcomes"].clone();
+    let outcomes = row(&outcome.json(), "Two")["outcomes"].clone();
     (outcome, outcomes)
 }
 
@@ -253,45 +238,33 @@ fn as_much_is_verified_as_is_wanted() {
         to: "CONTENT".to_owned(),
     };
     // From the third response on; all users that verify a body have verified the first one.
-    let server =
-        Faulty::new(|builder| builder.rule(Rule::new(change()).method("GET").path("/b").from(3)));
+    let change = || Rule::new(change()).method("GET").path("/b").from(3);
+    let server = Faulty::new(|builder| builder.rule(change()));
     let again = || {
         server.server.clear_rules();
-        server
-            .server
-            .add_rule(Rule::new(change()).method("GET").path("/b").from(3));
+        server.server.add_rule(change());
     };
     for (verify, wrong) in [("full", 8), ("first", 0), ("head", 0), ("none", 0)] {
         again();
-        let (outcome, outcomes) = verified(&server, "run SUITE -r 10", verify);
+        let (outcome, outcomes) = verified(&server, "run two.yaml -r 10", verify);
         assert_eq!(outcome.code, i32::from(wrong > 0), "{verify}: {outcome}");
-        assert_eq!(
-            (&outcomes["wrong_body"], &outcomes["ok"]),
-            (&wrong.into(), &(20 - wrong).into()),
-            "{verify}: {outcome}"
-        );
+        assert_eq!(outcomes["wrong_body"], wrong, "{verify}: {outcome}");
+        assert_eq!(outcomes["ok"], 20 - wrong, "{verify}: {outcome}");
         let plan = kept(&outcome).plan;
         assert_eq!(plan.measures[0].verify.name(), verify);
     }
     // A load reads as much.
     for (verify, wrong) in [("full", 8), ("first", 0)] {
         again();
-
-        let (outcome, outcomes) = verified(&server, "load --mix SUITE --writes -n 10", verify);
+        let (outcome, outcomes) = verified(&server, "load --mix two.yaml --writes -n 10", verify);
         assert_eq!(outcomes["wrong_body"], wrong, "{verify}: {outcome}");
     }
     // `head` detects an error, `none` does not.
     for (verify, wrong) in [("head", 10), ("none", 0)] {
         server.server.clear_rules();
-        let gone = Fault::Status {
-            code: 404,
-            headers: Vec::new(),
-            body: b"gone".to_vec(),
-        };
-        server
-            .server
-            .add_rule(Rule::new(gone).method("GET").path("/b"));
-        let (outcome, outcomes) = verified(&server, "run SUITE -r 10", verify);
+        let gone = Rule::new(status(404, &[], "gone")).method("GET").path("/b");
+        server.server.add_rule(gone);
+        let (outcome, outcomes) = verified(&server, "run two.yaml -r 10", verify);
         assert_eq!(outcomes["wrong_status"], wrong, "{verify}: {outcome}");
     }
 }
@@ -319,29 +292,21 @@ fn a_connection_that_dies_in_a_page_costs_that_page() {
         ("Kept4_13", Fault::Hang),
     ] {
         // The second measured download, after one to warm up.
-        let rule = Rule::new(fault.clone())
-            .tag(&format!("({case})"))
-            .path("i12")
-            .nth(2);
+        let rule = Rule::new(fault.clone()).tag(&format!("({case})"));
+        let rule = rule.path("i12").nth(2);
         let server = Faulty::new(|builder| builder.rule(rule));
-        let outcome =
-            prestan!(run(&server.server.url()) => "--only {case} --warmup 1 --timeout 4s").run();
+        let outcome = prestan!(run(&server.url()) => "--only {case} --warmup 1 --timeout 4s").run();
         let page = &pages(&outcome)[case];
         let ended = |what: &str| page[what].as_u64().unwrap();
-        assert_eq!(
-            ended("pages") + ended("errors"),
-            DOWNLOADS,
-            "{case} {fault:?}: {outcome}"
-        );
+        let downloads = ended("pages") + ended("errors");
+        assert_eq!(downloads, DOWNLOADS, "{case} {fault:?}: {outcome}");
         // A request that may be repeated is, where its connection had worked; none that waited in
         // vain is.
         if fault == Fault::Hang {
             assert_eq!(ended("errors"), 1, "{case} {fault:?}: {outcome}");
         }
         assert!(ended("errors") <= 1, "{case} {fault:?}: {outcome}");
-        assert!(
-            ended("connects") >= DOWNLOADS,
-            "{case} {fault:?}: {outcome}"
-        );
+        let connects = ended("connects");
+        assert!(connects >= DOWNLOADS, "{case} {fault:?}: {outcome}");
     }
 }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::Prestan;
 use crate::support::real::{is_installed, started};
 
 /// The row of that name in the figures from inside its server.
@@ -15,12 +14,10 @@ fn row<'v>(document: &'v Value, name: &str) -> Option<&'v Value> {
 
 /// Calls of a row by name and target, per operation.
 fn calls(row: &Value, call: &str, target: &str) -> f64 {
-    let calls = row["traced"]["calls"].as_array().unwrap();
-    let of_both = calls
-        .iter()
-        .filter(|counted| counted["call"] == call && counted["target"] == target);
+    let calls = row["traced"]["calls"].as_array().unwrap().iter();
+    let of_both = calls.filter(|one| one["call"] == call && one["target"] == target);
     of_both
-        .map(|row| row["per_operation"].as_f64().unwrap())
+        .map(|one| one["per_operation"].as_f64().unwrap())
         .sum()
 }
 
@@ -36,7 +33,7 @@ fn costs_of_requests_are_counted_by_row() {
     let outcome =
         prestan!("run prestan --server apache --inside -r 200 --only Put1K,Get1K,Lock --json -")
             .ends(0);
-    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let document = outcome.json();
     let [put, get, lock] = ["Put1K", "Get1K", "Lock"].map(|name| row(&document, name).unwrap());
     // PUT alternates with DELETE, and LOCK with UNLOCK: one of four is counted, and after twelve,
     // one of sixteen.
@@ -46,20 +43,14 @@ fn costs_of_requests_are_counted_by_row() {
         assert!((5.0..20_000.0).contains(&processor), "{row}");
         let [low, high] = [0, 1].map(|end| row["processor_us"]["ci95"][end].as_f64().unwrap());
         assert!(low <= processor && processor <= high, "{row}");
-        assert!(
-            mean(row, "reads") >= 1.0 && mean(row, "waits") > 0.0,
-            "{row}"
-        );
+        let (reads, waits) = (mean(row, "reads"), mean(row, "waits"));
+        assert!(reads >= 1.0 && waits > 0.0, "{row}");
     }
     // A kibibyte is received and sent.
-    assert!(
-        (1024.0..4000.0).contains(&mean(put, "written_bytes")),
-        "{put}"
-    );
-    assert!(
-        (1024.0..4000.0).contains(&mean(get, "written_bytes")),
-        "{get}"
-    );
+    for row in [put, get] {
+        let written = mean(row, "written_bytes");
+        assert!((1024.0..4000.0).contains(&written), "{row}");
+    }
     // Calls of mod_dav_fs and its database of locks (the same with strace).
     assert_eq!(calls(put, "rename", "collection"), 1.0, "{put}");
     assert_eq!(calls(get, "rename", "collection"), 0.0, "{get}");
@@ -69,9 +60,9 @@ fn costs_of_requests_are_counted_by_row() {
     for row in [put, get, lock] {
         let traced = &row["traced"];
         assert_eq!(traced["operations"], 5, "{row}");
-        let is_told = (1.0 / 1.2..=1.2).contains(&traced["slowed"].as_f64().unwrap());
+        let is_close = (1.0 / 1.2..=1.2).contains(&traced["slowed"].as_f64().unwrap());
         let shares = traced["shares"].as_object();
-        assert_eq!(shares.is_some(), is_told, "{row}");
+        assert_eq!(shares.is_some(), is_close, "{row}");
         for share in shares.into_iter().flatten() {
             let percent = share.1.as_f64().unwrap();
             assert!((0.0..=100.0).contains(&percent), "{row}");
@@ -79,32 +70,28 @@ fn costs_of_requests_are_counted_by_row() {
     }
     let watched = document["inside"]["processes"].as_array().unwrap();
     assert!(watched.len() >= 2, "{watched:?}");
-    let threads = watched
-        .iter()
-        .map(|watched| watched["threads"].as_u64().unwrap());
-    assert!(threads.sum::<u64>() > 25, "{watched:?}");
+    let threads = watched.iter().map(|process| process["threads"].as_u64());
+    assert!(threads.sum::<Option<u64>>() > Some(25), "{watched:?}");
 }
 
 #[test]
-fn what_several_users_do_at_a_time_is_not_told_of_one_row() {
+fn what_several_users_do_at_a_time_is_not_reported_for_one_row() {
     if !is_installed("nginx") {
         return;
     }
     let outcome =
         prestan!("run prestan --server nginx --inside -r 20 -c 2 --only Put1K,Get1K --json -")
             .ends(0);
-    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let document = outcome.json();
     // DELETE and PUT alternate, and users do not wait for each other.
     assert!(mean(row(&document, "Get1K").unwrap(), "processor_us") > 0.0);
     let put = row(&document, "Put1K").unwrap();
-    assert_eq!(
-        (&put["operations"], &put["processor_us"]),
-        (&Value::from(0), &Value::Null)
-    );
+    assert_eq!(put["operations"], 0);
+    assert_eq!(put["processor_us"], Value::Null);
 }
 
 #[test]
-fn what_was_watched_is_told_and_all_calls_are_listed() {
+fn what_was_watched_is_reported_and_all_calls_are_listed() {
     if !is_installed("nginx") {
         return;
     }
@@ -113,16 +100,15 @@ fn what_was_watched_is_told_and_all_calls_are_listed() {
             .ends(0);
     outcome.stdout_has("Watched: nginx (PID ");
     let listed = prestan!(outcome.again() => "report saved --layout calls").ends(0);
-    let lines: Vec<Vec<&str>> = listed
-        .stdout
-        .lines()
+    let lines = listed.stdout.lines();
+    let lines: Vec<Vec<&str>> = lines
         .map(|line| line.split_whitespace().collect())
         .collect();
-    let of_call = |call: &str| lines.iter().find(|line| line.first() == Some(&call));
+    let line_of = |call: &str| lines.iter().find(|line| line.first() == Some(&call));
     // It writes to another file, and renames that; and, not in the sentences of the full report, it
     // waits for the request.
-    assert_eq!(of_call("rename").map(|line| line[1]), Some("1"), "{listed}");
-    assert!(of_call("epoll_wait").is_some(), "{listed}");
+    assert_eq!(line_of("rename").map(|line| line[1]), Some("1"), "{listed}");
+    assert!(line_of("epoll_wait").is_some(), "{listed}");
     listed.stdout_lacks("Rsp");
 }
 
@@ -178,11 +164,9 @@ fn processes_of_a_control_group_belong_to_a_server() {
     let watched = |pid: u32| {
         let url = server.url();
         let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
-        let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-        let processes = document["inside"]["processes"].as_array().unwrap();
-        let pids = processes
-            .iter()
-            .map(|process| process["pid"].as_u64().unwrap());
+        let document = outcome.json();
+        let processes = document["inside"]["processes"].as_array().unwrap().iter();
+        let pids = processes.map(|process| process["pid"].as_u64().unwrap());
         pids.collect::<Vec<_>>()
     };
     // A worker process has started nothing.
@@ -206,7 +190,7 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
     let pid = server.pid().to_string();
     let url = server.url();
     let outcome = prestan!("load GET {url}file -c 4 -d 2s --pid {pid} --json -").ends(0);
-    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let document = outcome.json();
     let first_row = &document["inside"]["rows"][0];
     let operations = first_row["operations"].as_f64().unwrap();
     // All operations of a load are counted, also those at its edges, and no processor does more
@@ -220,31 +204,21 @@ fn a_load_is_set_against_the_processor_time_of_a_process() {
 
 #[test]
 fn where_nobody_can_look_is_said() {
-    let mut next = Prestan::new();
     // This test has a thread of its own.
-    let own = std::fs::read_link("/proc/thread-self").unwrap();
-    let tid = own.file_name().unwrap().to_str().unwrap().to_owned();
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let tid = thread.file_name().unwrap().to_str().unwrap();
     let process = std::process::id();
-    let told = format!("--pid {tid}: this is a thread of the process {process}");
-    let thread = (tid, told);
-    let refused = [
+    let reason = format!("--pid {tid}: this is a thread of the process {process}");
+    for (options, message) in [
         (
-            "run prestan http://127.0.0.1:9/ --inside",
+            "--inside",
             "--inside and --flame look into a server that runs on this machine, and do not know which process it is",
         ),
-        (
-            "run prestan http://127.0.0.1:9/ --pid 4000000",
-            "--pid 4000000: there is no such process",
-        ),
-        (
-            &format!("run prestan http://127.0.0.1:9/ --pid {}", thread.0),
-            &*thread.1,
-        ),
-    ];
-    for (args, message) in refused {
-        let outcome = next.words(args).ends(2);
-        outcome.stderr_has(message);
-        next = outcome.again();
+        ("--pid 4000000", "--pid 4000000: there is no such process"),
+        (&format!("--pid {tid}"), &reason),
+    ] {
+        let outcome = prestan!("run prestan http://127.0.0.1:9/").words(options);
+        outcome.ends(2).stderr_has(message);
     }
 }
 
@@ -255,14 +229,12 @@ fn a_server_that_was_traced_goes_on() {
     };
     let (url, pid) = (server.url(), server.pid());
     let outcome = prestan!("run prestan {url} --only Get1K -r 5 --pid {pid} --json -").ends(0);
-    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let document = outcome.json();
     let get = row(&document, "Get1K").unwrap();
     // A system that forbids tracing of other programs reports it.
     let is_refused = document["warnings"].to_string().contains("ptrace_scope");
-    assert!(
-        is_refused || calls(get, "openat", "collection") >= 1.0,
-        "{document}"
-    );
+    let is_traced = calls(get, "openat", "collection") >= 1.0;
+    assert!(is_refused || is_traced, "{document}");
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     assert!(status.contains("TracerPid:\t0"), "{status}");
     let url = server.url();

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use testbed::fault::Rule;
+use testbed::fault::{Builder, Rule};
 
 use crate::support::faulty::{Faulty, status};
 use crate::support::{Outcome, Prestan};
@@ -15,7 +14,7 @@ const DAV: &str = "1,2,<http://telltale.example/dav/>";
 
 /// Words of the report that lead to a server, in lower case.
 fn traces(faulty: &Faulty) -> Vec<String> {
-    let address = faulty.server.url();
+    let address = faulty.url();
     let address = address.trim_start_matches("http://").trim_end_matches('/');
     let (host, port) = address.split_once(':').unwrap();
     let port = format!(":{port}");
@@ -35,32 +34,30 @@ fn talkative() -> Faulty {
         ("DAV", DAV),
         ("Allow", "GET, PUT, X-TELLTALE, Secretos/1.2"),
     ];
-    Faulty::new(|builder| {
-        builder
-            .rule(Rule::new(status(200, &options, "")).method("OPTIONS"))
-            .rule(Rule::new(status(500, &[("Server", SOFTWARE)], &body)).tag("(Get1K)"))
-            .rule(Rule::new(status(302, &elsewhere, "")).tag("(Put1K)"))
-            .rule(
-                Rule::new(status(503, &[], &body))
-                    .method("DELETE")
-                    .tag("clean"),
-            )
-    })
+    let rules = [
+        Rule::new(status(200, &options, "")).method("OPTIONS"),
+        Rule::new(status(500, &[("Server", SOFTWARE)], &body)).tag("(Get1K)"),
+        Rule::new(status(302, &elsewhere, "")).tag("(Put1K)"),
+        Rule::new(status(503, &[], &body))
+            .method("DELETE")
+            .tag("clean"),
+    ];
+    Faulty::new(|builder| rules.into_iter().fold(builder, Builder::rule))
 }
 
 /// The options that write every format.
-fn formats(home: &Path, name: &str) -> Vec<String> {
-    let file = |end: &str| home.join(format!("{name}.{end}")).display().to_string();
+fn formats(name: &str) -> String {
     let formats = ["json", "csv", "junit", "log", "html", "output"];
-    let formats = formats.map(|format| [format!("--{format}"), file(format)]);
-    formats.into_iter().flatten().collect()
+    formats
+        .map(|format| format!("--{format} {name}.{format} "))
+        .concat()
 }
 
 /// Checks all files of a report, and that they are about this label.
 #[track_caller]
-fn assert_anonymous(home: &Path, name: &str, label: &str, faulty: &Faulty) {
+fn assert_anonymous(outcome: &Outcome, name: &str, label: &str, faulty: &Faulty) {
     for format in ["json", "csv", "junit", "html", "output", "log"] {
-        let text = fs::read_to_string(home.join(format!("{name}.{format}"))).unwrap();
+        let text = outcome.read(&format!("{name}.{format}"));
         assert_no_trace(&text, faulty);
         assert!(format == "log" || text.contains(label), "{name}.{format}");
     }
@@ -79,11 +76,9 @@ fn assert_no_trace(text: &str, faulty: &Faulty) {
 }
 
 fn run(faulty: &Faulty, label: &str) -> Outcome {
-    let prestan = Prestan::new();
-    let formats = formats(prestan.home(), "run");
-    let url = faulty.server.url().replace("127.0.0.1", "localhost");
-    prestan!(prestan => "{url} --only Get1K,Put1K,Get64K -r 2 --run-id one")
-        .args(formats)
+    let url = faulty.url().replace("127.0.0.1", "localhost");
+    prestan!("{url} --only Get1K,Put1K,Get64K -r 2 --run-id one")
+        .words(&formats("run"))
         .words(label)
         .run()
 }
@@ -92,29 +87,27 @@ fn run(faulty: &Faulty, label: &str) -> Outcome {
 fn a_label_replaces_all_that_identifies_a_server() {
     let faulty = talkative();
     let outcome = run(&faulty, "--label 'Server A'").ended(1);
-    assert_anonymous(outcome.home(), "run", "Server A", &faulty);
-    let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
-    assert!(
-        text.contains("prestan on Server A\n")
-            && text.contains("Server A (address and software not shown)"),
-        "{text}"
-    );
-    let json = fs::read_to_string(outcome.home().join("run.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_anonymous(&outcome, "run", "Server A", &faulty);
+    let text = outcome.read("run.output");
+    for part in [
+        "prestan on Server A\n",
+        "Server A (address and software not shown)",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&outcome.read("run.json")).unwrap();
     assert_eq!(json["server"]["allow"], serde_json::json!(["GET", "PUT"]));
     // The record keeps all, and its label: it is not printed without one.
-    let kept = outcome.home().join("state/prestan/runs/one");
-    let plan = fs::read_to_string(kept.join("plan.yaml")).unwrap();
-    let env = fs::read_to_string(kept.join("env.json")).unwrap();
+    let plan = outcome.read("state/prestan/runs/one/plan.yaml");
+    let env = outcome.read("state/prestan/runs/one/env.json");
     assert!(plan.contains("http://localhost:") && env.contains(SOFTWARE));
-    let report = formats(outcome.home(), "again");
     prestan!(outcome.again() => "report one")
-        .args(report)
+        .words(&formats("again"))
         .ends(0);
-    assert_anonymous(outcome.home(), "again", "Server A", &faulty);
+    assert_anonymous(&outcome, "again", "Server A", &faulty);
     for format in ["json", "csv", "junit", "output", "log"] {
-        let read = |name| fs::read_to_string(outcome.home().join(format!("{name}.{format}")));
-        assert_eq!(read("run").unwrap(), read("again").unwrap(), "{format}");
+        let [first, again] = ["run", "again"].map(|name| outcome.read(&format!("{name}.{format}")));
+        assert_eq!(first, again, "{format}");
     }
 }
 
@@ -122,16 +115,14 @@ fn a_label_replaces_all_that_identifies_a_server() {
 fn a_recorded_run_is_labelled_when_it_is_published() {
     let faulty = talkative();
     let outcome = run(&faulty, "");
-    let text = fs::read_to_string(outcome.home().join("run.output")).unwrap();
+    let text = outcome.read("run.output");
     assert!(
         text.contains(SOFTWARE) && text.contains("localhost"),
         "{text}"
     );
-    let report = formats(outcome.home(), "again");
-    prestan!(outcome.again() => "report one --label 'Server B'")
-        .args(report)
-        .ends(0);
-    assert_anonymous(outcome.home(), "again", "Server B", &faulty);
+    let report = prestan!(outcome.again() => "report one --label 'Server B'");
+    report.words(&formats("again")).ends(0);
+    assert_anonymous(&outcome, "again", "Server B", &faulty);
     let twice = prestan!(outcome.again() => "report one --label B --label C").ends(2);
     twice.stderr_has("2 times for 1 servers");
 }
@@ -139,25 +130,19 @@ fn a_recorded_run_is_labelled_when_it_is_published() {
 #[test]
 fn servers_of_comparisons_and_sweeps_have_labels() {
     let (one, other) = (talkative(), talkative());
-    let labels = "--label First --label Second";
+    let labels = "--label First --label Second --json c.json --html c.html --output c.txt";
     let files = "--json c.json --html c.html --output c.txt";
-    let compared = prestan!(
-        "compare {one} {other} --only Get64K \
-        --repeat 2 -r 5 --run-id both"
-    )
-    .words(labels)
-    .words(files)
-    .run();
+    let compared =
+        prestan!("compare {one} {other} --only Get64K --repeat 2 -r 5 --run-id both").words(labels);
+    let compared = compared.run();
     assert!([0, 3].contains(&compared.code), "{compared}");
     let check = |outcome: &Outcome, labels: &[&str]| {
         for name in ["c.json", "c.html", "c.txt"] {
-            let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+            let text = outcome.read(name);
             assert_no_trace(&text, &one);
             assert_no_trace(&text, &other);
-            assert!(
-                labels.iter().all(|label| text.contains(label)),
-                "{name}: {text}"
-            );
+            let has_all = labels.iter().all(|label| text.contains(label));
+            assert!(has_all, "{name}: {text}");
         }
     };
     check(&compared, &["First", "Second"]);
@@ -167,14 +152,9 @@ fn servers_of_comparisons_and_sweeps_have_labels() {
         let again = prestan!(compared.again() => "compare --label Third --label Fourth");
         check(&again.words(runs).words(files).run(), &["Third", "Fourth"]);
     }
-    let swept = prestan!(
-        "sweep {one} {other} --only Get64K \
-        --repeat 2 -r 3 --vary width=1,2"
-    )
-    .words(labels)
-    .words(files)
-    .run();
-    check(&swept, &["First", "Second"]);
+    let swept = prestan!("sweep {one} {other} --only Get64K --repeat 2 -r 3 --vary width=1,2")
+        .words(labels);
+    check(&swept.run(), &["First", "Second"]);
 }
 
 /// One server ends while the other one is measured: a script starts a server under the name of
@@ -205,7 +185,7 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
     outcome.stdout_has(": First ended during run ");
     outcome.stderr_lacks("still on the server");
     for name in ["s.json", "s.html"] {
-        let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+        let text = outcome.read(name);
         assert!(text.contains("First ended during run "), "{name}");
         assert!(
             !text.contains("dufs") && !text.contains("127.0.0.1"),
@@ -218,17 +198,16 @@ fn a_server_that_ends_is_named_by_its_label_whichever_is_measured() {
 #[test]
 fn a_diagnosis_has_a_label_and_notes() {
     let faulty = talkative();
-    let url = faulty.server.url();
+    let url = faulty.url();
     let outcome = prestan!("diagnose {url} -r 5 --quiet --suite prestan --load-users 1 --skip \
         *Mult,*Dead*,Mk*,*Col*,*1024K --label 'Server A' --note disk=NVMe --json d.json --html d.html --output d.txt")
-        .run();
-    assert!(outcome.code == 0, "{outcome}");
+        .ends(0);
     for name in ["d.json", "d.html", "d.txt"] {
-        let text = fs::read_to_string(outcome.home().join(name)).unwrap();
+        let text = outcome.read(name);
         assert_no_trace(&text, &faulty);
         assert!(text.contains("Server A") && text.contains("NVMe"), "{name}");
     }
     let recorded = prestan!(outcome.again() => "diagnose --label B").ends(2);
     recorded.stderr_has("recorded runs are given");
-    assert_eq!(prestan!("diagnose {url} --label A --label B").run().code, 2);
+    prestan!("diagnose {url} --label A --label B").ends(2);
 }

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 
-use crate::support::load::plain;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::load::plain;
+use crate::support::serve;
 
 /// Records its server, its arguments and the posted body. `previous` has the comments that it
 /// lists, for its own `--jq`, which is the last argument.
@@ -70,11 +72,8 @@ impl Job {
 
     /// Runs a script as the runners of both platforms do: bash that ends at the first failure.
     fn run(&self, script: &str, variables: &BTreeMap<&str, &str>) -> Output {
-        let path = format!(
-            "{}:{}",
-            self.path("bin").display(),
-            std::env::var("PATH").unwrap()
-        );
+        let programs = self.path("bin");
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
         let output = Command::new("bash")
             .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
             .current_dir(self.home.path())
@@ -106,6 +105,9 @@ fn action() -> (Vec<String>, Value) {
     (steps.iter().map(script).collect(), action["inputs"].take())
 }
 
+/// A short comparison with a document.
+const OPTIONS: &str = "--only Get1K,Put1K\n--warmup 1\n--json comparison.json\n";
+
 /// Variables for the scripts of the action, for two servers.
 fn action_variables<'a>(inputs: &'a Value, a: &'a str, b: &'a str) -> BTreeMap<&'a str, &'a str> {
     let default = |name: &str| inputs[name]["default"].as_str().unwrap();
@@ -117,10 +119,7 @@ fn action_variables<'a>(inputs: &'a Value, a: &'a str, b: &'a str) -> BTreeMap<&
         ("FAIL_IF", default("fail-if")),
         ("FOR", "2s"),
         ("INCONCLUSIVE", default("inconclusive")),
-        (
-            "OPTIONS",
-            "--only Get1K,Put1K\n--warmup 1\n--json comparison.json\n",
-        ),
+        ("OPTIONS", OPTIONS),
         ("MARKDOWN", default("markdown")),
         ("NAME", default("name")),
         ("MATRIX", "null"),
@@ -140,17 +139,14 @@ fn action_variables<'a>(inputs: &'a Value, a: &'a str, b: &'a str) -> BTreeMap<&
 fn the_action_compares_and_posts() {
     let (scripts, inputs) = action();
     let (a, b) = (plain(), plain());
-    let (a, b) = (a.server.url(), b.server.url());
+    let (a, b) = (a.url(), b.url());
     let job = Job::new();
     let mut variables = action_variables(&inputs, &a, &b);
     // All that the scripts get is given here, by the same names.
-    for name in yaml("action.yml")["runs"]["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|step| step["env"].as_object())
-        .flat_map(|env| env.keys())
-    {
+    let action = yaml("action.yml");
+    let steps = action["runs"]["steps"].as_array().unwrap().iter();
+    let environments = steps.filter_map(|step| step["env"].as_object());
+    for name in environments.flat_map(|environment| environment.keys()) {
         let is_given = variables.contains_key(name.as_str());
         assert!(is_given || name.ends_with("_TOKEN"), "{name}");
     }
@@ -166,12 +162,13 @@ fn the_action_compares_and_posts() {
     assert_eq!(job.read("summary.md"), markdown);
     // All lines of the options are used.
     assert_ne!(job.read("comparison.json"), "");
-    let said = job.read("output");
+    let output = job.read("output");
     let report = format!("report={}\n", job.path("comparison.md").display());
-    assert!(said.contains(&report), "{said}");
+    assert!(output.contains(&report), "{output}");
+    let verdicts = ["verdict=pass\n", "verdict=inconclusive\n"];
     assert!(
-        said.ends_with("verdict=pass\n") || said.ends_with("verdict=inconclusive\n"),
-        "{said}"
+        verdicts.iter().any(|verdict| output.ends_with(verdict)),
+        "{output}"
     );
 
     // A server that is not there fails the step, and nothing old is posted.
@@ -254,14 +251,19 @@ fn a_comment_of_the_action_replaces_its_own_alone() {
     // Text beyond the limit of a comment is cut off, at the end of a line.
     fs::write(job.path("comparison.md"), "| Größe | 1 |\n".repeat(9_000)).unwrap();
     let (_, body) = post(&variables, &[]);
-    assert!(
-        body.len() <= 65_536 && body.starts_with(mark),
-        "{}",
-        body.len()
-    );
+    let length = body.len();
+    assert!(length <= 65_536 && body.starts_with(mark), "{length}");
     let (table, note) = body.trim_end().rsplit_once('\n').unwrap();
     assert!(note.starts_with("The comparison is longer"), "{note}");
     assert!(table.trim_end().ends_with("\n| Größe | 1 |"));
+}
+
+/// The variables of a job of the template, with their defaults.
+fn variables_of(job: &Value) -> BTreeMap<&str, &str> {
+    let variables = job["variables"].as_object().unwrap().iter();
+    variables
+        .map(|(name, value)| (&**name, value.as_str().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -269,30 +271,20 @@ fn the_template_compares_two_builds_and_posts() {
     let template = yaml("ci/gitlab-compare.yml");
     let job_of = &template[".prestan-compare"];
     let script = job_of["script"][0].as_str().unwrap();
-    let defaults = job_of["variables"].as_object().unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let api = format!("http://{}/api/v4", listener.local_addr().unwrap());
     let posted = thread::spawn(move || one_request(&listener));
-    let start = format!(
-        "exec '{}' serve --port {{{{ port }}}} '{{{{ storage }}}}'",
-        env!("CARGO_BIN_EXE_prestan")
-    );
+    let start = serve();
     let job = Job::new();
-    let mut variables: BTreeMap<&str, &str> = defaults
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
-        .collect();
+    let mut variables = variables_of(job_of);
     let given = [
         ("COMPARE_START_A", &*start),
         ("COMPARE_START_B", &*start),
         ("COMPARE_FOR", "2s"),
-        (
-            "COMPARE_OPTIONS",
-            "--only Get1K,Put1K\n--warmup 1\n--json comparison.json\n",
-        ),
+        ("COMPARE_OPTIONS", OPTIONS),
     ];
     for (name, _) in given {
-        assert!(defaults.contains_key(name), "{name}");
+        assert!(variables.contains_key(name), "{name}");
     }
     variables.extend(given);
     variables.extend([
@@ -304,10 +296,8 @@ fn the_template_compares_two_builds_and_posts() {
     // Two starts of one program may differ by a little, but not by this.
     variables.insert("COMPARE_FAIL_IF", "slower 500%");
     // Nor does the load generator of a busy machine.
-    assert_eq!(
-        variables.insert("COMPARE_INCONCLUSIVE", "pass"),
-        Some("fail")
-    );
+    let counts_as = variables.insert("COMPARE_INCONCLUSIVE", "pass");
+    assert_eq!(counts_as, Some("fail"));
     let output = job.run(script, &variables);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let markdown = job.read("comparison.md");
@@ -320,32 +310,24 @@ fn the_template_compares_two_builds_and_posts() {
     let line = "POST /api/v4/projects/5/merge_requests/8/notes HTTP/1.1\r\n";
     assert!(request.starts_with(line), "{request}");
     assert!(request.contains("PRIVATE-TOKEN: secret"), "{request}");
-    assert!(
-        request.contains("body=") && request.contains("Get1K"),
-        "{request}"
-    );
+    assert!(request.contains("body="), "{request}");
+    assert!(request.contains("Get1K"), "{request}");
 }
 
 #[test]
 fn the_template_says_what_an_inconclusive_comparison_counts_as() {
     let template = yaml("ci/gitlab-compare.yml");
     let job_of = &template[".prestan-compare"];
-    let defaults = job_of["variables"].as_object().unwrap();
-    let defaults = defaults.iter();
-    let defaults = defaults.map(|(name, value)| (name.as_str(), value.as_str().unwrap()));
     let job = Job::new();
     job.program("prestan", UNDECIDED);
     // GitLab shows a job that ends so as one with a warning.
     let warned = job_of["allow_failure"]["exit_codes"].as_i64().unwrap();
     for (counts_as, status) in [("pass", 0), ("fail", 1), ("warn", warned)] {
-        let mut variables: BTreeMap<&str, &str> = defaults.clone().collect();
+        let mut variables = variables_of(job_of);
         variables.insert("COMPARE_INCONCLUSIVE", counts_as);
         let output = job.run(job_of["script"][0].as_str().unwrap(), &variables);
-        assert_eq!(
-            output.status.code().map(i64::from),
-            Some(status),
-            "{output:?}"
-        );
+        let ended = output.status.code().map(i64::from);
+        assert_eq!(ended, Some(status), "{output:?}");
     }
 }
 

@@ -20,11 +20,10 @@ fn home_with(names: &[&str]) -> Outcome {
     let oldest = first.home().join("state/prestan/runs").join(names[0]);
     let plan = fs::File::options()
         .write(true)
-        .open(oldest.join("plan.yaml"))
-        .unwrap();
+        .open(oldest.join("plan.yaml"));
     let year = std::time::Duration::from_secs(365 * 24 * 3600);
-    plan.set_modified(std::time::SystemTime::now() - year)
-        .unwrap();
+    let past = std::time::SystemTime::now() - year;
+    plan.unwrap().set_modified(past).unwrap();
     first
 }
 
@@ -39,29 +38,25 @@ fn prestan(home: &Outcome, line: &str) -> Outcome {
 #[track_caller]
 fn done(home: &Outcome, line: &str) -> String {
     let outcome = prestan(home, line);
-    assert_eq!(
-        (outcome.code, &*outcome.stderr),
-        (0, ""),
-        "{line}: {outcome}"
-    );
+    let ended = (outcome.code, &*outcome.stderr);
+    assert_eq!(ended, (0, ""), "{line}: {outcome}");
     outcome.stdout
+}
+#[track_caller]
+fn document(home: &Outcome, line: &str) -> Value {
+    serde_json::from_str(&done(home, &format!("{line} --json -"))).unwrap()
 }
 
 #[track_caller]
 fn refused(home: &Outcome, line: &str, says: &str) {
-    let outcome = prestan(home, line);
-    assert_eq!(outcome.code, 2, "{line}: {outcome}");
-    assert!(
-        outcome.stderr.contains(says),
-        "no `{says}`: {line}: {outcome}"
-    );
+    prestan(home, line).ended(2).stderr_has(says);
 }
 
 fn names(home: &Outcome) -> Vec<String> {
-    let document: Value = serde_json::from_str(&done(home, "runs --json -")).unwrap();
+    let document = document(home, "runs");
     let runs = document["runs"].as_array().unwrap().iter();
-    runs.map(|run| run["name"].as_str().unwrap().to_owned())
-        .collect()
+    let name = |run: &Value| run["name"].as_str().unwrap().to_owned();
+    runs.map(name).collect()
 }
 
 /// A run that goes on while this exists.
@@ -92,17 +87,12 @@ fn runs_are_listed_with_what_became_of_them() {
     drop(running);
     assert!(done(&home, "runs show wed").contains("Result     killed\n"));
 
-    let validator = schema("runs.schema.json");
-    let one = done(&home, "runs show monday --json -");
-    let document: Value = serde_json::from_str(&one).unwrap();
-    assert!(validator.is_valid(&document), "{one}");
+    let document = self::document(&home, "runs show monday");
+    assert!(schema("runs.schema.json").is_valid(&document), "{document}");
     let run = &document["runs"][0];
-    assert!(
-        ["pass", "inconclusive"].contains(&run["state"].as_str().unwrap()),
-        "{run:#}"
-    );
-    let report = done(&home, "report monday --json -");
-    let report: Value = serde_json::from_str(&report).unwrap();
+    let states = ["pass", "inconclusive"];
+    assert!(states.contains(&run["state"].as_str().unwrap()), "{run:#}");
+    let report = self::document(&home, "report monday");
     assert_eq!(report["conclusion"], run["state"], "{run:#}");
 }
 
@@ -143,24 +133,16 @@ fn a_run_is_found_by_the_beginning_of_its_name() {
 #[test]
 fn a_run_gets_another_name() {
     let home = home_with(&["monday", "tuesday"]);
-    assert_eq!(
-        done(&home, "runs name mon baseline"),
-        "monday is now baseline\n"
-    );
+    let renamed = done(&home, "runs name mon baseline");
+    assert_eq!(renamed, "monday is now baseline\n");
     assert_eq!(names(&home), ["tuesday", "baseline"]);
     assert_eq!(done(&home, "report base"), done(&home, "report baseline"));
-    refused(
-        &home,
-        "runs name baseline tuesday",
-        "the name tuesday is taken",
-    );
+    let taken = "the name tuesday is taken";
+    refused(&home, "runs name baseline tuesday", taken);
     refused(&home, "runs name baseline a/b", "use up to 64 letters");
     let running = goes_on(&home, "tuesday", "friday");
-    refused(
-        &home,
-        "runs name friday saturday",
-        "the run friday has not ended",
-    );
+    let unended = "the run friday has not ended";
+    refused(&home, "runs name friday saturday", unended);
     drop(running);
     done(&home, "runs name friday saturday");
 }
@@ -176,13 +158,8 @@ fn runs_are_removed_and_nothing_else_is() {
     let removed = done(&home, "runs remove mon");
     assert!(removed.starts_with("removed: monday ("), "{removed}");
     assert!(removed.contains("\n1 run removed, "), "{removed}");
-    for (name, why) in [
-        (
-            "tuesday",
-            "notes.txt: is not a file of the run; nothing is removed",
-        ),
-        ("now", "the run has not ended"),
-    ] {
+    let foreign = "notes.txt: is not a file of the run; nothing is removed";
+    for (name, why) in [("tuesday", foreign), ("now", "the run has not ended")] {
         let outcome = prestan(&home, &format!("runs remove {name}")).ended(1);
         let said = format!("prestan: removing {name} failed: ");
         assert!(outcome.stderr.starts_with(&said), "{outcome}");
@@ -212,11 +189,8 @@ fn nothing_in_the_directory_of_a_run_is_followed() {
         let outcome = prestan(&home, &format!("runs remove {name}")).ended(1);
         outcome.stderr_has(&format!("removing {name} failed"));
     }
-    refused(
-        &home,
-        "report friday",
-        "events.jsonl: is no regular file, and nothing",
-    );
+    let says = "events.jsonl: is no regular file, and nothing";
+    refused(&home, "report friday", says);
     assert_eq!(names(&home).len(), 3);
     done(&home, "report tuesday");
     done(&home, "report monday");
@@ -258,18 +232,15 @@ fn old_runs_are_pruned() {
         assert!(lines.last().unwrap().starts_with(&total), "{did}");
         assert_eq!(names(&home).len(), 3 - removed.len());
     }
-    refused(
-        &prestan!("suites").run(),
-        "runs prune",
-        "--older-than <TIME>|--keep-size <SIZE>|--keep <N>",
-    );
+    let usage = "--older-than <TIME>|--keep-size <SIZE>|--keep <N>";
+    refused(&prestan!("suites").run(), "runs prune", usage);
 }
 
 #[test]
 fn a_series_is_listed_pruned_and_removed_as_a_whole() {
     let home = home_with(&["mine-1", "mine-2", MONDAY]);
     let server = plain();
-    let url = server.server.url();
+    let url = server.url();
     let quick = format!("--only Get1K -r 2 -q --run-id {FRIDAY}");
     let line = format!("compare {url} {url} --repeat 2 {quick}");
     assert_eq!(prestan(&home, &line).code, 0);
@@ -285,17 +256,13 @@ fn a_series_is_listed_pruned_and_removed_as_a_whole() {
     for each in ["runs --all", "runs list --all"] {
         assert_eq!(done(&home, each).lines().count(), 1 + 7);
     }
-    let document = done(&home, &format!("runs show {FRIDAY} --json -"));
-    let document: Value = serde_json::from_str(&document).unwrap();
+    let document = document(&home, &format!("runs show {FRIDAY}"));
     assert_eq!(document["runs"].as_array().unwrap().len(), 4);
     assert_eq!(document["runs"][0]["series"], FRIDAY, "{document:#}");
-    assert_eq!(
-        done(&home, &format!("runs show {FRIDAY}")).lines().count(),
-        1 + 4
-    );
+    let shown = done(&home, &format!("runs show {FRIDAY}"));
+    assert_eq!(shown.lines().count(), 1 + 4);
 
-    let beginning = done(&home, "runs show 20260109");
-    assert_eq!(beginning, done(&home, &format!("runs show {FRIDAY}")));
+    assert_eq!(done(&home, "runs show 20260109"), shown);
     refused(&home, "runs show 2026", "is the beginning of 5 runs: ");
 
     // A run with a name is not part of the series, and is kept, whatever its name begins with.
@@ -303,21 +270,15 @@ fn a_series_is_listed_pruned_and_removed_as_a_whole() {
     done(&home, &format!("runs name {FRIDAY}-a1 {baseline}"));
     done(&home, "runs prune --keep 100");
     assert!(names(&home).contains(&baseline));
-    refused(
-        &home,
-        "runs --all prune --keep 100",
-        "--all is for the list",
-    );
-    let taken = format!("compare {url} {url} --repeat 2 {quick}");
-    refused(&home, &taken, "there are runs of this name");
+    let usage = "--all is for the list";
+    refused(&home, "runs --all prune --keep 100", usage);
+    refused(&home, &line, "there are runs of this name");
     let line = "runs prune --keep 1";
     assert!(done(&home, line).starts_with(&format!("removed: {MONDAY} (")));
     let all = done(&home, "runs prune --keep 0");
     let said = format!("removed: {FRIDAY} (3 runs, ");
-    assert!(
-        all.starts_with(&said) && all.contains("\n3 runs removed, "),
-        "{all}"
-    );
+    assert!(all.starts_with(&said), "{all}");
+    assert!(all.contains("\n3 runs removed, "), "{all}");
     assert_eq!(names(&home).len(), 3);
     assert!(names(&home).contains(&baseline));
 

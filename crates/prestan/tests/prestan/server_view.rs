@@ -7,7 +7,8 @@ use serde_json::Value;
 use testbed::fault::{Fault, Rule};
 use testbed::real::{LoggedTime, UrlScheme, recipes};
 
-use crate::support::faulty::{Faulty, run_of};
+use crate::support::faulty::{Faulty, run_of, unwrapped};
+use crate::support::load::plain;
 use crate::support::real::is_installed;
 use crate::support::{Outcome, Prestan};
 
@@ -19,9 +20,8 @@ fn row<'v>(document: &'v Value, name: &str, metric: Option<&str>) -> Option<&'v 
 }
 
 fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("{value} is no number"))
 }
 
 fn sends(header: &str) -> Fault {
@@ -51,19 +51,15 @@ fn what_responses_say_is_set_against_response_times() {
             .rule(Rule::new(sends("db;dur=1, x;dur=-1, y;dur=nan, a b;dur=2")).tag("(Get1K)"))
             .rule(Rule::new(sends("late;dur=7")).tag("(Put1K)").nth(2))
     });
-    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 10).ends(0);
+    let outcome = run_of(&faulty.url(), "Put1K,Get1K", 10).ends(0);
     let document = outcome.json();
     let get = row(&document, "Get1K", Some("db")).unwrap();
-    assert_eq!(
-        (&get["operations"], &get["timed"]),
-        (&10.into(), &10.into())
-    );
+    assert_eq!(get["operations"], 10);
+    assert_eq!(get["timed"], 10);
     // Both of its occurrences.
     assert_eq!(number(&get["server_us"]["mean"]), 5_000.0, "{get}");
-    let (ours, share) = (
-        number(&get["ours_us"]),
-        number(&get["share_percent"]["mean"]),
-    );
+    let ours = number(&get["ours_us"]);
+    let share = number(&get["share_percent"]["mean"]);
     assert!((20_000.0..200_000.0).contains(&ours), "{get}");
     assert!((share - 5_000.0 / ours * 100.0).abs() < 0.01, "{get}");
     let [low, high] = [0, 1].map(|end| number(&get["share_percent"]["ci95"][end]));
@@ -71,20 +67,14 @@ fn what_responses_say_is_set_against_response_times() {
     // These have no time.
     for metric in ["cache", "x", "y"] {
         let found = row(&document, "Get1K", Some(metric)).unwrap();
-        assert_eq!(
-            (&found["operations"], &found["timed"]),
-            (&10.into(), &0.into())
-        );
-        assert_eq!(
-            (&found["server_us"], &found["ours_us"]),
-            (&Value::Null, &Value::Null)
-        );
+        assert_eq!(found["operations"], 10);
+        assert_eq!(found["timed"], 0);
+        assert_eq!(found["server_us"], Value::Null);
+        assert_eq!(found["ours_us"], Value::Null);
     }
     let put = row(&document, "Put1K", Some("late")).unwrap();
-    assert_eq!(
-        (&put["operations"], &put["server_us"]["ci95"]),
-        (&1.into(), &Value::Null)
-    );
+    assert_eq!(put["operations"], 1);
+    assert_eq!(put["server_us"]["ci95"], Value::Null);
     let rows = document["server_view"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 5, "{rows:?}");
     assert_eq!(document["server_view"]["access_log"], Value::Null);
@@ -92,34 +82,29 @@ fn what_responses_say_is_set_against_response_times() {
     let again = prestan!(outcome.again() => "report").ends(0);
     let (_, table) = again.stdout.split_once("The server's own view").unwrap();
     let line = table.lines().find(|line| line.contains(" db ")).unwrap();
-    assert!(
-        line.contains("Get1K") && line.contains("5.00 ms"),
-        "{again}"
-    );
+    assert!(line.contains("Get1K"), "{again}");
+    assert!(line.contains("5.00 ms"), "{again}");
 }
 
 #[test]
 fn a_server_that_says_nothing_has_no_view() {
-    let faulty = Faulty::new(|builder| builder);
-    let outcome = run_of(&faulty.server.url(), "Put1K,Get1K", 3).ends(0);
+    let faulty = plain();
+    let outcome = run_of(&faulty.url(), "Put1K,Get1K", 3).ends(0);
     assert_eq!(outcome.json()["server_view"], Value::Null);
     let text = prestan!(outcome.again() => "report").run().stdout;
     assert!(!text.contains("own view"), "{text}");
 }
 
 #[test]
-fn of_a_failed_operation_no_time_is_told() {
+fn of_a_failed_operation_no_time_is_reported() {
     let faulty = Faulty::new(|builder| {
         builder
             .rule(Rule::new(sends("db;dur=4")).tag("(Get1K)"))
             .rule(Rule::new(Fault::RewriteStatus(404)).tag("(Get1K)").nth(2))
     });
-    let outcome = run_of(&faulty.server.url(), "Get1K", 5).ends(1);
-    let document = outcome.json();
-    assert_eq!(
-        row(&document, "Get1K", Some("db")).unwrap()["operations"],
-        4
-    );
+    let document = run_of(&faulty.url(), "Get1K", 5).ends(1).json();
+    let get = row(&document, "Get1K", Some("db")).unwrap();
+    assert_eq!(get["operations"], 4);
 }
 
 #[test]
@@ -165,14 +150,10 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
     let outcome = started(server, "--inside --json -").ends(0);
     let document = outcome.json();
     let log = &document["server_view"]["access_log"];
-    for (count, expected) in [
-        ("operations", 80),
-        ("joined", 80),
-        ("missing", 0),
-        ("ambiguous", 0),
-        ("unreadable_lines", 0),
-    ] {
-        assert_eq!(log[count], expected, "{server}: {log}");
+    assert_eq!(log["operations"], 80, "{server}: {log}");
+    assert_eq!(log["joined"], 80, "{server}: {log}");
+    for count in ["missing", "ambiguous", "unreadable_lines"] {
+        assert_eq!(log[count], 0, "{server}: {log}");
     }
     // DELETE, warm-up and requests before and after.
     assert!(number(&log["other_lines"]) > 40.0, "{server}: {log}");
@@ -180,15 +161,11 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
         let found = row(&document, name, None).unwrap();
         assert_eq!(found["timed"], 40, "{found}");
         assert_eq!(number(&found["resolution_us"]), resolution, "{found}");
-        let (theirs, ours) = (
-            number(&found["server_us"]["mean"]),
-            number(&found["ours_us"]),
-        );
+        let theirs = number(&found["server_us"]["mean"]);
+        let ours = number(&found["ours_us"]);
         if resolution < 1000.0 {
-            assert!(
-                theirs >= resolution && found["share_percent"]["ci95"].is_array(),
-                "{found}"
-            );
+            assert!(theirs >= resolution, "{found}");
+            assert!(found["share_percent"]["ci95"].is_array(), "{found}");
         }
         // A server that counts milliseconds may round up, and may lose its processor between a
         // response and its log.
@@ -197,10 +174,8 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
     let again = prestan!(outcome.again() => "report --json -").ends(0);
     assert_eq!(document["server_view"], again.json()["server_view"]);
     let events = fs::read_to_string(outcome.run().join("events.jsonl")).unwrap();
-    assert!(
-        !events.contains("PrestanTest-"),
-        "no line of the log is kept"
-    );
+    let has_line = events.contains("PrestanTest-");
+    assert!(!has_line, "no line of the log is kept");
 }
 
 #[test]
@@ -211,10 +186,8 @@ fn several_users_are_told_apart_in_a_log() {
     let outcome = started("apache,http=2", "--inside -c 4 --json -").ends(0);
     let document = outcome.json();
     let log = &document["server_view"]["access_log"];
-    assert!(
-        number(&log["joined"]) >= 80.0 && log["missing"] == 0,
-        "{log}"
-    );
+    assert!(number(&log["joined"]) >= 80.0, "{log}");
+    assert_eq!(log["missing"], 0, "{log}");
     assert!(row(&document, "Put1K", None).is_some(), "{outcome}");
 }
 
@@ -241,21 +214,14 @@ fn what_is_not_in_a_log_is_said() {
         prestan!(prestan => "run prestan --server {server} --inside --only Get1K -r 5").run()
     };
     let foreign = text("access_log {{ dir }}/log/access.log combined;").ended(0);
-    let words = foreign
-        .stdout
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    assert!(
-        words.contains(
-            "Of 5 operations that were ok, 5 are not joined with the access log: 5 without a line,"
-        ) && words.contains("lines could not be read."),
-        "{foreign}"
-    );
+    let words = unwrapped(&foreign.stdout);
+    for says in [
+        "Of 5 operations that were ok, 5 are not joined with the access log: 5 without a line,",
+        "lines could not be read.",
+    ] {
+        assert!(words.contains(says), "{foreign}");
+    }
     let none = text("access_log off;").ended(0);
-    let words = none.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        words.contains("reading the access log of the server failed: No such file"),
-        "{none}"
-    );
+    let says = "reading the access log of the server failed: No such file";
+    assert!(unwrapped(&none.stdout).contains(says), "{none}");
 }
