@@ -1,11 +1,12 @@
 //! Challenges that other clients fail at: realms that are no UTF-8, and nonces that are never
 //! fresh.
 
+use testbed::fault::Rule;
+
 use crate::support::Prestan;
 use crate::support::faulty::{Faulty, PASSWORD, USER, count, short_run, status, went_nowhere};
 use crate::support::heads::answering;
 use crate::support::rows::row;
-use testbed::fault::Rule;
 
 /// The realm as it is sent, and the digests of OPTIONS and GET of `/file` with it, the nonce `n`
 /// and no `qop`, worked out with md5sum: MD5(MD5(ann:realm:password):n:MD5(GET:/file)).
@@ -62,7 +63,7 @@ fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
     let stale = || status(401, &[("WWW-Authenticate", challenge)], "");
     let faulty = Faulty::new(|builder| builder.rule(Rule::new(stale())));
     for scheme in ["auto", "digest"] {
-        let outcome = prestan!(short_run(&faulty.server.url(), "Put1K") => "--auth {scheme}").run();
+        let outcome = prestan!(short_run(&faulty.url(), "Put1K") => "--auth {scheme}").run();
         let says = [
             "authentication failed: OPTIONS http://",
             "challenged anew; the server requires Digest realm \"r\"",
@@ -76,7 +77,7 @@ fn credentials_that_were_given_are_not_asked_for_where_no_nonce_is_fresh() {
     // In mid-run it is a refusal.
     let stale = Rule::new(stale()).tag("(Get1K)");
     let faulty = Faulty::new(|builder| builder.rule(stale));
-    let outcome = short_run(&faulty.server.url(), "Get1K").run();
+    let outcome = short_run(&faulty.url(), "Get1K").run();
     let result = outcome.json();
     let get = row(&result, "Get1K");
     assert_eq!(count(get, "refused"), 3, "{get:#}");

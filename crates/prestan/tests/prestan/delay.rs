@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::faulty::{Faulty, checked, run_of};
 use crate::support::rows::{of_prestan, rows};
-use testbed::fault::{Fault, Rule};
+use testbed::fault::{Fault, Rule, ServedExchange};
 
 /// The delay that is added, on top of [`BASE`].
 const ADDED: Duration = Duration::from_millis(20);
@@ -50,17 +50,15 @@ fn measure(delay: Duration) -> Vec<Times> {
             builder.rule(Rule::new(Fault::AnswerAfter(delay)).tag(&format!("({test})")))
         })
     });
-    let outcome = run_of(&faulty.server.url(), &tests.join(","), REQUESTS).ends(0);
+    let outcome = run_of(&faulty.url(), &tests.join(","), REQUESTS).ends(0);
     let result = checked(&outcome);
     assert_eq!(rows(&result).len(), tests.len());
     let times = rows(&result).iter().map(|row| {
         let test = row["measure"].as_str().unwrap();
         let exchanges = faulty.measured(test);
         assert_eq!(row["operations"], exchanges.len() as u64, "{test}");
-        let mut truths: Vec<f64> = exchanges
-            .iter()
-            .map(|exchange| exchange.service_time().unwrap().as_secs_f64() * 1e6)
-            .collect();
+        let service_us = |one: &ServedExchange| one.service_time().unwrap().as_secs_f64() * 1e6;
+        let mut truths: Vec<f64> = exchanges.iter().map(service_us).collect();
         truths.sort_by(f64::total_cmp);
         let measured = |what: &str| row["response_us"][what].as_f64().unwrap();
         Times {
@@ -87,7 +85,8 @@ impl Compared<'_> {
     fn is_right(&self) -> bool {
         let added = self.with.shortest - self.without.shortest;
         let is_added = (added - ADDED.as_secs_f64() * 1e6).abs() <= TOLERANCE_US;
-        let most = if self.test == BUFFERED {
+        let is_buffered = self.test == BUFFERED;
+        let most = if is_buffered {
             f64::INFINITY
         } else {
             TOLERANCE_US
@@ -136,9 +135,7 @@ fn the_check_knows_a_wrong_time() {
         (6_000.0, 26_000.0, 50.0, -10.0),  // shorter than the server's own
         (6_400.0, 26_400.0, 400.0, 400.0), // holds something that the server did not do
     ] {
-        assert!(
-            !compared("Get1K", without, with, surplus, excess).is_right(),
-            "{with}"
-        );
+        let compared = compared("Get1K", without, with, surplus, excess);
+        assert!(!compared.is_right(), "{with}");
     }
 }

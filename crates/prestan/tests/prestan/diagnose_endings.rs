@@ -1,13 +1,13 @@
 //! `prestan diagnose URL` that fails: its report, and the directory of the interrupted run.
 
-use crate::support::faulty::Faulty;
-use crate::support::load::send;
-use crate::support::load::until;
-use crate::support::{Outcome, Prestan};
-use rustix::process::Signal;
-use std::fs;
 use std::time::Duration;
+
+use rustix::process::Signal;
 use testbed::fault::{Fault, Rule};
+
+use crate::support::faulty::Faulty;
+use crate::support::load::{plain, until};
+use crate::support::{Outcome, Prestan};
 
 /// Rows of the suite `prestan` but for GET.
 const NOT_GET: &str = "Prop*,Put*,Copy*,Move*,Delete*,MkCol,Lock*,*64K,*1024K";
@@ -18,9 +18,8 @@ fn interrupted_at(server: &Faulty, row: &str, prestan: Prestan) -> Outcome {
     until("the server has seen measured requests", || {
         server.measured(row).len() >= 5
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
-    assert_eq!(server.left(), [] as [&str; 0]);
+    let outcome = running.end_by(Signal::INT);
+    assert_eq!(server.left(), [""; 0]);
     outcome
 }
 
@@ -39,7 +38,7 @@ fn assert_names_last_run(outcome: &Outcome, suite: &str) {
 
 #[test]
 fn interrupted_in_its_first_suite_it_names_the_run_and_claims_no_report() {
-    let server = Faulty::new(|builder| builder);
+    let server = plain();
     let prestan = prestan!("diagnose {server} --skip {NOT_GET} -r 1000000 --quiet --json j.json");
     let outcome = interrupted_at(&server, "Get1K", prestan);
     assert_names_last_run(&outcome, "prestan");
@@ -65,7 +64,7 @@ const MISSING: &str = "Not measured: suite features, suite listing, suite presta
 #[test]
 fn when_its_server_dies_it_says_why_and_what_was_not_measured() {
     let (server, prestan) = slow_later();
-    let url = server.server.url();
+    let url = server.url();
     let running = prestan.spawn();
     until("the server has seen measured requests", || {
         server.measured("GetUnchanged").len() >= 5
@@ -88,13 +87,12 @@ fn interrupted_later_it_says_first_what_was_not_measured() {
     let first = outcome.stdout.lines().next().unwrap();
     assert_eq!(first, format!("Incomplete: {missing}"), "{outcome}");
 
-    let read = |name| fs::read_to_string(outcome.home().join(name)).unwrap();
-    let document: serde_json::Value = serde_json::from_str(&read("j.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&outcome.read("j.json")).unwrap();
     assert_eq!(document["incomplete"]["reason"], "interrupted");
     assert_eq!(document["incomplete"]["text"], missing);
     assert_eq!(document["runs"].as_array().unwrap().len(), 1);
-    let page = read("d.html");
-    let title = format!("<title>Diagnosis of {}</title>", server.server.url());
+    let page = outcome.read("d.html");
+    let title = format!("<title>Diagnosis of {server}</title>");
     assert!(page.contains(&title), "no {title}");
     assert!(
         page.contains(&missing),

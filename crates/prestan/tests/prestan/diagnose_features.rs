@@ -31,19 +31,13 @@ fn says(
     let faulty = Faulty::new(build);
     let run = prestan!("run {suite} {faulty} -r 6 --warmup 1 --quiet --json -").words(options);
     let outcome = run.run();
-    let document = prestan!(outcome.again() => "diagnose --json -")
-        .run()
-        .json();
-    let all = |list: &str| document[list].as_array().unwrap().clone();
-    let found: BTreeSet<String> = all("findings")
-        .iter()
-        .map(|found| found["rule"].as_str().unwrap().to_owned())
-        .filter(|rule| RULES.contains(&&**rule))
-        .collect();
-    let wanted: BTreeSet<String> = rules.iter().copied().map(str::to_owned).collect();
-    let is_disqualified = all("left_out")
-        .iter()
-        .any(|left| left["disqualified"] == true);
+    let document = prestan!(outcome.again() => "diagnose --json -").run();
+    let document = document.json();
+    let all = |list: &str| document[list].as_array().unwrap().iter();
+    let found = all("findings").map(|found| found["rule"].as_str().unwrap());
+    let found: BTreeSet<&str> = found.filter(|rule| RULES.contains(rule)).collect();
+    let wanted: BTreeSet<&str> = rules.iter().copied().collect();
+    let is_disqualified = all("left_out").any(|left| left["disqualified"] == true);
     let is_less = is_disqualified && found.is_subset(&wanted);
     assert!(found == wanted || is_less, "not {rules:?}: {document:#}");
     outcome.json()
@@ -134,11 +128,8 @@ fn depth_infinity_that_is_answered_as_depth_1_or_takes_long() {
              <D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
         )
     };
-    let body = format!(
-        "<D:multistatus xmlns:D='DAV:'>{}{}</D:multistatus>",
-        member("/tree/"),
-        member("/tree/c1/")
-    );
+    let body = ["/tree/", "/tree/c1/"].map(member).concat();
+    let body = format!("<D:multistatus xmlns:D='DAV:'>{body}</D:multistatus>");
     let cut_short = on_infinity(status(207, &[], &body));
     let result = says(&["infinity-cut-short"], INFINITY, cut_short);
     assert_row(&result, "Infinityx10", "failed", "");
@@ -158,17 +149,17 @@ fn sessions_that_are_not_resumed() {
         (true, only, &[]),
         (false, &by_choice, &[]),
     ] {
+        let close = Fault::CloseAfterRequests {
+            requests: 1,
+            announced: true,
+        };
+        let tls = authority.server(Certificate::Valid);
+        let tls = if resumes {
+            tls
+        } else {
+            tls.without_resumption()
+        };
         says(rules, ("prestan", options), |builder| {
-            let tls = authority.server(Certificate::Valid);
-            let close = Fault::CloseAfterRequests {
-                requests: 1,
-                announced: true,
-            };
-            let tls = if resumes {
-                tls
-            } else {
-                tls.without_resumption()
-            };
             builder.tls(tls).rule(Rule::new(close))
         });
     }

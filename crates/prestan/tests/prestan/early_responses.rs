@@ -10,8 +10,8 @@ use crate::support::rows::row;
 fn hasty(status: &'static str) -> String {
     let address = answering(move |head| {
         let is_put = head.starts_with(b"PUT ");
-        let answer = if is_put { status } else { "404 Not Found" };
-        let response = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
+        let status = if is_put { status } else { "404 Not Found" };
+        let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
         (response.into_bytes(), !is_put)
     });
     format!("http://{address}/new.bin")

@@ -1,11 +1,10 @@
 //! Common features of all commands that measure, tested with each of them.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use testbed::need_or;
 
-use crate::support::{Prestan, serve, sub_commands};
+use crate::support::{Prestan, names_in, serve, sub_commands};
 
 /// Each command that measures a server that a command starts, without that server: as short as it
 /// can be.
@@ -22,10 +21,8 @@ const SHORT: [&str; 7] = [
 #[test]
 fn a_server_is_started_and_measured_with_its_packets_for_a_pull_request() {
     let starting = |name: &String| {
-        prestan!("{name} --help")
-            .run()
-            .stdout
-            .contains("--start <COMMAND>")
+        let help = prestan!("{name} --help").run().stdout;
+        help.contains("--start <COMMAND>")
     };
     let starting: BTreeSet<String> = sub_commands().into_iter().filter(starting).collect();
     let short = SHORT.map(|line| line.split(' ').next().unwrap().to_owned());
@@ -49,26 +46,24 @@ fn a_server_is_started_and_measured_with_its_packets_for_a_pull_request() {
         assert_eq!(lines.last(), Some(&"```"), "{short}: {outcome}");
         assert!(lines.len() > 4, "{short}: {outcome}");
 
-        let names = fs::read_dir(outcome.home()).unwrap();
-        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let captured = names.filter(|name| name.ends_with(".pcapng")).count();
+        let names = names_in(outcome.home());
+        let captured = names
+            .iter()
+            .filter(|name| name.ends_with(".pcapng"))
+            .count();
         // Each run has a file of its own.
-        assert_eq!(
-            captured,
-            if captures { runs } else { 0 },
-            "{short}: {outcome}"
-        );
+        let expected = if captures { runs } else { 0 };
+        assert_eq!(captured, expected, "{short}: {outcome}");
     }
 }
 
 #[test]
 fn a_command_with_a_bad_template_is_refused_before_anything_is_started() {
     let start = "touch started; : {{ port }} {{ nothing }}";
-    let both = format!("--start-b {}", "true");
     for short in SHORT.into_iter().chain(["compare"]) {
         let prestan = Prestan::new().words(short);
         let prestan = match short {
-            "compare" => prestan!(prestan => "--start-a {start}").words(&both),
+            "compare" => prestan!(prestan => "--start-a {start} --start-b true"),
             _ => prestan!(prestan => "--start {start}"),
         };
         let outcome = prestan.ends(2);
@@ -98,12 +93,9 @@ fn what_measured_nothing_leaves_nothing() {
             prestan = prestan.words("--capture x.pcapng");
         }
         let outcome = prestan.ends(4);
-        let left = fs::read_dir(outcome.home()).unwrap();
-        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-        assert!(
-            left.iter().all(|name| name == "state"),
-            "{left:?}: {outcome}"
-        );
+        let left = names_in(outcome.home());
+        let is_clean = left.iter().all(|name| name == "state");
+        assert!(is_clean, "{left:?}: {outcome}");
     }
 }
 
@@ -115,14 +107,14 @@ fn a_series_sends_post_where_that_is_allowed() {
         "sweep http://127.0.0.1:1/ --vary users=1,2",
         "diagnose http://127.0.0.1:1/",
     ] {
-        let prestan = Prestan::new().words(command);
-        let file = prestan.file("posts.yaml", suite);
-        let refused = prestan!(prestan => "--suite {}", file).ends(2);
-        refused.stderr_has("give --writes");
-        let prestan = Prestan::new().words(command);
-        let file = prestan.file("posts.yaml", suite);
+        let with = |options: &str| {
+            let prestan = Prestan::new().words(command);
+            prestan.file("posts.yaml", suite);
+            prestan!(prestan => "--suite posts.yaml").words(options)
+        };
+        with("").ends(2).stderr_has("give --writes");
         // No listener there.
-        prestan!(prestan => "--writes --suite {}", file).ends(4);
+        with("--writes").ends(4);
     }
 }
 
@@ -146,21 +138,22 @@ fn a_path_on_a_server_that_is_started_is_the_one_that_is_asked_for() {
 
 #[test]
 fn what_is_asked_of_other_servers_does_not_concern_the_demo() {
-    let prestan = prestan!("demo --only Get1K -r 3").env("PRESTAN_USER", "ann");
-    prestan.ends(0);
+    prestan!("demo --only Get1K -r 3")
+        .env("PRESTAN_USER", "ann")
+        .ends(0);
 }
 
 #[test]
-fn a_gate_of_a_diagnosis_is_about_the_suites_that_have_its_row() {
+fn a_condition_of_a_diagnosis_is_about_the_suites_that_have_its_row() {
     let start = serve();
     let suites = "--suite locks,listing --skip '*x1000,*x10000' -r 50 --load-users 1";
-    let gated = |gate: &str| {
+    let judged = |condition: &str| {
         let prestan = Prestan::new().words("diagnose").words(suites);
-        prestan!(prestan => "--start {start} --fail-if {gate}").run()
+        prestan!(prestan => "--start {start} --fail-if {condition}").run()
     };
-    let outcome = gated("mean(PutHeldx0) > 1 ns");
+    let outcome = judged("mean(PutHeldx0) > 1 ns");
     assert!([0, 1].contains(&outcome.code), "{outcome}");
-    assert_eq!(gated("p99(Nonsense) > 1 s").code, 2);
+    assert_eq!(judged("p99(Nonsense) > 1 s").code, 2);
 }
 
 #[test]
@@ -171,11 +164,7 @@ fn a_url_and_a_server_that_is_started_contradict_each_other() {
         "search http://127.0.0.1:1/ --find users --while 'failures == 0'",
         "webstone http://127.0.0.1:1/",
     ] {
-        let outcome = prestan!(Prestan::new().words(command) => "--start {start}").run();
-        assert_eq!(outcome.code, 2, "{command}: {outcome}");
-        assert!(
-            outcome.stderr.contains("to be started"),
-            "{command}: {outcome}"
-        );
+        let outcome = prestan!(Prestan::new().words(command) => "--start {start}").ends(2);
+        outcome.stderr_has("to be started");
     }
 }

@@ -1,7 +1,6 @@
 //! Repetition of the experiments of Xu (2004): Nagle's algorithm, two writes, X-Prestan as printed;
 //! and the facts beside the figures in the paper: the round trip, and the machines.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -10,7 +9,8 @@ use std::time::Duration;
 
 use testbed::fault::ServedExchange;
 
-use crate::support::faulty::{Faulty, anonymous_run};
+use crate::support::faulty::anonymous_run;
+use crate::support::load::plain;
 
 /// How many bytes each read had of the requests with POST.
 type Reads = Arc<Mutex<Vec<Vec<usize>>>>;
@@ -59,25 +59,23 @@ fn is_whole(text: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("Content-Length: "));
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("Content-Length: "));
     body.len() >= length.map_or(0, |length| length.parse().unwrap())
 }
 
 /// Reads and the median of the times in µs from the first system call to the response, of ten
 /// POSTs.
-fn posts(options: &[&str]) -> (Vec<Vec<usize>>, f64, String) {
+fn posts(options: &str) -> (Vec<Vec<usize>>, f64, String) {
     let (url, reads) = noting_server();
     let outcome = prestan!(
         "load POST {url} --body x=1 --writes -n 10 --warmup 0 --clock user --json result.json \
         --output text"
     )
-    .args(options)
+    .words(options)
     .run();
-    let text = fs::read_to_string(outcome.home().join("text")).unwrap();
-    let json = fs::read_to_string(outcome.home().join("result.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let text = outcome.read("text");
+    let json: serde_json::Value = serde_json::from_str(&outcome.read("result.json")).unwrap();
     let row = &json["tests"][0];
     assert_eq!(row["outcomes"]["ok"], 10, "{outcome}");
     let reads = reads.lock().unwrap().clone();
@@ -86,24 +84,25 @@ fn posts(options: &[&str]) -> (Vec<Vec<usize>>, f64, String) {
 
 #[test]
 fn nagles_algorithm_with_two_writes_waits_for_a_delayed_acknowledgement() {
-    let (reads, usual, text) = posts(&[]);
+    let (reads, usual, text) = posts("");
     assert!(reads.iter().all(|reads| reads.len() == 1), "{reads:?}");
     assert!(!text.contains("experiment"), "{text}");
     // Figure 1: the body waits until the head is acknowledged, which Linux delays by 40 ms.
-    let (reads, with_nagle, text) = posts(&["--nagle", "--two-writes"]);
+    let (reads, with_nagle, text) = posts("--nagle --two-writes");
     // The first segments of a connection are acknowledged immediately, and may be read together
     // with later ones.
     let twice = reads.iter().filter(|reads| reads.len() == 2).count();
     assert!(twice > reads.len() / 2, "{reads:?}");
     assert!(with_nagle > 20_000.0, "{with_nagle}: {text}");
     assert!(usual < 20_000.0, "{usual}");
-    assert!(
-        text.contains("HTTP/1.1, with Nagle's algorithm, head and body in two writes")
-            && text.contains("figures of an experiment"),
-        "{text}"
-    );
+    for part in [
+        "HTTP/1.1, with Nagle's algorithm, head and body in two writes",
+        "figures of an experiment",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
     // Figure 2: without it nothing waits; nor does it with one write.
-    for options in [&["--two-writes"], &["--nagle"]] {
+    for options in ["--two-writes", "--nagle"] {
         let (_, without, text) = posts(options);
         assert!(without < 20_000.0, "{options:?} {without}");
         assert!(text.contains("figures of an experiment"), "{text}");
@@ -118,8 +117,8 @@ fn two_writes_are_of_http_1() {
 
 #[test]
 fn x_prestan_is_as_it_was_printed() {
-    let faulty = Faulty::new(|builder| builder);
-    prestan!(anonymous_run(&faulty.server.url(), "*", 1) => "--x-prestan 2004").ends(0);
+    let faulty = plain();
+    prestan!(anonymous_run(&faulty.url(), "*", 1) => "--x-prestan 2004").ends(0);
     // Section 5, page by page: headers of a method, and the path, if several have it.
     let printed = [
         ("PROPPATCH", "prop", "(null): 4 (propfinddead)"),
@@ -144,24 +143,20 @@ fn x_prestan_is_as_it_was_printed() {
         ("UNLOCK", "lockme", "(null): 11 (locks)"),
         ("UNLOCK", "lockme2/", "(null): 11 (locks)"),
     ];
-    let exchanges = faulty.server.exchanges();
-    let label = |one: &ServedExchange| one.header("x-prestan").unwrap_or_default().to_owned();
-    for (method, path, wanted) in printed {
-        let mut all = exchanges.iter();
-        let is_it = |one: &ServedExchange| {
-            one.method == method && one.path.ends_with(&format!("/{path}")) && label(one) == wanted
+    let exchanges = faulty.exchanges();
+    for (method, path, label) in printed {
+        let is_printed = |one: &ServedExchange| {
+            let is_path = one.path.ends_with(&format!("/{path}"));
+            one.method == method && is_path && one.label() == label
         };
-        assert!(all.any(is_it), "{method} {path} {wanted}");
+        assert!(exchanges.iter().any(is_printed), "{method} {path} {label}");
     }
     // Below the collections of tests, there is no other.
-    let printed: Vec<&str> = printed.iter().map(|(.., label)| *label).collect();
     for one in &exchanges {
-        let label = label(one);
+        let is_printed = printed.iter().any(|(.., label)| *label == one.label());
         assert!(
-            printed.contains(&&*label) || label.starts_with("prestan: 0 ("),
-            "{} {}: {label}",
-            one.method,
-            one.path
+            is_printed || one.label().starts_with("prestan: 0 ("),
+            "{one:?}"
         );
     }
     let elsewhere = prestan!("run locks {faulty} --x-prestan 2004").ends(2);
@@ -170,9 +165,11 @@ fn x_prestan_is_as_it_was_printed() {
 
 #[test]
 fn round_trip_and_machines_are_stated() {
-    let faulty = Faulty::new(|builder| builder);
+    let faulty = plain();
     let began = std::time::Instant::now();
-    let outcome = prestan!(anonymous_run(&faulty.server.url(), "Get1K", 3) => "--output text --html page.html").run();
+    let outcome =
+        prestan!(anonymous_run(&faulty.url(), "Get1K", 3) => "--output text --html page.html")
+            .run();
     assert!(began.elapsed() < Duration::from_secs(60));
     let json = outcome.json();
     let round_trip = &json["server"]["round_trip"];
@@ -183,12 +180,9 @@ fn round_trip_and_machines_are_stated() {
         assert!(of("n") >= 1.0 && of("min") <= of("p50") && of("p50") <= of("max"));
     }
     assert_eq!(json["server"]["same_machine"], "loopback");
-    let text = fs::read_to_string(outcome.home().join("text")).unwrap();
-    let page = fs::read_to_string(outcome.home().join("page.html")).unwrap();
+    let (text, page) = (outcome.read("text"), outcome.read("page.html"));
     for words in ["(TCP, the shortest)", "its address is a loopback address"] {
-        assert!(
-            text.contains(words) && page.contains(words),
-            "{words}: {text}"
-        );
+        assert!(text.contains(words), "{words}: {text}");
+        assert!(page.contains(words), "{words}");
     }
 }

@@ -20,16 +20,12 @@ fn each_row_has_a_flame_graph_of_the_server() {
         return;
     }
     let prestan = Prestan::new();
-    let page = prestan.home().join("page.html");
     let outcome = prestan!(prestan => "run prestan --server nginx --flame -r 10 --only \
-        Put1K,Get1K --json - --html {}", page)
+        Put1K,Get1K --json - --html page.html")
     .ends(0);
-    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    assert_eq!(
-        document["inside"]["rows"].as_array().unwrap().len(),
-        2,
-        "--flame implies --inside"
-    );
+    let document = outcome.json();
+    let rows = document["inside"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "--flame implies --inside");
     let warnings = document["warnings"].to_string();
     if warnings.contains("there are no flame graphs") {
         assert!(warnings.contains("perf_event_paranoid"), "{warnings}");
@@ -42,11 +38,8 @@ fn each_row_has_a_flame_graph_of_the_server() {
         let samples = row["samples"].as_u64().unwrap();
         assert!(samples >= 20, "{row}");
         // All of them are of the server, and none of the program that measures.
-        assert_eq!(
-            samples_with(row, "nginx;") + row["other"].as_u64().unwrap(),
-            samples,
-            "{row}"
-        );
+        let other = row["other"].as_u64().unwrap();
+        assert_eq!(samples_with(row, "nginx;") + other, samples, "{row}");
         assert_eq!(samples_with(row, "prestan;"), 0, "{row}");
     }
     // Its system calls: PUT makes a file, and both send a response.
@@ -55,17 +48,13 @@ fn each_row_has_a_flame_graph_of_the_server() {
     };
     if put["without_kernel"] == false && put.to_string().contains("do_syscall_64_[k]") {
         assert!(samples_with(put, "sys_openat_[k]") > 0, "{put}");
-        assert!(
-            samples_with(get, "sys_writev_[k]") + samples_with(get, "do_writev_[k]") > 0,
-            "{get}"
-        );
+        let sent = samples_with(get, "sys_writev_[k]") + samples_with(get, "do_writev_[k]");
+        assert!(sent > 0, "{get}");
     }
     // nginx exports its functions.
-    assert!(
-        samples_with(put, ";ngx_") + samples_with(get, ";ngx_") > 0,
-        "{put} {get}"
-    );
-    let page = std::fs::read_to_string(page).unwrap();
+    let named = samples_with(put, ";ngx_") + samples_with(get, ";ngx_");
+    assert!(named > 0, "{put} {get}");
+    let page = outcome.read("page.html");
     assert_eq!(page.matches("<figure data-id=\"flame-").count(), 2);
 
     let text = prestan!(outcome.again() => "report").run();
@@ -85,9 +74,8 @@ fn where_sampling_is_not_allowed_the_rest_is_measured() {
         command.args(["--bounding-set=-all", "--inh-caps=-all", "--", program]);
         command
     };
-    let may_give_up = setpriv("true")
-        .status()
-        .is_ok_and(|status| status.success());
+    let given_up = setpriv("true").status();
+    let may_give_up = given_up.is_ok_and(|status| status.success());
     if is_open || !may_give_up {
         eprintln!("skipped: everybody may sample here, or nobody may give rights up");
         return;
@@ -99,9 +87,9 @@ fn where_sampling_is_not_allowed_the_rest_is_measured() {
         .args("--flame --only Get1K -r 5 --no-save --json -".split(' '))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&outcome.stdout);
-    let document: Value = serde_json::from_str(&told)
-        .unwrap_or_else(|_| panic!("{told}{}", String::from_utf8_lossy(&outcome.stderr)));
+    let printed = String::from_utf8_lossy(&outcome.stdout);
+    let document: Value = serde_json::from_str(&printed)
+        .unwrap_or_else(|_| panic!("{printed}{}", String::from_utf8_lossy(&outcome.stderr)));
     assert_eq!(document["inside"]["flames"], Value::Null, "{document}");
     let warnings = document["warnings"].to_string();
     for part in [

@@ -7,7 +7,7 @@ use testbed::need_or;
 
 use crate::support::load::plain;
 use crate::support::words::words_of;
-use crate::support::{Outcome, Prestan, can_mount, in_a_shell};
+use crate::support::{Outcome, Prestan, can_mount, in_a_shell, names_in};
 
 /// A run in `run`, and its document.
 fn a_run() -> Outcome {
@@ -21,17 +21,12 @@ fn a_document_that_is_too_large_leaves_the_old_one() {
     let script = "ulimit -f 1; exec \"$1\" report run --json out.json --csv out.csv";
     let (code, said) = in_a_shell(outcome.home(), "sh", script, &[]);
     assert_eq!(code, 1, "{said}");
-    assert!(
-        said.contains("writing out.json failed: File too large"),
-        "{said}"
-    );
+    let says = "writing out.json failed: File too large";
+    assert!(said.contains(says), "{said}");
     let kept = "prestan: out.json was there before this run, which did not write it";
     assert!(said.contains(kept), "{said}");
     assert_eq!(fs::read(outcome.home().join("out.json")).unwrap(), old);
-    let names = fs::read_dir(outcome.home()).unwrap().flatten();
-    let names: Vec<String> = names
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let names = names_in(outcome.home());
     assert!(
         !names.iter().any(|name| name.ends_with(".part")),
         "{names:?}"
@@ -55,19 +50,17 @@ fn a_full_disk_keeps_what_it_has() {
     assert_eq!(code, 1, "{said}");
     let failed = "writing disk/out.json failed: No space left on device";
     assert!(said.contains(failed), "{said}");
-    assert!(
-        said.contains("fill\nout.json\n") && !said.contains(".part"),
-        "{said}"
-    );
+    assert!(said.contains("fill\nout.json\n"), "{said}");
+    assert!(!said.contains(".part"), "{said}");
 }
 
 #[test]
-fn what_a_series_saved_before_the_disk_was_full_is_told() {
+fn what_a_series_saved_before_the_disk_was_full_is_reported() {
     if !can_mount() {
         return;
     }
     let server = plain();
-    let url = server.server.url();
+    let url = server.url();
     let script = "mount -t tmpfs -o size=160k tmpfs disk || exit 9
                   \"$@\" --save disk/kept 2>said >report; code=$?
                   told=$(grep 'of the series' said | grep -o 'report disk/kept/[^`]*' | tail -1)
@@ -105,44 +98,36 @@ fn nothing_is_left_of_a_run_for_which_there_was_no_room() {
     let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 9
                   dd if=/dev/zero of=disk/fill 2>dd; truncate -s -4096 disk/fill
                   \"$@\" --save disk/kept; code=$?; ls -A disk; exit $code";
-    let words = [server.server.url()];
+    let words = [server.url()];
     let (code, said) = in_a_shell(home.path(), "unshare -rm sh", script, &words);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("No space left on device"), "{said}");
-    assert!(
-        said.starts_with("fill\n") || said.contains("\nfill\n"),
-        "{said}"
-    );
+    assert!(said.lines().any(|line| line == "fill"), "{said}");
     assert!(!said.contains("\nkept\n"), "{said}");
 }
 
 #[test]
-fn a_run_that_cannot_begin_tells_whose_documents_are_there() {
+fn a_run_that_cannot_begin_says_whose_documents_are_there() {
     let said = "prestan: out.json was there before this run, which did not write it";
-    for (line, code) in [
-        ("http://127.0.0.1:1/ --json out.json", 4),
-        ("run none.yaml http://127.0.0.1:1/ --json out.json", 2),
-        (
-            "load GET http://127.0.0.1:1/ --duration 1s --json out.json",
-            4,
-        ),
-        (
-            "compare http://127.0.0.1:1/ http://127.0.0.1:1/ --json out.json",
-            4,
-        ),
-    ] {
+    let table = "
+        http://127.0.0.1:1/ => 4
+        run none.yaml http://127.0.0.1:1/ => 2
+        load GET http://127.0.0.1:1/ --duration 1s => 4
+        compare http://127.0.0.1:1/ http://127.0.0.1:1/ => 4
+    ";
+    for [line, code] in cases::rows(table) {
         let prestan = Prestan::new();
         prestan.file("out.json", "{}");
-        let outcome = prestan.words(line).ends(code);
+        let prestan = prestan!(prestan.words(line) => "--json out.json");
+        let outcome = prestan.ends(code.parse().unwrap());
         assert_eq!(outcome.stderr.matches(said).count(), 1, "{outcome}");
         let prestan = Prestan::new();
         fs::create_dir(prestan.home().join("figs")).unwrap();
         prestan.file("figs/ecdf-Get1K.svg", "<svg/>");
-        let line = line.replace("--json out.json", "--svg figs");
-        let figures = prestan.words(&line).run();
+        let figures = prestan!(prestan.words(line) => "--svg figs").run();
         let old = "prestan: figs/ecdf-Get1K.svg was there before this run, which did not write it";
         assert_eq!(figures.stderr.matches(old).count(), 1, "{figures}");
-        let new = Prestan::new().words(&line).run();
+        let new = prestan!(Prestan::new().words(line) => "--svg figs").run();
         new.stderr_lacks("was there before");
     }
 }
@@ -154,8 +139,7 @@ fn a_device_is_never_replaced() {
     let device = outcome.home().join("full");
     std::os::unix::fs::symlink("/dev/full", &device).unwrap();
     let report = prestan!(outcome.again() => "report run --json full").ends(1);
-    let said = "writing full failed: No space left on device";
-    report.stderr_has(said);
+    report.stderr_has("writing full failed: No space left on device");
     assert!(device.is_symlink());
     let report = prestan!(outcome.again() => "report run --json /dev/stdout").ends(0);
     report.stdout_has("\"schema_version\"");
@@ -195,6 +179,8 @@ fn documents_wait_for_the_disk_and_figures_do_not() {
         .lines()
         .filter_map(|line| line.trim().parse().ok())
         .collect();
-    assert!(code == 0 && counts.len() == 2, "{said}");
-    assert!(counts[0] > 2 && counts[1] == 1, "{said}");
+    let [figures, syncs] = counts[..] else {
+        panic!("{said}")
+    };
+    assert!(code == 0 && figures > 2 && syncs == 1, "{said}");
 }

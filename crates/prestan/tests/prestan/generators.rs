@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::load::{file, plain, seen, send, until};
-use crate::support::{Outcome, Prestan};
+use crate::support::{Outcome, Prestan, schema};
 
 const TRAFFIC: &str = r#"
 models:
@@ -73,8 +73,7 @@ fn sent(load: &str, time: &str) -> Outcome {
 }
 
 fn document(outcome: &Outcome) -> Value {
-    let text = std::fs::read_to_string(outcome.home().join("result")).unwrap();
-    serde_json::from_str(&text).unwrap()
+    serde_json::from_str(&outcome.read("result")).unwrap()
 }
 
 #[test]
@@ -114,25 +113,16 @@ fn iperf3_is_a_source_and_its_own_figures_are_shown() {
 
 #[test]
 fn generators_that_do_not_start_are_named() {
-    let table = [
-        (
-            "failing",
-            "the source of generator failing",
-            "exit status: 3",
-        ),
-        (
-            "silent",
-            "the source of generator silent",
-            "was not ready within 0.1 s",
-        ),
-    ];
-    for (load, who, why) in table {
+    for (load, why) in [
+        ("failing", "exit status: 3"),
+        ("silent", "was not ready within 0.1 s"),
+    ] {
         let begun = Instant::now();
         let outcome = sent(load, "60s");
         // `started` does not mean that it continues: an immediate end ends the load.
         assert_eq!(outcome.code, 4, "{outcome}");
-        assert!(outcome.stderr.contains(why), "{who} {why}\n{outcome}");
-        outcome.stderr_has(&format!("generator {load}"));
+        outcome.stderr_has(&format!("the source of generator {load}"));
+        outcome.stderr_has(why);
         assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
     }
 }
@@ -140,11 +130,8 @@ fn generators_that_do_not_start_are_named() {
 #[test]
 fn a_decoder_prints_the_report_and_its_directory_is_removed() {
     let outcome = sent("own", "60s").ended(0);
-    let document = document(&outcome);
-    assert_eq!(
-        document["generators"][0]["end"]["sent_bytes"], 5,
-        "{document}"
-    );
+    let end = document(&outcome)["generators"][0]["end"].clone();
+    assert_eq!(end["sent_bytes"], 5, "{end}");
 }
 
 #[test]
@@ -186,11 +173,8 @@ fn a_generator_that_ignores_sigterm_ends_with_the_run_and_with_its_process() {
         until("the generator ends", || {
             numbers.iter().all(|number| is_gone(number))
         });
-        assert!(
-            sent.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            sent.elapsed()
-        );
+        let left = sent.elapsed();
+        assert!(left < Duration::from_secs(2), "{left:?}");
         drop(running.wait());
     }
 }
@@ -211,22 +195,20 @@ fn a_run_has_the_figures_of_its_generators_beside_those_of_its_sinks() {
     let document = outcome.json();
     let background = &document["background"];
     assert_eq!(background["components"][0]["name"], "voice");
-    let names: Vec<_> = background["generators"]
-        .as_array()
-        .unwrap()
+    let generators = background["generators"].as_array().unwrap();
+    let names: Vec<_> = generators
         .iter()
         .map(|generator| &generator["name"])
         .collect();
     assert_eq!(names, ["iperf3", "iperf3#2"]);
-    for generator in background["generators"].as_array().unwrap() {
-        assert!(
-            generator["end"]["received_bytes"].as_u64() > Some(0),
-            "{generator}"
-        );
+    for generator in generators {
+        let received = generator["end"]["received_bytes"].as_u64();
+        assert!(received > Some(0), "{generator}");
     }
-    let schema = include_str!("../../../../docs/result.schema.json");
-    let schema: Value = serde_json::from_str(schema).unwrap();
-    assert!(jsonschema::is_valid(&schema, &document), "{document}");
+    assert!(
+        schema("result.schema.json").is_valid(&document),
+        "{document}"
+    );
     let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(again.json()["background"], *background);
     let text = prestan!(outcome.again() => "report").run();

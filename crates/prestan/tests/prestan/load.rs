@@ -1,10 +1,11 @@
 //! `prestan load`: closed and open loops count exactly their operations, and end correctly.
 
+use insta::assert_snapshot;
+use record::{Outcome as Ended, Run, Sample};
+
 use crate::support::load::{begun, counted, ended, file, operations, plain, seen};
 use crate::support::rows::row;
 use crate::support::shape::shape;
-use insta::assert_snapshot;
-use record::Outcome as Ended;
 
 #[test]
 fn a_closed_loop_does_exactly_what_it_was_asked() {
@@ -15,7 +16,7 @@ fn a_closed_loop_does_exactly_what_it_was_asked() {
     assert_eq!(operations(row(&result, "GET")), 60);
     assert_eq!(ended(&run, Ended::Ok), 60);
     // The server's own count: the probe, and the warm-up of each user.
-    assert_eq!(server.server.exchanges().len(), 1 + 60 + 3 * 2);
+    assert_eq!(server.exchanges().len(), 1 + 60 + 3 * 2);
     assert_eq!(seen(&server, "GET").len(), 60 + 3 * 2);
     for user in 0..3 {
         assert!(run.samples.iter().any(|sample| sample.user == user));
@@ -35,10 +36,8 @@ fn whatever_comes_first_ends_a_run() {
     assert!((0.3..3.0).contains(&window), "{window}");
 
     for pace in ["--duration 100s", "--rate 500"] {
-        let by_number = prestan!("load GET {url} --json - --requests 20")
-            .words(pace)
-            .ends(0);
-        assert_eq!(counted(&by_number).1.samples.len(), 20);
+        let by_number = prestan!("load GET {url} --json - --requests 20").words(pace);
+        assert_eq!(counted(&by_number.ends(0)).1.samples.len(), 20);
     }
 }
 
@@ -64,11 +63,9 @@ fn a_goal_that_is_not_reached_is_said_here_and_in_the_report() {
     let said = "--until 'p99.9 ±0.1%' was not reached before the run ended";
     outcome.stderr_has(said);
     let (result, _) = counted(&outcome);
-    let warnings = result["warnings"].as_array().unwrap();
-    let found = warnings
-        .iter()
-        .any(|warning| warning["text"].as_str().unwrap().contains(said));
-    assert!(found, "{warnings:#?}");
+    let mut warnings = result["warnings"].as_array().unwrap().iter();
+    let found = warnings.any(|warning| warning["text"].as_str().unwrap().contains(said));
+    assert!(found, "{result:#}");
 }
 
 #[test]
@@ -84,33 +81,25 @@ fn an_open_loop_keeps_its_schedule() {
     assert_eq!(row(&result, "GET")["planned_us"]["n"], 60);
     assert_eq!(seen(&server, "GET").len(), 60 + 8 * 3);
 
-    let expected = (0..10)
-        .map(|i| i * 50_000_000)
-        .chain((0..50).map(|i| 500_000_000 + i * 10_000_000));
+    let slow = (0..10).map(|number| number * 50_000_000);
+    let fast = (0..50).map(|number| 500_000_000 + number * 10_000_000);
     let mut planned = offsets(&run);
     planned.sort_unstable();
-    for (planned, expected) in planned.iter().zip(expected) {
+    for (planned, expected) in planned.iter().zip(slow.chain(fast)) {
         assert!(planned.abs_diff(expected) <= 1, "{planned} {expected}");
     }
     // Nothing begins before its time.
-    let moments = run.samples.iter().map(|sample| sample.moments);
-    assert!(
-        moments
-            .into_iter()
-            .all(|moments| moments.started >= moments.planned)
-    );
+    let is_late = |sample: &Sample| sample.moments.started >= sample.moments.planned;
+    assert!(run.samples.iter().all(is_late));
 }
 
 /// Planned moments, counted from the beginning of the schedule, by number.
-fn offsets(run: &record::Run) -> Vec<u64> {
+fn offsets(run: &Run) -> Vec<u64> {
     let origin = begun(run);
-    let mut planned: Vec<(u64, u64)> = run
-        .samples
-        .iter()
-        .map(|sample| (sample.number, sample.moments.planned - origin))
-        .collect();
-    planned.sort_unstable();
-    planned.into_iter().map(|(_, offset)| offset).collect()
+    let mut samples: Vec<&Sample> = run.samples.iter().collect();
+    samples.sort_unstable_by_key(|sample| sample.number);
+    let planned = samples.into_iter().map(|sample| sample.moments.planned);
+    planned.map(|planned| planned - origin).collect()
 }
 
 #[test]
@@ -118,10 +107,8 @@ fn a_seed_gives_the_same_schedule_whatever_serves_it() {
     let server = plain();
     let url = file(&server, "a.txt");
     let with = |options: &str| {
-        let outcome = prestan!("load GET {url} --json - --rate 200 --duration 300ms")
-            .words(options)
-            .ends(0);
-        offsets(&counted(&outcome).1)
+        let load = prestan!("load GET {url} --json - --rate 200 --duration 300ms");
+        offsets(&counted(&load.words(options).ends(0)).1)
     };
     let first = with("--seed 7 -c 2");
     assert!(first.len() > 20, "{}", first.len());
@@ -139,10 +126,8 @@ fn shape_of_the_reports() {
         shape(&outcome.stdout)
     };
     assert_snapshot!("closed", text("-c 1 --requests 200"));
-    assert_snapshot!(
-        "open",
-        text("--rate 100 --duration 300ms --arrivals constant -c 4")
-    );
+    let open = "--rate 100 --duration 300ms --arrivals constant -c 4";
+    assert_snapshot!("open", text(open));
 }
 
 /// No user begins before the window does, however the threads are woken.

@@ -16,9 +16,8 @@ fn users_list_a_collection(recipe: &Recipe) {
     for name in ["a.txt", "b.txt", "c.txt"] {
         fs::write(server.storage().join(name), name).unwrap();
     }
-    let mut prestan = prestan!("load PROPFIND {} --json -", server.url());
-    prestan = prestan!(prestan => "--depth 1 --total 128 --warmup 1");
-    prestan = prestan!(prestan => "--users {users}");
+    let load = "--depth 1 --total 128 --warmup 1 --json -";
+    let mut prestan = prestan!("load PROPFIND {} --users {users}", server.url()).words(load);
     if let Some((user, password)) = server.credentials() {
         let file = prestan.file("password", &password);
         prestan = prestan!(prestan => "--user {user} --password-file {}", file);

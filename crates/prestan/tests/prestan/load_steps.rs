@@ -3,11 +3,11 @@
 use record::{EventKind, Outcome as Ended};
 use rustix::process::Signal;
 
-use crate::support::faulty::{Faulty, count};
-use crate::support::load::{ended, kept, operations, plain, send, until};
+use crate::support::faulty::{Faulty, count, evidence, status};
+use crate::support::load::{ended, kept, operations, plain, until};
 use crate::support::rows::row;
 use crate::support::{Outcome, Prestan};
-use testbed::fault::{Fault, Rule, ServedExchange};
+use testbed::fault::{Rule, ServedExchange};
 
 /// An editor: it locks, reads, thinks, writes under its lock, and unlocks.
 const EDITING: &str = r#"
@@ -49,10 +49,9 @@ fn editing(server: &Faulty, pause: &str, options: &str) -> Prestan {
 
 /// Requests for the document with this method and the purpose in `X-Prestan`.
 fn to_the_document(server: &Faulty, method: &str, purpose: &str) -> Vec<ServedExchange> {
-    let mut exchanges = server.server.exchanges();
+    let mut exchanges = server.exchanges();
     exchanges.retain(|one| {
-        let label = one.header("x-prestan").unwrap_or_default();
-        one.method == method && one.path.ends_with("/doc") && label.contains(purpose)
+        one.method == method && one.path.ends_with("/doc") && one.label().contains(purpose)
     });
     exchanges
 }
@@ -117,7 +116,7 @@ tests:
         .run();
     all_well(&outcome, &server);
     let set_up = |path: &str| {
-        let exchanges = server.server.exchanges();
+        let exchanges = server.exchanges();
         let is_it = |one: &&ServedExchange| one.method == "PUT" && one.path.contains(path);
         exchanges.iter().filter(is_it).count()
     };
@@ -134,20 +133,16 @@ tests:
 
 #[test]
 fn what_cannot_be_done_without_a_step_is_dropped_and_says_why() {
-    let refused = Fault::Status {
-        code: 507,
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
-    let rule = Rule::new(refused).method("GET").path("doc").nth(4);
+    let refused = Rule::new(status(507, &[], "")).method("GET");
+    let rule = refused.path("doc").nth(4);
     let server = Faulty::new(|builder| builder.rule(rule));
     let outcome = editing(&server, "1ms", "--requests 10 --warmup 0").ends(1);
     let document = outcome.json();
     for measure in ["Save", "Unlock"] {
         let row = row(&document, measure);
         assert_eq!((count(row, "ok"), count(row, "dropped")), (9, 1), "{row:#}");
-        let why = row["evidence"].as_str().unwrap();
-        assert!(why.contains("not sent, because GET doc: 507"), "{why}");
+        let why = "not sent, because GET doc: 507";
+        assert!(evidence(row).contains(why), "{row:#}");
     }
     // The lock is released in the end.
     assert_eq!(server.left(), [""; 0]);
@@ -155,22 +150,14 @@ fn what_cannot_be_done_without_a_step_is_dropped_and_says_why() {
 
 #[test]
 fn a_test_that_the_server_cannot_do_is_not_supported() {
-    let without_locks = Fault::Status {
-        code: 200,
-        headers: vec![("DAV".to_owned(), "1".to_owned())],
-        body: Vec::new(),
-    };
-    let rule = Rule::new(without_locks).method("OPTIONS");
+    let rule = Rule::new(status(200, &[("DAV", "1")], "")).method("OPTIONS");
     let server = Faulty::new(|builder| builder.rule(rule));
     for pace in ["--requests 5", "--rate 50 --duration 200ms"] {
         let outcome = editing(&server, "1ms", pace).ends(0);
         let document = outcome.json();
         for measure in ["Lock", "Save", "Unlock"] {
-            assert_eq!(
-                row(&document, measure)["status"],
-                "not_supported",
-                "{outcome}"
-            );
+            let status = &row(&document, measure)["status"];
+            assert_eq!(status, "not_supported", "{outcome}");
         }
         assert!(to_the_document(&server, "LOCK", "").is_empty());
         assert_eq!(server.left(), [""; 0]);
@@ -184,8 +171,7 @@ fn ctrl_c_in_a_pause_of_a_load_releases_the_locks() {
     until("the locks are held", || {
         to_the_document(&server, "LOCK", "(Lock)").len() == 3
     });
-    send(&running, Signal::INT);
-    let outcome = running.ends(-Signal::INT.as_raw());
+    let outcome = running.end_by(Signal::INT);
     assert_eq!(server.left(), [""; 0]);
     let run = kept(&outcome);
     let interrupted = |kind: &EventKind| matches!(kind, EventKind::Interrupted);
@@ -216,7 +202,7 @@ fn what_cannot_be_a_load_is_refused_before_anything_is_sent() {
     let server = plain();
     let outcome = editing(&server, "1ms", "--pipeline 4").ends(2);
     outcome.stderr_has("the loop of Edit has steps that follow one another");
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
 
     let check = prestan!(outcome.again() => "suites check editing.yaml").ends(0);
     check.stdout_has("not with --pipeline");

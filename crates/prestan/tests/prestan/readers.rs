@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use crate::support::browser::Browser;
 use crate::support::heads::answering;
+use crate::support::load::{kept, plain};
+use crate::support::rows::rows;
 use crate::support::{Outcome, Prestan, schema};
 
 /// Two users, so that not all operations count.
@@ -45,42 +47,30 @@ fn serve(directory: PathBuf) -> SocketAddr {
 #[test]
 fn a_page_in_a_directory_has_nothing_that_a_policy_strips() {
     let outcome = measured();
-    let directory = outcome.home().join("page");
-    let page = fs::read_to_string(directory.join("index.html")).unwrap();
+    let page = outcome.read("page/index.html");
     assert!(!page.contains("<style") && !page.contains(" style=\""));
     assert_eq!(page.matches("<script").count(), 2);
     assert!(page.contains("<script src=\"script.js\"></script>"));
     // A directory that is there needs no slash.
     prestan!(outcome.again() => "report one --html page").ends(0);
-    assert_eq!(
-        fs::read_to_string(directory.join("index.html"))
-            .unwrap()
-            .len(),
-        page.len()
-    );
+    assert_eq!(outcome.read("page/index.html").len(), page.len());
 
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let server = format!("http://{}/", serve(directory));
+    let server = format!("http://{}/", serve(outcome.home().join("page")));
     browser.open_served(&server, "index.html");
     browser.until("document.documentElement.dataset.ready === 'true'");
     let shown = "getComputedStyle(document.querySelector('.box, .wide, figure')).borderRadius + document.styleSheets.length";
-    assert!(
-        browser
-            .evaluate(shown)
-            .as_str()
-            .is_some_and(|shown| shown.ends_with('1'))
-    );
+    let shown = browser.evaluate(shown);
+    assert!(shown.as_str().unwrap().ends_with('1'), "{shown}");
     assert_eq!(browser.problems(), [""; 0]);
 }
 
 #[track_caller]
 fn assert_valid(schema: &jsonschema::Validator, document: &Value) {
-    let errors: Vec<String> = schema
-        .iter_errors(document)
-        .map(|e| e.to_string())
-        .collect();
+    let errors = schema.iter_errors(document).map(|error| error.to_string());
+    let errors: Vec<String> = errors.collect();
     assert_eq!(errors, [""; 0], "{document:#}");
 }
 
@@ -88,14 +78,10 @@ fn assert_valid(schema: &jsonschema::Validator, document: &Value) {
 fn the_files_of_a_run_keep_to_their_schemas() {
     let outcome = measured();
     let text = |name: &str| fs::read_to_string(outcome.run().join(name)).unwrap();
-    assert_valid(
-        &schema("plan.schema.json"),
-        &yaml::read(&text("plan.yaml")).unwrap(),
-    );
-    assert_valid(
-        &schema("env.schema.json"),
-        &serde_json::from_str(&text("env.json")).unwrap(),
-    );
+    let plan = yaml::read(&text("plan.yaml")).unwrap();
+    assert_valid(&schema("plan.schema.json"), &plan);
+    let env = serde_json::from_str(&text("env.json")).unwrap();
+    assert_valid(&schema("env.schema.json"), &env);
     let events = text("events.jsonl");
     assert!(events.lines().count() > 4);
     let event = schema("event.schema.json");
@@ -110,34 +96,22 @@ fn the_files_of_a_run_keep_to_their_schemas() {
 #[test]
 fn the_times_that_count_are_those_of_the_report() {
     let outcome = measured();
-    let run = rundir::load(&outcome.run()).unwrap();
-    let log = fs::read_to_string(outcome.home().join("operations.csv")).unwrap();
-    let flags: Vec<bool> = log
-        .lines()
-        .skip(1)
-        .map(|line| line.ends_with(",true"))
-        .collect();
+    let run = kept(&outcome);
+    let log = outcome.read("operations.csv");
+    let flags = log.lines().skip(1).map(|line| line.ends_with(",true"));
+    let flags: Vec<bool> = flags.collect();
     assert_eq!(flags.len(), run.samples.len());
-    for (place, row) in outcome.json()["tests"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .enumerate()
-    {
+    for (index, row) in rows(&outcome.json()).iter().enumerate() {
         let name = row["measure"].as_str().unwrap();
-        let span = run
-            .env
-            .counted
-            .iter()
-            .find(|span| span.measure == name)
-            .unwrap();
+        let mut spans = run.env.counted.iter();
+        let span = spans.find(|span| span.measure == name).unwrap();
         let (mut times, mut counted) = (Vec::new(), 0);
         for (sample, flag) in run.samples.iter().zip(&flags) {
             let began = sample.moments.started;
-            let counts = usize::from(sample.measure.0) == place
+            let counts = usize::from(sample.measure.0) == index
                 && (span.from_ns..=span.to_ns).contains(&began);
             // The column and the moments agree.
-            if usize::from(sample.measure.0) == place {
+            if usize::from(sample.measure.0) == index {
                 assert_eq!(counts, *flag, "{sample:?}");
             }
             counted += u64::from(counts);
@@ -158,18 +132,16 @@ fn sheets_and_files_of_samples_have_the_time_of_day() {
     let env = fs::read_to_string(outcome.run().join("env.json")).unwrap();
     let env: Value = serde_json::from_str(&env).unwrap();
     let started = env["started_at"].as_str().unwrap();
-    let sheet = fs::read_to_string(outcome.home().join("rows.csv")).unwrap();
+    let sheet = outcome.read("rows.csv");
     let mut lines = sheet.lines();
     assert!(lines.next().unwrap().ends_with(",started_at"));
-    assert!(
-        lines.all(|line| line.ends_with(&format!(",{started}"))),
-        "{sheet}"
-    );
+    let end = format!(",{started}");
+    assert!(lines.all(|line| line.ends_with(&end)), "{sheet}");
     let samples = fs::read(outcome.run().join("samples-00001.parquet")).unwrap();
     let metadata = String::from_utf8_lossy(&samples);
     assert!(metadata.contains("started_at") && metadata.contains(started));
     // Sums of readers of JUnit.
-    let junit = fs::read_to_string(outcome.home().join("rows.xml")).unwrap();
+    let junit = outcome.read("rows.xml");
     for suite in ["<testsuites ", "<testsuite "] {
         let (_, rest) = junit.split_once(suite).unwrap();
         let (_, time) = rest.split_once(" time=\"").unwrap();
@@ -191,12 +163,12 @@ tests:
 ";
     let prestan = Prestan::new();
     let suite = prestan.file("own.yaml", SUITE);
-    let server = crate::support::faulty::Faulty::new(|builder| builder);
+    let server = plain();
     let outcome =
         prestan!(prestan => "run {} {server} -r 5 -q --json - --html page.html", suite).ends(0);
     let title = "Größe 日本語 👩\u{200d}💻";
     assert_eq!(outcome.json()["tests"][0]["title"], title);
-    let page = fs::read_to_string(outcome.home().join("page.html")).unwrap();
+    let page = outcome.read("page.html");
     let shown = format!("<p class=\"what\"><bdi>{title}</bdi></p>");
     assert!(page.contains(&shown), "{page}");
 }

@@ -11,22 +11,22 @@ use testbed::FaultServer;
 use testbed::fault::{Fault, Rule};
 
 /// Rank of a connection among those with concurrent requests; a copy has none yet.
-struct Asking {
+struct ActiveConnection {
     all: Arc<AtomicU32>,
-    place: u32,
+    rank: u32,
 }
 
-impl Clone for Asking {
-    fn clone(&self) -> Asking {
+impl Clone for ActiveConnection {
+    fn clone(&self) -> ActiveConnection {
         let all = Arc::clone(&self.all);
-        Asking { all, place: 0 }
+        ActiveConnection { all, rank: 0 }
     }
 }
 
-impl Drop for Asking {
+impl Drop for ActiveConnection {
     fn drop(&mut self) {
-        self.all
-            .fetch_sub(u32::from(self.place > 0), Ordering::SeqCst);
+        let is_counted = u32::from(self.rank > 0);
+        self.all.fetch_sub(is_counted, Ordering::SeqCst);
     }
 }
 
@@ -34,13 +34,13 @@ impl Drop for Asking {
 /// connection with only OPTIONS does not count.
 fn crowded(limit: u32) -> FaultServer {
     let all = Arc::new(AtomicU32::new(0));
-    let mut asking = Asking { all, place: 0 };
+    let mut connection = ActiveConnection { all, rank: 0 };
     let server = answering(move |head| {
-        let asking = &mut asking;
-        if asking.place == 0 && head.starts_with(b"GET") {
-            asking.place = asking.all.fetch_add(1, Ordering::SeqCst) + 1;
+        let connection = &mut connection;
+        if connection.rank == 0 && head.starts_with(b"GET") {
+            connection.rank = connection.all.fetch_add(1, Ordering::SeqCst) + 1;
         }
-        let status = if asking.place <= limit { 200 } else { 503 };
+        let status = if connection.rank <= limit { 200 } else { 503 };
         let head = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\n\r\n");
         (head.into_bytes(), true)
     });
@@ -75,13 +75,11 @@ fn the_largest_number_of_users_is_found() {
     }
     let answer = &document["answer"];
     let (holds, fails) = (&answer["holds"], &answer["fails"]);
-    assert_eq!(
-        (&holds["load"], &fails["load"]),
-        (&11.0.into(), &12.0.into()),
-        "{outcome}"
-    );
-    assert_eq!((&holds["held"], &holds["trials"]), (&20.into(), &20.into()));
-    assert_eq!((&fails["held"], &fails["trials"]), (&0.into(), &3.into()));
+    for (end, load, held, trials) in [(holds, 11.0, 20, 20), (fails, 12.0, 0, 3)] {
+        assert_eq!(end["load"], load, "{outcome}");
+        assert_eq!(end["held"], held, "{outcome}");
+        assert_eq!(end["trials"], trials, "{outcome}");
+    }
     assert_eq!(answer["confirmed"], true);
     for says in ["12 users: fails", "held in 20 of 20", " left, at most "] {
         outcome.stderr_has(says);
@@ -110,11 +108,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     }
     let put = search(&format!("PUT {url} --find users --while 'p99 < 1ms'")).ended(2);
     put.stderr_has("allow that with --writes");
-    assert!(server.server.exchanges().is_empty());
+    assert!(server.exchanges().is_empty());
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn a_server_that_is_not_there_is_named() {
     let outcome = search("http://127.0.0.1:1/x --find users --while 'p99 < 1s'").ended(4);
     outcome.stderr_has("connection refused");
 }

@@ -12,10 +12,9 @@ use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use testbed::need_or;
 
 use crate::support::Prestan;
-use crate::support::faulty::Faulty;
 use crate::support::load::{at_work, plain, send, send_to, until};
 
-const ENDLESS: [&str; 4] = ["--only", "Get1K", "-r", "1000000"];
+const ENDLESS: &str = "--only Get1K -r 1000000";
 
 #[test]
 fn ctrl_c_ends_the_loop_of_a_shell() {
@@ -26,8 +25,8 @@ fn ctrl_c_ends_the_loop_of_a_shell() {
     shell
         .args(["--default-signal=INT", "bash", "-c", script, "bash"])
         .arg(env!("CARGO_BIN_EXE_prestan"))
-        .arg(server.server.url())
-        .args(ENDLESS)
+        .arg(server.url())
+        .args(ENDLESS.split(' '))
         .env("HOME", home.path())
         .env("XDG_STATE_HOME", home.path())
         .process_group(0)
@@ -55,8 +54,7 @@ fn a_signal_that_is_ignored_on_entry_stays_ignored() {
     until("it goes on", || {
         server.measured("Get1K").len() > before + 200
     });
-    send(&running, Signal::INT);
-    running.ends(-Signal::INT.as_raw());
+    running.end_by(Signal::INT);
     assert_eq!(server.left(), [""; 0]);
 }
 
@@ -98,16 +96,16 @@ fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
     // Where the directories above may be closed to others.
     let program = home.path().join("prestan");
     fs::copy(env!("CARGO_BIN_EXE_prestan"), &program).unwrap();
-    let server = Faulty::new(|builder| builder);
-    let url = server.server.url();
-    let run = |threads: u32, command: &[&str]| {
+    let server = plain();
+    let url = server.url();
+    let run = |threads: u32, command: &str| {
         let mut limited = Command::new("setpriv");
         limited
             .args([format!("--reuid={user}"), format!("--regid={user}")])
             .args(["--clear-groups", "prlimit"])
             .arg(format!("--nproc={threads}"))
             .arg(&program)
-            .args(command)
+            .args(command.split(' '))
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", home.path())
@@ -117,11 +115,9 @@ fn a_thread_that_cannot_be_started_is_said_and_nothing_is_left() {
         assert_eq!(server.left(), [""; 0], "{said}");
         (output.status.code(), said)
     };
-    let load = ["--only", "Get1K", "-c", "8", "--threads", "8", "-r", "2"];
-    let load = [&[&*url], &load[..]].concat();
-    let pair = ["--only", "Get1K", "-r", "2", "--repeat", "2"];
-    let pair = [&["compare", &*url, &*url], &pair[..]].concat();
-    let demo = vec!["demo", "--only", "Get1K", "-r", "2"];
+    let load = format!("{url} --only Get1K -c 8 --threads 8 -r 2");
+    let pair = format!("compare {url} {url} --only Get1K -r 2 --repeat 2");
+    let demo = "demo --only Get1K -r 2".to_owned();
     let no_thread = "starting a thread failed: Resource temporarily unavailable";
     for (most, command) in [(6, &load), (3, &pair), (4, &demo)] {
         for threads in 1..=most {
@@ -156,37 +152,23 @@ fn a_relative_state_directory_is_ignored() {
 #[test]
 fn credentials_of_the_environment_that_cannot_be_used_are_errors() {
     let server = plain();
-    let url = server.server.url();
+    let url = server.url();
     let no_text = OsStr::from_bytes(b"\xff");
+    let no_utf8 = |name| format!("{name} is set to bytes that are no UTF-8");
+    let no_user = "PRESTAN_PASSWORD gives a password, and there is no user for it";
     for (name, value, reason) in [
-        (
-            "PRESTAN_USER",
-            no_text,
-            "PRESTAN_USER is set to bytes that are no UTF-8",
-        ),
-        (
-            "PRESTAN_TOKEN",
-            no_text,
-            "PRESTAN_TOKEN is set to bytes that are no UTF-8",
-        ),
-        (
-            "PRESTAN_PASSWORD",
-            no_text,
-            "PRESTAN_PASSWORD is set to bytes that are no UTF-8",
-        ),
-        (
-            "PRESTAN_PASSWORD",
-            OsStr::new("pa55"),
-            "PRESTAN_PASSWORD gives a password, and there is no user for it",
-        ),
+        ("PRESTAN_USER", no_text, no_utf8("PRESTAN_USER")),
+        ("PRESTAN_TOKEN", no_text, no_utf8("PRESTAN_TOKEN")),
+        ("PRESTAN_PASSWORD", no_text, no_utf8("PRESTAN_PASSWORD")),
+        ("PRESTAN_PASSWORD", OsStr::new("pa55"), no_user.to_owned()),
     ] {
         let outcome = prestan!("{url}").env(name, value).ends(2);
-        outcome.stderr_has(reason);
+        outcome.stderr_has(&reason);
         outcome.stderr_lacks("pa55");
     }
     let prestan = Prestan::new();
     prestan.file("password", "pa55\n");
     let outcome = prestan!(prestan => "{url} --password-file password").ends(2);
     outcome.stderr_has("--password-file gives a password");
-    assert_eq!(server.server.exchanges().len(), 0);
+    assert_eq!(server.exchanges().len(), 0);
 }

@@ -1,20 +1,16 @@
 //! Suites with background traffic and packets of their own, and background traffic of series.
 
 use std::fs;
-use std::path::PathBuf;
 
 use record::{EventKind, Run};
 use testbed::need_or;
 
-use crate::support::load::{kept, plain};
-use crate::support::{Outcome, Prestan};
+use crate::support::load::{file, kept, plain, reading};
+use crate::support::{Outcome, Prestan, names_in};
 
 /// A suite with these keys at its top.
 fn suite(keys: &str) -> String {
-    format!(
-        "suite: beside\n{keys}\ntests:\n  - name: Reading\n    setup:\n      - PUT: doc\n        body: {{size: 1KiB}}\n    \
-         loop:\n      - GET: doc\n        measure: Read\n"
-    )
+    reading(&format!("{keys}\n"), "")
 }
 
 /// Traffic that may stand in a file, or in a suite. Ports are free ones, since the sinks are in the
@@ -33,9 +29,8 @@ fn prestan(keys: &str) -> Prestan {
 
 fn run(keys: &str, options: &str) -> Outcome {
     let server = plain();
-    prestan!(prestan(keys) => "run suites/beside.yaml {server} -r 5")
-        .words(options)
-        .run()
+    let run = prestan!(prestan(keys) => "run suites/beside.yaml {server} -r 5");
+    run.words(options).run()
 }
 
 /// The load and the flows of the background traffic of a run, as its record has them.
@@ -65,7 +60,7 @@ fn a_suite_says_which_background_traffic_it_is_measured_beside() {
     let here = format!("background: {{load: two, stable: 100%, traffic: {TRAFFIC}}}");
     let outcome = run(&here, "");
     assert_eq!(background(&kept(&outcome)), Some(("two", 2)), "{outcome}");
-    outcome.stdout_has("load two of beside");
+    outcome.stdout_has("load two of reading");
 }
 
 #[test]
@@ -76,9 +71,7 @@ fn background_traffic_of_a_suite_that_makes_no_sense_is_refused_before_anything_
         background: {file: load.yaml, load: six} => has no load `six`
     ";
     for [keys, expected] in cases::rows(table) {
-        let outcome = run(keys, "");
-        assert_eq!(outcome.code, 2, "{keys}: {outcome}");
-        assert!(outcome.stderr.contains(expected), "{keys}: {outcome}");
+        run(keys, "").ended(2).stderr_has(expected);
     }
 }
 
@@ -105,14 +98,9 @@ fn a_suite_may_keep_the_packets_of_its_runs() {
 
 /// The runs that were kept, by their names.
 fn runs(outcome: &Outcome) -> Vec<Run> {
-    let entries = fs::read_dir(outcome.home().join("kept"));
-    let entries = entries.unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths
-        .iter()
-        .map(|path| rundir::load(path).unwrap())
-        .collect()
+    let kept = outcome.home().join("kept");
+    let paths = names_in(&kept).into_iter().map(|name| kept.join(name));
+    paths.map(|path| rundir::load(&path).unwrap()).collect()
 }
 
 /// Background traffic received in a whole run, by its last event.
@@ -123,11 +111,8 @@ fn received(run: &Run) -> u64 {
     });
     let ended = ended.unwrap_or_else(|| panic!("{}: it has not ended", run.plan.run_id));
     assert_eq!(ended.failure, None);
-    ended
-        .components
-        .iter()
-        .map(|component| component.counts.received)
-        .sum()
+    let counts = ended.components.iter().map(|component| component.counts);
+    counts.map(|counts| counts.received).sum()
 }
 
 #[test]
@@ -164,7 +149,7 @@ fn runs_of_a_sweep_have_the_background_traffic_of_their_point() {
 #[test]
 fn trials_of_a_search_are_made_beside_background_traffic() {
     let server = plain();
-    let url = crate::support::load::file(&server, "doc");
+    let url = file(&server, "doc");
     let outcome = prestan!(prestan("") => "search GET {url} --find users --to 1 --while 'failures > 0' --background \
         suites/load.yaml,load=one,stable=100% --duration 300ms --save kept --json -")
         .run();

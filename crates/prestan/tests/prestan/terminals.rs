@@ -14,23 +14,12 @@ fn on_terminal(columns: usize, env: &[(&str, &str)], line: &str) -> Option<Strin
     let home = tempfile::tempdir().unwrap();
     let prestan = env!("CARGO_BIN_EXE_prestan");
     let mut command = Command::new("script");
-    for name in [
-        "NO_COLOR",
-        "CLICOLOR_FORCE",
-        "LC_ALL",
-        "LC_CTYPE",
-        "LANG",
-        "COLUMNS",
-        "TERM",
-    ] {
+    for name in "NO_COLOR CLICOLOR_FORCE LC_ALL LC_CTYPE LANG COLUMNS TERM".split(' ') {
         command.env_remove(name);
     }
+    let shell = format!("stty cols {columns} rows 50; exec {prestan} {line}");
     let output = command
-        .args([
-            "-qec",
-            &format!("stty cols {columns} rows 50; exec {prestan} {line}"),
-            "/dev/null",
-        ])
+        .args(["-qec", &shell, "/dev/null"])
         .envs(env.iter().copied())
         .env("HOME", home.path())
         .env("XDG_STATE_HOME", home.path())
@@ -96,7 +85,7 @@ fn a_terminal_that_is_dumb_or_unknown_gets_lines() {
         file(&server, "a")
     );
     for line in [
-        load.as_str(),
+        &*load,
         "demo --only Get1K,Locks -r 3",
         "--help",
         "load --hlep",
@@ -125,27 +114,22 @@ fn a_locale_without_unicode_gets_ascii_in_reports_bars_and_messages() {
         };
         let others: Vec<char> = shown.chars().filter(|sign| !sign.is_ascii()).collect();
         assert_eq!(others, [], "{shown}");
-        assert!(
-            shown.contains("p99 of each second") && shown.contains(" us"),
-            "{shown}"
-        );
+        assert!(shown.contains("p99 of each second"), "{shown}");
+        assert!(shown.contains(" us"), "{shown}");
     }
     let piped = prestan!("demo --only Get1K -r 3").env("LC_ALL", "C").run();
-    assert!(
-        piped.stdout.is_ascii() && piped.stderr.is_ascii(),
-        "{piped}"
-    );
+    let is_ascii = piped.stdout.is_ascii() && piped.stderr.is_ascii();
+    assert!(is_ascii, "{piped}");
 }
 
 #[test]
 fn colours_can_be_forced_and_forbidden() {
     let help = |env: &[(&str, &str)]| {
-        let prestan = prestan!("--help");
-        env.iter()
-            .fold(prestan, |prestan, (name, value)| prestan.env(name, value))
-            .run()
-            .stdout
-            .contains('\u{1b}')
+        let mut prestan = prestan!("--help");
+        for (name, value) in env {
+            prestan = prestan.env(name, value);
+        }
+        prestan.run().stdout.contains('\u{1b}')
     };
     assert!(help(&[("CLICOLOR_FORCE", "1")]));
     assert!(!help(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
@@ -156,12 +140,8 @@ fn colours_can_be_forced_and_forbidden() {
 fn help_that_nobody_gets_is_a_failure() {
     let home = prestan!("--version").run();
     for line in ["--help", "--version", "load --help", "-h"] {
-        let (code, said) = in_a_shell(
-            home.home(),
-            "sh",
-            &format!("\"$1\" {line} > /dev/full"),
-            &[],
-        );
+        let script = format!("\"$1\" {line} > /dev/full");
+        let (code, said) = in_a_shell(home.home(), "sh", &script, &[]);
         assert_eq!(code, 1, "{line}: {said}");
         let failed = "prestan: writing to standard output failed: No space left on device";
         assert!(said.contains(failed), "{line}: {said}");
@@ -182,9 +162,7 @@ fn a_log_goes_through_a_pipe() {
     let (_, said) = in_a_shell(outcome.home(), "sh", script, &[]);
     assert_eq!(said.replace('\r', ""), format!("{}\n0\n", rows[0]));
     if let Some(refused) = on_terminal(80, &[], "report --log -") {
-        assert!(
-            refused.contains("--log needs a file or a pipe"),
-            "{refused}"
-        );
+        let says = "--log needs a file or a pipe";
+        assert!(refused.contains(says), "{refused}");
     }
 }
