@@ -200,11 +200,9 @@ impl ChunkedDecoder {
 /// Looks for the empty line that ends a head or the trailers, a piece at a time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LineScanner {
-    /// Bytes seen.
     pub(crate) scanned: usize,
     /// Lines seen, the empty one included.
     pub(crate) lines: usize,
-    /// The kind of the current line so far.
     line: TrailerLine,
 }
 

@@ -32,7 +32,7 @@ pub fn decoded<'a>(
     body: &'a [u8],
     limit: usize,
 ) -> Result<Cow<'a, [u8]>, CodingError> {
-    match Packing::of(coding)? {
+    match Packing::parse(coding)? {
         Packing::None => Ok(Cow::Borrowed(body)),
         Packing::Gzip => {
             let mut unpacked = Vec::new();
@@ -56,7 +56,7 @@ pub fn beginning<'a>(
     is_whole: bool,
     limit: usize,
 ) -> Result<(Cow<'a, [u8]>, bool), CodingError> {
-    let mut document = match Packing::of(coding)? {
+    let mut document = match Packing::parse(coding)? {
         Packing::None => Cow::Borrowed(body),
         Packing::Gzip => {
             let mut unpacked = Vec::new();
@@ -76,14 +76,13 @@ pub fn beginning<'a>(
     Ok((document, has_more))
 }
 
-/// How a body is packed.
 enum Packing {
     None,
     Gzip,
 }
 
 impl Packing {
-    fn of(coding: Option<&str>) -> Result<Packing, CodingError> {
+    fn parse(coding: Option<&str>) -> Result<Packing, CodingError> {
         match coding.map(str::trim).unwrap_or_default() {
             "" => Ok(Packing::None),
             plain if plain.eq_ignore_ascii_case("identity") => Ok(Packing::None),
@@ -159,43 +158,30 @@ mod tests {
         assert_eq!(read(&packed, true, 6), Ok((b"<html>".to_vec(), false)));
         assert_eq!(read(&packed, true, 5), Ok((b"<html".to_vec(), true)));
         // Noise does not compress, so a part of it is still a part after it is unpacked.
-        let noise: Vec<u8> = (0..9_000_u32)
-            .map(|n| (n.wrapping_mul(n) >> 7) as u8)
-            .collect();
+        let noise = |n: u32| (n.wrapping_mul(n) >> 7) as u8;
+        let noise: Vec<u8> = (0..9_000).map(noise).collect();
         let cut = &gzip(&noise)[..4_000];
         let (document, has_more) = beginning(Some("gzip"), cut, false, 1 << 20).unwrap();
         assert!(has_more && noise.starts_with(&document) && document.len() > 1_000);
-        assert!(matches!(
-            read(cut, true, 1 << 20),
-            Err(CodingError::Broken(_))
-        ));
-        assert!(matches!(
-            read(b"no gzip at all", false, 9),
-            Err(CodingError::Broken(_))
-        ));
+        for (body, is_whole) in [(cut, true), (&b"no gzip at all"[..], false)] {
+            let error = read(body, is_whole, 1 << 20).unwrap_err();
+            assert!(matches!(error, CodingError::Broken(_)), "{error}");
+        }
         let plain = beginning(None, b"<html>", true, 5).unwrap();
         assert_eq!(plain, (Cow::Borrowed(&b"<html"[..]), true));
-        assert_eq!(
-            beginning(None, b"<htm", false, 5).unwrap(),
-            (Cow::Borrowed(&b"<htm"[..]), true)
-        );
-        assert!(matches!(
-            beginning(Some("br"), b"", true, 5),
-            Err(CodingError::Unknown(_))
-        ));
+        let part = beginning(None, b"<htm", false, 5).unwrap();
+        assert_eq!(part, (Cow::Borrowed(&b"<htm"[..]), true));
+        let unknown = beginning(Some("br"), b"", true, 5);
+        assert!(matches!(unknown, Err(CodingError::Unknown(_))));
     }
 
     #[test]
     fn a_small_body_does_not_become_a_large_one() {
         let bomb = gzip(&[b' '; 1 << 20]);
         assert!(bomb.len() < 2_000);
-        assert_eq!(
-            decoded(Some("gzip"), &bomb, 1 << 16).unwrap_err(),
-            CodingError::TooLong(1 << 16)
-        );
-        assert_eq!(
-            decoded(Some("gzip"), &bomb, 1 << 20).unwrap().len(),
-            1 << 20
-        );
+        let error = decoded(Some("gzip"), &bomb, 1 << 16).unwrap_err();
+        assert_eq!(error, CodingError::TooLong(1 << 16));
+        let whole = decoded(Some("gzip"), &bomb, 1 << 20).unwrap();
+        assert_eq!(whole.len(), 1 << 20);
     }
 }

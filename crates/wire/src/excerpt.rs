@@ -12,10 +12,8 @@ pub(crate) fn escaped_bytes(bytes: &[u8]) -> String {
 
 /// The beginning of `text` with control characters escaped, "..." where it was cut.
 pub(crate) fn escaped_text(text: &str) -> String {
-    let end = text
-        .char_indices()
-        .nth(SHOWN)
-        .map_or(text.len(), |(at, _)| at);
+    let cut = text.char_indices().nth(SHOWN);
+    let end = cut.map_or(text.len(), |(at, _)| at);
     let dots = if end < text.len() { "..." } else { "" };
     format!("{}{dots}", text[..end].escape_debug())
 }
@@ -29,10 +27,8 @@ mod tests {
         assert_eq!(escaped_bytes(b"a\x1b[2J\r\n"), r"a\x1b[2J\r\n");
         assert_eq!(escaped_text("gr\u{fc}n\u{1b}[2J"), r"grün\u{1b}[2J");
         assert_eq!(escaped_bytes(&[b'x'; 61]), format!("{}...", "x".repeat(60)));
-        assert_eq!(
-            escaped_text(&"ü".repeat(61)),
-            format!("{}...", "ü".repeat(60))
-        );
-        assert_eq!(escaped_text(&"ü".repeat(60)), "ü".repeat(60));
+        let long = "ü".repeat(60);
+        assert_eq!(escaped_text(&format!("{long}ü")), format!("{long}..."));
+        assert_eq!(escaped_text(&long), long);
     }
 }

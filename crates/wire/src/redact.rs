@@ -95,15 +95,10 @@ pub fn request_head(head: &[u8], private: &[String]) -> Vec<String> {
 
 /// The lines of a response head, redacted.
 pub fn response_head(head: &ResponseHead) -> Vec<String> {
-    let ResponseHead {
-        version,
-        status,
-        reason,
-        headers,
-    } = head;
-    let status_line = format!("{} {status} {}", version.name(), reason);
+    let status_line = format!("{} {} {}", head.version.name(), head.status, head.reason);
+    let fields = head.headers.iter().map(|(name, value)| field(name, value));
     std::iter::once(status_line.trim_end().to_owned())
-        .chain(headers.iter().map(|(name, value)| field(name, value)))
+        .chain(fields)
         .collect()
 }
 
@@ -240,7 +235,7 @@ pub fn redacted_target(typed: &str) -> String {
 
 /// True if a URL can begin with the text, followed by `://` (RFC 3986, section 3.1). No part of it
 /// can be a password, which follows a `:`.
-fn is_scheme(text: &str) -> bool {
+pub(crate) fn is_scheme(text: &str) -> bool {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_of_scheme)
 }
@@ -429,66 +424,20 @@ mod tests {
 
     #[test]
     fn a_command_without_what_lets_somebody_in() {
-        let table: [(&[&str], &str); 5] = [
-            (
-                &[
-                    "/opt/bin/prestan",
-                    "webstone",
-                    "general",
-                    "http://me:pw@h:81/?token=5",
-                    "-c",
-                    "4",
-                ],
-                "prestan webstone general 'http://...@h:81/?token=(not shown)' -c 4",
-            ),
-            (
-                &[
-                    "prestan",
-                    "--user",
-                    "ann:pw",
-                    "--user=ann:pw",
-                    "-uann:pw",
-                    "--users",
-                    "8",
-                ],
-                "prestan --user '(not shown)' '--user=(not shown)' '-u(not shown)' --users 8",
-            ),
-            (
-                &[
-                    "prestan",
-                    "--header",
-                    "X-Mine: pw",
-                    "--header=Cookie: pw",
-                    "-H",
-                    "pw",
-                ],
-                "prestan --header 'X-Mine: (not shown)' '--header=Cookie: (not shown)' -H '(not shown)'",
-            ),
-            (
-                &[
-                    "prestan",
-                    "me:pw@h/a",
-                    "--target",
-                    "b=http://me:pw@h/",
-                    "--password-file",
-                    "secret",
-                ],
-                "prestan ...@h/a --target b=http://...@h/ --password-file secret",
-            ),
-            (
-                &[
-                    "prestan",
-                    "--page",
-                    "/a?b=1&password=pw",
-                    "--note",
-                    "disk=it's new",
-                    "",
-                ],
-                r"prestan --page '/a?b=1&password=(not shown)' --note 'disk=it'\''s new' ''",
-            ),
-        ];
-        for (arguments, expected) in table {
-            let shown = redacted_command(arguments.iter().map(|&argument| argument.to_owned()));
+        let table = r"
+            /opt/bin/prestan|webstone|general|http://me:pw@h:81/?token=5|-c|4
+                => prestan webstone general 'http://...@h:81/?token=(not shown)' -c 4
+            prestan|--user|ann:pw|--user=ann:pw|-uann:pw|--users|8
+                => prestan --user '(not shown)' '--user=(not shown)' '-u(not shown)' --users 8
+            prestan|--header|X-Mine: pw|--header=Cookie: pw|-H|pw
+                => prestan --header 'X-Mine: (not shown)' '--header=Cookie: (not shown)' -H '(not shown)'
+            prestan|me:pw@h/a|--target|b=http://me:pw@h/|--password-file|secret
+                => prestan ...@h/a --target b=http://...@h/ --password-file secret
+            prestan|--page|/a?b=1&password=pw|--note|disk=it's new|
+                => prestan --page '/a?b=1&password=(not shown)' --note 'disk=it'\''s new' ''
+        ";
+        for [arguments, expected] in cases::rows(table) {
+            let shown = redacted_command(arguments.split('|').map(str::to_owned));
             assert_eq!(shown, expected);
             assert!(!shown.contains("pw"));
         }

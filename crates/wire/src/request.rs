@@ -57,14 +57,8 @@ pub fn write_head(out: &mut Vec<u8>, head: &RequestHead<'_>) -> Result<(), Reque
             .iter()
             .for_each(|p| out.extend_from_slice(p.as_bytes()))
     };
-    put(&[
-        head.method,
-        " ",
-        head.target,
-        " ",
-        head.version.name(),
-        "\r\n",
-    ]);
+    let version = head.version.name();
+    put(&[head.method, " ", head.target, " ", version, "\r\n"]);
     for (name, value) in head.headers {
         put(&[name, ": ", value, "\r\n"]);
     }
@@ -167,14 +161,9 @@ mod tests {
 
     #[test]
     fn a_head_is_written_as_it_is_given_and_appended() {
-        let headers = [
-            ("Host", "h:81"),
-            ("Depth", "1"),
-            ("X-Empty", ""),
-            ("x-ü", "no"),
-        ];
+        let headers = [("Host", "h:81"), ("Depth", "1"), ("X-Empty", "")];
         let mut out = b"before|".to_vec();
-        write_head(&mut out, &head("PROPFIND", "/a%20b/", &headers[..3])).unwrap();
+        write_head(&mut out, &head("PROPFIND", "/a%20b/", &headers)).unwrap();
         let written =
             "before|PROPFIND /a%20b/ HTTP/1.1\r\nHost: h:81\r\nDepth: 1\r\nX-Empty: \r\n\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), written);

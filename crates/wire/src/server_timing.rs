@@ -3,6 +3,7 @@
 //! ```text
 //! Server-Timing: db;dur=12.3;desc="users, groups", cache;desc=hit
 //! ```
+use crate::request::is_token;
 
 /// Longest duration that is accepted: a day, in milliseconds.
 const LONGEST: f64 = 86_400_000.0;
@@ -66,15 +67,8 @@ fn nanoseconds(value: &str) -> Option<u64> {
     let inner = value.strip_prefix('"');
     let value = inner.map_or(Some(value), |inner| inner.strip_suffix('"'))?;
     let number: f64 = value.parse().ok()?;
-    (0.0..=LONGEST)
-        .contains(&number)
-        .then(|| (number * 1e6).round() as u64)
-}
-
-/// True for a token (RFC 9110, section 5.6.2).
-fn is_token(text: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_allowed)
+    let is_accepted = (0.0..=LONGEST).contains(&number);
+    is_accepted.then(|| (number * 1e6).round() as u64)
 }
 
 #[cfg(test)]

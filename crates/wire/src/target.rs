@@ -184,11 +184,8 @@ impl Target {
     }
 
     fn authority_of(&self, host: &str) -> String {
-        let (open, close) = if host.contains(':') {
-            ("[", "]")
-        } else {
-            ("", "")
-        };
+        let is_ipv6 = host.contains(':');
+        let (open, close) = if is_ipv6 { ("[", "]") } else { ("", "") };
         if self.port == self.scheme.default_port() {
             format!("{open}{host}{close}")
         } else {
@@ -273,18 +270,12 @@ fn split_scheme(text: &str) -> Result<(Scheme, &str), TargetError> {
 /// `[fe80::1%25eth0]` (RFC 6874), or as people write it, `[fe80::1%eth0]`.
 fn split_zone(rest: &str) -> Result<(String, Option<String>), TargetError> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let address = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let whole = || Ok((rest.to_owned(), None));
-    let Some((inside, _)) = address
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-    else {
-        return whole();
-    };
+    let host = authority.rsplit_once('@');
+    let address = host.map_or(authority, |(_, host)| host);
+    let bracketed = address.strip_prefix('[').unwrap_or_default();
+    let inside = bracketed.split_once(']').map_or("", |(inside, _)| inside);
     let Some((number, zone)) = inside.split_once('%') else {
-        return whole();
+        return Ok((rest.to_owned(), None));
     };
     let zone = zone.strip_prefix("25").unwrap_or(zone);
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);

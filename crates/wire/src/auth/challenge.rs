@@ -43,9 +43,8 @@ impl Challenge {
 
 /// The value of the first of `params` of that name, in any case.
 pub(super) fn param<'a>(params: &'a [(String, Vec<u8>)], name: &str) -> Option<&'a [u8]> {
-    let found = params
-        .iter()
-        .find(|(field, _)| field.eq_ignore_ascii_case(name));
+    let mut params = params.iter();
+    let found = params.find(|(field, _)| field.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_slice())
 }
 
@@ -157,11 +156,8 @@ impl Cursor<'_> {
 
     /// A value without quotes. Servers put more than a token there, so it goes up to a separator.
     fn bare(&mut self) -> String {
-        let end = self
-            .rest
-            .find([',', ' ', '\t', '"'])
-            .unwrap_or(self.rest.len());
-        let (value, rest) = self.rest.split_at(end);
+        let end = self.rest.find([',', ' ', '\t', '"']);
+        let (value, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         value.to_owned()
     }

@@ -319,9 +319,9 @@ impl Authenticator {
             return Err(AuthError::Unending { offered });
         }
         let digest = self.strongest_digest(challenges);
-        let basic_challenge = challenges
-            .iter()
-            .find(|challenge| challenge.is("Basic") && self.may_use(AuthScheme::Basic));
+        let is_basic = |challenge: &&Challenge| challenge.is("Basic");
+        let mut basics = challenges.iter().filter(is_basic);
+        let basic_challenge = basics.next().filter(|_| self.may_use(AuthScheme::Basic));
         match (digest, basic_challenge) {
             (Some((digest, challenge)), _) => {
                 if self.digest_was_refused(&digest, challenge) {
@@ -371,7 +371,6 @@ impl Authenticator {
         }
     }
 
-    /// The strongest Digest challenge.
     fn strongest_digest<'a>(&self, challenges: &'a [Challenge]) -> Option<(Digest, &'a Challenge)> {
         let mut best: Option<(Digest, &Challenge)> = None;
         let digests = challenges
@@ -413,10 +412,8 @@ fn basic(user: &str, password: &Secret) -> Result<String, AuthError> {
     if user.contains(|c: char| c == ':' || c.is_control()) {
         return Err(AuthError::UserName);
     }
-    Ok(format!(
-        "Basic {}",
-        BASE64.encode(format!("{user}:{}", password.expose()))
-    ))
+    let pair = format!("{user}:{}", password.expose());
+    Ok(format!("Basic {}", BASE64.encode(pair)))
 }
 
 /// The value of `Authorization` for Bearer (RFC 6750, section 2.1).
@@ -432,10 +429,8 @@ fn refused(user: &str, challenge: &Challenge) -> AuthError {
 }
 
 fn challenges_in(headers: &Headers) -> Vec<Challenge> {
-    headers
-        .get_all_bytes("WWW-Authenticate")
-        .flat_map(|value| parse_challenges(&value))
-        .collect()
+    let values = headers.get_all_bytes("WWW-Authenticate");
+    values.flat_map(|value| parse_challenges(&value)).collect()
 }
 
 /// The challenges of a server as text: `Basic realm "x", Negotiate`.
@@ -451,10 +446,6 @@ fn describe(challenges: &[Challenge]) -> String {
             _ => named,
         }
     };
-    challenges
-        .iter()
-        .take(8)
-        .map(describe_one)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let shown: Vec<_> = challenges.iter().take(8).map(describe_one).collect();
+    shown.join(", ")
 }

@@ -3,6 +3,7 @@
 //! The same member is `/a%2fb%20c` to one server, `/a%2Fb c/` to another, and
 //! `http://host/a%2Fb%20c` to a third, so hrefs are compared decoded, segment by segment.
 
+use crate::redact::is_scheme;
 use percent_encoding::{
     AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_decode_str, utf8_percent_encode,
 };
@@ -18,9 +19,8 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 /// fragment. Bytes that are not UTF-8 are replaced, so the result is for display; to compare hrefs
 /// use [`same_resource`].
 pub fn href_path(href: &str) -> String {
-    percent_decode_str(path_of(href))
-        .decode_utf8_lossy()
-        .into_owned()
+    let path = percent_decode_str(path_of(href));
+    path.decode_utf8_lossy().into_owned()
 }
 
 /// True if the paths of two hrefs name the same resource.
@@ -70,9 +70,8 @@ fn climbs(mut segment: Vec<u8>) -> bool {
 /// The last segment of an href's path, decoded; `None` where it is empty or not UTF-8.
 pub fn last_segment(href: &str) -> Option<String> {
     let segment = segments(href).last()?;
-    String::from_utf8(segment)
-        .ok()
-        .filter(|name| !name.is_empty())
+    let name = String::from_utf8(segment).ok();
+    name.filter(|name| !name.is_empty())
 }
 
 /// One segment of a path, percent-encoded; `name` is not a path, so a slash is encoded too.
@@ -103,11 +102,7 @@ pub fn path_of(href: &str) -> &str {
     // "//host/path" is a URI without its scheme (RFC 3986, section 4.2).
     let hierarchy = href.strip_prefix("//").or_else(|| {
         let (scheme, rest) = href.split_once("://")?;
-        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-        is_scheme.then_some(rest)
+        is_scheme(scheme).then_some(rest)
     });
     match hierarchy {
         Some(rest) => rest.find('/').map_or("/", |at| &rest[at..]),
@@ -229,9 +224,7 @@ mod tests {
         assert_eq!(encode_segment("a-b._~9"), "a-b._~9");
         assert_eq!(encode_segment("a b/c?d#e%f"), "a%20b%2Fc%3Fd%23e%25f");
         assert_eq!(encode_segment("ü&;:@"), "%C3%BC%26%3B%3A%40");
-        assert!(same_resource(
-            &format!("/{}", encode_segment("a/b ü")),
-            "/a%2fb%20ü"
-        ));
+        let encoded = format!("/{}", encode_segment("a/b ü"));
+        assert!(same_resource(&encoded, "/a%2fb%20ü"));
     }
 }

@@ -22,10 +22,8 @@ pub fn lock_token_from_header(value: &str) -> Option<String> {
 
 /// True if the text contains nothing that would end the brackets of an `If` header.
 fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|c| !c.is_whitespace() && !c.is_control() && !"<>".contains(c))
+    let is_allowed = |c: char| !c.is_whitespace() && !c.is_control() && !"<>".contains(c);
+    !text.is_empty() && text.chars().all(is_allowed)
 }
 
 fn first_token(body: &[u8]) -> Result<Option<String>, XmlError> {
@@ -169,11 +167,8 @@ mod tests {
             (String::new(), None),
         ];
         for (body, token) in cases {
-            assert_eq!(
-                lock_token_from_body(body.as_bytes()).as_deref(),
-                token,
-                "{body}"
-            );
+            let found = lock_token_from_body(body.as_bytes());
+            assert_eq!(found.as_deref(), token, "{body}");
         }
     }
 }

@@ -41,10 +41,8 @@ mod tests {
             ("dav", " <http://apache.org/dav/propset/fs/1> , 2,"),
         ];
         let headers: Headers = apache.into_iter().collect();
-        assert_eq!(
-            dav_tokens(&headers),
-            ["1", "2", "<http://apache.org/dav/propset/fs/1>"]
-        );
+        let expected = ["1", "2", "<http://apache.org/dav/propset/fs/1>"];
+        assert_eq!(dav_tokens(&headers), expected);
         assert!(dav_tokens(&Headers::new()).is_empty());
     }
 }

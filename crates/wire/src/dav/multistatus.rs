@@ -16,6 +16,7 @@ use std::fmt;
 use super::lock::{ActiveLock, active_locks};
 use super::xml::{Node, Walker, XmlError, XmlLimits, xml_text};
 use crate::excerpt;
+use crate::response::status_code;
 
 /// A multistatus: the statuses of several resources in one response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,9 +54,8 @@ pub struct ResourceResponse {
 impl ResourceResponse {
     /// All statuses: that of the resource, and those of its propstats.
     pub fn statuses(&self) -> impl Iterator<Item = u16> {
-        self.status
-            .into_iter()
-            .chain(self.propstats.iter().map(|propstat| propstat.status))
+        let propstats = self.propstats.iter().map(|propstat| propstat.status);
+        self.status.into_iter().chain(propstats)
     }
 
     /// The resource does not exist: it has the status 404 or, from nginx-dav-ext before version 2,
@@ -134,7 +134,6 @@ impl From<Node> for PropName {
     }
 }
 
-/// Content of a `prop`.
 #[derive(Default)]
 struct Prop {
     names: Vec<PropName>,
@@ -192,7 +191,6 @@ impl MultistatusReader<'_, '_> {
         }
     }
 
-    /// Reads the content of a `propstat`.
     fn propstat(&mut self, response: &mut ResourceResponse) -> Result<(), XmlError> {
         let mut prop = Prop::default();
         let mut status = None;
@@ -221,7 +219,6 @@ impl MultistatusReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads the content of a `prop`.
     fn prop(&mut self, prop: &mut Prop) -> Result<(), XmlError> {
         while let Some(child) = self.walker.child()? {
             if self.properties == self.limits.properties {
@@ -251,18 +248,8 @@ impl MultistatusReader<'_, '_> {
 
 /// Reads the status of `HTTP/1.1 207 Multi-Status`, `HTTP/1.1 207 `, `HTTP/1.1 409 (status)`.
 fn parse_status(line: &str) -> Result<u16, XmlError> {
-    let wrong = || XmlError::Status(excerpt::escaped_text(line));
     let mut words = line.split_ascii_whitespace();
-    let is_http = words
-        .next()
-        .is_some_and(|version| version.starts_with("HTTP/"));
-    let code = words
-        .next()
-        .filter(|code| is_http && code.len() == 3)
-        .ok_or_else(wrong)?;
-    let is_number = code.bytes().all(|byte| byte.is_ascii_digit());
-    code.parse()
-        .ok()
-        .filter(|status| is_number && *status >= 100)
-        .ok_or_else(wrong)
+    let version = words.next().filter(|version| version.starts_with("HTTP/"));
+    let status = version.and(words.next()).and_then(status_code);
+    status.ok_or_else(|| XmlError::Status(excerpt::escaped_text(line)))
 }

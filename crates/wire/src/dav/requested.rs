@@ -21,11 +21,11 @@ fn named(body: &[u8]) -> Result<Vec<PropName>, XmlError> {
     let root = walker.root()?;
     let mut names = Vec::new();
     if root.is_dav("propfind") {
-        props_of(&mut walker, &mut names)?;
+        read_props(&mut walker, &mut names)?;
     } else if root.is_dav("propertyupdate") {
         while let Some(child) = walker.child()? {
             if child.is_dav("set") || child.is_dav("remove") {
-                props_of(&mut walker, &mut names)?;
+                read_props(&mut walker, &mut names)?;
             } else {
                 walker.skip()?;
             }
@@ -35,7 +35,7 @@ fn named(body: &[u8]) -> Result<Vec<PropName>, XmlError> {
 }
 
 /// Reads the names inside the `prop` elements of the current element, and leaves it.
-fn props_of(walker: &mut Walker<'_>, names: &mut Vec<PropName>) -> Result<(), XmlError> {
+fn read_props(walker: &mut Walker<'_>, names: &mut Vec<PropName>) -> Result<(), XmlError> {
     while let Some(child) = walker.child()? {
         if !child.is_dav("prop") {
             walker.skip()?;
@@ -57,10 +57,8 @@ mod tests {
     use super::*;
 
     fn requested(body: &str) -> Vec<String> {
-        requested_properties(body.as_bytes())
-            .iter()
-            .map(PropName::to_string)
-            .collect()
+        let names = requested_properties(body.as_bytes());
+        names.iter().map(PropName::to_string).collect()
     }
 
     #[test]
@@ -82,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_by_name() {
+    fn nothing_is_requested_by_name() {
         for body in [
             "",
             "plain text",

@@ -13,7 +13,6 @@ use thiserror::Error;
 
 use crate::excerpt;
 
-/// The namespace of WebDAV.
 const DAV: &str = "DAV:";
 
 /// Length of the longest XML declaration, with room for blanks.
@@ -199,10 +198,8 @@ fn utf16<'a>(
 /// The name in `<?xml version="1.0" encoding="..."?>`.
 fn declared_encoding(body: &[u8]) -> Option<&str> {
     let rest = body.trim_ascii_start().strip_prefix(b"<?xml")?;
-    let end = rest
-        .iter()
-        .take(LONGEST_DECLARATION)
-        .position(|byte| *byte == b'>')?;
+    let mut declaration = rest.iter().take(LONGEST_DECLARATION);
+    let end = declaration.position(|byte| *byte == b'>')?;
     let declaration = str::from_utf8(&rest[..end]).ok()?;
     let (_, value) = declaration.split_once("encoding")?;
     let value = value.trim_start().strip_prefix('=')?.trim_start();
@@ -228,7 +225,6 @@ impl<'a> Walker<'a> {
         })
     }
 
-    /// Enters the root element.
     pub(super) fn root(&mut self) -> Result<Node, XmlError> {
         loop {
             match self.token()? {

@@ -4,10 +4,10 @@ use httlib_huffman::DecoderSpeed;
 
 use super::FrameError;
 use super::table::DynamicTable;
-use crate::response::{Limits, ProtocolError, ResponseHead, Version};
+use crate::response::{Limits, ProtocolError, ResponseHead, Version, status_code};
 
 /// Connection-specific fields, which HTTP/2 replaces by other means (RFC 9113, section 8.2.2).
-const OF_CONNECTIONS: [&[u8]; 5] = [
+pub(super) const CONNECTION_FIELDS: [&[u8]; 5] = [
     b"connection",
     b"keep-alive",
     b"proxy-connection",
@@ -44,11 +44,8 @@ impl HeaderDecoder {
                 wrong = put(head, name, value, bytes, limits).err();
             }
         })?;
-        let status = if head.status == 0 {
-            Some(ProtocolError::Fields("it has no :status"))
-        } else {
-            None
-        };
+        let missing = ProtocolError::Fields("it has no :status");
+        let status = (head.status == 0).then_some(missing);
         Ok(wrong.or(status).map_or(Ok(()), Err))
     }
 
@@ -73,14 +70,13 @@ impl HeaderDecoder {
         while let Some(&first) = block.first() {
             if first & 0x80 != 0 {
                 let index = integer(&mut block, 7)?;
-                let (name, value) = self.table.field(index).ok_or(FrameError::Block(NO_ENTRY))?;
+                let (name, value) = self.table.field(index).ok_or(NO_ENTRY)?;
                 each(name, value);
             } else if first & 0xe0 == 0x20 {
                 let size = integer(&mut block, 5)?;
                 if !may_resize || !self.table.resize(size) {
-                    return Err(FrameError::Block(
-                        "a table is resized where or to what it must not be",
-                    ));
+                    let why = "a table is resized where or to what it must not be";
+                    return Err(FrameError::Block(why));
                 }
                 continue;
             } else {
@@ -88,12 +84,7 @@ impl HeaderDecoder {
                 let index = integer(&mut block, if is_kept { 6 } else { 4 })?;
                 let name = match index {
                     0 => string(&mut block, &mut self.name)?,
-                    _ => {
-                        self.table
-                            .field(index)
-                            .ok_or(FrameError::Block(NO_ENTRY))?
-                            .0
-                    }
+                    _ => self.table.field(index).ok_or(NO_ENTRY)?.0,
                 };
                 if is_kept {
                     // The insertion may evict the entry that has the name.
@@ -111,13 +102,13 @@ impl HeaderDecoder {
     }
 }
 
-const NO_ENTRY: &str = "an index has no entry";
-const CUT_OFF: &str = "it ends within a field";
+const NO_ENTRY: FrameError = FrameError::Block("an index has no entry");
+const CUT_OFF: FrameError = FrameError::Block("it ends within a field");
 
 /// Reads an integer of which the first byte has `bits` bits (RFC 7541, section 5.1).
 fn integer(block: &mut &[u8], bits: u32) -> Result<usize, FrameError> {
     let mut next = || {
-        let (&byte, rest) = block.split_first().ok_or(FrameError::Block(CUT_OFF))?;
+        let (&byte, rest) = block.split_first().ok_or(CUT_OFF)?;
         *block = rest;
         Ok(usize::from(byte))
     };
@@ -144,9 +135,7 @@ fn string<'b, 'a: 'b>(
 ) -> Result<&'b [u8], FrameError> {
     let is_coded = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer(block, 7)?;
-    let (bytes, rest) = block
-        .split_at_checked(length)
-        .ok_or(FrameError::Block(CUT_OFF))?;
+    let (bytes, rest) = block.split_at_checked(length).ok_or(CUT_OFF)?;
     *block = rest;
     if !is_coded {
         return Ok(bytes);
@@ -165,39 +154,29 @@ fn put(
     bytes: usize,
     limits: Limits,
 ) -> Result<(), ProtocolError> {
+    let wrong = |why| Err(ProtocolError::Fields(why));
     if bytes > limits.head_bytes {
         return Err(ProtocolError::HeadTooLong(limits.head_bytes));
     }
     if name == b":status" {
         if head.status != 0 || !head.headers.is_empty() {
-            return Err(ProtocolError::Fields(
-                ":status is not its first field, or comes twice",
-            ));
+            return wrong(":status is not its first field, or comes twice");
         }
-        let status = str::from_utf8(value)
-            .ok()
-            .filter(|digits| digits.len() == 3);
-        let status = status
-            .and_then(|digits| digits.parse().ok())
-            .filter(|status| *status >= 100);
-        head.status = status.ok_or(ProtocolError::Fields(
-            ":status is not a number of three digits",
-        ))?;
+        let Some(status) = str::from_utf8(value).ok().and_then(status_code) else {
+            return wrong(":status is not a number of three digits");
+        };
+        head.status = status;
         return Ok(());
     }
     let is_name = |byte: &u8| crate::request::is_token_byte(*byte) && !byte.is_ascii_uppercase();
     if name.is_empty() || !name.iter().all(is_name) {
-        return Err(ProtocolError::Fields(
-            "the name of a field is not a token in lower case",
-        ));
+        return wrong("the name of a field is not a token in lower case");
     }
     if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
-        return Err(ProtocolError::Fields("a value has a line end or a NUL"));
+        return wrong("a value has a line end or a NUL");
     }
-    if OF_CONNECTIONS.contains(&name) {
-        return Err(ProtocolError::Fields(
-            "it has a field of HTTP/1 connections",
-        ));
+    if CONNECTION_FIELDS.contains(&name) {
+        return wrong("it has a field of HTTP/1 connections");
     }
     if head.headers.len() == limits.headers {
         return Err(ProtocolError::TooManyHeaders(limits.headers));
@@ -217,10 +196,8 @@ mod tests {
         decoded
             .map_err(|error| error.to_string())?
             .map_err(|error| error.to_string())?;
-        let fields = head
-            .headers
-            .iter()
-            .map(|(name, value)| format!("|{name}={value}"));
+        let fields = head.headers.iter();
+        let fields = fields.map(|(name, value)| format!("|{name}={value}"));
         Ok(format!("{}{}", head.status, fields.collect::<String>()))
     }
 
@@ -242,10 +219,8 @@ mod tests {
             let mut decoder = HeaderDecoder::default();
             assert_eq!(decode(&mut decoder, &hex(block)).as_deref(), Ok(expected));
             // From the table.
-            assert_eq!(
-                decode(&mut decoder, &hex("4803333037c1c0bf")),
-                Ok(expected.replacen("302", "307", 1))
-            );
+            let again = decode(&mut decoder, &hex("4803333037c1c0bf"));
+            assert_eq!(again, Ok(expected.replacen("302", "307", 1)));
         }
     }
 

@@ -47,10 +47,8 @@ impl ErrorCode {
 impl fmt::Display for ErrorCode {
     /// Writes the name, or the number where there is none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = usize::try_from(self.0)
-            .ok()
-            .and_then(|code| ErrorCode::NAMES.get(code));
-        match name {
+        let code = usize::try_from(self.0).ok();
+        match code.and_then(|code| ErrorCode::NAMES.get(code)) {
             Some(name) => f.write_str(name),
             None => write!(f, "error code {}", self.0),
         }

@@ -79,11 +79,10 @@ impl FrameHeader {
     /// # Errors
     /// The payload is shorter than padding and priority.
     pub fn fragment(self, mut payload: &[u8]) -> Result<&[u8], FrameError> {
+        let wrong = FrameError::Padding("HEADERS");
         let mut padding = 0;
         if self.flags & PADDED != 0 {
-            let (&count, rest) = payload
-                .split_first()
-                .ok_or(FrameError::Padding("HEADERS"))?;
+            let (&count, rest) = payload.split_first().ok_or(wrong)?;
             (padding, payload) = (usize::from(count), rest);
         }
         if self.flags & PRIORITISED != 0 {
@@ -93,10 +92,7 @@ impl FrameHeader {
                 section: "6.2",
             })?;
         }
-        let length = payload
-            .len()
-            .checked_sub(padding)
-            .ok_or(FrameError::Padding("HEADERS"))?;
+        let length = payload.len().checked_sub(padding).ok_or(wrong)?;
         Ok(&payload[..length])
     }
 }
@@ -119,7 +115,7 @@ pub enum PeerSetting {
 }
 
 impl PeerSetting {
-    fn of(identifier: u16, value: u32) -> Result<PeerSetting, FrameError> {
+    fn parse(identifier: u16, value: u32) -> Result<PeerSetting, FrameError> {
         let out_of_range = |name| Err(FrameError::Setting { name, value });
         match identifier {
             1 => Ok(PeerSetting::HeaderTableSize(value)),
@@ -158,7 +154,7 @@ impl SettingsPayload<'_> {
     pub fn iter(&self) -> impl Iterator<Item = Result<PeerSetting, FrameError>> {
         let (settings, _) = self.0.as_chunks::<6>();
         settings.iter().map(|&[a, b, rest @ ..]| {
-            PeerSetting::of(u16::from_be_bytes([a, b]), u32::from_be_bytes(rest))
+            PeerSetting::parse(u16::from_be_bytes([a, b]), u32::from_be_bytes(rest))
         })
     }
 }
@@ -217,15 +213,12 @@ pub fn append_headers(out: &mut Vec<u8>, stream: u32, block: &[u8], largest: usi
     let mut kind = HEADERS;
     loop {
         let piece = pieces.next().unwrap_or_default();
-        let last = if pieces.peek().is_none() {
-            END_HEADERS
-        } else {
-            0
-        };
+        let is_last = pieces.peek().is_none();
+        let last = if is_last { END_HEADERS } else { 0 };
         let flags = if kind == HEADERS { end | last } else { last };
         append_header(out, piece.len(), kind, flags, stream);
         out.extend_from_slice(piece);
-        if last != 0 {
+        if is_last {
             return;
         }
         kind = CONTINUATION;
@@ -234,11 +227,6 @@ pub fn append_headers(out: &mut Vec<u8>, stream: u32, block: &[u8], largest: usi
 
 /// Appends the header of a DATA frame, after which `length` bytes of a body follow.
 pub fn append_data_header(out: &mut Vec<u8>, stream: u32, length: usize, is_end: bool) {
-    append_header(
-        out,
-        length,
-        DATA,
-        if is_end { END_STREAM } else { 0 },
-        stream,
-    );
+    let flags = if is_end { END_STREAM } else { 0 };
+    append_header(out, length, DATA, flags, stream);
 }

@@ -151,36 +151,20 @@ impl FrameReader {
         if frame.header.is_data() {
             return self.step_data(frame, input);
         }
-        if self.payload.is_empty() && input.len() >= frame.left {
-            self.frame = None;
-            let (payload, _) = input.split_at(frame.left);
-            return Ok((
-                frame.left,
-                event(
-                    frame.header,
-                    payload,
-                    self.largest_block,
-                    &mut self.block,
-                    &mut self.continued,
-                )?,
-            ));
-        }
-        let count = input.len().min(frame.left - self.payload.len());
-        self.payload.extend_from_slice(&input[..count]);
-        if self.payload.len() < frame.left {
-            return Ok((count, FrameEvent::NeedMore));
-        }
+        let (count, payload) = if self.payload.is_empty() && input.len() >= frame.left {
+            (frame.left, &input[..frame.left])
+        } else {
+            let count = input.len().min(frame.left - self.payload.len());
+            self.payload.extend_from_slice(&input[..count]);
+            if self.payload.len() < frame.left {
+                return Ok((count, FrameEvent::NeedMore));
+            }
+            (count, &self.payload[..])
+        };
         self.frame = None;
-        Ok((
-            count,
-            event(
-                frame.header,
-                &self.payload,
-                self.largest_block,
-                &mut self.block,
-                &mut self.continued,
-            )?,
-        ))
+        let (block, continued) = (&mut self.block, &mut self.continued);
+        let event = event(frame.header, payload, self.largest_block, block, continued)?;
+        Ok((count, event))
     }
 
     fn step_header(&mut self, input: &[u8]) -> Result<Stepped<'static>, FrameError> {
@@ -199,16 +183,13 @@ impl FrameReader {
             left: header.length,
             padding: (header.flags & PADDED == 0).then_some(0),
         });
-        let begins = header.is_headers();
         let stream = header.stream;
-        Ok((
-            count,
-            if begins {
-                FrameEvent::HeadersBegin { stream }
-            } else {
-                FrameEvent::Ignored
-            },
-        ))
+        let event = if header.is_headers() {
+            FrameEvent::HeadersBegin { stream }
+        } else {
+            FrameEvent::Ignored
+        };
+        Ok((count, event))
     }
 
     fn step_data<'a>(
@@ -223,11 +204,8 @@ impl FrameReader {
             (None, Some(&padding)) => {
                 taken = 1;
                 let padding = usize::from(padding);
-                frame.left = frame
-                    .left
-                    .checked_sub(1 + padding)
-                    .ok_or(FrameError::Padding("DATA"))?
-                    + padding;
+                let left = frame.left.checked_sub(1 + padding);
+                frame.left = left.ok_or(FrameError::Padding("DATA"))? + padding;
                 frame.padding = Some(padding);
                 padding
             }
@@ -253,15 +231,8 @@ impl FrameReader {
         }
         let is_over = frame.left == 0;
         self.frame = (!is_over).then_some(frame);
-        Ok((
-            taken,
-            data(
-                frame.header,
-                bytes,
-                taken,
-                is_over && frame.header.ends_stream(),
-            ),
-        ))
+        let is_end = is_over && frame.header.ends_stream();
+        Ok((taken, data(frame.header, bytes, taken, is_end)))
     }
 }
 
@@ -281,7 +252,7 @@ fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), Frame
         return Err(FrameError::TooLarge(length));
     }
     match continued {
-        Some((of, _)) if frame.kind != CONTINUATION || of != stream => {
+        Some((other, _)) if frame.kind != CONTINUATION || other != stream => {
             return Err(FrameError::Continuation);
         }
         None if frame.kind == CONTINUATION => return Err(FrameError::Continuation),
@@ -293,16 +264,8 @@ fn check(frame: FrameHeader, continued: Option<(u32, bool)>) -> Result<(), Frame
         HEADERS => ("HEADERS", "6.2", Some(true), true),
         PRIORITY => ("PRIORITY", "6.3", Some(true), length == 5),
         RST_STREAM => ("RST_STREAM", "6.4", Some(true), length == 4),
-        SETTINGS => (
-            "SETTINGS",
-            "6.5",
-            Some(false),
-            if is_ack {
-                length == 0
-            } else {
-                length.is_multiple_of(6)
-            },
-        ),
+        SETTINGS if is_ack => ("SETTINGS", "6.5", Some(false), length == 0),
+        SETTINGS => ("SETTINGS", "6.5", Some(false), length.is_multiple_of(6)),
         PUSH_PROMISE => return Err(FrameError::Push),
         PING => ("PING", "6.7", Some(false), length == 8),
         GOAWAY => ("GOAWAY", "6.8", Some(false), length >= 8),
@@ -336,10 +299,8 @@ fn event<'a>(
 ) -> Result<FrameEvent<'a>, FrameError> {
     let stream = frame.stream;
     let number = |at: usize| {
-        let bytes = payload
-            .get(at..at + 4)
-            .and_then(|bytes| bytes.try_into().ok());
-        u32::from_be_bytes(bytes.unwrap_or_default())
+        let bytes = payload.get(at..).and_then(|rest| rest.first_chunk());
+        u32::from_be_bytes(bytes.copied().unwrap_or_default())
     };
     let is_ack = frame.flags & ACK != 0;
     Ok(match frame.kind {

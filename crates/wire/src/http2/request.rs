@@ -3,28 +3,19 @@
 //! No field enters the dynamic table of the peer: a request always has the same length, and none
 //! depends on those before it.
 
+use super::block::CONNECTION_FIELDS;
 use super::table::index_of_name;
-
-/// Fields that HTTP/2 replaces by other means (RFC 9113, section 8.2.2), `Host` among them.
-const LEFT_OUT: [&[u8]; 6] = [
-    b"host",
-    b"connection",
-    b"keep-alive",
-    b"proxy-connection",
-    b"transfer-encoding",
-    b"upgrade",
-];
 
 const AUTHORITY: u8 = 1;
 const METHOD: u8 = 2;
 const PATH: u8 = 4;
 
 /// Appends the header block of a request whose head is `head`, the empty line included or not.
-/// Fields are taken as [`write_head`](crate::request::write_head) writes them.
+/// Fields are taken as [`write_head`](crate::request::write_head) writes them; `Host` becomes
+/// `:authority`.
 pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
-    let mut lines = head
-        .split(|&byte| byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines = head.split(|&byte| byte == b'\n');
+    let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let mut words = lines.next().unwrap_or_default().split(|&byte| byte == b' ');
     match words.next().unwrap_or_default() {
         b"GET" => out.push(0x82),
@@ -42,10 +33,8 @@ pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
         append_indexed(out, AUTHORITY, host);
     }
     for (name, value) in fields {
-        if LEFT_OUT
-            .iter()
-            .any(|left_out| name.eq_ignore_ascii_case(left_out))
-        {
+        let is_name = |field: &&[u8]| name.eq_ignore_ascii_case(field);
+        if is_host(name) || CONNECTION_FIELDS.iter().any(is_name) {
             continue;
         }
         let start = out.len();
@@ -55,16 +44,9 @@ pub fn append_request_block(out: &mut Vec<u8>, head: &[u8], is_https: bool) {
         // Names that have an index are short enough for one byte of length.
         if let Some(index) = index_of_name(&out[start + 2..]) {
             out.truncate(start);
-            append_integer(
-                out,
-                index.into(),
-                4,
-                if index == AUTHORIZATION {
-                    NEVER_INDEXED
-                } else {
-                    0
-                },
-            );
+            let is_secret = index == AUTHORIZATION;
+            let leading = if is_secret { NEVER_INDEXED } else { 0 };
+            append_integer(out, index.into(), 4, leading);
         }
         append_string(out, value);
     }
@@ -125,11 +107,8 @@ mod tests {
     fn long_strings_have_their_length_in_several_bytes() {
         let path = format!("/{}", "x".repeat(400));
         let mut block = Vec::new();
-        append_request_block(
-            &mut block,
-            format!("GET {path} HTTP/2\r\n").as_bytes(),
-            true,
-        );
+        let head = format!("GET {path} HTTP/2\r\n");
+        append_request_block(&mut block, head.as_bytes(), true);
         // 401 is 127 + 146 + 1 * 128.
         assert_eq!(block[..6], [0x82, 0x87, 0x04, 0x7f, 0x92, 0x02]);
         assert_eq!(block.len(), 6 + path.len());

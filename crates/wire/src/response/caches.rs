@@ -80,9 +80,8 @@ fn is_hit_element(element: &str) -> bool {
     let words = element.split_ascii_whitespace();
     let words = words.take_while(|word| !is(word, "from") && !word.starts_with('('));
     let words = words.filter(|word| !word.contains(['.', ':']));
-    let mut words = words
-        .flat_map(|word| word.split(['_', '-', '/']))
-        .peekable();
+    let words = words.flat_map(|word| word.split(['_', '-', '/']));
+    let mut words = words.peekable();
     let mut is_denied = false;
     while let Some(word) = words.next() {
         let ending = word.len().saturating_sub(3);
@@ -117,12 +116,8 @@ pub fn cache_name(headers: &Headers) -> String {
         let members = headers.get_all("Cache-Status");
         let members = members.flat_map(|value| unquoted_split(value, ','));
         let hits = members.filter(|member| is_hit_member(member));
-        named(
-            unquoted_split(hits.last()?, ';')
-                .next()?
-                .trim()
-                .trim_matches('"'),
-        )
+        let name = unquoted_split(hits.last()?, ';').next()?;
+        named(name.trim().trim_matches('"'))
     };
     let x_cache = || named(headers.get("X-Cache")?.split_once(" from ")?.1);
     let known_cache = || {

@@ -91,7 +91,7 @@ pub enum Hint {
 impl Hint {
     /// Guesses from the first bytes. One byte decides, so the result is the same however they
     /// arrived.
-    pub(super) fn of(start: &[u8]) -> Hint {
+    pub(super) fn guess(start: &[u8]) -> Hint {
         match start.first() {
             Some(0x14..=0x17) => Hint::Tls,
             Some(0x00) => Hint::Http2,

@@ -45,10 +45,8 @@ pub(super) fn framing(
             Length::Plain(length) => Some(length),
             Length::Odd => content_length(&head.headers)?,
         };
-        (
-            length.map_or(Framing::UntilClose, Framing::Length),
-            length.is_some(),
-        )
+        let framing = length.map_or(Framing::UntilClose, Framing::Length);
+        (framing, length.is_some())
     };
     Ok(BodyFraming {
         body,
@@ -130,9 +128,8 @@ fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
         (Some(only), None) if only.eq_ignore_ascii_case("chunked") => Ok(true),
         _ => {
             let all: Vec<_> = headers.get_all("Transfer-Encoding").collect();
-            Err(ProtocolError::TransferEncoding(excerpt::escaped_text(
-                &all.join(", "),
-            )))
+            let all = excerpt::escaped_text(&all.join(", "));
+            Err(ProtocolError::TransferEncoding(all))
         }
     }
 }
@@ -140,10 +137,8 @@ fn is_chunked(headers: &Headers) -> Result<bool, ProtocolError> {
 /// The same number several times is one number; anything else is an error.
 fn content_length(headers: &Headers) -> Result<Option<u64>, ProtocolError> {
     let mut length = None;
-    for value in headers
-        .get_all("Content-Length")
-        .flat_map(|value| value.split(','))
-    {
+    let values = headers.get_all("Content-Length");
+    for value in values.flat_map(|value| value.split(',')) {
         let value = value.trim_matches([' ', '\t']);
         let Some(number) = number(value) else {
             return Err(ProtocolError::ContentLength(excerpt::escaped_text(value)));

@@ -19,13 +19,11 @@ pub(super) fn check_start(input: &[u8]) -> Result<(), ProtocolError> {
     if !agree(input, protocol) {
         return Err(not_http(input));
     }
-    let minor_is_known = input
-        .get(START.len())
-        .is_none_or(|minor| matches!(minor, b'0' | b'1'));
+    let minor = input.get(START.len());
+    let minor_is_known = minor.is_none_or(|minor| matches!(minor, b'0' | b'1'));
     if !agree(input, START) || !minor_is_known {
-        return Err(ProtocolError::Version(excerpt::escaped_bytes(first_line(
-            input,
-        ))));
+        let line = excerpt::escaped_bytes(first_line(input));
+        return Err(ProtocolError::Version(line));
     }
     Ok(())
 }
@@ -38,7 +36,7 @@ fn agree(input: &[u8], start: &[u8]) -> bool {
 pub(super) fn not_http(input: &[u8]) -> ProtocolError {
     ProtocolError::NotHttp {
         start: excerpt::escaped_bytes(input),
-        hint: Hint::of(input),
+        hint: Hint::guess(input),
     }
 }
 
@@ -116,9 +114,8 @@ fn take_status_line(response: &httparse::Response<'_, '_>, head: &mut ResponseHe
 
 /// Finds the line that the parser rejected, for the message: each line is parsed alone.
 fn malformed(bytes: &[u8]) -> ProtocolError {
-    let mut lines = bytes
-        .split(|&byte| byte == b'\n')
-        .map(|line| line.trim_ascii_end());
+    let lines = bytes.split(|&byte| byte == b'\n');
+    let mut lines = lines.map(|line| line.trim_ascii_end());
     let status_line = lines.next().unwrap_or_default();
     if !parses(&[status_line]) {
         return ProtocolError::StatusLine(excerpt::escaped_bytes(status_line));
@@ -127,11 +124,8 @@ fn malformed(bytes: &[u8]) -> ProtocolError {
     let culprit = lines.find(|line| {
         let is_fold = line.starts_with(b" ") || line.starts_with(b"\t");
         // A fold is judged as the second line of a header, unless there was none to continue.
-        let name: &[u8] = if is_fold && !before.is_empty() {
-            b"x:"
-        } else {
-            b""
-        };
+        let continues = is_fold && !before.is_empty();
+        let name: &[u8] = if continues { b"x:" } else { b"" };
         before = line;
         !line.is_empty() && !parses(&[b"HTTP/1.1 200 OK", &[name, line].concat()])
     });
@@ -149,9 +143,6 @@ fn parses(lines: &[&[u8]]) -> bool {
 }
 
 fn first_line(input: &[u8]) -> &[u8] {
-    input
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default()
-        .trim_ascii_end()
+    let line = input.split(|&byte| byte == b'\n').next();
+    line.unwrap_or_default().trim_ascii_end()
 }

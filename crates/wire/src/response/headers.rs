@@ -231,10 +231,8 @@ mod tests {
         assert_eq!(headers.len(), 4);
         assert_eq!(headers.get("dAv"), Some("1, 2"));
         assert_eq!(headers.get("da"), None);
-        assert_eq!(
-            headers.get_all("DAV").collect::<Vec<_>>(),
-            ["1, 2", "<x>,", ""]
-        );
+        let all: Vec<_> = headers.get_all("DAV").collect();
+        assert_eq!(all, ["1, 2", "<x>,", ""]);
         assert_eq!(headers.list("DAV").collect::<Vec<_>>(), ["1", "2", "<x>"]);
         assert_eq!(headers.iter().nth(2), Some(("dav", "<x>,")));
         assert!(!headers.is_empty() && Headers::new().is_empty());

@@ -33,6 +33,7 @@ pub use caches::{cache_name, intermediary, is_cached};
 pub use error::{Hint, ProtocolError, Truncation};
 pub use headers::Headers;
 pub use reader::{ReadEvent, ReadStep, ResponseReader};
+pub(crate) use status::status_code;
 pub use status::status_text;
 
 /// Version of HTTP.

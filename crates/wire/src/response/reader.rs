@@ -225,12 +225,8 @@ impl ResponseReader {
         let skipped = self.skip_leading(input)?;
         let input = &input[skipped..];
         head::check_start(input)?;
-        if input
-            .get(head::STATUS_AT)
-            .is_some_and(|&digit| digit != b'1')
-        {
-            self.started = true;
-        }
+        let digit = input.get(head::STATUS_AT);
+        self.started |= digit.is_some_and(|&digit| digit != b'1');
         if self.scanner.scanned == 0
             && let Some(length) = head::parse_plain(input, &self.limits, &mut self.head)
         {
@@ -241,10 +237,8 @@ impl ResponseReader {
         }
         // Bytes that were scanned by an earlier call are not scanned again.
         let scanned = self.scanner.scanned.min(input.len());
-        match self
-            .scanner
-            .find_end(&input[scanned..], self.limits.head_bytes)
-        {
+        let (rest, limit) = (&input[scanned..], self.limits.head_bytes);
+        match self.scanner.find_end(rest, limit) {
             ScanResult::Open => Ok(ReadStep {
                 consumed: skipped,
                 event: ReadEvent::NeedMore,
@@ -271,10 +265,8 @@ impl ResponseReader {
         self.started = true;
         self.head_is_complete = true;
         let consumed = self.repeat.bytes.len();
-        Some(
-            self.follow(framing)
-                .map(|event| ReadStep { consumed, event }),
-        )
+        let event = self.follow(framing);
+        Some(event.map(|event| ReadStep { consumed, event }))
     }
 
     /// Skips line ends before a status line; none once the head has begun, for they are not
@@ -283,10 +275,8 @@ impl ResponseReader {
         if self.scanner.scanned > 0 {
             return Ok(0);
         }
-        let skipped = input
-            .iter()
-            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-            .count();
+        let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+        let skipped = input.iter().take_while(is_line_end).count();
         self.leading += skipped;
         if self.leading > LEADING_BYTES {
             return Err(head::not_http(input));

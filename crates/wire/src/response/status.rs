@@ -13,6 +13,12 @@ impl ResponseHead {
     }
 }
 
+/// A status code: three digits, 100 or more.
+pub(crate) fn status_code(text: &str) -> Option<u16> {
+    let status = text.parse().ok().filter(|_| text.len() == 3);
+    status.filter(|status| *status >= 100)
+}
+
 /// A status with its registered phrase: `404 Not Found`. An unregistered status stands alone.
 pub fn status_text(status: u16) -> String {
     match phrase(status) {
