@@ -46,9 +46,8 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 fn with_fields(number: usize) -> String {
-    let fields: String = (0..number)
-        .map(|field| format!("X-Field-{field}: value {field}\r\n"))
-        .collect();
+    let field = |field: usize| format!("X-Field-{field}: value {field}\r\n");
+    let fields: String = (0..number).map(field).collect();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 0\r\n\r\n")
 }
 
@@ -133,10 +132,8 @@ fn more_fields_than_usual_are_read_where_the_limit_lets_them_through() {
     let mut reader = ResponseReader::new(false, limits);
     let message = with_fields(999);
     let step = reader.step(message.as_bytes()).unwrap();
-    assert_eq!(
-        (step.consumed, step.event),
-        (message.len(), ReadEvent::Head)
-    );
+    let seen = (step.consumed, step.event);
+    assert_eq!(seen, (message.len(), ReadEvent::Head));
     let last = |head: &wire::response::ResponseHead| head.headers.get("X-Field-998").is_some();
     assert!(reader.head().is_some_and(last));
 }

@@ -43,23 +43,19 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, F
         }
         assert_eq!(at, piece.len(), "nothing is left over");
     }
-    events.push(format!(
-        "{body:?}, between frames: {}",
-        reader.is_between_frames()
-    ));
+    let is_between = reader.is_between_frames();
+    events.push(format!("{body:?}, between frames: {is_between}"));
     Ok(events)
 }
 
 #[test]
 fn what_is_written_is_read() {
     let mut out = Vec::new();
-    append_settings(
-        &mut out,
-        &[
-            PeerSetting::EnablePush(false),
-            PeerSetting::InitialWindowSize(77),
-        ],
-    );
+    let settings = [
+        PeerSetting::EnablePush(false),
+        PeerSetting::InitialWindowSize(77),
+    ];
+    append_settings(&mut out, &settings);
     append_settings_ack(&mut out);
     append_ping_ack(&mut out, [1; 8]);
     append_window_update(&mut out, 3, 9);
@@ -124,10 +120,8 @@ fn what_must_not_be_is_an_error() {
         let error = read([&bytes[..]]).unwrap_err();
         assert_eq!(error.code(), code, "{}: {error}", bytes.escape_ascii());
     }
-    assert_eq!(
-        read([&[0, 0x40, 1, 0, 0, 0, 0, 0, 1][..]]),
-        Err(FrameError::TooLarge(16385))
-    );
+    let large = read([&[0, 0x40, 1, 0, 0, 0, 0, 0, 1][..]]);
+    assert_eq!(large, Err(FrameError::TooLarge(16385)));
 }
 
 /// Frames that are right or wrong, of types that are known or not.

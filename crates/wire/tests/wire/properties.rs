@@ -41,8 +41,9 @@ fn almost_http() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
-fn cuts(of: usize, places: &[usize]) -> Vec<usize> {
-    let mut cuts: Vec<usize> = places.iter().map(|place| place % (of + 1)).collect();
+fn cuts(length: usize, positions: &[usize]) -> Vec<usize> {
+    let positions = positions.iter().map(|position| position % (length + 1));
+    let mut cuts: Vec<usize> = positions.collect();
     cuts.sort_unstable();
     cuts
 }
@@ -89,11 +90,11 @@ proptest! {
     #[test]
     fn cuts_make_no_difference(
         message in almost_http(),
-        places in prop::collection::vec(any::<usize>(), 0..6),
+        positions in prop::collection::vec(any::<usize>(), 0..6),
         is_head: bool,
     ) {
         let whole = feed(&message, &[], is_head, LIMITS);
-        let cut = feed(&message, &cuts(message.len(), &places), is_head, LIMITS);
+        let cut = feed(&message, &cuts(message.len(), &positions), is_head, LIMITS);
         assert_same(&whole, &cut, &message, "cut at random");
         prop_assert!(whole.body.len() as u64 <= LIMITS.body_bytes);
     }
@@ -102,13 +103,13 @@ proptest! {
     fn nothing_outlives_a_restart(
         first in almost_http(),
         second in almost_http(),
-        places in prop::collection::vec(any::<usize>(), 0..3),
+        positions in prop::collection::vec(any::<usize>(), 0..3),
         is_head: bool,
     ) {
         let mut reader = ResponseReader::new(!is_head, LIMITS);
         feed_to(&mut reader, &first, &[]);
         reader.restart(is_head);
-        let cuts = cuts(second.len(), &places);
+        let cuts = cuts(second.len(), &positions);
         let reading = feed_to(&mut reader, &second, &cuts);
         prop_assert_eq!(reading, feed(&second, &cuts, is_head, LIMITS));
     }
@@ -116,10 +117,10 @@ proptest! {
     #[test]
     fn chunked_there_and_back(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8),
-        places in prop::collection::vec(any::<usize>(), 0..8),
+        positions in prop::collection::vec(any::<usize>(), 0..8),
     ) {
         let coded = encode_chunked(&pieces);
-        let body = decode_chunked(&coded, &cuts(coded.len(), &places));
+        let body = decode_chunked(&coded, &cuts(coded.len(), &positions));
         prop_assert_eq!(body, pieces.concat());
     }
 
@@ -177,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn no_challenge_makes_the_authenticator_panic_or_tell_the_password(
+    fn no_challenge_makes_the_authenticator_panic_or_show_the_password(
         value in "(Basic|Digest|realm|nonce|qop|algorithm|MD5|[=,\" \\\\a-z\t]){0,20}",
     ) {
         parse_challenges(value.as_bytes());

@@ -52,10 +52,10 @@ const CASES: &[Case] = &[
     Case { name: "204 with a content-length", message: b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", status: 204, body: b"", ..PLAIN },
     Case { name: "204 declared as chunked", message: b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", status: 204, body: b"", ..PLAIN },
     Case { name: "304 with a content-length", message: b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n", status: 304, body: b"", ..PLAIN },
-    Case { name: "answer to HEAD", head_request: true, message: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: b"", ..PLAIN },
-    Case { name: "answer to HEAD, chunked", head_request: true, message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body: b"", ..PLAIN },
-    Case { name: "answer to HEAD without anything", head_request: true, message: b"HTTP/1.1 200 OK\r\n\r\n", body: b"", ..PLAIN },
-    Case { name: "two answers in one piece", message: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n", body: b"hi", left: 17, ..PLAIN },
+    Case { name: "response to HEAD", head_request: true, message: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body: b"", ..PLAIN },
+    Case { name: "response to HEAD, chunked", head_request: true, message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body: b"", ..PLAIN },
+    Case { name: "response to HEAD without anything", head_request: true, message: b"HTTP/1.1 200 OK\r\n\r\n", body: b"", ..PLAIN },
+    Case { name: "two responses in one piece", message: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n", body: b"hi", left: 17, ..PLAIN },
     Case { name: "connection: close", message: b"HTTP/1.1 200 OK\r\nConnection: Foo, CLOSE\r\nContent-Length: 2\r\n\r\nhi", body: b"hi", reusable: false, ..PLAIN },
     Case { name: "1.0 until the end", message: b"HTTP/1.0 200 OK\r\nServer: radicale\r\n\r\nhello", reusable: false, ..PLAIN },
     Case { name: "1.0 with a length", message: b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", reusable: false, ..PLAIN },
@@ -69,8 +69,8 @@ const CASES: &[Case] = &[
     Case { name: "chunk extensions", message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b;c\" ;d\r\nhello\r\n0 ;x\r\n\r\n", ..PLAIN },
     Case { name: "trailers", message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\nZ: 1\n\r\n", ..PLAIN },
     Case { name: "identity, then length", message: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello", ..PLAIN },
-    Case { name: "chunked beats length, and is the last answer", message: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", reusable: false, ..PLAIN },
-    Case { name: "chunked in 1.0 is the last answer", message: b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", reusable: false, ..PLAIN },
+    Case { name: "chunked beats length, and is the last response", message: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", reusable: false, ..PLAIN },
+    Case { name: "chunked in 1.0 is the last response", message: b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", reusable: false, ..PLAIN },
     Case { name: "the same length twice", message: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length: 5, 5\r\n\r\nhello", ..PLAIN },
     Case { name: "100 first", message: b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n", interim: &[100], status: 201, body: b"", ..PLAIN },
     Case { name: "several interim responses, one with a length", message: b"HTTP/1.1 102 Processing\r\nContent-Length: 7\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", interim: &[102, 103], ..PLAIN },
@@ -120,17 +120,11 @@ fn every_prefix_of_a_good_message_ends_with_a_clear_error() {
                 continue;
             }
             let error = reading.error();
-            assert!(
-                error.starts_with("the connection ended "),
-                "{}: {error}",
-                case.name
-            );
-            assert_eq!(
-                error == "the connection ended without a response",
-                prefix.iter().all(|byte| b"\r\n".contains(byte)),
-                "{} after {length} bytes: {error}",
-                case.name
-            );
+            let is_clear = error.starts_with("the connection ended ");
+            assert!(is_clear, "{}: {error}", case.name);
+            let is_empty = error == "the connection ended without a response";
+            let is_blank = prefix.iter().all(|byte| b"\r\n".contains(byte));
+            assert_eq!(is_empty, is_blank, "{} after {length} bytes", case.name);
         }
     }
 }
@@ -139,10 +133,8 @@ fn every_prefix_of_a_good_message_ends_with_a_clear_error() {
 fn heads_are_kept_as_they_were_sent() {
     let message = b"HTTP/1.0 207 Multi Status\r\nDAV: 1\r\nX-Long: one\r\n  two\r\nDAV: 2\r\n\r\n";
     let head = feed(message, &[], false, Limits::default()).head.unwrap();
-    assert_eq!(
-        (head.version, head.status, head.reason.as_str()),
-        (Version::Http10, 207, "Multi Status")
-    );
+    let status_line = (head.version, head.status, head.reason.as_str());
+    assert_eq!(status_line, (Version::Http10, 207, "Multi Status"));
     let fields: Vec<_> = head.headers.iter().collect();
     assert_eq!(fields, [("DAV", "1"), ("X-Long", "one two"), ("DAV", "2")]);
 }

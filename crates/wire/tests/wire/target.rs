@@ -4,89 +4,43 @@ use wire::target::{Scheme, Target, TargetError};
 
 #[test]
 fn what_people_type_and_what_it_means() {
-    // Text, url, host, port, authority, path.
-    let cases = [
-        ("http://h:1/p", "http://h:1/p/", "h", 1, "h:1", "/p/"),
-        ("https://h/p/", "https://h/p/", "h", 443, "h", "/p/"),
-        ("https://h:443", "https://h/", "h", 443, "h", "/"),
-        ("https://h:80", "https://h:80/", "h", 80, "h:80", "/"),
-        (
-            "HTTP://Test.WebDAV.org/Dav",
-            "http://test.webdav.org/Dav/",
-            "test.webdav.org",
-            80,
-            "test.webdav.org",
-            "/Dav/",
-        ),
-        (
-            "host:81/basic",
-            "http://host:81/basic/",
-            "host",
-            81,
-            "host:81",
-            "/basic/",
-        ),
-        (
-            "host/path",
-            "http://host/path/",
-            "host",
-            80,
-            "host",
-            "/path/",
-        ),
-        ("host", "http://host/", "host", 80, "host", "/"),
-        (
-            "localhost:80",
-            "http://localhost/",
-            "localhost",
-            80,
-            "localhost",
-            "/",
-        ),
-        ("[::1]:80/x", "http://[::1]/x/", "::1", 80, "[::1]", "/x/"),
-        (
-            "http://[2001:DB8::1]:8080",
-            "http://[2001:db8::1]:8080/",
-            "2001:db8::1",
-            8080,
-            "[2001:db8::1]:8080",
-            "/",
-        ),
-        (
-            "127.0.0.1:8080/a/../b",
-            "http://127.0.0.1:8080/b/",
-            "127.0.0.1",
-            8080,
-            "127.0.0.1:8080",
-            "/b/",
-        ),
-        (
-            "h/ü/a%20b",
-            "http://h/%C3%BC/a%20b/",
-            "h",
-            80,
-            "h",
-            "/%C3%BC/a%20b/",
-        ),
-        ("h/a://b", "http://h/a://b/", "h", 80, "h", "/a://b/"),
-        ("u:p@h:81/x", "http://h:81/x/", "h", 81, "h:81", "/x/"),
-    ];
-    for (text, url, host, port, authority, path) in cases {
+    // Text, URL, host, port, authority, path.
+    let table = "
+        http://h:1/p => http://h:1/p/ => h => 1 => h:1 => /p/
+        https://h/p/ => https://h/p/ => h => 443 => h => /p/
+        https://h:443 => https://h/ => h => 443 => h => /
+        https://h:80 => https://h:80/ => h => 80 => h:80 => /
+        HTTP://Test.WebDAV.org/Dav
+            => http://test.webdav.org/Dav/ => test.webdav.org => 80 => test.webdav.org => /Dav/
+        host:81/basic => http://host:81/basic/ => host => 81 => host:81 => /basic/
+        host/path => http://host/path/ => host => 80 => host => /path/
+        host => http://host/ => host => 80 => host => /
+        localhost:80 => http://localhost/ => localhost => 80 => localhost => /
+        [::1]:80/x => http://[::1]/x/ => ::1 => 80 => [::1] => /x/
+        http://[2001:DB8::1]:8080
+            => http://[2001:db8::1]:8080/ => 2001:db8::1 => 8080 => [2001:db8::1]:8080 => /
+        127.0.0.1:8080/a/../b
+            => http://127.0.0.1:8080/b/ => 127.0.0.1 => 8080 => 127.0.0.1:8080 => /b/
+        h/ü/a%20b => http://h/%C3%BC/a%20b/ => h => 80 => h => /%C3%BC/a%20b/
+        h/a://b => http://h/a://b/ => h => 80 => h => /a://b/
+        u:p@h:81/x => http://h:81/x/ => h => 81 => h:81 => /x/
+    ";
+    for [text, url, host, port, authority, path] in cases::rows(table) {
         let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(target.url(), url, "{text}");
-        assert_eq!((target.host(), target.port()), (host, port), "{text}");
+        assert_eq!(target.host(), host, "{text}");
+        assert_eq!(target.port().to_string(), port, "{text}");
         assert_eq!(target.authority(), authority, "{text}");
         assert_eq!(target.path(), path, "{text}");
-        let scheme = if url.starts_with("https") {
+        let is_https = url.starts_with("https");
+        let scheme = if is_https {
             Scheme::Https
         } else {
             Scheme::Http
         };
         assert_eq!(target.scheme(), scheme, "{text}");
-        assert_eq!(
-            target.absolute("/else/where"),
-            format!("{scheme}://{authority}/else/where")
-        );
+        let elsewhere = format!("{scheme}://{authority}/else/where");
+        assert_eq!(target.absolute("/else/where"), elsewhere);
     }
 }
 
@@ -97,10 +51,8 @@ fn an_address_of_a_link_has_the_interface_behind_it() {
         let target = Target::parse(text).unwrap();
         assert_eq!(target.url(), "http://[fe80::1%25eth0]:81/a/", "{text}");
         assert_eq!(target.address(), "fe80::1%eth0");
-        assert_eq!(
-            (target.host(), target.authority()),
-            ("fe80::1", "[fe80::1]:81".to_owned())
-        );
+        assert_eq!(target.host(), "fe80::1");
+        assert_eq!(target.authority(), "[fe80::1]:81");
         let destination = target.absolute_at_server("/b");
         assert_eq!(destination, "http://[fe80::1]:81/b");
         assert_eq!(Target::parse(&target.url()).unwrap(), target);
@@ -151,10 +103,8 @@ fn names_of_other_scripts_are_those_that_are_looked_up() {
     ];
     for text in refused {
         let refused = Target::parse(text);
-        assert!(
-            matches!(refused, Err(TargetError::Malformed(_))),
-            "{text}: {refused:?}"
-        );
+        let is_malformed = matches!(refused, Err(TargetError::Malformed(_)));
+        assert!(is_malformed, "{text}: {refused:?}");
     }
 }
 
