@@ -58,10 +58,6 @@ struct BareHostState {
 impl BareHost {
     /// Begins to serve the device's other end. The kernel is the neighbour of this host: everything
     /// that its namespace forwards to the device reaches the server.
-    ///
-    /// # Errors
-    ///
-    /// The thread cannot start.
     pub fn start(tap: Tap, server: BareServer) -> Result<BareHost, LabError> {
         let failed = LabError::system("start the bare host");
         let shared = Arc::new(BareHostState {
@@ -100,7 +96,6 @@ impl BareHost {
     /// Ends it, with the connections that are open. Returns the last report.
     ///
     /// # Errors
-    ///
     /// The host had ended before, because the device disappeared.
     pub fn stop(mut self) -> Result<BareHostReport, LabError> {
         self.end()

@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use topology::{
     LabNetwork, LabNode, LabNodeKind, PlannedCodel, PlannedSysctl, PlannedWire, WireQueue,
@@ -26,9 +27,7 @@ use crate::counters::LinkCounters;
 use crate::error::LabError;
 use crate::forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
 use crate::host_names;
-use crate::impairment::{
-    Bandwidth, CodelSettings, Delay, FqCodelSettings, Impairment, Jitter, LinkQueue, LossProcess,
-};
+use crate::impairment::{Bandwidth, CodelSettings, Delay, FqCodelSettings, Impairment, LinkQueue};
 use crate::namespace::Namespace;
 use crate::processes::Lab;
 use crate::requirements;
@@ -68,7 +67,6 @@ impl BuiltLab {
     /// Builds a network. The impairments in the settings of its forwarder are ignored.
     ///
     /// # Errors
-    ///
     /// The first missing requirement, with its remedy, before anything is built; or a refusal of
     /// the system.
     pub fn new(network: &LabNetwork, settings: &ForwarderSettings) -> Result<BuiltLab, LabError> {
@@ -161,10 +159,6 @@ impl BuiltLab {
     }
 
     /// Frames that the kernel dropped at all devices: losses that no counter of a link contains.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Namespace::dropped`].
     pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
         let mut dropped = 0;
         for (node, namespace) in self.network.nodes.iter().zip(&self.namespaces) {
@@ -257,7 +251,6 @@ impl<'a> BuiltHost<'a> {
     /// removed with it, and a `prestan` in it finds the other hosts.
     ///
     /// # Errors
-    ///
     /// The program cannot start, or this is a bare host.
     pub fn spawn(&self, mut command: Command) -> Result<Child, LabError> {
         if !self.lab.network.nodes[self.node].kind.has_kernel() {
@@ -285,10 +278,10 @@ fn refused_by_kernel(node: &LabNode, error: LabError) -> LabError {
         return error;
     };
     let refused = |sysctl: &&PlannedSysctl| sysctl.key == *key && sysctl.value == *value;
-    let place = node.sysctls.iter().find(refused);
-    match (place.and_then(|sysctl| sysctl.place.clone()), error) {
-        (Some(place), LabError::Sysctl { value, source, .. }) => LabError::RefusedSysctl {
-            place,
+    let sysctl = node.sysctls.iter().find(refused);
+    match (sysctl.and_then(|sysctl| sysctl.place.clone()), error) {
+        (Some(key), LabError::Sysctl { value, source, .. }) => LabError::RefusedSysctl {
+            key,
             value,
             host: node.name.clone(),
             source,
@@ -394,17 +387,6 @@ fn codel(planned: PlannedCodel) -> CodelSettings {
 
 /// Impairment of the forwarder for a wire.
 fn impairment(wire: &PlannedWire) -> Impairment {
-    let delay = std::time::Duration::from_nanos(wire.delay);
-    let jitter = match wire.jitter {
-        0 => Jitter::None,
-        nanos => Jitter::Uniform {
-            spread: std::time::Duration::from_nanos(nanos),
-        },
-    };
-    let loss = match wire.loss {
-        0.0 => LossProcess::None,
-        probability => LossProcess::Bernoulli { probability },
-    };
     Impairment {
         bandwidth: wire.rate.map(|rate| Bandwidth {
             bits_per_second: rate,
@@ -425,12 +407,11 @@ fn impairment(wire: &PlannedWire) -> Impairment {
             },
         }),
         delay: Delay {
-            base: delay,
-            jitter,
+            base: Duration::from_nanos(wire.delay),
+            jitter: Duration::from_nanos(wire.jitter),
             may_reorder: wire.may_reorder,
         },
-        loss,
+        loss: wire.loss,
         duplication: wire.duplication,
-        ..Impairment::default()
     }
 }

@@ -17,10 +17,6 @@ pub struct LinkCounters {
     pub dropped_by_memory: u64,
     /// Frames lost at random.
     pub lost: u64,
-    /// Frames lost because their segment was chosen.
-    pub lost_as_chosen: u64,
-    /// Frames in which a bit was changed.
-    pub corrupted: u64,
     /// Frames that were passed on twice.
     pub duplicated: u64,
     /// Frames passed on later than they arrived.
@@ -92,7 +88,6 @@ impl DeliveryLateness {
         (self.count, self.longest) = (other.count, other.longest);
     }
 
-    /// Adds a frame.
     pub(crate) fn add(&mut self, nanos: u64) {
         let bucket = usize::try_from(nanos / 1_000).unwrap_or(BUCKETS);
         self.buckets[bucket.min(BUCKETS - 1)] += 1;

@@ -5,19 +5,16 @@ use std::path::PathBuf;
 
 /// Why a part of a laboratory could not be built.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum LabError {
-    /// The kernel refuses a network or process namespace.
     #[error(
         "cannot create a {kind} namespace: {source}; {remedy}",
         remedy = namespace_remedy(kind, .source, "run as root (CAP_SYS_ADMIN), or enter a user namespace first")
     )]
     Namespace {
-        /// `network`, `process` or `mount`.
         kind: &'static str,
-        /// Error of the kernel.
         source: io::Error,
     },
-    /// The kernel refuses a user namespace.
     #[error(
         "cannot create a user namespace: {0}; {remedy}",
         remedy = namespace_remedy(
@@ -28,136 +25,84 @@ pub enum LabError {
         )
     )]
     UserNamespace(io::Error),
-    /// A process with several threads cannot enter a user namespace.
     #[error(
         "cannot enter a user namespace: this process has several threads; enter it before the \
          first thread starts"
     )]
     SeveralThreads,
-    /// There is no device for TAP devices.
     #[error("cannot open /dev/net/tun: {0}; {remedy}", remedy = tun_remedy(.0))]
     NoTun(io::Error),
-    /// A TAP device could not be created.
     #[error(
         "cannot create the TAP device `{device}`: {source}; this needs CAP_NET_ADMIN in its namespace"
     )]
-    Tap {
-        /// Name of the device.
-        device: String,
-        /// Error of the kernel.
-        source: io::Error,
-    },
-    /// A program of the system is missing.
+    Tap { device: String, source: io::Error },
     #[error("cannot run `{program}`: {source}; install the package {package}")]
     Program {
-        /// Name of the program.
         program: &'static str,
-        /// Debian's package that has it.
         package: &'static str,
-        /// Why it did not start.
         source: io::Error,
     },
-    /// A program of the system has the right name, but is another one.
     #[error(
         "`{0}` is BusyBox's, which does not have what labs use (-batch); install the package iproute2, and put its `{0}` \
          first in PATH"
     )]
     BusyBox(&'static str),
-    /// `ip` refused a command.
-    #[error("`ip` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
-    Ip {
-        /// Label of the namespace.
+    #[error("`{program}` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
+    Iproute {
+        program: &'static str,
         namespace: String,
-        /// The commands, separated by `; `.
         commands: String,
-        /// Output of `ip`.
         message: String,
     },
-    /// The kernel lacks a requirement of a lab.
     #[error("this kernel has no {what} ({message}); {remedy}")]
     Kernel {
-        /// The requirement.
         what: String,
-        /// Error of the kernel.
         message: String,
-        /// The remedy.
         remedy: String,
     },
-    /// `bridge` refused a command.
-    #[error("`bridge` failed in the namespace `{namespace}`: {message} (commands: {commands})")]
-    Bridge {
-        /// Label of the namespace.
-        namespace: String,
-        /// The commands, separated by `; `.
-        commands: String,
-        /// Output of `bridge`.
-        message: String,
-    },
-    /// There is no file that can be covered to give programs the names of the laboratory's hosts.
     #[error(
         "cannot give programs the names of the lab's hosts in the place of /etc/hosts: there is no {path}; create it, empty \
          or not (touch {path})",
         path = .0.display()
     )]
     NoHostNames(PathBuf),
-    /// A program of a laboratory looked for a host that is not there.
     #[error("{0}")]
     Surroundings(String),
-    /// A program was to run in a bare host.
     #[error(
         "`{0}` is a bare host, which runs no programs: it has no operating system, and serves /504k, /320k and /160k \
          on port 80"
     )]
     BareHost(String),
-    /// A kernel parameter could not be set.
     #[error("cannot set {key} to `{value}` in the namespace `{namespace}`: {source}")]
     Sysctl {
-        /// Name of the parameter, with dots.
         key: String,
-        /// The value.
         value: String,
-        /// Label of the namespace.
         namespace: String,
-        /// Error of the kernel.
         source: io::Error,
     },
-    /// The kernel refuses a parameter of a lab file.
     #[error(
-        "{place}: the kernel does not set it to `{value}` in the host `{host}`: {source}; {remedy}",
+        "{key}: the kernel does not set it to `{value}` in the host `{host}`: {source}; {remedy}",
         remedy = sysctl_remedy(.source)
     )]
     RefusedSysctl {
-        /// The key of the lab file.
-        place: String,
-        /// The value.
+        key: String,
         value: String,
-        /// The host or router.
         host: String,
-        /// Error of the kernel.
         source: io::Error,
     },
-    /// A host does not reach another.
     #[error("the host `{from}` cannot open a connection to the host `{to}`: {source}")]
     Unreachable {
-        /// The client.
         from: String,
-        /// The server.
         to: String,
-        /// Error of the kernel.
         source: io::Error,
     },
-    /// A setting of an impairment is out of range.
     #[error("{0}")]
     Setting(String),
-    /// The processes of this laboratory have ended, and no other can start.
     #[error("the laboratory has ended")]
     Ended,
-    /// Another operation of the system failed.
     #[error("cannot {attempt}: {source}")]
     System {
-        /// The attempted operation.
         attempt: &'static str,
-        /// Error of the kernel.
         source: io::Error,
     },
 }

@@ -115,10 +115,6 @@ struct ForwarderState {
 
 impl Forwarder {
     /// Begins to forward between two devices, by the impairments of the settings.
-    ///
-    /// # Errors
-    ///
-    /// A setting is out of range, or the thread cannot start.
     pub fn start(
         first: Tap,
         second: Tap,
@@ -129,10 +125,6 @@ impl Forwarder {
     }
 
     /// Begins to forward by cables, each with its impairments; those of the settings are ignored.
-    ///
-    /// # Errors
-    ///
-    /// A setting is out of range, or the thread cannot start.
     pub fn start_cables(
         cables: Vec<Cable>,
         settings: &ForwarderSettings,
@@ -167,7 +159,6 @@ impl Forwarder {
     /// Ends it, with the frames that are inside. Returns the last counters.
     ///
     /// # Errors
-    ///
     /// The thread had ended before, because a device disappeared.
     pub fn stop(mut self) -> Result<ForwarderCounters, LabError> {
         self.end()

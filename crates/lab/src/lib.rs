@@ -16,7 +16,6 @@
 
 mod bare_host;
 mod built;
-mod chosen;
 mod counters;
 mod error;
 mod forwarder;
@@ -37,17 +36,13 @@ mod wheel;
 
 pub use bare_host::{BareHost, BareHostReport};
 pub use built::{BuiltHost, BuiltLab, PathProbe};
-pub use chosen::{ChosenSegment, SegmentFault};
 pub use counters::{DeliveryLateness, LinkCounters};
 pub use error::LabError;
 pub use flow::{GroupGuard, GuardedChild};
 pub use forwarder::{Cable, Forwarder, ForwarderCounters, ForwarderSettings};
-pub use impairment::{
-    Bandwidth, CodelSettings, Delay, FqCodelSettings, HoldBack, HoldBackPeriod, Impairment, Jitter,
-    LinkQueue, LossProcess,
-};
-pub use link_model::{DropCause, LinkModel, Passage, SentFrame, Transit};
-pub use namespace::{Namespace, ProtocolCounters};
+pub use impairment::{Bandwidth, CodelSettings, Delay, FqCodelSettings, Impairment, LinkQueue};
+pub use link_model::{LinkModel, Passage, SentFrame, Transit};
+pub use namespace::Namespace;
 pub use processes::Lab;
 pub use requirements::{check_requirements, congestion_controls};
 pub use scratch::ScratchDirectory;

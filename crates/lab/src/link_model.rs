@@ -1,7 +1,7 @@
 //! The model of one direction of a link: when does an arriving frame leave?
 //!
 //! ```text
-//!  frame --> queue --> sender at `bandwidth` --> wire: loss, corruption, copies, delay --> leaves
+//!  frame --> queue --> sender at `bandwidth` --> wire: loss, copies, delay --> leaves
 //!              |                                  |
 //!              v full                             v lost
 //! ```
@@ -27,7 +27,6 @@ use managed::{ManagedSender, WaitingFrame};
 use randomness::{Decisions, Randomness};
 use sender::Sender;
 
-use crate::chosen::{SegmentCounter, SegmentFault};
 use crate::counters::LinkCounters;
 use crate::error::LabError;
 use crate::impairment::Impairment;
@@ -36,12 +35,10 @@ use crate::impairment::Impairment;
 #[derive(Debug)]
 pub struct LinkModel {
     randomness: Randomness,
-    segments: SegmentCounter,
     sender: Sender,
     managed: Option<ManagedSender>,
     may_reorder: bool,
-    held_back_by: Duration,
-    /// When the last frame leaves, of those that are not held back.
+    /// When the last frame leaves.
     last_in_order: u64,
     /// Bytes of frames that will leave.
     bytes_inside: usize,
@@ -58,7 +55,7 @@ pub enum Transit {
     /// The frame waits in the link, for [`LinkModel::send_next`].
     Waits,
     /// The frame does not leave.
-    Dropped(DropCause),
+    Dropped,
 }
 
 /// One departure of a frame at the far end of the link.
@@ -68,8 +65,6 @@ pub struct Passage {
     pub at: u64,
     /// Number of the frame, in the order of arrival at the link, from 1.
     pub number: u64,
-    /// The bit that is inverted, counted from the first bit of the frame.
-    pub inverted_bit: Option<usize>,
 }
 
 /// A frame that has waited in the link, and leaves.
@@ -85,19 +80,6 @@ pub struct SentFrame {
     pub copy: Option<Passage>,
 }
 
-/// Why a frame does not leave the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DropCause {
-    /// The queue was full.
-    Queue,
-    /// More bytes were inside the link than [`LinkModel::ROOM`].
-    Memory,
-    /// Random loss.
-    Loss,
-    /// The fault of a chosen segment.
-    Chosen,
-}
-
 impl LinkModel {
     /// Most bytes of frames inside the link, waiting or on the wire: two seconds at 1 Gbit/s.
     pub const ROOM: usize = 256 << 20;
@@ -105,19 +87,16 @@ impl LinkModel {
     /// A link before its first frame.
     ///
     /// # Errors
-    ///
     /// A setting is out of range ([`Impairment::check`]).
     pub fn new(impairment: &Impairment, seed: u64) -> Result<LinkModel, LabError> {
         impairment.check()?;
         Ok(LinkModel {
-            randomness: Randomness::new(impairment, seed)?,
-            segments: SegmentCounter::new(impairment.chosen.clone()),
+            randomness: Randomness::new(impairment, seed),
             sender: Sender::new(impairment.bandwidth),
             managed: impairment
                 .bandwidth
                 .and_then(|bandwidth| ManagedSender::new(bandwidth, seed)),
             may_reorder: impairment.delay.may_reorder,
-            held_back_by: impairment.hold_back.map_or(Duration::ZERO, |held| held.by),
             last_in_order: 0,
             bytes_inside: 0,
             last_left: 0,
@@ -136,12 +115,11 @@ impl LinkModel {
         let length = frame.len();
         self.counters.frames += 1;
         self.counters.bytes += length as u64;
-        let fault = self.segments.fault(frame);
-        let decisions = self.randomness.decide(self.counters.frames, length);
+        let decisions = self.randomness.decide();
         let waiting = self.managed.as_ref().map_or(0, ManagedSender::bytes);
         if self.bytes_inside + waiting + 2 * length > LinkModel::ROOM {
             self.counters.dropped_by_memory += 1;
-            return Transit::Dropped(DropCause::Memory);
+            return Transit::Dropped;
         }
         if let Some(managed) = &mut self.managed {
             let waiting = WaitingFrame {
@@ -150,22 +128,21 @@ impl LinkModel {
                 from,
                 frame: frame.to_vec(),
                 decisions,
-                fault,
             };
             return if managed.push(waiting, &mut self.counters) {
                 Transit::Waits
             } else {
-                Transit::Dropped(DropCause::Queue)
+                Transit::Dropped
             };
         }
         let Some(sent) = self.sender.send(now, length) else {
             self.counters.dropped_by_queue += 1;
-            return Transit::Dropped(DropCause::Queue);
+            return Transit::Dropped;
         };
-        self.counters.peak_queue_frames = self.sender.peak_frames();
-        self.counters.peak_queue_bytes = self.sender.peak_bytes();
+        self.counters.peak_queue_frames = self.sender.peak_frames;
+        self.counters.peak_queue_bytes = self.sender.peak_bytes;
         let number = self.counters.frames;
-        self.pass(now, sent, (number, length), decisions, fault)
+        self.pass(now, sent, (number, length), decisions)
     }
 
     /// True if frames may wait for [`LinkModel::send_next`].
@@ -185,7 +162,7 @@ impl LinkModel {
             let managed = self.managed.as_mut()?;
             let (waited, sent) = managed.take(now, &mut self.counters)?;
             let frame = (waited.number, waited.length());
-            let transit = self.pass(waited.arrived, sent, frame, waited.decisions, waited.fault);
+            let transit = self.pass(waited.arrived, sent, frame, waited.decisions);
             if let Transit::Leaves(passage, copy) = transit {
                 return Some(SentFrame {
                     from: waited.from,
@@ -205,35 +182,19 @@ impl LinkModel {
         sent: u64,
         (number, length): (u64, usize),
         decisions: Decisions,
-        fault: Option<SegmentFault>,
     ) -> Transit {
-        if matches!(fault, Some(SegmentFault::Lost { .. })) {
-            self.counters.lost_as_chosen += 1;
-            return Transit::Dropped(DropCause::Chosen);
-        }
         if decisions.is_lost {
             self.counters.lost += 1;
-            return Transit::Dropped(DropCause::Loss);
+            return Transit::Dropped;
         }
         let mut at = sent.saturating_add(decisions.delay);
-        let held_back = match fault {
-            Some(SegmentFault::HeldBack { by }) => by,
-            _ if decisions.is_held_back => self.held_back_by,
-            _ => Duration::ZERO,
-        };
         if !self.may_reorder {
             at = at.max(self.last_in_order);
             self.last_in_order = at;
         }
-        at = at.saturating_add(nanos(held_back));
-        let passage = Passage {
-            at,
-            number,
-            inverted_bit: decisions.inverted_bit,
-        };
-        let is_copied = decisions.is_duplicated || fault == Some(SegmentFault::Duplicated);
+        let passage = Passage { at, number };
+        let is_copied = decisions.is_duplicated;
         self.counters.delayed += u64::from(at > now);
-        self.counters.corrupted += u64::from(passage.inverted_bit.is_some());
         self.counters.duplicated += u64::from(is_copied);
         self.bytes_inside += length * (1 + usize::from(is_copied));
         Transit::Leaves(passage, is_copied.then_some(passage))

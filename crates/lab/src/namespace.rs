@@ -1,6 +1,5 @@
 //! Network namespaces, held by a file descriptor: the namespace ends when the last one closes.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -32,7 +31,6 @@ impl Namespace {
     /// Creates a namespace whose `lo` is up. The label is used in messages only.
     ///
     /// # Errors
-    ///
     /// The kernel refuses it (without root and outside a user namespace), or `ip` is missing.
     pub fn new(label: &str) -> Result<Namespace, LabError> {
         let create = || -> io::Result<OwnedFd> {
@@ -54,10 +52,6 @@ impl Namespace {
     }
 
     /// The namespace at a path: `/proc/1/fd/7`. The label is used in messages only.
-    ///
-    /// # Errors
-    ///
-    /// The path cannot be opened.
     pub fn open(label: &str, path: &Path) -> Result<Namespace, LabError> {
         let file = File::open(path).map_err(LabError::system("open a network namespace"))?;
         Ok(Namespace {
@@ -72,10 +66,6 @@ impl Namespace {
     }
 
     /// The same namespace, for another owner.
-    ///
-    /// # Errors
-    ///
-    /// This process has no file descriptor left.
     pub fn try_clone(&self) -> Result<Namespace, LabError> {
         Ok(Namespace {
             label: self.label.clone(),
@@ -85,10 +75,6 @@ impl Namespace {
 
     /// A descriptor of the namespace, for others that start programs in it. The namespace lives as
     /// long as the descriptor does.
-    ///
-    /// # Errors
-    ///
-    /// This process has no file descriptor left.
     pub fn descriptor(&self) -> Result<OwnedFd, LabError> {
         self.network.try_clone().map_err(copying)
     }
@@ -97,11 +83,9 @@ impl Namespace {
     /// namespace.
     ///
     /// # Errors
-    ///
     /// The thread could not start or could not enter the namespace.
     ///
     /// # Panics
-    ///
     /// If the closure panics.
     pub fn run<T: Send>(&self, action: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         let enter_and_act = || {
@@ -115,10 +99,6 @@ impl Namespace {
 
     /// Makes the program start in this namespace, which it keeps alive. Start it with
     /// [`crate::Lab::spawn`] if it should end with this process.
-    ///
-    /// # Errors
-    ///
-    /// This process has no file descriptor left.
     pub fn enter_before_exec(&self, command: &mut Command) -> Result<(), LabError> {
         self.enter_with(command, Vec::new())
     }
@@ -132,59 +112,39 @@ impl Namespace {
     /// Runs commands of `ip` in this namespace, in one process: `addr add 10.0.0.1/24 dev eth0`.
     ///
     /// # Errors
-    ///
     /// `ip` is missing, or it refuses a command; those before it have been executed.
     pub fn ip(&self, commands: &[&str]) -> Result<(), LabError> {
-        self.ip_with(commands, Vec::new())
-    }
-
-    fn ip_with(&self, commands: &[&str], passed: Vec<OwnedFd>) -> Result<(), LabError> {
-        match self.batch("ip", commands, passed)? {
-            None => Ok(()),
-            Some(message) => Err(LabError::Ip {
-                namespace: self.label.clone(),
-                commands: commands.join("; "),
-                message,
-            }),
-        }
+        self.batch("ip", commands, Vec::new())
     }
 
     /// Runs commands of `bridge` in this namespace, in one process.
     ///
     /// # Errors
-    ///
     /// `bridge` is missing, or it refuses a command; those before it have been executed.
     pub fn bridge(&self, commands: &[&str]) -> Result<(), LabError> {
-        match self.batch("bridge", commands, Vec::new())? {
-            None => Ok(()),
-            Some(message) => Err(LabError::Bridge {
-                namespace: self.label.clone(),
-                commands: commands.join("; "),
-                message,
-            }),
-        }
+        self.batch("bridge", commands, Vec::new())
     }
 
-    /// Runs a program of iproute2 with commands. Returns its output, if it refuses one.
+    /// Runs a program of iproute2 with commands.
     fn batch(
         &self,
-        name: &'static str,
+        program: &'static str,
         commands: &[&str],
         passed: Vec<OwnedFd>,
-    ) -> Result<Option<String>, LabError> {
-        let mut program = Command::new(name);
-        program
+    ) -> Result<(), LabError> {
+        let mut command = Command::new(program);
+        command
             .args(["-batch", "-"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        self.enter_with(&mut program, passed)?;
+        self.enter_with(&mut command, passed)?;
         let missing = |source| LabError::Program {
-            program: name,
+            program,
             package: "iproute2",
             source,
         };
-        let mut child = program.spawn().map_err(missing)?;
+        let mut child = command.spawn().map_err(missing)?;
         if let Some(mut input) = child.stdin.take() {
             // The program ends at the first command that it refuses, and closes its input: its
             // output is the reason.
@@ -192,20 +152,24 @@ impl Namespace {
         }
         let output = child.wait_with_output().map_err(missing)?;
         if output.status.success() {
-            return Ok(None);
+            return Ok(());
         }
         let message = String::from_utf8_lossy(&output.stderr);
         if message.contains("BusyBox") {
-            return Err(LabError::BusyBox(name));
+            return Err(LabError::BusyBox(program));
         }
-        Ok(Some(message.trim().replace('\n', "; ")))
+        Err(LabError::Iproute {
+            program,
+            namespace: self.label.clone(),
+            commands: commands.join("; "),
+            message: message.trim().replace('\n', "; "),
+        })
     }
 
     /// Switches off the offloads by which a device passes on segments longer than its MTU, and
     /// checksums that are not computed yet.
     ///
     /// # Errors
-    ///
     /// There is no such device, or the kernel refuses it.
     pub fn switch_off_offloads(&self, device: &str) -> Result<(), LabError> {
         let switch_off = || -> io::Result<()> {
@@ -220,10 +184,6 @@ impl Namespace {
     }
 
     /// Joins two namespaces by a pair of virtual Ethernet devices. Both are down.
-    ///
-    /// # Errors
-    ///
-    /// As [`Namespace::ip`].
     pub fn join(&self, device: &str, other: &Namespace, peer: &str) -> Result<(), LabError> {
         // The program inherits the descriptor under the number it has here.
         let passed = other.network.try_clone().map_err(copying)?;
@@ -231,14 +191,13 @@ impl Namespace {
         let add = format!(
             "link add name {device} type veth peer name {peer} netns /proc/self/fd/{network}"
         );
-        self.ip_with(&[&add], vec![passed])
+        self.batch("ip", &[&add], vec![passed])
     }
 
     /// Sets kernel parameters of this namespace, by their names with dots:
     /// `net.ipv4.tcp_congestion_control`.
     ///
     /// # Errors
-    ///
     /// There is no such parameter here, or the kernel refuses the value.
     pub fn sysctl(&self, values: &[(&str, &str)]) -> Result<(), LabError> {
         let write = || {
@@ -261,7 +220,6 @@ impl Namespace {
     /// address detection, and drops earlier packets.
     ///
     /// # Errors
-    ///
     /// None within ten seconds, as for an address that is not of this namespace.
     pub fn wait_for_ipv6(&self, address: Ipv6Addr) -> Result<(), LabError> {
         let failed = LabError::system("use an IPv6 address");
@@ -283,72 +241,12 @@ impl Namespace {
 
     /// Frames that the kernel dropped at a device of this namespace, in both directions, since it
     /// was created.
-    ///
-    /// # Errors
-    ///
-    /// There is no such device.
     pub fn dropped(&self, device: &str) -> Result<u64, LabError> {
         let read = || fs::read_to_string("/proc/thread-self/net/dev");
         let failed = LabError::system("read the counters of a device");
         let table = self.run(read)?.map_err(&failed)?;
         let count = dropped_in(&table, device);
         count.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
-    }
-
-    /// Counters of the protocols of this namespace since it was created: retransmissions of the
-    /// kernel, and their causes.
-    ///
-    /// # Errors
-    ///
-    /// The kernel does not show its counters.
-    pub fn protocol_counters(&self) -> Result<ProtocolCounters, LabError> {
-        let read = || -> io::Result<ProtocolCounters> {
-            let mut counters = ProtocolCounters::default();
-            counters.add(&fs::read_to_string("/proc/thread-self/net/snmp")?);
-            counters.add(&fs::read_to_string("/proc/thread-self/net/netstat")?);
-            Ok(counters)
-        };
-        self.run(read)?
-            .map_err(LabError::system("read the counters of protocols"))
-    }
-}
-
-/// Counters of a namespace's network protocols, by the names that nstat(8) uses: `TcpRetransSegs`,
-/// `TcpExtTCPFastRetrans`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProtocolCounters(BTreeMap<String, i64>);
-
-impl ProtocolCounters {
-    /// A counter; 0 if the kernel has none of that name.
-    pub fn of(&self, name: &str) -> i64 {
-        self.0.get(name).copied().unwrap_or(0)
-    }
-
-    /// All counters that are not 0, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
-        let all = self.0.iter().map(|(name, value)| (&**name, *value));
-        all.filter(|(_, value)| *value != 0)
-    }
-
-    /// Reads a table of pairs of lines: names, and values below them, both behind the protocol's
-    /// name.
-    fn add(&mut self, table: &str) {
-        let lines: Vec<&str> = table.lines().collect();
-        for pair in lines.chunks_exact(2) {
-            let split = |line: &'_ str| -> Option<(String, Vec<String>)> {
-                let (protocol, rest) = line.split_once(':')?;
-                let words = rest.split_whitespace().map(str::to_owned);
-                Some((protocol.to_owned(), words.collect()))
-            };
-            let (Some((protocol, names)), Some((_, values))) = (split(pair[0]), split(pair[1]))
-            else {
-                continue;
-            };
-            for (name, value) in names.iter().zip(values) {
-                let value = value.parse().unwrap_or(0);
-                self.0.insert(format!("{protocol}{name}"), value);
-            }
-        }
     }
 }
 
@@ -419,21 +317,5 @@ mod tests {
         assert!(has_host_route(&(line("40") + &line("80")), address));
         assert!(!has_host_route(&line("40"), address));
         assert!(!has_host_route(&line("80"), Ipv6Addr::LOCALHOST));
-    }
-
-    #[test]
-    fn protocol_counters_are_read_by_protocol_and_name() {
-        let mut counters = ProtocolCounters::default();
-        counters.add("Tcp: MaxConn RetransSegs\nTcp: -1 7\nIp: Forwarding\nIp: 0\n");
-        counters.add("TcpExt: TCPFastRetrans Odd\nTcpExt: 3");
-        assert_eq!(counters.of("TcpRetransSegs"), 7);
-        assert_eq!(counters.of("TcpMaxConn"), -1);
-        assert_eq!(counters.of("TcpExtTCPFastRetrans"), 3);
-        assert_eq!(counters.of("TcpExtOdd"), 0);
-        let names: Vec<_> = counters.iter().map(|(name, _)| name).collect();
-        assert_eq!(
-            names,
-            ["TcpExtTCPFastRetrans", "TcpMaxConn", "TcpRetransSegs"]
-        );
     }
 }

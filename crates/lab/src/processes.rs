@@ -64,7 +64,6 @@ struct InitSettings {
     covers: Vec<Cover>,
 }
 
-/// Properties of a started init.
 struct StartedInit {
     life: Option<ChildStdin>,
     has_own_proc: bool,
@@ -74,7 +73,6 @@ impl Lab {
     /// Creates a laboratory without programs.
     ///
     /// # Errors
-    ///
     /// The kernel refuses a process namespace (without root and outside a user namespace).
     pub fn new() -> Result<Lab, LabError> {
         Lab::with_namespaces(&[], Vec::new())
@@ -84,7 +82,6 @@ impl Lab {
     /// has.
     ///
     /// # Errors
-    ///
     /// As for [`Lab::new`]; or a file cannot be covered.
     pub(crate) fn with_namespaces(
         namespaces: &[&Namespace],
@@ -126,10 +123,6 @@ impl Lab {
     }
 
     /// Starts a program in a network namespace. Its process id is the one that this process sees.
-    ///
-    /// # Errors
-    ///
-    /// The program cannot start.
     pub fn spawn(&self, namespace: &Namespace, mut command: Command) -> Result<Child, LabError> {
         namespace.enter_before_exec(&mut command)?;
         let (result, reply) = channel();
@@ -179,7 +172,6 @@ fn ends_within(program: &OwnedFd, timeout: Option<&Timespec>) -> bool {
     }
 }
 
-/// The thread that forks.
 fn fork_all(
     settings: InitSettings,
     started: &Sender<Result<StartedInit, LabError>>,

@@ -12,19 +12,11 @@ use crate::tap::Tap;
 
 /// The congestion controls that the kernel has, separated by spaces. Those of modules that could be
 /// loaded are not included: loading them needs a privilege.
-///
-/// # Errors
-///
-/// The kernel does not list them.
 pub fn congestion_controls() -> io::Result<String> {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
 }
 
 /// Builds and removes the smallest laboratory: one namespace with a TAP device.
-///
-/// # Errors
-///
-/// The first missing requirement, with its remedy.
 pub fn check_requirements() -> Result<(), LabError> {
     let namespace = Namespace::new("check")?;
     Tap::create(&namespace, "eth0")?;
@@ -34,10 +26,6 @@ pub fn check_requirements() -> Result<(), LabError> {
 
 /// Tries each kind of device that a network needs, in a new namespace, and searches its congestion
 /// controls.
-///
-/// # Errors
-///
-/// The first missing requirement, with its remedy.
 pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
     let namespace = Namespace::new("check")?;
     let needs_tap = network.links.iter().any(|link| link.is_shaped());
@@ -84,7 +72,7 @@ pub(crate) fn check_network(network: &LabNetwork) -> Result<(), LabError> {
     for (is_needed, command, what, remedy) in devices {
         if is_needed {
             match namespace.ip(&[command]) {
-                Err(LabError::Ip { message, .. }) => {
+                Err(LabError::Iproute { message, .. }) => {
                     return Err(LabError::Kernel {
                         what: what.to_owned(),
                         message,

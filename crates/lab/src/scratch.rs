@@ -45,9 +45,6 @@ pub struct ScratchDirectory {
 impl ScratchDirectory {
     /// A directory whose name begins with `prefix`; in `parent`, or in the system's directory for
     /// temporary files.
-    ///
-    /// # Errors
-    /// The directory cannot be created, as the system reports.
     pub fn new(prefix: &str, parent: Option<&Path>) -> io::Result<ScratchDirectory> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(prefix);

@@ -23,7 +23,6 @@ impl StopSignal {
         })
     }
 
-    /// True if the thread should stop.
     pub(crate) fn is_raised(&self) -> bool {
         self.is_raised.load(Ordering::Acquire)
     }

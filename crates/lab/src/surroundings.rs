@@ -48,7 +48,6 @@ impl Surroundings {
     /// Reads them from environment variables; `None` outside of laboratories.
     ///
     /// # Errors
-    ///
     /// The variables were not set by a laboratory.
     pub fn read(
         variable: impl Fn(&str) -> Option<String>,
@@ -67,10 +66,6 @@ impl Surroundings {
     }
 
     /// The host of a name.
-    ///
-    /// # Errors
-    ///
-    /// There is none.
     pub fn host(&self, name: &str) -> Result<&SurroundingHost, LabError> {
         let found = self.hosts.iter().find(|host| host.name == name);
         found.ok_or_else(|| {
@@ -103,7 +98,6 @@ impl SurroundingHost {
     /// Opens its namespace.
     ///
     /// # Errors
-    ///
     /// The laboratory has ended, or this program is not in it, or this is a bare host.
     pub fn open(&self) -> Result<Namespace, LabError> {
         let Some(path) = &self.path else {

@@ -51,7 +51,6 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the calling thread into a network namespace.
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
     Ok(())

@@ -20,7 +20,6 @@ impl Tap {
     /// Creates a device in a namespace. It is down and has no address.
     ///
     /// # Errors
-    ///
     /// There is no `/dev/net/tun` for this user, or the name is in use or invalid.
     pub fn create(namespace: &Namespace, device: &str) -> Result<Tap, LabError> {
         let create = || {
@@ -43,7 +42,6 @@ impl Tap {
     /// Reads one frame that the kernel sent, without waiting.
     ///
     /// # Errors
-    ///
     /// `WouldBlock` if there is none; others if the device is gone.
     pub(crate) fn read(&self, frame: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(&self.descriptor, frame)?)
@@ -52,7 +50,6 @@ impl Tap {
     /// Writes one frame, which the kernel receives.
     ///
     /// # Errors
-    ///
     /// The device is down or the kernel has no memory; the frame is lost then.
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.descriptor, frame)?;

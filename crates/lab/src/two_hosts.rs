@@ -55,7 +55,6 @@ impl TwoHosts {
     /// Builds the laboratory.
     ///
     /// # Errors
-    ///
     /// A missing requirement, with the remedy; or a setting is out of range.
     pub fn new(settings: &ForwarderSettings) -> Result<TwoHosts, LabError> {
         let (client, client_tap) = host("client", TwoHosts::CLIENT, TwoHosts::SERVER)?;
@@ -69,10 +68,6 @@ impl TwoHosts {
     }
 
     /// Sets kernel parameters of both hosts, by their names with dots.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Namespace::sysctl`].
     pub fn sysctl(&self, values: &[(&str, &str)]) -> Result<(), LabError> {
         self.client.sysctl(values)?;
         self.server.sysctl(values)
@@ -82,7 +77,6 @@ impl TwoHosts {
     /// `cubic` (which it is at first).
     ///
     /// # Errors
-    ///
     /// The kernel has no such congestion control.
     pub fn set_congestion_control(&self, name: &str) -> Result<(), LabError> {
         route(&self.client, name)?;
@@ -91,10 +85,6 @@ impl TwoHosts {
 
     /// Frames that the kernel dropped at the devices, before the forwarder read them or after it
     /// wrote them: losses that no counter of the link contains.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Namespace::dropped`].
     pub fn dropped_at_devices(&self) -> Result<u64, LabError> {
         Ok(self.client.dropped(DEVICE)? + self.server.dropped(DEVICE)?)
     }

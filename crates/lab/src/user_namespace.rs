@@ -10,7 +10,6 @@ use crate::system;
 /// network namespaces. Call it before the first thread starts.
 ///
 /// # Errors
-///
 /// This process has several threads, or the system does not allow user namespaces.
 pub fn enter() -> Result<(), LabError> {
     let threads = fs::read_dir("/proc/self/task").map_err(LabError::UserNamespace)?;

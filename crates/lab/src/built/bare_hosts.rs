@@ -24,7 +24,6 @@ pub(super) const DEVICE: &str = "bare0";
 /// Longest packet that the server has buffers for, in bytes.
 const LONGEST_PACKET: u32 = 9000;
 
-/// The devices of all servers, by node.
 pub(super) fn taps(
     network: &LabNetwork,
     namespaces: &[Option<Namespace>],
@@ -37,7 +36,6 @@ pub(super) fn taps(
     nodes.map(tap).collect()
 }
 
-/// Starts all servers. Their devices are up.
 pub(super) fn start(
     network: &LabNetwork,
     taps: Vec<Option<Tap>>,

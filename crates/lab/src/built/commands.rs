@@ -72,34 +72,37 @@ fn route(route: &LabRoute) -> String {
 
 /// Commands for a switch.
 pub(super) fn switch(node: &LabNode) -> Vec<String> {
-    let mut commands = bridge();
-    for interface in &node.interfaces {
-        let device = &interface.device;
-        commands.push(format!(
-            "link set dev {device} address {} mtu {} txqueuelen {DEVICE_QUEUE} addrgenmode none master br0",
-            ethernet(interface.ethernet),
-            interface.mtu
-        ));
-        commands.push(format!("link set dev {device} up"));
-    }
-    commands.push("link set dev br0 up".to_owned());
-    commands
+    let ports = node.interfaces.iter();
+    bridge(ports.map(|port| (port.device.as_str(), Some(port.ethernet), port.mtu)))
 }
 
 /// Commands for a bare host: a bridge between the device of its link and that of its server. The
 /// Ethernet address of the plan is the server's, so that the device of the link has another one:
 /// frames to that of a port are for the bridge itself.
 pub(super) fn bare_host(node: &LabNode) -> Vec<String> {
-    let mut ports = vec![(DEVICE, None)];
+    let mut ports = Vec::new();
     let mut mtu = 1500;
     for interface in &node.interfaces {
         let [_, _, rest @ ..] = interface.ethernet;
         let [a, b, c, d] = rest;
-        ports.push((interface.device.as_str(), Some([0x02, 0x01, a, b, c, d])));
         mtu = interface.mtu;
+        ports.push((
+            interface.device.as_str(),
+            Some([0x02, 0x01, a, b, c, d]),
+            mtu,
+        ));
     }
-    let mut commands = bridge();
-    for (device, address) in ports {
+    bridge([(DEVICE, None, mtu)].into_iter().chain(ports))
+}
+
+/// Commands for a bridge that sends no frames of its own, and its ports: device, Ethernet address
+/// if it changes, MTU.
+fn bridge<'a>(ports: impl Iterator<Item = (&'a str, Option<[u8; 6]>, u32)>) -> Vec<String> {
+    let mut commands = vec![
+        "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
+        "link set dev br0 addrgenmode none".to_owned(),
+    ];
+    for (device, address, mtu) in ports {
         let address = address.map_or(String::new(), |octets| {
             format!(" address {}", ethernet(octets))
         });
@@ -110,14 +113,6 @@ pub(super) fn bare_host(node: &LabNode) -> Vec<String> {
     }
     commands.push("link set dev br0 up".to_owned());
     commands
-}
-
-/// A bridge that sends no frames of its own.
-fn bridge() -> Vec<String> {
-    vec![
-        "link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned(),
-        "link set dev br0 addrgenmode none".to_owned(),
-    ]
 }
 
 /// Forwarding entries of a switch, so that the first frame to a host is not sent to all.

@@ -39,7 +39,6 @@ impl BuiltLab {
     /// for later connections are deleted.
     ///
     /// # Errors
-    ///
     /// A host is missing, has no address of this version of IP, or cannot be reached.
     pub fn probe_path(
         &self,

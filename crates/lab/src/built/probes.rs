@@ -64,14 +64,12 @@ const LOOKING: Duration = Duration::from_secs(5);
 /// Frames that a wire without a rate has to carry.
 const BURST: u32 = 1000;
 
-/// Purpose of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProbeKind {
     Delay = 0,
     Rate = 1,
 }
 
-/// A frame that arrived.
 #[derive(Debug, Clone, Copy)]
 struct ArrivedProbe {
     kind: u32,
@@ -149,7 +147,6 @@ impl ProbePlan {
     }
 }
 
-/// One end of a wire.
 struct WireEnd<'a> {
     namespace: &'a Namespace,
     interface: &'a LabInterface,
@@ -172,7 +169,6 @@ impl BuiltLab {
     /// A link to a hub is measured to the next station of the hub.
     ///
     /// # Errors
-    ///
     /// There is no such link, or the system refuses raw sockets.
     pub fn measure(&self, link: usize, from: usize) -> Result<WireMeasurement, LabError> {
         let none = || {

@@ -125,10 +125,6 @@ impl Ferry {
     }
 
     /// Forwards until it is stopped.
-    ///
-    /// # Errors
-    ///
-    /// A device disappeared.
     pub(super) fn run(mut self) -> io::Result<()> {
         // By default the kernel may wake a thread 50 µs late, to save energy.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
@@ -198,11 +194,6 @@ impl Ferry {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(frame);
-        if let Some(bit) = passage.inverted_bit
-            && let Some(byte) = kept.get_mut(bit / 8)
-        {
-            *byte ^= 0x80 >> (bit % 8);
-        }
         let cargo = Cargo {
             from,
             number: passage.number,
@@ -324,7 +315,6 @@ fn seed_of(seed: u64, model: usize) -> u64 {
     if model.is_multiple_of(2) { seed } else { !seed }
 }
 
-/// Processor time of this thread.
 fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

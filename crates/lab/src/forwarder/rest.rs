@@ -36,7 +36,6 @@ impl RestAccount {
         self.credit = credit.clamp(0, MOST_CREDIT);
     }
 
-    /// True if it may busy-wait now.
     pub(super) fn allows_busy_waiting(&self) -> bool {
         self.credit > 0
     }

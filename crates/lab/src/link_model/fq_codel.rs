@@ -65,7 +65,6 @@ impl FlowQueues {
         }
     }
 
-    /// The next frame to send at `now`.
     pub(super) fn take(
         &mut self,
         now: u64,

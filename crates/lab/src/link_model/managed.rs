@@ -5,7 +5,6 @@ use super::codel::{CodelQueue, DroppedFrames};
 use super::fq_codel::FlowQueues;
 use super::randomness::Decisions;
 use super::sender::SendingClock;
-use crate::chosen::SegmentFault;
 use crate::counters::LinkCounters;
 use crate::impairment::{Bandwidth, CodelSettings, LinkQueue};
 
@@ -18,7 +17,6 @@ pub(super) struct WaitingFrame {
     pub(super) from: usize,
     pub(super) frame: Vec<u8>,
     pub(super) decisions: Decisions,
-    pub(super) fault: Option<SegmentFault>,
 }
 
 impl WaitingFrame {

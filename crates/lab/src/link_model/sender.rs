@@ -43,8 +43,8 @@ pub(super) struct Sender {
     /// Frames whose sending has not begun: its time, and their bytes.
     waiting: VecDeque<(u64, usize)>,
     waiting_bytes: usize,
-    peak_frames: usize,
-    peak_bytes: usize,
+    pub(super) peak_frames: usize,
+    pub(super) peak_bytes: usize,
 }
 
 impl Sender {
@@ -87,13 +87,5 @@ impl Sender {
         self.waiting_bytes += length;
         self.peak_frames = self.peak_frames.max(self.waiting.len());
         self.peak_bytes = self.peak_bytes.max(self.waiting_bytes);
-    }
-
-    pub(super) fn peak_frames(&self) -> usize {
-        self.peak_frames
-    }
-
-    pub(super) fn peak_bytes(&self) -> usize {
-        self.peak_bytes
     }
 }

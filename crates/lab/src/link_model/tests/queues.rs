@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::{MILLISECOND, departure, model, rate};
-use crate::impairment::{CodelSettings, FqCodelSettings, Impairment, LinkQueue, LossProcess};
+use crate::impairment::{CodelSettings, FqCodelSettings, Impairment, LinkQueue};
 use crate::link_model::flow_key::FlowKey;
 use crate::link_model::{LinkModel, Transit};
 
@@ -34,7 +34,6 @@ fn frame(flow: u16, length: usize) -> Vec<u8> {
     frame
 }
 
-/// A frame that was sent.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     number: u64,
@@ -294,7 +293,7 @@ fn too_many_frames_cost_the_longest_queue_its_head() {
 #[test]
 fn what_is_lost_on_the_wire_has_been_sent() {
     let impairment = Impairment {
-        loss: LossProcess::Bernoulli { probability: 1.0 },
+        loss: 1.0,
         ..rate(RATE, LinkQueue::Codel(CODEL))
     };
     let mut model = model(&impairment);

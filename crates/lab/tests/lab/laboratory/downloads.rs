@@ -14,8 +14,7 @@ use bare::{
     ServedFiles, test_pattern,
 };
 use lab::{
-    BareHost, BareHostReport, Delay, Forwarder, ForwarderSettings, Impairment, Lab, LossProcess,
-    Namespace, Tap,
+    BareHost, BareHostReport, Delay, Forwarder, ForwarderSettings, Impairment, Lab, Namespace, Tap,
 };
 use trace::rto::{PAPER_WEIGHTS, RtoEstimator, RtoFormula, SamplingStrategy};
 
@@ -98,7 +97,7 @@ impl Scene {
         };
         let settings = ForwarderSettings {
             back: Impairment {
-                loss: LossProcess::Bernoulli { probability: loss },
+                loss,
                 ..delayed.clone()
             },
             forth: delayed,

@@ -34,7 +34,6 @@ pub(crate) fn forth(impairment: Impairment) -> ForwarderSettings {
     }
 }
 
-/// A delay only.
 pub(crate) fn delay(base: Duration) -> Impairment {
     Impairment {
         delay: Delay {
