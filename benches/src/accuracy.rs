@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use testbed::FaultServer;
 use testbed::fault::Fault;
 
+use crate::BenchReport;
 use crate::child;
 use crate::comparison::{Attainment, Tolerance, judge};
 use crate::load::{self, Closed, Prestan, RequestedClock};
@@ -30,68 +31,58 @@ use trace::on_wire::{ReportedTime, TimePairs, pair};
 /// Connections of the excerpt for README.
 const USUAL: u32 = 15;
 
-/// The cell with other tools.
+/// The cells with other tools.
 const GET: &str = "GET 1 KiB, nginx";
 const HTTP2_GET: &str = "GET 1 KiB, nginx, HTTP/2";
 
 /// Required accuracy of the kernel's clock.
-pub const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
+const WANTED: Tolerance = Tolerance { p50: 1.5, p99: 5.0 };
 
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AccuracyReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Required accuracy of the kernel's clock.
-    pub wanted: Tolerance,
-    /// Prestan, run by run.
-    pub cells: Vec<AccuracyRun>,
+    machine: BenchMachine,
+    wanted: Tolerance,
+    cells: Vec<AccuracyRun>,
     /// Other tools, run by run.
-    pub peers: Vec<PeerRun>,
+    peers: Vec<PeerRun>,
 }
 
 /// One run of Prestan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AccuracyRun {
-    /// The request.
-    pub what: String,
-    /// Connections.
-    pub connections: u32,
-    /// `kernel` or `user`.
-    pub clock: String,
+struct AccuracyRun {
+    what: String,
+    connections: u32,
+    clock: String,
     /// Operations compared.
-    pub operations: usize,
+    operations: usize,
     /// Operations without a time in the capture.
-    pub unmatched: u64,
+    unmatched: u64,
     /// On the wire, in microseconds.
-    pub wire: Spread,
-    /// As reported.
-    pub reported: Spread,
+    wire: Spread,
+    reported: Spread,
     /// Reported minus wire, operation by operation.
-    pub difference: Spread,
+    difference: Spread,
     /// Bound that 99 of 100 differences stay within.
-    pub within: f64,
+    within: f64,
     /// Median of the server's own times, if it reports them.
-    pub server_p50: Option<f64>,
+    server_p50: Option<f64>,
     /// Operations shorter on the wire than reported by the server, which is impossible.
-    pub shorter_than_server: Option<u64>,
+    shorter_than_server: Option<u64>,
     /// Only of the kernel's clock.
-    pub verdict: Attainment,
+    verdict: Attainment,
 }
 
 /// One run of another tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PeerRun {
-    /// Its name.
-    pub tool: String,
-    /// Connections.
-    pub connections: u32,
+struct PeerRun {
+    tool: String,
+    connections: u32,
     /// On the wire, in microseconds.
-    pub wire: Spread,
-    /// Reported median.
-    pub p50: f64,
-    /// Reported 99th percentile.
-    pub p99: f64,
+    wire: Spread,
+    /// As reported.
+    p50: f64,
+    p99: f64,
 }
 
 /// Size of the benchmark.
@@ -122,9 +113,6 @@ impl AccuracySize {
 }
 
 /// Measures everything with HTTP/1.
-///
-/// # Errors
-/// A program is missing or fails, or packets cannot be captured.
 pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
     let nginx = BenchServer::nginx()?;
     let mut machine = BenchMachine::this();
@@ -155,9 +143,6 @@ pub fn run(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
 }
 
 /// Measures the same with HTTP/2 in clear text.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_http2(prestan: &Prestan, size: AccuracySize) -> Result<AccuracyReport> {
     let nginx = BenchServer::nginx_http2()?;
     let apache = BenchServer::apache_http2()?;
@@ -222,9 +207,6 @@ pub struct Observed {
 }
 
 /// Runs `prestan load` under a capture.
-///
-/// # Errors
-/// As [`run`].
 pub fn observe_load(prestan: &Prestan, closed: Closed<'_>) -> Result<Observed> {
     let save = tempfile::tempdir()?;
     let save = save.path().join("run");
@@ -248,14 +230,14 @@ fn delayed(
     requests: u64,
     clock: RequestedClock,
 ) -> Result<AccuracyRun> {
-    let answer = Fault::Status {
+    let fault = Fault::Status {
         code: 200,
         headers: Vec::new(),
         body: vec![b'x'; FILE_BYTES],
     };
     let server = FaultServer::builder()
         .fault(Fault::AnswerAfter(delay))
-        .fault(answer)
+        .fault(fault)
         .start()?;
     let load = Closed {
         method: "GET",
@@ -327,7 +309,7 @@ fn beside(
     let (finished, requests) = observe(nginx.addr()?.port(), || child::run(&mut command))?;
     // Some tools write none.
     let logged = fs::read_to_string(&log).unwrap_or_default();
-    let reported = peer.said(&(finished.stdout + &logged), job)?;
+    let reported = peer.figures(&(finished.stdout + &logged), job)?;
     let wire = requests.iter().filter_map(TracedRequest::response_time_ns);
     let wire: Vec<i64> = wire.collect();
     let none = || anyhow::anyhow!("{} made no requests, or reports no times", peer.name());
@@ -345,9 +327,12 @@ fn beside(
     })
 }
 
-impl AccuracyReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for AccuracyReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut tables = vec![self.differences(), self.beside()];
         if self.cells.iter().any(|cell| cell.server_p50.is_some()) {
             tables.push(self.delays());
@@ -355,6 +340,51 @@ impl AccuracyReport {
         tables
     }
 
+    /// The best-known tools at a usual load; not with HTTP/2.
+    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
+        let heads = [
+            "tool",
+            "p50 on the wire",
+            "reported p50",
+            "error",
+            "p99 on the wire",
+            "reported p99",
+            "error",
+        ];
+        let title = format!("GET of 1 KiB over {USUAL} connections, in µs");
+        let mut table = BenchTable::new(&title, &heads);
+        let line = |tool: &str, wire: Spread, (p50, p99): (f64, f64)| {
+            let error = |reported: f64, wire: f64| match (reported / wire * 100.0).round() - 100.0 {
+                0.0 => "0 %".to_owned(),
+                percent => format!("{percent:+.0} %"),
+            };
+            vec![
+                tool.to_owned(),
+                micros(wire.p50),
+                micros(p50),
+                error(p50, wire.p50),
+                micros(wire.p99),
+                micros(p99),
+                error(p99, wire.p99),
+            ]
+        };
+        let ours = self
+            .cells
+            .iter()
+            .find(|cell| cell.what == GET && cell.clock == "kernel" && cell.connections == USUAL)?;
+        let reported = (ours.reported.p50, ours.reported.p99);
+        table.row(line("prestan", ours.wire, reported));
+        for name in ["wrk", "oha", "k6"] {
+            let is_usual = |cell: &&PeerRun| cell.tool == name && cell.connections == USUAL;
+            if let Some(cell) = self.peers.iter().find(is_usual) {
+                table.row(line(name, cell.wire, (cell.p50, cell.p99)));
+            }
+        }
+        Some(("trust", table))
+    }
+}
+
+impl AccuracyReport {
     fn differences(&self) -> BenchTable {
         let Tolerance { p50, p99 } = self.wanted;
         let mut table = BenchTable::new(
@@ -426,50 +456,6 @@ impl AccuracyReport {
             table.row(line(tool, cell.connections, cell.wire, cell.p50, cell.p99));
         }
         table
-    }
-
-    /// The best-known tools at a usual load; not with HTTP/2.
-    pub fn excerpt(&self) -> Option<BenchTable> {
-        let heads = [
-            "tool",
-            "p50 on the wire",
-            "reported p50",
-            "error",
-            "p99 on the wire",
-            "reported p99",
-            "error",
-        ];
-        let title = format!("GET of 1 KiB over {USUAL} connections, in µs");
-        let mut table = BenchTable::new(&title, &heads);
-        let line = |tool: &str, wire: Spread, (p50, p99): (f64, f64)| {
-            let error = |reported: f64, wire: f64| match (reported / wire * 100.0).round() - 100.0 {
-                0.0 => "0 %".to_owned(),
-                percent => format!("{percent:+.0} %"),
-            };
-            vec![
-                tool.to_owned(),
-                micros(wire.p50),
-                micros(p50),
-                error(p50, wire.p50),
-                micros(wire.p99),
-                micros(p99),
-                error(p99, wire.p99),
-            ]
-        };
-        let ours = self
-            .cells
-            .iter()
-            .find(|cell| cell.what == GET && cell.clock == "kernel" && cell.connections == USUAL);
-        let ours = ours?;
-        let reported = (ours.reported.p50, ours.reported.p99);
-        table.row(line("prestan", ours.wire, reported));
-        for name in ["wrk", "oha", "k6"] {
-            let of_tool = |cell: &&PeerRun| cell.tool == name && cell.connections == USUAL;
-            if let Some(cell) = self.peers.iter().find(of_tool) {
-                table.row(line(name, cell.wire, (cell.p50, cell.p99)));
-            }
-        }
-        Some(table)
     }
 
     fn delays(&self) -> BenchTable {

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use testbed::real::Recipe;
 
-use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 
 /// The server. Its branches are Python modules that change it at its start.
 const SERVER: &str = "wsgidav";
@@ -57,33 +57,27 @@ const BRANCHES: [Branch; 2] = [
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BranchesReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Each branch.
-    pub branches: Vec<FoundBranch>,
+    machine: BenchMachine,
+    branches: Vec<FoundBranch>,
     /// Comparisons of the server with itself.
-    pub with_itself: u32,
+    with_itself: u32,
     /// Differences found in them, and in rows that a branch does not change.
-    pub wrong: Vec<String>,
+    wrong: Vec<String>,
     /// Comparisons of the server with itself that found a difference.
-    pub wrong_with_itself: u32,
+    wrong_with_itself: u32,
 }
 
 /// A branch of the server.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct FoundBranch {
+struct FoundBranch {
     /// The call, and the rows.
-    pub what: String,
-    /// Comparisons.
-    pub comparisons: u32,
+    what: String,
+    comparisons: u32,
     /// Comparisons that found it in each row, as a fact.
-    pub found: u32,
+    found: u32,
 }
 
 /// Runs all comparisons.
-///
-/// # Errors
-/// The server or a program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<BranchesReport> {
     // With each branch, and of the server with itself: 80 minutes in full.
     let (with_branch, with_itself) = size.of((20, 40), (2, 2));
@@ -221,9 +215,12 @@ fn compare(prestan: &Prestan, other: &str, options: &[&str]) -> Result<Vec<Diffe
     Ok(differences)
 }
 
-impl BranchesReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for BranchesReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "prestan compare --inside, {BUDGET} each, of WsgiDAV with what a branch does more"

@@ -5,6 +5,7 @@
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::BenchReport;
 use crate::comparison::Attainment;
 use crate::cost::{CostBench, CostSize, interval, ratios};
 use crate::load::{Prestan, RequestedClock};
@@ -19,33 +20,24 @@ const MOST: f64 = 1.05;
 /// Both builds with each clock.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BuildsReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
+    machine: BenchMachine,
+    rounds: usize,
     /// Requests of each build in each round.
-    pub requests: u64,
-    /// The clocks.
-    pub clocks: Vec<ClockOfBuilds>,
+    requests: u64,
+    clocks: Vec<ClockOfBuilds>,
 }
 
 /// Processor time per request, in microseconds.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ClockOfBuilds {
-    /// Its name.
-    pub name: String,
-    /// Of the other build.
-    pub other: Median,
-    /// Of this build.
-    pub ours: Median,
+struct ClockOfBuilds {
+    name: String,
+    other: Median,
+    ours: Median,
     /// Ratio of this build to the other one, round by round.
-    pub ratio: Median,
+    ratio: Median,
 }
 
 /// Measures both builds round by round, alternating the order.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(ours: &Prestan, other: &Prestan, size: CostSize) -> Result<BuildsReport> {
     let nginx = BenchServer::nginx()?;
     let benches = [other, ours].map(|prestan| CostBench::of(prestan, &nginx, size));
@@ -81,9 +73,12 @@ pub fn run(ours: &Prestan, other: &Prestan, size: CostSize) -> Result<BuildsRepo
     })
 }
 
-impl BuildsReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for BuildsReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Processor time a request, in µs ({} requests of each build in each of {} rounds, as above; median, \

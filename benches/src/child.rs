@@ -10,30 +10,21 @@ use wait4::Wait4;
 
 /// A program that has succeeded.
 #[derive(Debug, Clone)]
-pub struct FinishedChild {
-    /// Its standard output.
-    pub stdout: String,
+pub(crate) struct FinishedChild {
+    pub(crate) stdout: String,
     /// Processor time of all its threads, in the program and in the kernel for it.
-    pub cpu: Duration,
-    /// Time from start to end.
-    pub wall: Duration,
-    /// Peak memory in bytes.
-    pub peak_bytes: u64,
+    pub(crate) cpu: Duration,
+    pub(crate) wall: Duration,
+    pub(crate) peak_bytes: u64,
 }
 
-/// Runs a program to its end.
-///
-/// # Errors
-/// It cannot be started, or ends with a status other than 0.
-pub fn run(command: &mut Command) -> Result<FinishedChild> {
+/// Runs a program to its end, which must be a success.
+pub(crate) fn run(command: &mut Command) -> Result<FinishedChild> {
     run_until(command, &[0])
 }
 
 /// Runs a program until it ends with one of these statuses.
-///
-/// # Errors
-/// It cannot be started, or ends otherwise.
-pub fn run_until(command: &mut Command, statuses: &[i32]) -> Result<FinishedChild> {
+pub(crate) fn run_until(command: &mut Command, statuses: &[i32]) -> Result<FinishedChild> {
     // Files, not pipes: they need no reader while it runs.
     let mut stdout = tempfile::tempfile().context("create a file for a program's output")?;
     let mut stderr = tempfile::tempfile().context("create a file for a program's errors")?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::BenchReport;
 use crate::child::{self, FinishedChild};
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan, RequestedClock};
@@ -55,70 +56,58 @@ impl CostSize {
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CostReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
+    machine: BenchMachine,
+    rounds: usize,
     /// Requests of each client in each round; approximately for wrk.
-    pub requests: u64,
+    requests: u64,
     /// The clients, starting with the floor.
-    pub clients: Vec<CostClient>,
+    clients: Vec<CostClient>,
     /// `prestan load` with a single request: the cost of start and end.
-    pub start: Start,
+    start: Start,
 }
 
 /// The same with HTTP/2 in clear text, with one stream at a time on each connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Http2CostReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
-    /// Requests of each client in each round.
-    pub requests: u64,
+    machine: BenchMachine,
+    rounds: usize,
+    requests: u64,
     /// The clients, starting with h2load.
-    pub clients: Vec<StreamClient>,
+    clients: Vec<StreamClient>,
 }
 
-/// One client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct CostClient {
-    /// Its name.
-    pub name: String,
+struct CostClient {
+    name: String,
     /// Processor time per request, in microseconds.
-    pub cpu: Median,
+    cpu: Median,
     /// Multiple of the floor's, round by round.
-    pub of_floor: Median,
+    of_floor: Median,
     /// Multiple of wrk's, if installed.
-    pub of_wrk: Option<Median>,
+    of_wrk: Option<Median>,
     /// Requests per second of wall time, including start and end.
-    pub per_second: Median,
+    per_second: Median,
     /// Requirements and their results.
-    pub wanted: Vec<(String, Attainment)>,
+    wanted: Vec<(String, Attainment)>,
 }
 
-/// One client with HTTP/2.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StreamClient {
-    /// Its name.
-    pub name: String,
-    /// Processor time per request, in microseconds.
-    pub cpu: Median,
+struct StreamClient {
+    name: String,
+    /// As of [`CostClient`].
+    cpu: Median,
     /// Multiple of h2load's, round by round.
-    pub of_h2load: Median,
-    /// Requests per second of wall time, including start and end.
-    pub per_second: Median,
+    of_h2load: Median,
+    per_second: Median,
     /// At most as much as h2load; no requirement for the kernel's clock.
-    pub verdict: Attainment,
+    verdict: Attainment,
 }
 
 /// Cost of start and end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Start {
-    /// Processor time, in milliseconds.
-    pub cpu_ms: Median,
-    /// Wall time, in milliseconds.
-    pub wall_ms: Median,
+struct Start {
+    cpu_ms: Median,
+    wall_ms: Median,
 }
 
 /// A client of the comparison.
@@ -145,9 +134,6 @@ pub(crate) struct CostBench<'a> {
 }
 
 /// Measures everything.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
     let nginx = BenchServer::nginx()?;
     let mut bench = CostBench::of(prestan, &nginx, size);
@@ -169,9 +155,6 @@ pub fn run(prestan: &Prestan, size: CostSize) -> Result<CostReport> {
 }
 
 /// Measures the cost of HTTP/2.
-///
-/// # Errors
-/// A program (including h2load) is missing or fails.
 pub fn run_http2(prestan: &Prestan, size: CostSize) -> Result<Http2CostReport> {
     let nginx = BenchServer::nginx_http2()?;
     let bench = CostBench::of(prestan, &nginx, size);
@@ -273,7 +256,7 @@ impl<'a> CostBench<'a> {
                     version: self.server.http(),
                 };
                 let finished = child::run(&mut peer.command(job, None)?)?;
-                let reported = peer.said(&finished.stdout, job)?;
+                let reported = peer.figures(&finished.stdout, job)?;
                 (finished, reported.requests)
             }
         };
@@ -348,7 +331,7 @@ fn clients(contenders: &[CostContender], turns: &[Vec<CostTurn>]) -> Option<Vec<
     let cost = |turns: &[CostTurn]| turns.iter().map(|turn| turn.cpu_us).collect::<Vec<_>>();
     let position = |wanted| contenders.iter().position(|&contender| contender == wanted);
     let floor = cost(&turns[position(CostContender::Floor)?]);
-    let wrk = position(CostContender::Peer(Peer::Wrk)).map(|place| cost(&turns[place]));
+    let wrk = position(CostContender::Peer(Peer::Wrk)).map(|index| cost(&turns[index]));
     let pairs = contenders.iter().zip(turns);
     pairs
         .map(|(&contender, turns)| {
@@ -397,9 +380,12 @@ fn wanted(
     }
 }
 
-impl CostReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for CostReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Processor time of the client a request, in µs ({} requests, 1 KiB GET, \
@@ -439,9 +425,12 @@ impl CostReport {
     }
 }
 
-impl Http2CostReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for Http2CostReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Processor time of the client a request with HTTP/2 in clear text, in µs ({} requests, 1 KiB \
@@ -503,12 +492,8 @@ mod tests {
         let turns = turns.map(|round| round.map(turn).to_vec());
         let clients = clients(&contenders, &turns).unwrap();
         assert_eq!(clients[1].of_floor.value, 1.1);
-        let verdicts: Vec<_> = clients[1]
-            .wanted
-            .iter()
-            .map(|(_, verdict)| *verdict)
-            .collect();
-        assert_eq!(verdicts, [Attainment::Ok, Attainment::Missed]);
+        let verdicts = clients[1].wanted.iter().map(|(_, verdict)| *verdict);
+        assert!(verdicts.eq([Attainment::Ok, Attainment::Missed]));
         assert_eq!(clients[0].wanted, []);
     }
 
@@ -522,10 +507,8 @@ mod tests {
             let base = vec![turn(10.0); 6];
             let user = of_h2load.map(|cost| turn(10.0 * cost)).to_vec();
             let clients = streams(&[base, user.clone(), user]);
-            clients
-                .iter()
-                .map(|client| client.verdict)
-                .collect::<Vec<_>>()
+            let verdicts = clients.iter().map(|client| client.verdict);
+            verdicts.collect::<Vec<_>>()
         };
         let (ok, missed, none) = (Attainment::Ok, Attainment::Missed, Attainment::None);
         let cheaper = verdicts([0.8, 0.9, 0.9, 0.9, 0.9, 1.2]);

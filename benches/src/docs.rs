@@ -12,9 +12,6 @@ use crate::table::BenchTable;
 const PAGES: [&str; 3] = ["README.md", "docs/ACCURACY.md", "docs/COST.md"];
 
 /// Replaces the text between the marks of a benchmark, in the page that has them.
-///
-/// # Errors
-/// No page has the marks, or a page cannot be read or written.
 pub fn replace(root: &Path, name: &str, tables: &[BenchTable], below: &str) -> Result<()> {
     let tables: Vec<_> = tables.iter().map(BenchTable::markdown).collect();
     let below = if below.is_empty() {

@@ -22,9 +22,6 @@ const ENDED: EventFlags = EventFlags::RDHUP
 const ROOM: usize = 8 * 1024;
 
 /// Sends `requests` GETs of a path over `connections` connections.
-///
-/// # Errors
-/// The server ends a connection, or its response is not 200 with a `Content-Length`.
 pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) -> Result<()> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\n\r\n").into_bytes();
     let epoll = epoll::create(CreateFlags::CLOEXEC).context("create an epoll instance")?;
@@ -44,25 +41,25 @@ pub fn run(server: SocketAddr, path: &str, connections: usize, requests: u64) ->
     }
     let mut unsent = requests;
     for user in users.iter().take(requests.try_into().unwrap_or(usize::MAX)) {
-        user.ask(&request)?;
+        user.send(&request)?;
         unsent -= 1;
     }
-    let mut unanswered = requests;
+    let mut outstanding = requests;
     let mut events = Vec::<Event>::with_capacity(connections);
-    while unanswered > 0 {
+    while outstanding > 0 {
         events.clear();
         let room = rustix::buffer::spare_capacity(&mut events);
         epoll::wait(&epoll, room, None).context("wait for responses")?;
         for event in &events {
             let user = &mut users[event.data.u64() as usize];
             let flags = event.flags;
-            if !user.hear(flags.intersects(ENDED))? {
+            if !user.receive(flags.intersects(ENDED))? {
                 continue;
             }
-            unanswered -= 1;
+            outstanding -= 1;
             if unsent > 0 {
                 unsent -= 1;
-                user.ask(&request)?;
+                user.send(&request)?;
             }
         }
     }
@@ -92,7 +89,7 @@ impl FloorConnection {
         })
     }
 
-    fn ask(&self, request: &[u8]) -> Result<()> {
+    fn send(&self, request: &[u8]) -> Result<()> {
         let sent = send(&self.socket, request, SendFlags::NOSIGNAL).context("send a request")?;
         ensure!(sent == request.len(), "the kernel took half a request");
         Ok(())
@@ -100,7 +97,7 @@ impl FloorConnection {
 
     /// Reads available bytes; true if the response is complete. A connection that has ended has no
     /// further events.
-    fn hear(&mut self, has_ended: bool) -> Result<bool> {
+    fn receive(&mut self, has_ended: bool) -> Result<bool> {
         loop {
             let room = &mut self.room[self.head..];
             let space = room.len();
@@ -150,8 +147,8 @@ fn content_length(head: &[u8]) -> Result<usize> {
     if !head.starts_with(b"HTTP/1.1 200") {
         bail!("no 200 but `{}`", String::from_utf8_lossy(head));
     }
-    let place = memmem::find(head, NAME).context("a response without Content-Length")?;
-    let digits = head[place + NAME.len()..].iter();
+    let position = memmem::find(head, NAME).context("a response without Content-Length")?;
+    let digits = head[position + NAME.len()..].iter();
     let digits = digits.take_while(|byte| byte.is_ascii_digit());
     Ok(digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0')))
 }
@@ -166,16 +163,16 @@ mod tests {
     use super::*;
 
     fn server(code: u16, body: usize) -> FaultServer {
-        let answer = Fault::Status {
+        let fault = Fault::Status {
             code,
             headers: Vec::new(),
             body: vec![b'x'; body],
         };
-        FaultServer::builder().fault(answer).start().unwrap()
+        FaultServer::builder().fault(fault).start().unwrap()
     }
 
     #[test]
-    fn it_makes_as_many_requests_as_it_is_told() {
+    fn it_makes_the_requested_number_of_requests() {
         for (body, connections, requests) in [(1024, 4, 50), (0, 1, 3), (100_000, 2, 7), (9, 5, 2)]
         {
             let server = server(200, body);

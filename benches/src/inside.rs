@@ -9,13 +9,13 @@ use serde_json::Value;
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 
 /// The servers: one with two processes, and one with two hundred threads.
 const SERVERS: [&str; 2] = ["nginx", "apache"];
@@ -29,31 +29,26 @@ const OF_TASK_STATS: &str = "net_admin";
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct InsideReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
+    machine: BenchMachine,
+    rounds: usize,
     /// Operations of each test in each round, each way.
-    pub requests: u32,
-    /// Each test of each server.
-    pub tests: Vec<WatchedTest>,
+    requests: u32,
+    tests: Vec<WatchedTest>,
 }
 
 /// A test of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct WatchedTest {
-    /// The server.
-    pub server: String,
-    /// The test.
-    pub test: String,
+struct WatchedTest {
+    server: String,
+    test: String,
     /// Median of the response times without `--pid`, in microseconds.
-    pub without_us: Median,
+    without_us: Median,
     /// Medians with `--pid`, as a multiple of those, round by round.
-    pub of_without: Median,
+    of_without: Median,
     /// The same when two files of each thread are read.
-    pub by_thread: Median,
+    by_thread: Median,
     /// Result of the requirement for root.
-    pub verdict: Attainment,
+    verdict: Attainment,
 }
 
 /// Ways of looking into a server.
@@ -71,9 +66,6 @@ const LOOKS: [Look; 3] = [Look::Not, Look::AsRoot, Look::ByThread];
 type FoundMedians = [Vec<BTreeMap<String, f64>>; LOOKS.len()];
 
 /// Measures everything.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<InsideReport> {
     let (rounds, requests) = size.of((101, 400), (5, 100));
     let mut machine = BenchMachine::this();
@@ -154,9 +146,12 @@ fn watched(server: &str, found: &FoundMedians) -> Result<Vec<WatchedTest>> {
     TESTS.iter().map(of_test).collect()
 }
 
-impl InsideReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for InsideReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Median response times of a suite with `--pid`, as a multiple of those without ({} rounds of {} operations; \

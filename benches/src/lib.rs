@@ -11,14 +11,16 @@
 //! | [`verdicts`] | are comparisons right? |
 //! | [`verify`] | what does it cost to verify responses? |
 //!
-//! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages.
+//! Each makes a report that is kept as JSON; [`table`] prints it and [`docs`] puts it into pages. A
+//! benchmark fails if a program is missing or fails, or if packets cannot be captured.
+//!
 //! Pure code (exchanges to differences, statistics) is separate from code that acts, and tested
 //! without a network.
 
 pub mod accuracy;
 pub mod branches;
 pub mod builds;
-pub mod child;
+mod child;
 pub mod comparison;
 pub mod cost;
 pub mod docs;
@@ -26,11 +28,11 @@ pub mod floor;
 pub mod inside;
 pub mod load;
 pub mod machine;
-pub mod numbers;
+mod numbers;
 pub mod observe;
 pub mod pages;
-pub mod peers;
-pub mod samples;
+mod peers;
+mod samples;
 pub mod scale;
 pub mod server;
 pub mod suite;
@@ -38,6 +40,25 @@ pub mod table;
 pub mod threads;
 pub mod verdicts;
 pub mod verify;
+
+use machine::BenchMachine;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use table::BenchTable;
+
+/// A benchmark's result.
+pub trait BenchReport: Serialize + DeserializeOwned {
+    /// The machine that measured it.
+    fn machine(&self) -> &BenchMachine;
+
+    /// Tables for the terminal and for pages.
+    fn tables(&self) -> Vec<BenchTable>;
+
+    /// The table for README, under this name.
+    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
+        None
+    }
+}
 
 /// Size of a benchmark.
 #[derive(Debug, Clone, Copy)]

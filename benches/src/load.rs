@@ -37,10 +37,7 @@ impl RequestedClock {
 ///
 /// Status 3 means that the load generator was the bottleneck, so the figures do not describe the
 /// server. That is true on two cores; here the figures of interest are those of the load generator.
-///
-/// # Errors
-/// As [`child::run_until`].
-pub fn run(command: &mut Command) -> Result<FinishedChild> {
+pub(crate) fn run(command: &mut Command) -> Result<FinishedChild> {
     child::run_until(command, &[0, 3])
 }
 
@@ -70,12 +67,12 @@ impl Prestan {
     }
 
     /// `prestan`, without environment variables that would change its behaviour.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         undisturbed(Command::new(&self.program))
     }
 
     /// The same without a capability, such as `net_admin` (capabilities(7)).
-    pub fn command_without(&self, right: &str) -> Command {
+    pub(crate) fn command_without(&self, right: &str) -> Command {
         let mut command = Command::new("setpriv");
         for kind in ["--bounding-set", "--inh-caps"] {
             command.arg(format!("{kind}=-{right}"));
@@ -85,7 +82,7 @@ impl Prestan {
     }
 
     /// `prestan load` with that many requests, kept in a directory.
-    pub fn closed(&self, load: Closed<'_>, save: &Path) -> Command {
+    pub(crate) fn closed(&self, load: Closed<'_>, save: &Path) -> Command {
         let mut command = self.command();
         command
             .args(["load", load.method, load.url, "--quiet"])
@@ -104,7 +101,7 @@ impl Prestan {
     }
 
     /// `prestan load` with a schedule of that rate.
-    pub fn open(&self, url: &str, rate: u32, connections: u32, seconds: u32) -> Command {
+    pub(crate) fn open(&self, url: &str, rate: u32, connections: u32, seconds: u32) -> Command {
         let mut command = self.command();
         command
             .args(["load", "GET", url, "--quiet", "--arrivals", "constant"])
@@ -116,7 +113,6 @@ impl Prestan {
     }
 }
 
-/// Removes environment variables that would change the behaviour.
 fn undisturbed(mut command: Command) -> Command {
     for name in ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOKEN", "NETRC"] {
         command.env_remove(name);

@@ -9,19 +9,16 @@ use serde::{Deserialize, Serialize};
 /// The machine, and the programs that took part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchMachine {
-    /// Release of the kernel.
-    pub kernel: String,
-    /// Model of the processor.
-    pub cpu: String,
-    /// Available cores.
-    pub cores: usize,
+    kernel: String,
+    cpu: String,
+    cores: usize,
     /// Programs and their versions.
-    pub programs: BTreeMap<String, String>,
+    programs: BTreeMap<String, String>,
 }
 
 impl BenchMachine {
     /// This machine, with no programs yet.
-    pub fn this() -> BenchMachine {
+    pub(crate) fn this() -> BenchMachine {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let cpus = read("/proc/cpuinfo");
         let model = cpus
@@ -37,7 +34,7 @@ impl BenchMachine {
     }
 
     /// Adds a program; its version follows its name.
-    pub fn add(&mut self, version: &str) {
+    pub(crate) fn add(&mut self, version: &str) {
         let (name, version) = version.split_once(' ').unwrap_or((version, "unknown"));
         self.programs.insert(name.to_owned(), version.to_owned());
     }

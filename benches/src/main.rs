@@ -8,15 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use benches::load::Prestan;
-use benches::machine::BenchMachine;
-use benches::table::BenchTable;
 use benches::{
-    BenchSize, accuracy, branches, builds, cost, docs, floor, inside, pages, scale, suite, threads,
-    verdicts, verify,
+    BenchReport, BenchSize, accuracy, branches, builds, cost, docs, floor, inside, pages, scale,
+    suite, threads, verdicts, verify,
 };
 
 /// Measures Prestan as a measuring instrument.
@@ -106,59 +102,6 @@ struct How {
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
 }
-
-/// A benchmark's result.
-trait BenchReport: Serialize + DeserializeOwned {
-    fn tables(&self) -> Vec<BenchTable>;
-    fn machine(&self) -> &BenchMachine;
-
-    /// The table for README, under this name.
-    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
-        None
-    }
-}
-
-macro_rules! report {
-    ($($module:ident::$report:ident),*) => {$(
-        impl BenchReport for $module::$report {
-            fn tables(&self) -> Vec<BenchTable> {
-                $module::$report::tables(self)
-            }
-
-            fn machine(&self) -> &BenchMachine {
-                &self.machine
-            }
-        }
-    )*};
-}
-
-impl BenchReport for accuracy::AccuracyReport {
-    fn tables(&self) -> Vec<BenchTable> {
-        accuracy::AccuracyReport::tables(self)
-    }
-
-    fn machine(&self) -> &BenchMachine {
-        &self.machine
-    }
-
-    fn excerpt(&self) -> Option<(&'static str, BenchTable)> {
-        Some(("trust", accuracy::AccuracyReport::excerpt(self)?))
-    }
-}
-
-report!(
-    branches::BranchesReport,
-    builds::BuildsReport,
-    cost::CostReport,
-    cost::Http2CostReport,
-    inside::InsideReport,
-    pages::PagesReport,
-    scale::ScaleReport,
-    suite::SuiteReport,
-    threads::ThreadsReport,
-    verdicts::VerdictsReport,
-    verify::VerifyReport
-);
 
 fn main() -> ExitCode {
     match dispatch(BenchArgs::parse().what) {

@@ -5,20 +5,16 @@ use trace::on_wire::rank;
 
 /// Some percentiles, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// 1st percentile.
-    pub p1: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Maximum.
-    pub max: f64,
+pub(crate) struct Spread {
+    pub(crate) p1: f64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {
     /// Percentiles of nanoseconds, in any order; `None` without values.
-    pub fn of(nanos: &[i64]) -> Option<Spread> {
+    pub(crate) fn of(nanos: &[i64]) -> Option<Spread> {
         let mut sorted = nanos.to_vec();
         sorted.sort_unstable();
         let micros = |share| Some(*rank(&sorted, share)? as f64 / 1000.0);
@@ -33,14 +29,12 @@ impl Spread {
 
 /// A median with its interval of at least 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Median {
+pub(crate) struct Median {
     /// The middle value, or the mean of the two in the middle.
-    pub value: f64,
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound. With fewer than six values the bounds are minimum and maximum, with less
-    /// confidence.
-    pub high: f64,
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    /// With fewer than six values the bounds are minimum and maximum, with less confidence.
+    pub(crate) high: f64,
 }
 
 impl Median {
@@ -49,7 +43,7 @@ impl Median {
     /// The bounds are those of the sign test: a value is above the true median with probability
     /// 1/2, whatever the distribution, so the k-th smallest and k-th largest of n miss it as often
     /// as n coin tosses show fewer than k heads, or fewer than k tails.
-    pub fn of(values: &[f64]) -> Option<Median> {
+    pub(crate) fn of(values: &[f64]) -> Option<Median> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
@@ -78,7 +72,7 @@ fn fewer_heads(n: usize, k: usize) -> f64 {
 }
 
 /// Total length covered by intervals, in any order.
-pub fn covered(intervals: &[(i64, i64)]) -> i64 {
+pub(crate) fn covered(intervals: &[(i64, i64)]) -> i64 {
     let mut sorted = intervals.to_vec();
     sorted.sort_unstable();
     let mut total = 0;

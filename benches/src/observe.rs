@@ -22,9 +22,6 @@ const CONNECTIONS: usize = 4096;
 /// Calls `act`, which makes requests to this port of loopback. Returns its result and the requests,
 /// in the order of their first bytes. The packets are recorded and read as by `prestan capture` and
 /// `prestan analyze`.
-///
-/// # Errors
-/// `act` fails, packets cannot be captured, or some were lost.
 pub fn observe<T>(port: u16, act: impl FnOnce() -> Result<T>) -> Result<(T, Vec<TracedRequest>)> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("packets.pcapng");

@@ -13,7 +13,6 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::BenchSize;
 use crate::child::{self, FinishedChild};
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
@@ -23,6 +22,7 @@ use crate::numbers::Median;
 use crate::peers::Peer;
 use crate::server::BenchServer;
 use crate::table::{BenchTable, micros};
+use crate::{BenchReport, BenchSize};
 
 /// The mix.
 const MIX: &str = "general";
@@ -34,29 +34,23 @@ const AT_MOST: f64 = 1.1;
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PagesReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
+    machine: BenchMachine,
+    rounds: usize,
     /// Seconds of each client in each round.
-    pub seconds: u64,
-    /// The clients.
-    pub clients: Vec<PagesClient>,
+    seconds: u64,
+    clients: Vec<PagesClient>,
 }
 
-/// One client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PagesClient {
-    /// Its name.
-    pub name: String,
+struct PagesClient {
+    name: String,
     /// Processor time per file, in microseconds.
-    pub cpu: Median,
+    cpu: Median,
     /// Multiple of the cheapest other tool, round by round.
-    pub of_cheapest: Option<Median>,
+    of_cheapest: Option<Median>,
     /// Pages per second.
-    pub per_second: Median,
-    /// Result of the requirement.
-    pub verdict: Option<Attainment>,
+    per_second: Median,
+    verdict: Option<Attainment>,
 }
 
 /// A client of the comparison.
@@ -96,9 +90,6 @@ struct List<'a> {
 }
 
 /// Measures everything.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<PagesReport> {
     let (rounds, seconds) = size.of((11, 5), (3, 1));
     let nginx = BenchServer::nginx()?;
@@ -276,9 +267,12 @@ fn clients(contenders: &[PagesContender], turns: &[Vec<PagesTurn>]) -> Option<Ve
         .collect()
 }
 
-impl PagesReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for PagesReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Processor time of the client a file, in µs (the mix `{MIX}` of nginx, {CHILDREN} \

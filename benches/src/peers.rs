@@ -10,7 +10,7 @@ use testbed::real::{find_program, tool_cache};
 
 /// A load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
+pub(crate) enum Peer {
     /// One thread with an event loop, in C.
     Wrk,
     /// Of nghttp2, the only one with HTTP/2 in clear text.
@@ -30,31 +30,27 @@ const K6_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/k6.js");
 
 /// The job of a load generator.
 #[derive(Debug, Clone, Copy)]
-pub struct PeerJob<'a> {
+pub(crate) struct PeerJob<'a> {
     /// URL of the GET.
-    pub url: &'a str,
-    /// Kept connections.
-    pub connections: u32,
-    /// Total number of requests.
-    pub requests: u64,
+    pub(crate) url: &'a str,
+    pub(crate) connections: u32,
+    pub(crate) requests: u64,
     /// The same as whole seconds, for tools that do not count requests.
-    pub seconds: u64,
-    /// Version of HTTP; with HTTP/2 one stream at a time.
-    pub version: HttpVersion,
+    pub(crate) seconds: u64,
+    /// With HTTP/2 one stream at a time.
+    pub(crate) version: HttpVersion,
 }
 
 /// Figures that it reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PeerFigures {
-    /// Number of its requests.
-    pub requests: u64,
+pub(crate) struct PeerFigures {
+    pub(crate) requests: u64,
     /// Median and 99th percentile in microseconds, if reported.
-    pub p50_p99_us: Option<(f64, f64)>,
+    pub(crate) p50_p99_us: Option<(f64, f64)>,
 }
 
 impl Peer {
-    /// All of them.
-    pub const ALL: [Peer; 6] = [
+    const ALL: [Peer; 6] = [
         Peer::Wrk,
         Peer::H2load,
         Peer::Oha,
@@ -64,7 +60,7 @@ impl Peer {
     ];
 
     /// Name of its program.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Peer::Wrk => "wrk",
             Peer::H2load => "h2load",
@@ -75,8 +71,7 @@ impl Peer {
         }
     }
 
-    /// Installed tools.
-    pub fn installed() -> impl Iterator<Item = Peer> {
+    pub(crate) fn installed() -> impl Iterator<Item = Peer> {
         let all = Peer::ALL.into_iter();
         all.filter(|peer| peer.program().is_some())
     }
@@ -90,7 +85,7 @@ impl Peer {
     }
 
     /// `wrk 4.1.0`; `hey` has no option for it.
-    pub fn version(self) -> String {
+    pub(crate) fn version(self) -> String {
         let argument = match self {
             Peer::Ab => "-V",
             Peer::Wrk => "-v",
@@ -113,10 +108,7 @@ impl Peer {
 
     /// Its command line, with one thread if that is an option. With a log, it reports its times
     /// with the highest precision, there or on standard output.
-    ///
-    /// # Errors
-    /// It is not installed.
-    pub fn command(self, job: PeerJob<'_>, log: Option<&Path>) -> Result<Command> {
+    pub(crate) fn command(self, job: PeerJob<'_>, log: Option<&Path>) -> Result<Command> {
         let program = self.program();
         let program = program.with_context(|| format!("{} is not installed", self.name()))?;
         let mut command = Command::new(program);
@@ -171,10 +163,7 @@ impl Peer {
     }
 
     /// Parses its output and its log.
-    ///
-    /// # Errors
-    /// The output is not in the known format.
-    pub fn said(self, stdout: &str, job: PeerJob<'_>) -> Result<PeerFigures> {
+    pub(crate) fn figures(self, stdout: &str, job: PeerJob<'_>) -> Result<PeerFigures> {
         let text = match self {
             Peer::Wrk => wrk(stdout),
             Peer::H2load => h2load(stdout, job),
@@ -183,7 +172,7 @@ impl Peer {
             Peer::Ab => ab(stdout),
             Peer::K6 => k6(stdout, job),
         };
-        text.with_context(|| format!("{} says what is not understood:\n{stdout}", self.name()))
+        text.with_context(|| format!("{} printed an unknown format:\n{stdout}", self.name()))
     }
 }
 
@@ -351,7 +340,7 @@ mod tests {
             ),
         ];
         for (peer, stdout, (requests, times)) in cases {
-            let reported = peer.said(stdout, JOB).unwrap();
+            let reported = peer.figures(stdout, JOB).unwrap();
             assert_eq!(reported.requests, requests, "{peer:?}");
             let rounded = reported
                 .p50_p99_us
@@ -359,7 +348,7 @@ mod tests {
             assert_eq!(rounded, times, "{peer:?}");
         }
         for peer in [Peer::Wrk, Peer::H2load, Peer::Oha, Peer::Ab, Peer::K6] {
-            assert!(peer.said("usage: no idea", JOB).is_err(), "{peer:?}");
+            assert!(peer.figures("usage: no idea", JOB).is_err(), "{peer:?}");
         }
     }
 }

@@ -7,10 +7,7 @@ use record::{Outcome, Sample};
 use trace::on_wire::ReportedTime;
 
 /// The operations of a run that are ok and have a response time.
-///
-/// # Errors
-/// There is no such run, or it is damaged.
-pub fn read(run: &Path) -> Result<Vec<ReportedTime>> {
+pub(crate) fn read(run: &Path) -> Result<Vec<ReportedTime>> {
     let what = || format!("read the run in {}", run.display());
     let recorded = rundir::open(run).with_context(what)?;
     let mut samples = Vec::new();

@@ -7,6 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::BenchReport;
 use crate::child::{self, FinishedChild};
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan, RequestedClock};
@@ -57,59 +58,49 @@ impl ScaleSize {
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScaleReport {
-    /// The machine.
-    pub machine: BenchMachine,
+    machine: BenchMachine,
     /// Requests of each run with users.
-    pub requests: u64,
+    requests: u64,
     /// Users, few to many.
-    pub users: Vec<ClosedLoop>,
-    /// The schedule.
-    pub schedule: OpenLoop,
+    users: Vec<ClosedLoop>,
+    schedule: OpenLoop,
     /// Ten million operations, if requested.
-    pub long: Option<Long>,
+    long: Option<Long>,
 }
 
 /// A number of users.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ClosedLoop {
-    /// Number of users.
-    pub users: u32,
+struct ClosedLoop {
+    users: u32,
     /// Processor time per request in microseconds, without the cost of connecting.
-    pub cpu: Median,
+    cpu: Median,
     /// The same including it.
-    pub cpu_gross: Median,
+    cpu_gross: Median,
     /// Peak memory in bytes.
-    pub peak: Median,
+    peak: Median,
 }
 
 /// An open loop.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct OpenLoop {
+struct OpenLoop {
     /// Planned operations per second.
-    pub rate: u32,
-    /// Seconds.
-    pub seconds: u32,
-    /// Median lateness in microseconds.
-    pub p50: f64,
-    /// 99th percentile of it.
-    pub p99: f64,
+    rate: u32,
+    seconds: u32,
+    /// Lateness in microseconds.
+    p50: f64,
+    p99: f64,
 }
 
 /// A long run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Long {
-    /// Operations.
-    pub requests: u64,
+struct Long {
+    requests: u64,
     /// Peak memory in bytes.
-    pub peak: u64,
-    /// Wall time in seconds.
-    pub seconds: f64,
+    peak: u64,
+    seconds: f64,
 }
 
 /// Measures everything; with `long` also that many operations in one run.
-///
-/// # Errors
-/// A program is missing or fails, or not enough files may be open.
 pub fn run(prestan: &Prestan, size: ScaleSize, long: Option<u64>) -> Result<ScaleReport> {
     raise_open_files()?;
     let nginx = BenchServer::nginx()?;
@@ -222,9 +213,12 @@ fn raise_open_files() -> Result<()> {
         .with_context(|| format!("allow {FILES} open files (`ulimit -n` says {current:?})"))
 }
 
-impl ScaleReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for ScaleReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut wanted = BenchTable::new(
             "Scale, wanted and measured",
             &["", "measured", "wanted", ""],
@@ -234,7 +228,9 @@ impl ScaleReport {
         }
         vec![self.by_users(), wanted]
     }
+}
 
+impl ScaleReport {
     fn by_users(&self) -> BenchTable {
         let title = format!(
             "Users, {} requests of 1 KiB in all, user clock, one thread",

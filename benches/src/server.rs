@@ -13,7 +13,7 @@ use testbed::real::Recipe;
 use crate::load::{Closed, RequestedClock};
 
 /// Bytes of the file that is fetched.
-pub const FILE_BYTES: usize = 1024;
+pub(crate) const FILE_BYTES: usize = 1024;
 
 /// A running server with a file to GET and a directory to PUT to.
 #[derive(Debug)]
@@ -27,17 +27,11 @@ pub struct BenchServer {
 
 impl BenchServer {
     /// nginx with one worker.
-    ///
-    /// # Errors
-    /// The program is missing or does not start.
     pub fn nginx() -> Result<BenchServer> {
         BenchServer::start("nginx", &nginx_recipe()?, HttpVersion::Http11)
     }
 
     /// The same with HTTP/2 only.
-    ///
-    /// # Errors
-    /// As [`BenchServer::nginx`].
     pub fn nginx_http2() -> Result<BenchServer> {
         let mut recipe = nginx_recipe()?;
         recipe.is_http2 = true;
@@ -45,9 +39,6 @@ impl BenchServer {
     }
 
     /// Apache with HTTP/2, from its recipe.
-    ///
-    /// # Errors
-    /// The program is missing or does not start.
     pub fn apache_http2() -> Result<BenchServer> {
         let recipe = Recipe::with_parameters("apache,http=2").map_err(anyhow::Error::msg)?;
         BenchServer::start("apache", &recipe, HttpVersion::Http2)
@@ -74,17 +65,17 @@ impl BenchServer {
     }
 
     /// Its root, with a slash at the end.
-    pub fn root(&self) -> String {
+    pub(crate) fn root(&self) -> String {
         self.server.url()
     }
 
     /// The directory of its files.
-    pub fn storage(&self) -> PathBuf {
+    pub(crate) fn storage(&self) -> PathBuf {
         self.server.storage()
     }
 
     /// URL of the file of 1 KiB.
-    pub fn file_url(&self) -> &str {
+    pub(crate) fn file_url(&self) -> &str {
         &self.file_url
     }
 
@@ -100,8 +91,7 @@ impl BenchServer {
         }
     }
 
-    /// Its version of HTTP.
-    pub fn http(&self) -> HttpVersion {
+    pub(crate) fn http(&self) -> HttpVersion {
         self.version
     }
 
@@ -115,25 +105,18 @@ impl BenchServer {
     }
 
     /// The program and its version.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         format!("{} {}", self.program, self.server.installed().version)
     }
 
-    /// Its address.
-    ///
-    /// # Errors
-    /// As [`port_of`].
-    pub fn addr(&self) -> Result<SocketAddr> {
+    pub(crate) fn addr(&self) -> Result<SocketAddr> {
         let port = port_of(&self.file_url)?;
         Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 }
 
 /// The port in `http://127.0.0.1:PORT/path`.
-///
-/// # Errors
-/// The URL has none.
-pub fn port_of(url: &str) -> Result<u16> {
+pub(crate) fn port_of(url: &str) -> Result<u16> {
     let host = url.split('/').nth(2);
     let port = host.and_then(|host| host.rsplit_once(':'));
     match port.map(|(_, port)| port.parse()) {

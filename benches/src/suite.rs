@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
@@ -19,6 +18,7 @@ use crate::numbers::covered;
 use crate::observe::observe;
 use crate::server::port_of;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 use trace::TracedRequest;
 
 /// Required share of the wall time in which a request is at the server.
@@ -27,26 +27,21 @@ const WANTED: f64 = 0.9;
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// The machine.
-    pub machine: BenchMachine,
+    machine: BenchMachine,
     /// `-r`.
-    pub requests: u32,
+    requests: u32,
     /// Requests on the wire, including set-up and clean-up.
-    pub exchanges: usize,
-    /// Wall time of the process, in seconds.
-    pub wall_s: f64,
-    /// Its processor time, in seconds.
-    pub cpu_s: f64,
+    exchanges: usize,
+    /// Of the process, in seconds.
+    wall_s: f64,
+    cpu_s: f64,
     /// Time in which a request was outstanding, in seconds.
-    pub outstanding_s: f64,
+    outstanding_s: f64,
     /// Time in which a request was at the server, in seconds.
-    pub at_server_s: f64,
+    at_server_s: f64,
 }
 
 /// Runs the suite against Apache.
-///
-/// # Errors
-/// A program is missing or fails, or packets cannot be captured.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<SuiteReport> {
     let each = size.of(100_u32, 10);
     let recipe = Recipe::named("apache").context("no recipe `apache` in servers/")?;
@@ -86,9 +81,12 @@ fn seconds(
     covered(&intervals) as f64 / 1e9
 }
 
-impl SuiteReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for SuiteReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "prestan URL -r {}, against Apache: {} requests on the wire",

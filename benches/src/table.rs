@@ -11,7 +11,7 @@ pub struct BenchTable {
 
 impl BenchTable {
     /// A table that has only its column heads.
-    pub fn new(title: &str, heads: &[&str]) -> BenchTable {
+    pub(crate) fn new(title: &str, heads: &[&str]) -> BenchTable {
         BenchTable {
             title: title.to_owned(),
             rows: vec![heads.iter().map(|&head| head.to_owned()).collect()],
@@ -19,13 +19,13 @@ impl BenchTable {
     }
 
     /// Adds a row, of as many cells as there are heads.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
         self.rows.push(cells);
     }
 
     /// The same as Markdown.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut text = format!("{}:\n\n{}", self.title, line(&self.rows[0]));
         let numbers = vec!["---:".to_owned(); self.rows[0].len() - 1];
@@ -56,7 +56,7 @@ impl fmt::Display for BenchTable {
 }
 
 /// Microseconds with as many decimals as are significant.
-pub fn micros(value: f64) -> String {
+pub(crate) fn micros(value: f64) -> String {
     match value.abs() {
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),

@@ -11,12 +11,13 @@ use serde_json::Value;
 use testbed::RealServer;
 use testbed::real::Recipe;
 
-use crate::BenchSize;
+use crate::cost::{interval, ratios};
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::server::FILE_BYTES;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 
 const SERVERS: [&str; 2] = ["nginx", "apache"];
 const USERS: u32 = 64;
@@ -24,27 +25,24 @@ const USERS: u32 = 64;
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ThreadsReport {
-    /// The machine.
-    pub machine: BenchMachine,
+    machine: BenchMachine,
     /// Number of threads compared with one.
-    pub threads: u32,
+    threads: u32,
     /// Pairs of runs.
-    pub rounds: usize,
-    /// Results by server.
-    pub servers: Vec<ThreadsTrial>,
+    rounds: usize,
+    servers: Vec<ThreadsTrial>,
 }
 
 /// A server under load from one thread and from several.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ThreadsTrial {
-    /// Its recipe.
-    pub server: String,
+struct ThreadsTrial {
+    server: String,
     /// Requests per second with several threads, relative to one.
-    pub throughput: Median,
+    throughput: Median,
     /// p99 of the total time, the same way.
-    pub p99: Median,
+    p99: Median,
     /// Runs that were inconclusive with one thread, and with several.
-    pub inconclusive: (usize, usize),
+    inconclusive: (usize, usize),
 }
 
 /// Result of one run.
@@ -56,9 +54,6 @@ struct ThreadsRun {
 }
 
 /// Measures with one thread and with as many as there are processors.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<ThreadsReport> {
     let (rounds, seconds) = size.of((20, 2), (3, 1));
     let threads = std::thread::available_parallelism().context("count the processors")?;
@@ -128,11 +123,8 @@ impl ThreadsRun {
 impl ThreadsTrial {
     fn of(server: &str, one: &[ThreadsRun], several: &[ThreadsRun]) -> Option<ThreadsTrial> {
         let ratio = |figure: fn(&ThreadsRun) -> f64| {
-            let pairs = one.iter().zip(several);
-            let ratios: Vec<f64> = pairs
-                .map(|(one, several)| figure(several) / figure(one))
-                .collect();
-            Median::of(&ratios)
+            let figures = |runs: &[ThreadsRun]| runs.iter().map(figure).collect::<Vec<_>>();
+            Median::of(&ratios(&figures(several), &figures(one)))
         };
         let inconclusive =
             |measured: &[ThreadsRun]| measured.iter().filter(|run| run.is_inconclusive).count();
@@ -145,9 +137,12 @@ impl ThreadsTrial {
     }
 }
 
-impl ThreadsReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for ThreadsReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let title = format!(
             "{} worker threads of the load generator beside one, on the machine of the server ({USERS} users, GET of \
              1 KiB, {} pairs of runs; median of the ratios, with the 95 % interval of the sign test in brackets)",
@@ -161,14 +156,12 @@ impl ThreadsReport {
             "with several",
         ];
         let mut table = BenchTable::new(&title, &heads);
-        let shown =
-            |ratio: &Median| format!("{:.2} [{:.2}, {:.2}]", ratio.value, ratio.low, ratio.high);
         for trial in &self.servers {
             let (one, several) = trial.inconclusive;
             table.row(vec![
                 trial.server.clone(),
-                shown(&trial.throughput),
-                shown(&trial.p99),
+                interval(trial.throughput),
+                interval(trial.p99),
                 format!("{one} of {}", self.rounds),
                 format!("{several} of {}", self.rounds),
             ]);

@@ -16,11 +16,11 @@ use serde_json::Value;
 use testbed::real::Recipe;
 use testbed::{DemoServer, Root, Slowdown};
 
-use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::load::{self, Prestan};
 use crate::machine::BenchMachine;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 
 /// Servers that are compared with themselves, if installed.
 const SERVERS: [&str; 6] = ["nginx", "apache", "dufs", "lighttpd", "rclone", "wsgidav"];
@@ -50,41 +50,36 @@ const LONGEST: f64 = 65.0;
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct VerdictsReport {
-    /// The machine.
-    pub machine: BenchMachine,
+    machine: BenchMachine,
     /// Two processes of one server, with all tests of the suite.
-    pub itself: ComparisonSeries,
+    itself: ComparisonSeries,
     /// Comparisons with A and B exchanged: rows whose verdict is not the opposite.
-    pub not_turned: usize,
+    not_turned: usize,
     /// Comparisons of the runs of A with themselves: rows that are not the same.
-    pub not_same: usize,
+    not_same: usize,
     /// A server that is slower in one test.
-    pub slowed: ComparisonSeries,
+    slowed: ComparisonSeries,
 }
 
 /// Comparisons of one kind.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct ComparisonSeries {
-    /// Comparisons.
-    pub comparisons: usize,
+struct ComparisonSeries {
+    comparisons: usize,
     /// Rows of all of them.
-    pub rows: usize,
+    rows: usize,
     /// Verdicts *faster* and *slower* of equal rows.
-    pub wrong: Vec<String>,
+    wrong: Vec<String>,
     /// Verdicts *slower* of the slower row.
-    pub found: usize,
+    found: usize,
     /// The longest comparison, in seconds.
-    pub longest_s: f64,
+    longest_s: f64,
     /// Work added to B in each of them, relative to A's measured time, in percent.
-    pub added_percent: Vec<f64>,
+    added_percent: Vec<f64>,
     /// Measured slowdown of B in each of them, in percent.
-    pub slower_percent: Vec<f64>,
+    slower_percent: Vec<f64>,
 }
 
 /// Serves a temporary directory until the process is ended; requests of one test take longer.
-///
-/// # Errors
-/// The port is not available.
 pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let slowdown = slowed.map(|(test, nanos)| Slowdown {
@@ -99,9 +94,6 @@ pub fn serve(port: u16, slowed: Option<(&str, u64)>) -> Result<()> {
 }
 
 /// Runs all comparisons.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerdictsReport> {
     // Of servers with themselves, and of a server with a slower one: 70 minutes, or 20.
     let (of_itself, of_slower) = size.of((100_u32, 40), (20, 10));
@@ -269,9 +261,12 @@ impl ComparisonSeries {
     }
 }
 
-impl VerdictsReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for VerdictsReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             "prestan compare, of servers of which the truth is known",
             &["", "measured", "wanted", ""],
@@ -323,21 +318,21 @@ impl VerdictsReport {
             format!("at most {LONGEST:.0}"),
             slowed.longest_s <= LONGEST,
         );
-        let none = |count: usize| (count.to_string(), "0".to_owned(), count == 0);
-        let (measured, wanted, holds) = none(self.not_turned);
-        row(
-            "rows that do not turn round with A and B".to_owned(),
-            measured,
-            wanted,
-            holds,
-        );
-        let (measured, wanted, holds) = none(self.not_same);
-        row(
-            "rows of a run that are not the same as themselves".to_owned(),
-            measured,
-            wanted,
-            holds,
-        );
+        let unexpected = [
+            ("rows that do not turn round with A and B", self.not_turned),
+            (
+                "rows of a run that are not the same as themselves",
+                self.not_same,
+            ),
+        ];
+        for (what, count) in unexpected {
+            row(
+                what.to_owned(),
+                count.to_string(),
+                "0".to_owned(),
+                count == 0,
+            );
+        }
         vec![table]
     }
 }

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::BenchSize;
 use crate::comparison::Attainment;
 use crate::cost::{interval, order, ratios};
 use crate::load::{self, Prestan};
@@ -18,6 +17,7 @@ use crate::machine::BenchMachine;
 use crate::numbers::Median;
 use crate::server::BenchServer;
 use crate::table::BenchTable;
+use crate::{BenchReport, BenchSize};
 
 /// The pages, by the sizes of their files in bytes: those of the suite `http-versions`.
 const PAGES: [(&str, &[u32]); 2] = [
@@ -43,35 +43,26 @@ const AT_LEAST: f64 = 0.9;
 /// All results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct VerifyReport {
-    /// The machine.
-    pub machine: BenchMachine,
-    /// Rounds.
-    pub rounds: usize,
+    machine: BenchMachine,
+    rounds: usize,
     /// Seconds of each kind in each round.
-    pub seconds: u64,
+    seconds: u64,
     /// The pages, each with every kind of verification.
-    pub ways: Vec<VerifiedPage>,
+    ways: Vec<VerifiedPage>,
 }
 
-/// A page with one kind of verification.
+/// A page with one kind of verification, such as `full`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct VerifiedPage {
-    /// The page.
-    pub page: String,
-    /// The kind, such as `full`.
-    pub verify: String,
-    /// Pages per second.
-    pub per_second: Median,
+struct VerifiedPage {
+    page: String,
+    verify: String,
+    per_second: Median,
     /// Multiple of the rate without verification, round by round.
-    pub of_none: Median,
-    /// Result of the requirement.
-    pub verdict: Option<Attainment>,
+    of_none: Median,
+    verdict: Option<Attainment>,
 }
 
 /// Measures everything.
-///
-/// # Errors
-/// A program is missing or fails.
 pub fn run(prestan: &Prestan, size: BenchSize) -> Result<VerifyReport> {
     let (rounds, seconds) = size.of((11, 3), (3, 1));
     let nginx = BenchServer::nginx()?;
@@ -159,9 +150,12 @@ fn verified(page: &str, rates: &[Vec<f64>]) -> Option<Vec<VerifiedPage>> {
     .collect()
 }
 
-impl VerifyReport {
-    /// Tables for the terminal and for pages.
-    pub fn tables(&self) -> Vec<BenchTable> {
+impl BenchReport for VerifyReport {
+    fn machine(&self) -> &BenchMachine {
+        &self.machine
+    }
+
+    fn tables(&self) -> Vec<BenchTable> {
         let mut table = BenchTable::new(
             &format!(
                 "Pages a second of one user on a persistent connection to nginx ({} rounds of {} s; median, \

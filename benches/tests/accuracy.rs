@@ -77,9 +77,9 @@ fn holds(prestan: &Prestan, load: Closed<'_>) {
         .map(|_| {
             let observed = observe_load(prestan, load).unwrap();
             assert_eq!(observed.reported.len() as u64, load.requests, "{load:?}");
-            let (right, wrong, told) = judged(&observed);
-            assert_eq!(wrong, Attainment::Missed, "{load:?}: {told}");
-            (right, told)
+            let (right, wrong, message) = judged(&observed);
+            assert_eq!(wrong, Attainment::Missed, "{load:?}: {message}");
+            (right, message)
         })
         .collect();
     let is_right = rounds.iter().any(|(right, _)| *right == Attainment::Ok);
@@ -115,7 +115,7 @@ fn times_of_streams_are_those_of_their_frames_on_the_wire() {
 }
 
 /// Sends one response on one connection, in two pieces.
-fn answer_once(listener: &TcpListener) {
+fn respond_once(listener: &TcpListener) {
     let (mut socket, _) = listener.accept().unwrap();
     let mut request = [0; 1024];
     let mut taken = 0;
@@ -126,7 +126,7 @@ fn answer_once(listener: &TcpListener) {
     socket.write_all(b"Content-Length: 0\r\n\r\n").unwrap();
 }
 
-fn ask_once(server: SocketAddr) {
+fn request_once(server: SocketAddr) {
     let mut socket = TcpStream::connect(server).unwrap();
     socket.set_nodelay(true).unwrap();
     let head = b"PUT / HTTP/1.1\r\nX-Prestan: s: 7 (Put)\r\nContent-Length: 4\r\n\r\n";
@@ -149,13 +149,13 @@ fn the_filter_keeps_requests_and_responses_of_both_versions_of_ip() {
             continue;
         };
         let server = listener.local_addr().unwrap();
-        let answering = thread::spawn(move || answer_once(&listener));
+        let responding = thread::spawn(move || respond_once(&listener));
         let act = || {
-            ask_once(server);
+            request_once(server);
             Ok(())
         };
         let ((), requests) = observe(server.port(), act).unwrap();
-        answering.join().unwrap();
+        responding.join().unwrap();
         assert_eq!(requests.len(), 1, "{address}");
         let request = &requests[0];
         assert_eq!(request.number, Some(7), "{address}");
