@@ -157,23 +157,12 @@ impl ConnectionState {
         if !is_client(segment, server) {
             ends.reverse();
         }
-        let mut state = ConnectionState::empty(packet, ends, limits);
-        state.first = (packet, segment.at_ns);
-        state.last = state.first;
-        state.latest = state.first;
-        state
-    }
-
-    pub(crate) fn empty(
-        packet: u64,
-        ends: [SocketAddr; 2],
-        limits: &AnalysisLimits,
-    ) -> ConnectionState {
+        let first = (packet, segment.at_ns);
         ConnectionState {
             ends,
-            first: (packet, 0),
-            last: (packet, 0),
-            latest: (packet, 0),
+            first,
+            last: first,
+            latest: first,
             added_ns: 0,
             handshake: TcpHandshake::default(),
             last_syn_ns: None,
@@ -234,7 +223,6 @@ impl ConnectionState {
         }
         let awaits_server = self.transactions.awaits_server();
         let sent = self.directions[from].send(&passing, &moment);
-        self.directions[from].figures.wireshark.add(&marks);
         self.note_turn(&turn, &passing, effect.data_progress, &sent, each);
         self.note_closing(from, segment);
         self.waits.note(&WaitEvent {
@@ -300,8 +288,8 @@ impl ConnectionState {
             let options = direction.figures.syn_options;
             options.is_none_or(|options| options.sack_permitted)
         };
-        let own_srtt_ns = self.directions[from].srtt_ns();
-        let whole_ns = own_srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
+        let srtt_ns = self.directions[from].srtt_ns();
+        let whole_ns = srtt_ns.map(|srtt_ns| srtt_ns + self.rtts_ns[from].unwrap_or(0));
         // Near the receiver, the data that its acknowledgments release show by how much queues
         // lengthen a round trip.
         let queued_ns = before.path.map(|path| path.now_ns);
@@ -425,7 +413,6 @@ impl ConnectionState {
         })
     }
 
-    /// Passes bytes and acknowledgments on to the reader of requests.
     fn note_turn(
         &mut self,
         turn: &SegmentTurn,

@@ -29,13 +29,6 @@ pub struct TracedConnections {
     pub reversals: ClockReversals,
 }
 
-/// A connection while it is read, and after its end.
-#[derive(Debug)]
-enum ConnectionSlot {
-    Reading(Box<ConnectionState>),
-    Finished(Box<ConnectionFigures>),
-}
-
 /// The ends of a connection, in their order.
 type ConnectionEnds = (SocketAddr, SocketAddr);
 
@@ -52,8 +45,10 @@ pub struct TcpConnections {
     limits: AnalysisLimits,
     server: Option<SocketAddr>,
     clock: CaptureClock,
-    by_ends: HashMap<ConnectionEnds, usize>,
-    slots: Vec<ConnectionSlot>,
+    /// Kept connections that are read, with their indices.
+    reading: HashMap<ConnectionEnds, (usize, Box<ConnectionState>)>,
+    /// Kept connections whose ports were used again, with their indices.
+    finished: Vec<(usize, ConnectionFigures)>,
     passing: HashMap<ConnectionEnds, Box<ConnectionState>>,
     ignored_segments: u64,
     copies: u64,
@@ -66,8 +61,8 @@ impl TcpConnections {
             limits,
             server,
             clock: CaptureClock::default(),
-            by_ends: HashMap::new(),
-            slots: Vec::new(),
+            reading: HashMap::new(),
+            finished: Vec::new(),
             passing: HashMap::new(),
             ignored_segments: 0,
             copies: 0,
@@ -85,40 +80,31 @@ impl TcpConnections {
         let mut segment = *segment;
         segment.at_ns = self.clock.moment(packet, segment.at_ns);
         let ends = ends(&segment);
-        let known = self.by_ends.get(&ends).copied();
-        let is_anew = known.is_some_and(|index| match &self.slots[index] {
-            ConnectionSlot::Reading(state) => state.begins_anew(&segment),
-            ConnectionSlot::Finished(_) => true,
-        });
-        let index = match known.filter(|_| !is_anew) {
-            Some(index) => index,
-            None => {
-                if let Some(index) = known {
-                    self.finish_slot(index, each);
-                    self.by_ends.remove(&ends);
-                }
-                if self.slots.len() >= self.limits.connections {
-                    self.ignored_segments += 1;
-                    self.pass_on(packet, &segment, ends, each);
-                    return None;
-                }
-                let limits = self.limits.per_connection(self.slots.len());
-                let state = ConnectionState::new(packet, &segment, self.server, &limits);
-                self.slots.push(ConnectionSlot::Reading(Box::new(state)));
-                self.by_ends.insert(ends, self.slots.len() - 1);
-                self.slots.len() - 1
-            }
-        };
-        match &mut self.slots[index] {
-            ConnectionSlot::Reading(state) => {
-                if state.recent.is_copy(&segment) {
-                    self.copies += 1;
-                    return None;
-                }
-                Some(state.add(packet, &segment, is_anew, &mut self.clock, each))
-            }
-            ConnectionSlot::Finished(_) => None,
+        let known = self.reading.get(&ends);
+        let is_anew = known.is_some_and(|(_, state)| state.begins_anew(&segment));
+        if is_anew && let Some((index, over)) = self.reading.remove(&ends) {
+            self.finished.push((index, over.finish(each)));
         }
+        let index = self.kept();
+        if index >= self.limits.connections && !self.reading.contains_key(&ends) {
+            self.ignored_segments += 1;
+            self.pass_on(packet, &segment, ends, each);
+            return None;
+        }
+        let (_, state) = self.reading.entry(ends).or_insert_with(|| {
+            let limits = self.limits.per_connection(index);
+            let state = ConnectionState::new(packet, &segment, self.server, &limits);
+            (index, Box::new(state))
+        });
+        if state.recent.is_copy(&segment) {
+            self.copies += 1;
+            return None;
+        }
+        Some(state.add(packet, &segment, is_anew, &mut self.clock, each))
+    }
+
+    fn kept(&self) -> usize {
+        self.reading.len() + self.finished.len()
     }
 
     /// The offset of the first byte that the segment acknowledges and that has not passed.
@@ -126,15 +112,10 @@ impl TcpConnections {
         if !segment.flags.ack || segment.flags.rst {
             return None;
         }
-        match self
-            .by_ends
-            .get(&ends(segment))
-            .map(|index| &self.slots[*index])
-        {
-            Some(ConnectionSlot::Reading(state)) => state.missing(segment),
-            Some(ConnectionSlot::Finished(_)) => None,
+        match self.reading.get(&ends(segment)) {
+            Some((_, state)) => state.missing(segment),
             // It would be the first one of its connection.
-            None => (self.slots.len() < self.limits.connections)
+            None => (self.kept() < self.limits.connections)
                 .then(|| segment.acknowledged.wrapping_sub(1)),
         }
     }
@@ -159,10 +140,10 @@ impl TcpConnections {
             self.make_room(each);
         }
         let limits = self.limits.for_passing();
-        let server = self.server;
         let state = self.passing.entry(ends);
-        let state = state
-            .or_insert_with(|| Box::new(ConnectionState::new(packet, segment, server, &limits)));
+        let state = state.or_insert_with(|| {
+            Box::new(ConnectionState::new(packet, segment, self.server, &limits))
+        });
         if !state.recent.is_copy(segment) {
             state.add(packet, segment, is_anew, &mut self.clock, each);
         }
@@ -186,40 +167,26 @@ impl TcpConnections {
         }
     }
 
-    /// Number of connections that are read for their requests only.
     #[cfg(test)]
     pub(crate) fn passing(&self) -> usize {
         self.passing.len()
     }
 
-    fn finish_slot(&mut self, index: usize, each: RequestVisitor<'_>) {
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        if let ConnectionSlot::Reading(state) = slot {
-            let end = state.first.0;
-            let empty = ConnectionState::empty(end, state.ends, &self.limits);
-            let state = std::mem::replace(&mut **state, empty);
-            *slot = ConnectionSlot::Finished(Box::new(state.finish(each)));
-        }
-    }
-
     /// The figures of all kept connections. `each` is called for unfinished requests.
-    pub fn finish(mut self, each: RequestVisitor<'_>) -> TracedConnections {
-        let mut figures = Vec::with_capacity(self.slots.len());
-        for slot in self.slots {
-            figures.push(match slot {
-                ConnectionSlot::Reading(state) => state.finish(each),
-                ConnectionSlot::Finished(figures) => *figures,
-            });
-        }
-        let mut passing: Vec<_> = self.passing.drain().map(|(_, state)| state).collect();
+    pub fn finish(self, each: RequestVisitor<'_>) -> TracedConnections {
+        let mut figures = self.finished;
+        let mut reading: Vec<_> = self.reading.into_values().collect();
+        reading.sort_unstable_by_key(|(index, _)| *index);
+        let rest = reading.into_iter();
+        figures.extend(rest.map(|(index, state)| (index, state.finish(each))));
+        figures.sort_unstable_by_key(|(index, _)| *index);
+        let mut passing: Vec<_> = self.passing.into_values().collect();
         passing.sort_unstable_by_key(|state| state.first.0);
         for state in passing {
             state.finish(each);
         }
         TracedConnections {
-            connections: figures,
+            connections: figures.into_iter().map(|(_, figures)| figures).collect(),
             ignored_segments: self.ignored_segments,
             copies: self.copies,
             reversals: self.clock.reversals,

@@ -14,7 +14,6 @@ use crate::scoreboard::{Delivery, Scoreboard};
 use crate::segment::{TcpOptions, TcpSegment};
 use crate::sequence::StreamOffsets;
 use crate::series::{BytesOverTime, TimeSeries};
-use crate::wireshark::{WiresharkMarks, WiresharkRetransmission};
 
 /// Width of the narrowest bin of throughput.
 const NARROWEST_BIN_NS: i64 = 1_000_000;
@@ -24,9 +23,9 @@ const NARROWEST_BIN_NS: i64 = 1_000_000;
 pub struct SegmentPoint {
     /// When it passed, in nanoseconds.
     pub at_ns: i64,
-    /// Place of its first byte.
+    /// Offset of its first byte.
     pub first: i64,
-    /// Place behind its last byte.
+    /// Offset behind its last byte.
     pub end: i64,
 }
 
@@ -35,7 +34,7 @@ pub struct SegmentPoint {
 pub struct TimedValue {
     /// The moment, in nanoseconds.
     pub at_ns: i64,
-    /// A place, bytes, or nanoseconds.
+    /// An offset, bytes, or nanoseconds.
     pub value: i64,
 }
 
@@ -43,13 +42,13 @@ pub struct TimedValue {
 /// a direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionSeries {
-    /// Segments with bytes, each from its first to its last place.
+    /// Segments with bytes, each from its first to its last offset.
     pub segments: TimeSeries<SegmentPoint>,
     /// Segments that were sent again.
     pub retransmissions: TimeSeries<SegmentPoint>,
     /// Segments that were overtaken.
     pub overtaken: TimeSeries<SegmentPoint>,
-    /// The place up to which everything is acknowledged.
+    /// The offset up to which everything is acknowledged.
     pub acknowledged: TimeSeries<TimedValue>,
     /// The offset at which the window of the receiver ends.
     pub window_end: TimeSeries<TimedValue>,
@@ -72,53 +71,6 @@ impl DirectionSeries {
             flight: TimeSeries::new(limit),
             round_trips: TimeSeries::new(limit),
             throughput: BytesOverTime::new(limit, NARROWEST_BIN_NS),
-        }
-    }
-}
-
-/// Number of segments with each mark of Wireshark.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as in Wireshark")]
-pub struct WiresharkCounts {
-    /// Including fast and spurious ones.
-    pub retransmission: u64,
-    pub fast_retransmission: u64,
-    pub spurious_retransmission: u64,
-    pub out_of_order: u64,
-    pub lost_segment: u64,
-    pub ack_lost_segment: u64,
-    pub keep_alive: u64,
-    pub keep_alive_ack: u64,
-    pub duplicate_ack: u64,
-    pub window_update: u64,
-    pub window_full: u64,
-    pub zero_window: u64,
-    pub zero_window_probe: u64,
-    pub zero_window_probe_ack: u64,
-}
-
-impl WiresharkCounts {
-    pub(crate) fn add(&mut self, marks: &WiresharkMarks) {
-        use WiresharkRetransmission::{Fast, Spurious};
-        let resent = marks.retransmission;
-        let counts = [
-            (&mut self.retransmission, resent.is_some()),
-            (&mut self.fast_retransmission, resent == Some(Fast)),
-            (&mut self.spurious_retransmission, resent == Some(Spurious)),
-            (&mut self.out_of_order, marks.out_of_order),
-            (&mut self.lost_segment, marks.lost_segment),
-            (&mut self.ack_lost_segment, marks.ack_lost_segment),
-            (&mut self.keep_alive, marks.keep_alive),
-            (&mut self.keep_alive_ack, marks.keep_alive_ack),
-            (&mut self.duplicate_ack, marks.duplicate_ack.is_some()),
-            (&mut self.window_update, marks.window_update),
-            (&mut self.window_full, marks.window_full),
-            (&mut self.zero_window, marks.zero_window),
-            (&mut self.zero_window_probe, marks.zero_window_probe),
-            (&mut self.zero_window_probe_ack, marks.zero_window_probe_ack),
-        ];
-        for (count, is_marked) in counts {
-            *count += u64::from(is_marked);
         }
     }
 }
@@ -155,8 +107,6 @@ pub struct DirectionFigures {
     pub duplicate_acks: u64,
     /// D-SACKs that it received (RFC 2883).
     pub duplicate_sacks: u64,
-    /// D-SACKs among them that no retransmission explains: the network duplicated a segment.
-    pub unexplained_duplicate_sacks: u64,
     /// The most bytes in flight.
     pub largest_flight: u64,
     /// The smallest and largest window that its receiver offered after the handshake, in bytes; not
@@ -176,8 +126,6 @@ pub struct DirectionFigures {
     pub fin_ns: Option<i64>,
     /// Moment of its first RST, in nanoseconds.
     pub rst_ns: Option<i64>,
-    /// Wireshark's marks of its segments.
-    pub wireshark: WiresharkCounts,
     /// Courses over time.
     pub series: DirectionSeries,
 }
@@ -215,7 +163,6 @@ pub(crate) struct AckEffect {
     pub(crate) rtt_ns: Option<i64>,
 }
 
-/// The state of one direction.
 #[derive(Debug)]
 pub(crate) struct DirectionState {
     pub(crate) figures: DirectionFigures,
@@ -256,7 +203,6 @@ impl DirectionState {
                 probes: 0,
                 duplicate_acks: 0,
                 duplicate_sacks: 0,
-                unexplained_duplicate_sacks: 0,
                 largest_flight: 0,
                 window: None,
                 zero_windows: 0,
@@ -266,7 +212,6 @@ impl DirectionState {
                 syn_options: None,
                 fin_ns: None,
                 rst_ns: None,
-                wireshark: WiresharkCounts::default(),
                 series: DirectionSeries::new(limits.points),
             },
             board: Scoreboard::new(limits.segments),
@@ -321,7 +266,6 @@ impl DirectionState {
         self.acknowledging = EchoedRoundTrip::default();
     }
 
-    /// Adds a segment of the sender.
     pub(crate) fn send(&mut self, passing: &Passing<'_>, moment: &SendMoment) -> SentBytes {
         let segment = passing.segment;
         let flags = segment.flags;
@@ -537,8 +481,7 @@ impl DirectionState {
             && (first.1 <= to || blocks[1].is_some_and(|second| within(first, second)))
         {
             self.figures.duplicate_sacks += 1;
-            let is_explained = self.explainer.received_twice(first.0..first.1);
-            self.figures.unexplained_duplicate_sacks += u64::from(!is_explained);
+            self.explainer.received_twice(first.0..first.1);
             blocks[0] = None;
         }
         let blocks = blocks.map(|block| block.filter(|block| block.1 > to));
@@ -552,7 +495,6 @@ impl DirectionState {
         offsets.offset(sequence)
     }
 
-    /// Adds a window.
     fn note_window(&mut self, passing: &Passing<'_>, to: i64, shift: Option<u8>) {
         let segment = passing.segment;
         let shift = if segment.flags.syn { Some(0) } else { shift };
@@ -586,7 +528,6 @@ impl DirectionState {
         Some(self.offered? - self.board.sent?)
     }
 
-    /// The figures, at the end of the capture.
     pub(crate) fn finish(mut self, end_ns: i64) -> DirectionFigures {
         if let Some(since_ns) = self.closed_since_ns {
             let closed_ns = end_ns - since_ns;

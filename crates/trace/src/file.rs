@@ -129,88 +129,61 @@ pub struct CaptureInterface {
 
 /// Why reading of a capture file failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum CaptureFileError {
-    /// Another format.
     #[error(
         "it is not a capture file: it begins with neither the header of pcap nor that of pcapng"
     )]
     Format,
-    /// A compressed file.
     #[error(
         "it is compressed with {program}: unpack it first (`{program} -dc FILE | prestan analyze -`)"
     )]
-    Compressed {
-        /// The program that unpacks it.
-        program: &'static str,
-    },
-    /// The header of a pcap file.
+    Compressed { program: &'static str },
     #[error("the header of the file: {0}")]
     Header(CaptureDefect),
-    /// A packet.
     #[error("packet {number} at byte {offset}: {defect}")]
     Packet {
-        /// Its number, from 1 on.
         number: u64,
-        /// Its offset in the file.
         offset: u64,
-        /// Its defect.
         defect: CaptureDefect,
     },
-    /// A block of pcapng that is not a packet.
     #[error("block of type {kind:#x} at byte {offset}, before packet {number}: {defect}")]
     Block {
-        /// Its type.
         kind: u32,
-        /// The number of the packet that would follow.
         number: u64,
-        /// Its offset in the file.
         offset: u64,
-        /// Its defect.
         defect: CaptureDefect,
     },
-    /// The source failed.
     #[error("reading failed after packet {number}, at byte {offset}: {error}")]
     Read {
-        /// The last complete packet.
         number: u64,
-        /// Offset at which reading failed.
         offset: u64,
-        /// The error of the source.
         error: io::Error,
     },
 }
 
 /// A defect of a part of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum CaptureDefect {
-    /// The file ends too early.
     #[error("the file is cut off here")]
     CutOff,
-    /// A length that no packet has.
     #[error("its length is {0} bytes, and {LONGEST_PACKET} is the limit")]
     TooLong(u64),
-    /// A length that contradicts its parts.
     #[error("its length of {0} bytes is not possible")]
     Length(u64),
-    /// The length behind a block differs from the one before it.
     #[error("its two lengths differ: {0} and {1} bytes")]
     Lengths(u32, u32),
-    /// An interface that the section does not have.
     #[error("it belongs to interface {0}, which the file does not describe")]
     Interface(u32),
-    /// More interfaces than [`MOST_INTERFACES`].
     #[error("the section has more than {MOST_INTERFACES} interfaces")]
     Interfaces,
-    /// A time that cannot be represented.
     #[error("its time is beyond the year 2116")]
     Time,
-    /// A time stamp resolution below 2^-64 or 10^-19 seconds.
     #[error("its time stamps have a resolution that is not possible ({0:#x})")]
     Resolution(u8),
-    /// A section whose byte order cannot be recognised.
     #[error("its byte order is not recognisable")]
     ByteOrder,
-    /// An unknown version.
     #[error("its version is {0}.{1}, which is not known")]
     Version(u16, u16),
 }
@@ -243,12 +216,9 @@ enum FileFormat {
 
 impl<R: Read> CaptureReader<R> {
     /// Recognises the format of a file by its first bytes. The source needs no buffer.
-    ///
-    /// # Errors
-    /// The file is not a capture, is compressed, or cannot be read.
     pub fn new(source: R) -> Result<CaptureReader<R>, CaptureFileError> {
         let mut input = ByteInput::new(source);
-        let first = input.peek(4).map_err(|failure| failure.after(0))?;
+        let first = input.peek(4, 0)?;
         let Some(&magic) = first.and_then(<[u8]>::first_chunk::<4>) else {
             return Err(CaptureFileError::Format);
         };
@@ -277,9 +247,6 @@ impl<R: Read> CaptureReader<R> {
 
     /// The next packet, or `None` at the end of the file. After an error there is no further
     /// packet.
-    ///
-    /// # Errors
-    /// The file is damaged or cut off, or cannot be read.
     pub fn next_packet(&mut self) -> Result<Option<CapturedPacket<'_>>, CaptureFileError> {
         if self.has_ended {
             return Ok(None);
@@ -329,7 +296,6 @@ impl<R: Read> CaptureReader<R> {
     }
 }
 
-/// A packet that was taken from the input.
 #[derive(Debug)]
 struct LocatedPacket {
     number: u64,
@@ -352,33 +318,30 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The 16 bits at an offset, 0 behind the end.
+    /// The number at an offset, 0 behind the end.
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let two = bytes.get(at..).and_then(<[u8]>::first_chunk::<2>);
-        let two = two.copied().unwrap_or_default();
         match self {
-            ByteOrder::Little => u16::from_le_bytes(two),
-            ByteOrder::Big => u16::from_be_bytes(two),
+            ByteOrder::Little => u16::from_le_bytes(chunk(bytes, at)),
+            ByteOrder::Big => u16::from_be_bytes(chunk(bytes, at)),
         }
     }
 
-    /// The 32 bits at an offset, 0 behind the end.
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = bytes.get(at..).and_then(<[u8]>::first_chunk::<4>);
-        let four = four.copied().unwrap_or_default();
         match self {
-            ByteOrder::Little => u32::from_le_bytes(four),
-            ByteOrder::Big => u32::from_be_bytes(four),
+            ByteOrder::Little => u32::from_le_bytes(chunk(bytes, at)),
+            ByteOrder::Big => u32::from_be_bytes(chunk(bytes, at)),
         }
     }
 
-    /// The 64 bits at an offset, 0 behind the end.
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let eight = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>);
-        let eight = eight.copied().unwrap_or_default();
         match self {
-            ByteOrder::Little => u64::from_le_bytes(eight),
-            ByteOrder::Big => u64::from_be_bytes(eight),
+            ByteOrder::Little => u64::from_le_bytes(chunk(bytes, at)),
+            ByteOrder::Big => u64::from_be_bytes(chunk(bytes, at)),
         }
     }
+}
+
+fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    chunk.copied().unwrap_or([0; N])
 }

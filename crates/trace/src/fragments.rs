@@ -52,7 +52,6 @@ impl FragmentKey {
     }
 }
 
-/// A packet that is complete.
 #[derive(Debug)]
 pub(crate) struct WholeDatagram<'a> {
     pub(crate) protocol: u8,

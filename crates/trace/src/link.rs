@@ -134,9 +134,6 @@ impl<'a> LinkPayload<'a> {
 }
 
 /// Finds the IP packet in a frame of `wire_length` bytes, of which `bytes` were captured.
-///
-/// # Errors
-/// The frame has other contents.
 pub fn link_payload(
     link: LinkType,
     bytes: &[u8],
@@ -149,28 +146,8 @@ pub fn link_payload(
     };
     match link {
         LinkType::ETHERNET => ethernet(frame),
-        LinkType::LINUX_SLL => {
-            let inside = frame.behind(16)?;
-            let direction = cooked_direction(half(0)?);
-            network(
-                half(14)?,
-                LinkPayload {
-                    direction,
-                    ..inside
-                },
-            )
-        }
-        LinkType::LINUX_SLL2 => {
-            let inside = frame.behind(20)?;
-            let direction = cooked_direction(half(10)? >> 8);
-            network(
-                half(0)?,
-                LinkPayload {
-                    direction,
-                    ..inside
-                },
-            )
-        }
+        LinkType::LINUX_SLL => cooked(frame.behind(16)?, half(0)?, half(14)?),
+        LinkType::LINUX_SLL2 => cooked(frame.behind(20)?, half(10)? >> 8, half(0)?),
         LinkType::NULL | LinkType::LOOP => {
             let inside = frame.behind(4)?;
             // The family is small: the half that is 0 shows the byte order. IPv6 has another number
@@ -187,11 +164,23 @@ pub fn link_payload(
     }
 }
 
-fn cooked_direction(kind: u16) -> PacketDirection {
-    match kind {
+/// The contents of a Linux cooked capture, by its packet type and protocol.
+fn cooked(
+    inside: LinkPayload<'_>,
+    packet_type: u16,
+    protocol: u16,
+) -> Result<LinkPayload<'_>, NotTcp> {
+    let direction = match packet_type {
         OUTGOING => PacketDirection::Outgoing,
         _ => PacketDirection::Incoming,
-    }
+    };
+    network(
+        protocol,
+        LinkPayload {
+            direction,
+            ..inside
+        },
+    )
 }
 
 pub(crate) fn ethernet(frame: LinkPayload<'_>) -> Result<LinkPayload<'_>, NotTcp> {

@@ -104,8 +104,6 @@ pub struct Retransmission {
     pub bytes: u64,
     /// Its cause.
     pub kind: RetransmissionKind,
-    /// Time since the bytes were sent before, in nanoseconds, if that was captured.
-    pub since_sent_ns: Option<i64>,
     /// Time since the last segment of the connection, in nanoseconds.
     pub silence_ns: i64,
     /// Evidence that it was not needed.
@@ -245,9 +243,6 @@ impl Explainer {
             offset: bytes.start,
             bytes: amount.unsigned_abs(),
             kind,
-            since_sent_ns: found
-                .before
-                .map(|before| moment.at_ns - before.last_sent_ns),
             silence_ns: moment.silence_ns,
             spurious: None,
         };
@@ -392,9 +387,8 @@ impl Explainer {
         self.shown[0] = Some((end, at_ns));
     }
 
-    /// Adds a report that the receiver has received the bytes twice. True if a retransmission
-    /// explains it.
-    pub(crate) fn received_twice(&mut self, bytes: Range<i64>) -> bool {
+    /// Adds a report that the receiver has received the bytes twice.
+    pub(crate) fn received_twice(&mut self, bytes: Range<i64>) {
         let index = self.judged.iter().position(|judged| {
             judged.bytes.start < bytes.end
                 && bytes.start < judged.bytes.end
@@ -403,7 +397,6 @@ impl Explainer {
         if let Some(index) = index {
             self.condemn(index, SpuriousEvidence::DuplicateSack);
         }
-        index.is_some()
     }
 
     /// Marks a retransmission as spurious. A D-SACK replaces other evidence, since the receiver

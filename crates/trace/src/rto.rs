@@ -77,16 +77,6 @@ impl RtoFormula {
             minimum_ns: 0.0,
         }
     }
-
-    /// The formula of RFC 6298, for a clock with this granularity: W1, K = 4, at least one second.
-    pub fn rfc_6298(granularity_ns: f64) -> RtoFormula {
-        RtoFormula {
-            weights: PAPER_WEIGHTS[0],
-            factor: 4.0,
-            granularity_ns,
-            minimum_ns: SECOND_NS,
-        }
-    }
 }
 
 /// Round trips that are used.
@@ -321,8 +311,8 @@ pub fn share_within(compared: &[ComparedTimeout], minimum_ns: f64) -> Option<f64
 /// Timeouts of one formula and one strategy over a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RtoStudyRow {
-    /// The index of its formula among those of the study, from 1 on: 1 to 9 are W1 to W9 in
-    /// [`paper_study`].
+    /// The index of its formula among those of the study, from 1 on: 1 to 9 are W1 to W9 of
+    /// [`PAPER_WEIGHTS`].
     pub weights: usize,
     /// The formula.
     pub formula: RtoFormula,
@@ -336,13 +326,8 @@ pub struct RtoStudyRow {
     pub within: [Option<f64>; 4],
 }
 
-/// The dissertation's study of timeouts (section 4.1.3) over the round trips of one direction: W1
-/// to W9, each with some, one and all round trips, in the order of Table 6.
-pub fn paper_study(samples: &[RttSample]) -> Vec<RtoStudyRow> {
-    study(&[samples], &PAPER_WEIGHTS.map(RtoFormula::paper))
-}
-
-/// The same study with any formulas over the round trips of several directions: each direction has
+/// The dissertation's study of timeouts (section 4.1.3) over the round trips of several directions:
+/// each formula with some, one and all round trips, in the order of Table 6. Each direction has
 /// separate timeouts, and the segments of all are counted together.
 pub fn study(directions: &[&[RttSample]], formulas: &[RtoFormula]) -> Vec<RtoStudyRow> {
     use SamplingStrategy::{All, One, Some as Alternate};

@@ -217,7 +217,6 @@ impl Scoreboard {
         }
     }
 
-    /// Splits the range at the offset.
     fn split(&mut self, offset: i64) {
         let index = self.index_at(offset);
         let Some(range) = self.ranges.get_mut(index) else {

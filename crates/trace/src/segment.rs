@@ -46,8 +46,6 @@ pub struct TcpFlags {
     pub fin: bool,
     pub rst: bool,
     pub psh: bool,
-    pub ece: bool,
-    pub cwr: bool,
 }
 
 /// Options of a segment. Options of another kind, with a wrong length, or cut are left out.
@@ -123,9 +121,6 @@ pub enum SegmentError {
 /// Reads a packet with an Ethernet header, as on the loopback interface: IPv4 or IPv6, TCP.
 /// Captures in general are read by [`Dissector`](crate::link::Dissector), which reassembles
 /// fragments.
-///
-/// # Errors
-/// The packet is of another kind.
 pub fn parse(packet: &[u8], at_ns: i64) -> Result<TcpSegment<'_>, SegmentError> {
     let read = || {
         let inside = link::link_payload(LinkType::ETHERNET, packet, 0)?;
@@ -173,8 +168,6 @@ pub(crate) fn from_ip<'a>(at_ns: i64, ip: &IpPayload<'a>) -> Result<TcpSegment<'
             rst: flag(4),
             psh: flag(8),
             ack: flag(16),
-            ece: flag(64),
-            cwr: flag(128),
         },
         window: half(14),
         options: TcpOptions::parse(options),

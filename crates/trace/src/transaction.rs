@@ -160,7 +160,6 @@ impl TracedRequest {
     }
 }
 
-/// A request in progress.
 #[derive(Debug)]
 struct OpenTransaction {
     request: TracedRequest,
@@ -466,20 +465,26 @@ impl OpenTransaction {
     /// True if the request is complete, and the response is not. Data without a head may not be a
     /// request, and TLS ends with a record that looks like one.
     fn awaits_server(&self) -> bool {
+        self.is_whole() == Some(true) && (!self.has_response() || self.is_under_way())
+    }
+
+    /// True if the request has passed completely, if its head declares its length.
+    fn is_whole(&self) -> Option<bool> {
         let passed = self.request.request_bytes;
-        let is_whole = |declared: i64| passed >= declared.unsigned_abs();
-        let has_response = self.request.response_first_ns.is_some() && !self.is_interim;
-        self.declared.is_some_and(is_whole) && (!has_response || self.is_under_way())
+        self.declared
+            .map(|declared| passed >= declared.unsigned_abs())
+    }
+
+    /// True if a final response has begun.
+    fn has_response(&self) -> bool {
+        self.request.response_first_ns.is_some() && !self.is_interim
     }
 
     /// True if the client's data here are the next request.
     fn is_over_before(&self, bytes: &NewBytes) -> bool {
-        let has_response = self.request.response_first_ns.is_some() && !self.is_interim;
-        let passed = self.request.request_bytes;
-        let is_whole = |declared: i64| passed >= declared.unsigned_abs();
         // A client that got its final response early can leave the body out (RFC 9110, section
         // 10.1.1).
-        has_response && (self.declared.is_none_or(is_whole) || begins_request(&bytes.captured))
+        self.has_response() && (self.is_whole() != Some(false) || begins_request(&bytes.captured))
     }
 
     fn add_request(&mut self, bytes: &NewBytes, amount: i64, is_clear: bool) {

@@ -21,6 +21,17 @@ pub struct Wait {
     pub to_packet: u64,
 }
 
+impl Wait {
+    /// The wait for the same packet from another moment on.
+    pub(crate) fn since(self, start_ns: i64) -> Wait {
+        Wait {
+            start_ns,
+            length_ns: self.start_ns - start_ns + self.length_ns,
+            ..self
+        }
+    }
+}
+
 /// All waits with the same cause at the same end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitTotal {
@@ -80,7 +91,6 @@ impl WaitTotal {
     }
 }
 
-/// All waits of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct WaitTotals {
     totals: Vec<WaitTotal>,

@@ -129,7 +129,6 @@ struct Silence {
     was_pushed: bool,
 }
 
-/// State of an end as a sender.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sending {
     last_ns: Option<i64>,
@@ -154,7 +153,6 @@ impl Sending {
     }
 }
 
-/// Attributes intervals.
 #[derive(Debug, Default)]
 pub(crate) struct WaitLedger {
     totals: WaitTotals,
@@ -209,12 +207,7 @@ impl WaitLedger {
             return;
         }
         if let Some(since_ns) = event.gap_since_ns {
-            let gap = Wait {
-                start_ns: since_ns,
-                length_ns: event.at_ns - since_ns,
-                ..wait
-            };
-            self.claim_behind_loss(WaitCause::FastRecovery, sender, gap);
+            self.claim_behind_loss(WaitCause::FastRecovery, sender, wait.since(since_ns));
             return;
         }
         if event.is_closing
@@ -246,14 +239,11 @@ impl WaitLedger {
         let latest = sent.flat_map(|end| [end.last_ns.zip(Some(end.last_packet)), end.permit]);
         let latest = latest.flatten().max();
         let (start_ns, from_packet) = latest.unwrap_or((wait.start_ns, wait.from_packet));
-        let length_ns = event.at_ns - start_ns;
         let wait = Wait {
-            start_ns,
-            length_ns,
             from_packet,
-            ..wait
+            ..wait.since(start_ns)
         };
-        if length_ns < LEAST_PAUSE_NS {
+        if wait.length_ns < LEAST_PAUSE_NS {
             return;
         }
         if event.awaits_server {
@@ -265,18 +255,17 @@ impl WaitLedger {
 
     /// Attributes a gap that a timer ended. It was being repaired as long as segments arrived.
     fn claim_gap(&mut self, cause: WaitCause, event: &WaitEvent, wait: Wait, since_ns: i64) {
-        let gap = |start_ns: i64, end_ns: i64| Wait {
-            start_ns,
-            length_ns: end_ns - start_ns,
-            ..wait
-        };
         let is_silent = wait.length_ns >= LEAST_TIMEOUT_NS;
         let timer = if is_silent || event.at_ns - since_ns < LEAST_TIMEOUT_NS {
-            let repaired = gap(since_ns, wait.start_ns);
+            let repaired = Wait {
+                start_ns: since_ns,
+                length_ns: wait.start_ns - since_ns,
+                ..wait
+            };
             self.claim_behind_loss(WaitCause::FastRecovery, event.sender, repaired);
             wait
         } else {
-            gap(since_ns, event.at_ns)
+            wait.since(since_ns)
         };
         self.claim_behind_loss(cause, event.sender, timer);
     }
@@ -364,15 +353,13 @@ impl WaitLedger {
             let round_trip_ns = silence.round_trip_ns;
             (round_trip_ns * 3 / 4..round_trip_ns * 3).contains(&after_ns)
         });
-        if is_timer {
-            let total = self
-                .totals
-                .enter(WaitCause::Timeout, silence.sender, silence.wait);
-            total.behind_loss += 1;
+        let cause = if is_timer {
+            WaitCause::Timeout
         } else {
-            self.totals
-                .enter(WaitCause::Pause, silence.sender, silence.wait);
-        }
+            WaitCause::Pause
+        };
+        let total = self.totals.enter(cause, silence.sender, silence.wait);
+        total.behind_loss += u64::from(is_timer);
     }
 
     /// Attributes data after a late acknowledgment, of the other end, or after a pause.
@@ -394,10 +381,8 @@ impl WaitLedger {
             Some(last) if last != sender => {
                 let start_ns = others.last_ns.unwrap_or(wait.start_ns);
                 let turn = Wait {
-                    start_ns: start_ns.saturating_add(state.sender_rtt_ns),
-                    length_ns: event.at_ns - start_ns - state.sender_rtt_ns,
                     from_packet: others.last_packet,
-                    ..wait
+                    ..wait.since(start_ns.saturating_add(state.sender_rtt_ns))
                 };
                 self.claim(WaitCause::Turn, sender, turn);
                 self.restart(event, state);
@@ -420,10 +405,8 @@ impl WaitLedger {
                     && !event.opens_gap
                     && silent_ns >= least_ns.max(2 * state.reaction_ns());
                 let wait = sending.last_ns.map_or(wait, |start_ns| Wait {
-                    start_ns,
-                    length_ns: event.at_ns - start_ns,
                     from_packet: sending.last_packet,
-                    ..wait
+                    ..wait.since(start_ns)
                 });
                 if is_pause {
                     let cause = if last.is_none() {
@@ -531,17 +514,10 @@ impl WaitLedger {
 
     /// The part of a wait that no cause has, which is then taken.
     fn unclaimed(&mut self, wait: Wait) -> Option<Wait> {
-        let end_ns = wait.start_ns.saturating_add(wait.length_ns);
-        let start_ns = wait.start_ns.max(self.claimed_until_ns);
-        let length_ns = end_ns - start_ns;
-        if length_ns <= 0 {
-            return None;
-        }
-        self.claimed_until_ns = end_ns;
-        Some(Wait {
-            start_ns,
-            length_ns,
-            ..wait
+        let unclaimed = wait.since(wait.start_ns.max(self.claimed_until_ns));
+        (unclaimed.length_ns > 0).then(|| {
+            self.claimed_until_ns = unclaimed.start_ns.saturating_add(unclaimed.length_ns);
+            unclaimed
         })
     }
 
@@ -589,7 +565,6 @@ impl WaitLedger {
         }
     }
 
-    /// The waits by cause and end, the longest total first.
     pub(crate) fn finish(mut self) -> Vec<WaitTotal> {
         self.judge_silence(None);
         for end in ConnectionEnd::BOTH {

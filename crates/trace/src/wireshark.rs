@@ -102,7 +102,6 @@ struct MarkedDirection {
     last_was_probe: bool,
 }
 
-/// Marks the segments of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentMarker {
     directions: [MarkedDirection; 2],
@@ -352,7 +351,6 @@ impl MarkedDirection {
         checked.marks.retransmission = Some(WiresharkRetransmission::Plain);
     }
 
-    /// Adds the segment.
     fn note(&mut self, checked: &Checked<'_>) {
         let segment = checked.segment;
         let is_marker = segment.flags.syn || segment.flags.fin;

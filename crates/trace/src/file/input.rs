@@ -1,6 +1,6 @@
 //! A buffered source with bounded memory, whose last bytes stay readable.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use super::CaptureFileError;
@@ -10,24 +10,6 @@ const AT_ONCE: usize = 256 << 10;
 
 /// A range of the buffer, valid until the next call that reads.
 pub(super) type Passed = Range<usize>;
-
-/// The source failed.
-#[derive(Debug)]
-pub(super) struct ReadFailure {
-    offset: u64,
-    error: io::Error,
-}
-
-impl ReadFailure {
-    /// The error of the file, after this many packets.
-    pub(super) fn after(self, number: u64) -> CaptureFileError {
-        CaptureFileError::Read {
-            number,
-            offset: self.offset,
-            error: self.error,
-        }
-    }
-}
 
 /// Bytes of a source.
 #[derive(Debug)]
@@ -52,9 +34,14 @@ impl<R: Read> ByteInput<R> {
         }
     }
 
-    /// The next bytes, without taking them; `None` if the file ends before.
-    pub(super) fn peek(&mut self, count: usize) -> Result<Option<&[u8]>, ReadFailure> {
-        if self.end - self.start < count && !self.fill(count)? {
+    /// The next bytes, without taking them; `None` if the file ends before. `number`: packets read
+    /// so far.
+    pub(super) fn peek(
+        &mut self,
+        count: usize,
+        number: u64,
+    ) -> Result<Option<&[u8]>, CaptureFileError> {
+        if self.end - self.start < count && !self.fill(count, number)? {
             return Ok(None);
         }
         Ok(Some(&self.buffer[self.start..self.start + count]))
@@ -68,7 +55,7 @@ impl<R: Read> ByteInput<R> {
     }
 
     /// Takes bytes without storing them; false if the file ends before.
-    pub(super) fn skip(&mut self, mut count: u64) -> Result<bool, ReadFailure> {
+    pub(super) fn skip(&mut self, mut count: u64, number: u64) -> Result<bool, CaptureFileError> {
         loop {
             let stored = (self.end - self.start) as u64;
             let taken = stored.min(count);
@@ -77,14 +64,14 @@ impl<R: Read> ByteInput<R> {
             if count == 0 {
                 return Ok(true);
             }
-            if !self.fill(1)? {
+            if !self.fill(1, number)? {
                 return Ok(false);
             }
         }
     }
 
     /// Makes that many bytes readable; false if the file ends before.
-    fn fill(&mut self, count: usize) -> Result<bool, ReadFailure> {
+    fn fill(&mut self, count: usize, number: u64) -> Result<bool, CaptureFileError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.base += self.start as u64;
         self.end -= self.start;
@@ -98,8 +85,11 @@ impl<R: Read> ByteInput<R> {
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let offset = self.base + self.end as u64;
-                    return Err(ReadFailure { offset, error });
+                    return Err(CaptureFileError::Read {
+                        number,
+                        offset: self.base + self.end as u64,
+                        error,
+                    });
                 }
             }
         }

@@ -46,8 +46,7 @@ impl PcapHeader {
             0xa1b2_cd34 => (1000, 24),
             _ => return Err(CaptureFileError::Format),
         };
-        let header = input.peek(FILE_HEADER);
-        let Some(bytes) = header.map_err(|failure| failure.after(0))? else {
+        let Some(bytes) = input.peek(FILE_HEADER, 0)? else {
             return Err(CaptureFileError::Header(CaptureDefect::CutOff));
         };
         let version = (order.u16(bytes, 4), order.u16(bytes, 6));
@@ -92,8 +91,7 @@ impl PcapHeader {
             offset,
             defect,
         };
-        let header = input.peek(self.packet_header);
-        let Some(bytes) = header.map_err(|failure| failure.after(number - 1))? else {
+        let Some(bytes) = input.peek(self.packet_header, number - 1)? else {
             return if input.is_empty() {
                 Ok(None)
             } else {
@@ -124,10 +122,10 @@ impl PcapHeader {
         if captured > LONGEST_PACKET {
             return Err(fail(CaptureDefect::TooLong(captured as u64)));
         }
-        let whole = input.peek(self.packet_header + captured);
-        let Some(_) = whole.map_err(|failure| failure.after(number - 1))? else {
+        let length = self.packet_header + captured;
+        if input.peek(length, number - 1)?.is_none() {
             return Err(fail(CaptureDefect::CutOff));
-        };
+        }
         input.take(self.packet_header);
         Ok(Some(LocatedPacket {
             number,

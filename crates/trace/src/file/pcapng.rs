@@ -30,7 +30,6 @@ const TAIL: usize = 4;
 /// The longest name of an interface that is kept, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// The section that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Section {
     order: ByteOrder,
@@ -49,7 +48,6 @@ struct InterfaceClock {
     offset_ns: i128,
 }
 
-/// A block of the file.
 #[derive(Debug, Clone, Copy)]
 struct BlockHead {
     kind: u32,
@@ -112,8 +110,7 @@ impl Section {
                 }
                 SECTION_BLOCK | INTERFACE_BLOCK | STATISTICS_BLOCK => self.note(input, block)?,
                 kind => {
-                    let skipped = input.skip(u64::from(block.length));
-                    if !skipped.map_err(|failure| failure.after(number - 1))? {
+                    if !input.skip(u64::from(block.length), number - 1)? {
                         return Err(block.fail(CaptureDefect::CutOff));
                     }
                     number += u64::from(NUMBERED_BLOCKS.contains(&kind));
@@ -137,10 +134,7 @@ impl Section {
             offset,
             number,
         };
-        let head = input
-            .peek(HEAD + 4)
-            .map_err(|failure| failure.after(number - 1))?;
-        let Some(head) = head else {
+        let Some(head) = input.peek(HEAD + 4, number - 1)? else {
             return if input.is_empty() {
                 Ok(None)
             } else {
@@ -182,8 +176,7 @@ impl Section {
         if length > LONGEST_PACKET + (LONGEST_PACKET >> 2) {
             return Err(block.fail(CaptureDefect::TooLong(length as u64)));
         }
-        let whole = input.peek(length);
-        let Some(whole) = whole.map_err(|failure| failure.after(block.number - 1))? else {
+        let Some(whole) = input.peek(length, block.number - 1)? else {
             return Err(block.fail(CaptureDefect::CutOff));
         };
         let behind = self.order.u32(whole, length - TAIL);

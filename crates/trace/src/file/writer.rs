@@ -21,9 +21,6 @@ pub struct PcapngWriter<W> {
 
 impl<W: Write> PcapngWriter<W> {
     /// Begins a file, with the name of the program, and a comment for its readers.
-    ///
-    /// # Errors
-    /// The output fails.
     pub fn new(output: W, program: &str, comment: Option<&str>) -> io::Result<PcapngWriter<W>> {
         let mut writer = PcapngWriter {
             output,
@@ -48,9 +45,6 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Describes the next interface and returns its index. Its packets follow later; `dropped` is
     /// written by [`PcapngWriter::statistics`].
-    ///
-    /// # Errors
-    /// The output fails.
     pub fn interface(&mut self, interface: &CaptureInterface) -> io::Result<u32> {
         self.begin(INTERFACE_BLOCK);
         self.word(interface.link.0 & 0xffff);
@@ -68,9 +62,6 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Writes a packet. Its number and link type follow from its position and its interface. A time
     /// before 1970 is written as 1970.
-    ///
-    /// # Errors
-    /// The output fails.
     pub fn packet(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
         debug_assert!(packet.interface < self.interfaces);
         let captured = u32::try_from(packet.bytes.len()).map_err(io::Error::other)?;
@@ -95,9 +86,6 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Writes the number of packets that an interface received until a time, and of those that were
     /// lost.
-    ///
-    /// # Errors
-    /// The output fails.
     pub fn statistics(
         &mut self,
         interface: u32,
@@ -126,9 +114,6 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     /// Flushes the output and returns it.
-    ///
-    /// # Errors
-    /// The output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;
         Ok(self.output)

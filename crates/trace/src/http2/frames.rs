@@ -36,7 +36,6 @@ pub(super) struct FramePart<'a> {
 /// An element found in the bytes of a direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FrameFinding<'a> {
-    /// A part of a frame.
     Part(FramePart<'a>),
     /// The boundaries of frames are unknown from this offset on.
     Lost(i64),
@@ -49,7 +48,6 @@ pub(super) enum FrameFinding<'a> {
     },
 }
 
-/// State of the reader.
 #[derive(Debug)]
 enum WalkState {
     /// Bytes of the preface that are missing.

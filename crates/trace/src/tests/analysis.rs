@@ -1,6 +1,7 @@
 //! Connections made by hand, segment by segment.
 
 use core::net::SocketAddr;
+use core::ops::Range;
 
 use crate::connection::ConnectionFigures;
 use crate::connections::{TcpConnections, TracedConnections};
@@ -13,24 +14,14 @@ use crate::segment::{TcpFlags, TcpOptions, TcpSegment};
 use crate::series::{BytesOverTime, TimeSeries};
 use crate::waits::ConnectionEnd;
 
-/// Segments of a connection: sender, moment in milliseconds, and contents.
+use ConnectionEnd::{Client, Server};
+
 pub(super) struct Script {
     connections: TcpConnections,
     packet: u64,
     pub(super) window: u16,
     pub(super) identification: Option<u16>,
     pub(super) stamps: Option<(u32, u32)>,
-}
-
-/// Bytes and flags of a segment.
-struct Line<'a> {
-    at_ms: i64,
-    from: ConnectionEnd,
-    /// Behind the SYN.
-    first: u32,
-    bytes: &'a [u8],
-    length: u32,
-    acknowledged: u32,
 }
 
 impl Script {
@@ -53,14 +44,7 @@ impl Script {
     fn with_limits(limits: AnalysisLimits) -> Script {
         let mut script = Script::joined();
         script.connections = TcpConnections::new(limits, None);
-        let syn = TcpFlags {
-            syn: true,
-            ..TcpFlags::default()
-        };
-        let syn_ack = TcpFlags { ack: true, ..syn };
-        script.raw(0, ConnectionEnd::Client, u32::MAX, 0, syn, &[], 0);
-        script.raw(0, ConnectionEnd::Server, u32::MAX, 0, syn_ack, &[], 0);
-        script.acknowledge(20, ConnectionEnd::Client, 0, 0);
+        script.open(0, 20);
         script
     }
 
@@ -72,15 +56,20 @@ impl Script {
     pub(super) fn at_client_with(window: u16) -> Script {
         let mut script = Script::joined();
         script.window = window;
+        script.open(40, 40);
+        script
+    }
+
+    /// Opens the connection, with the response to the SYN and its acknowledgment at these moments.
+    fn open(&mut self, response_ms: i64, ack_ms: i64) {
         let syn = TcpFlags {
             syn: true,
             ..TcpFlags::default()
         };
         let syn_ack = TcpFlags { ack: true, ..syn };
-        script.raw(0, ConnectionEnd::Client, u32::MAX, 0, syn, &[], 0);
-        script.raw(40, ConnectionEnd::Server, u32::MAX, 0, syn_ack, &[], 0);
-        script.acknowledge(40, ConnectionEnd::Client, 0, 0);
-        script
+        self.raw(0, Client, u32::MAX, 0, syn, &[], 0);
+        self.raw(response_ms, Server, u32::MAX, 0, syn_ack, &[], 0);
+        self.acknowledge(ack_ms, Client, 0, 0);
     }
 
     /// With a FIN or RST.
@@ -93,10 +82,9 @@ impl Script {
         is_reset: bool,
     ) {
         let flags = TcpFlags {
-            ack: true,
             fin: !is_reset,
             rst: is_reset,
-            ..TcpFlags::default()
+            ..ack()
         };
         self.raw(at_ms, from, first, acknowledged, flags, &[], 0);
     }
@@ -115,14 +103,10 @@ impl Script {
         let client = SocketAddr::from(([10, 0, 0, 1], 40_000));
         let server = SocketAddr::from(([10, 0, 0, 2], 80));
         let (source, destination) = match from {
-            ConnectionEnd::Client => (client, server),
-            ConnectionEnd::Server => (server, client),
+            Client => (client, server),
+            Server => (server, client),
         };
         self.packet += 1;
-        let options = TcpOptions {
-            mss: Some(1000),
-            ..TcpOptions::default()
-        };
         let segment = TcpSegment {
             at_ns: at_ms * 1_000_000,
             source,
@@ -132,35 +116,15 @@ impl Script {
             acknowledged,
             flags,
             window: self.window,
-            options: if flags.syn {
-                options
-            } else {
-                TcpOptions {
-                    timestamps: self.stamps,
-                    ..TcpOptions::default()
-                }
+            options: TcpOptions {
+                mss: flags.syn.then_some(1000),
+                timestamps: self.stamps.filter(|_| !flags.syn),
+                ..TcpOptions::default()
             },
             length,
             payload,
         };
         self.connections.add(self.packet, &segment, &mut |_| ());
-    }
-
-    fn send(&mut self, line: &Line<'_>) {
-        let flags = TcpFlags {
-            ack: true,
-            ..TcpFlags::default()
-        };
-        let acknowledged = line.acknowledged;
-        self.raw(
-            line.at_ms,
-            line.from,
-            line.first,
-            acknowledged,
-            flags,
-            line.bytes,
-            line.length,
-        );
     }
 
     /// Payload that was not captured.
@@ -172,14 +136,7 @@ impl Script {
         length: u32,
         acknowledged: u32,
     ) {
-        self.send(&Line {
-            at_ms,
-            from,
-            first,
-            bytes: &[],
-            length,
-            acknowledged,
-        });
+        self.raw(at_ms, from, first, acknowledged, ack(), &[], length);
     }
 
     pub(super) fn text(
@@ -190,14 +147,8 @@ impl Script {
         bytes: &str,
         acknowledged: u32,
     ) {
-        self.send(&Line {
-            at_ms,
-            from,
-            first,
-            bytes: bytes.as_bytes(),
-            length: bytes.len() as u32,
-            acknowledged,
-        });
+        let (bytes, length) = (bytes.as_bytes(), bytes.len() as u32);
+        self.raw(at_ms, from, first, acknowledged, ack(), bytes, length);
     }
 
     pub(super) fn acknowledge(
@@ -218,7 +169,7 @@ impl Script {
         self.traced().connections.remove(0)
     }
 
-    pub(super) fn causes(self) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
+    pub(super) fn causes(self) -> Vec<FoundCause> {
         let found = findings(&self.figures(), FindingThresholds { share: 0.05 });
         let found = found.iter();
         found
@@ -227,7 +178,19 @@ impl Script {
     }
 }
 
-use ConnectionEnd::{Client, Server};
+/// A finding: its cause, the end that caused it, and its time in milliseconds.
+pub(super) type FoundCause = (SlownessCause, ConnectionEnd, i64);
+
+pub(super) fn has(causes: &[FoundCause], cause: SlownessCause) -> bool {
+    causes.iter().any(|found| found.0 == cause)
+}
+
+fn ack() -> TcpFlags {
+    TcpFlags {
+        ack: true,
+        ..TcpFlags::default()
+    }
+}
 
 #[test]
 fn a_late_acknowledgment_delays_small_data_only() {
@@ -250,7 +213,7 @@ fn a_late_acknowledgment_delays_small_data_only() {
         // Captured at the server: the client reacts a round trip later.
         script.data(at_ms + 20, Client, 1000 + first, second, 0);
         let causes = script.causes();
-        let is_delayed = |(cause, end, _): &(SlownessCause, ConnectionEnd, i64)| {
+        let is_delayed = |(cause, end, _): &FoundCause| {
             *cause == SlownessCause::DelayedAcknowledgment && *end == Server
         };
         assert_eq!(
@@ -262,7 +225,7 @@ fn a_late_acknowledgment_delays_small_data_only() {
 }
 
 /// The causes of a transfer of 2000 bytes for each round trip, with a window of this size.
-fn causes_with_window(mut script: Script, window: u16) -> Vec<(SlownessCause, ConnectionEnd, i64)> {
+fn causes_with_window(mut script: Script, window: u16) -> Vec<FoundCause> {
     script.window = window;
     script.acknowledge(20, Client, 0, 0);
     for round in 0..10 {
@@ -278,12 +241,11 @@ fn causes_with_window(mut script: Script, window: u16) -> Vec<(SlownessCause, Co
 fn a_full_window_limits_its_peer() {
     let limited = (SlownessCause::WindowLimited, Client, 200);
     assert_eq!(causes_with_window(Script::opened(), 2000), [limited]);
-    let is_limited = |(cause, ..): &(SlownessCause, ConnectionEnd, i64)| *cause == limited.0;
     let causes = causes_with_window(Script::opened(), 60_000);
-    assert!(!causes.iter().any(is_limited), "{causes:?}");
+    assert!(!has(&causes, limited.0), "{causes:?}");
     // Without the handshake the window can be much larger.
     let causes = causes_with_window(Script::joined(), 2000);
-    assert!(!causes.iter().any(is_limited), "{causes:?}");
+    assert!(!has(&causes, limited.0), "{causes:?}");
 }
 
 /// Captured at the client: a silence of the server after full segments, and the moments of its next
@@ -404,21 +366,10 @@ fn interim_responses_and_pipelines_are_recognised() {
 #[test]
 fn a_response_before_the_whole_request_has_no_response_time() {
     let mut script = Script::opened();
-    script.text(
-        30,
-        Client,
-        0,
-        "PUT /a HTTP/1.1\r\nContent-Length: 1000\r\n\r\n",
-        0,
-    );
-    script.text(
-        31,
-        Server,
-        0,
-        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
-        41,
-    );
-    script.data(32, Client, 41, 1000, 46);
+    let request = "PUT /a HTTP/1.1\r\nContent-Length: 1000\r\n\r\n";
+    let response = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    script.text(30, Client, 0, request, 0);
+    script.text(31, Server, 0, response, 41);
     let requests = script.figures().requests;
     assert_eq!(requests[0].status, Some(403));
     assert!(!requests[0].is_clean);
@@ -546,10 +497,10 @@ fn time_stamps_judge_the_first_bytes_only() {
     let mut board = Scoreboard::new(8192);
     board.send(0..5000, 0, None, |_| {});
     let mut explainer = Explainer::new(10);
-    for (bytes, stamp) in [(0..1000, 100), (2000..3000, 105)] {
+    let mut late = |explainer: &mut Explainer, bytes: Range<i64>, at_ns: i64, stamp: u32| {
         let moment = SendMoment {
             packet: 1,
-            at_ns: 1_000_000,
+            at_ns,
             is_syn: false,
             stamp: Some(stamp),
             silence_ns: 0,
@@ -561,27 +512,15 @@ fn time_stamps_judge_the_first_bytes_only() {
             resent: 1000,
             ..SegmentBytes::default()
         };
+        board.send(bytes.clone(), at_ns, None, |_| {});
         explainer.sent_late(bytes, found, &board, &moment);
-    }
+    };
+    late(&mut explainer, 0..1000, 1_000_000, 100);
+    late(&mut explainer, 2000..3000, 1_000_000, 105);
     explainer.progressed(0..5000, 2_000_000, Some(100));
     assert_eq!(explainer.counts.spurious(), 0);
     // An original arrived: the acknowledgment echoes an older time stamp than its retransmission.
-    let moment = SendMoment {
-        packet: 2,
-        at_ns: 3_000_000,
-        is_syn: false,
-        stamp: Some(200),
-        silence_ns: 0,
-        rtt_ns: None,
-        sender_rtt_ns: None,
-        uses_sack: true,
-    };
-    board.send(5000..6000, 2_500_000, None, |_| {});
-    let found = SegmentBytes {
-        resent: 1000,
-        ..SegmentBytes::default()
-    };
-    explainer.sent_late(5000..6000, found, &board, &moment);
+    late(&mut explainer, 5000..6000, 3_000_000, 200);
     explainer.progressed(5000..6000, 4_000_000, Some(150));
     assert_eq!(explainer.counts.spurious(), 1);
 }

@@ -59,7 +59,7 @@ fn window(stream: u32) -> Vec<u8> {
 }
 
 /// After the two packets with which a conversation begins.
-fn told_of(begin: Vec<Vec<u8>>, packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
+fn timed(begin: Vec<Vec<u8>>, packets: &[Vec<u8>]) -> Vec<(Option<u64>, Option<i64>, bool)> {
     timed_requests(&[&begin, packets].concat())
 }
 
@@ -91,7 +91,7 @@ fn a_stream_is_an_exchange_from_its_last_frame_to_the_headers_of_its_response() 
     let all: Vec<_> = found.iter().map(moments).collect();
     assert_eq!(all, [(2000, 4000, 6000, 7000), (8000, 8000, 9000, 9000)]);
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [(Some(1), Some(2), true), (Some(2), Some(1), true)]
     );
 }
@@ -107,7 +107,7 @@ fn streams_side_by_side_each_have_their_times() {
         talk.respond(&[data(3, 5, true), response(5, true), response(1, true)].concat()),
     ];
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [
             (Some(1), Some(2), true),
             (Some(2), Some(1), true),
@@ -126,7 +126,7 @@ fn frames_may_be_cut_anywhere() {
     packets.extend(back.chunks(1).map(|byte| talk.respond(byte)));
     let first = last + 13 + 1;
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [(Some(1), Some((first - last) as i64), true)]
     );
 }
@@ -154,7 +154,7 @@ fn a_body_whose_frames_were_cut_off_ends_before_its_response() {
         talk.respond(&response(3, true)),
     ];
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [(Some(1), Some(2), true), (Some(2), Some(1), true)]
     );
 }
@@ -170,7 +170,7 @@ fn an_answer_whose_frames_were_cut_off_does_not_hide_the_next() {
         talk.respond(&response(3, true)),
     ];
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [(Some(1), Some(1), true), (Some(2), Some(1), true)]
     );
 }
@@ -191,7 +191,7 @@ fn a_stream_without_a_time_has_none() {
         talk.respond(&response(5, true)),
     ];
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [
             (Some(1), None, false),
             (Some(2), None, false),
@@ -205,7 +205,7 @@ fn a_stream_without_a_time_has_none() {
         talk.send(&request(1, 1, 0)),
         talk.respond(&[response(1, false), response(1, false), data(1, 3, true)].concat()),
     ];
-    assert_eq!(told_of(begin, &packets), [(Some(1), None, false)]);
+    assert_eq!(timed(begin, &packets), [(Some(1), None, false)]);
 
     // The owner of bytes that were cut is unknown.
     let (mut talk, begin) = conversation();
@@ -221,13 +221,13 @@ fn a_stream_without_a_time_has_none() {
         talk.respond(&[response(1, true), response(3, true)].concat()),
     ];
     assert_eq!(
-        told_of(begin, &packets),
+        timed(begin, &packets),
         [(Some(1), None, false), (Some(2), None, false)]
     );
 
     let (mut talk, begin) = conversation();
     assert_eq!(
-        told_of(begin, &[talk.send(&request(1, 1, 0))]),
+        timed(begin, &[talk.send(&request(1, 1, 0))]),
         [(Some(1), None, true)]
     );
 }

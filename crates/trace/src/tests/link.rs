@@ -4,8 +4,14 @@ use proptest::sample::Index;
 
 use crate::file::{CapturedPacket, LONGEST_PACKET, LinkType, PacketDirection};
 use crate::link::{Dissector, link_payload};
-use crate::not_tcp::NotTcp;
+use crate::not_tcp::NotTcp::{
+    self, Arp, BadFragment, CutOff, Fragment, Gre, Icmp, Macsec, Malformed, Mpls, OtherNetwork,
+    OtherTransport, Pppoe, Udp, UnknownLink,
+};
 use crate::segment::TcpSegment;
+
+const ETHERNET: LinkType = LinkType::ETHERNET;
+const RAW: LinkType = LinkType::RAW;
 
 const PAYLOAD: &[u8] = b"GET / HTTP/1.1\r\nHost: example\r\n\r\n";
 
@@ -63,23 +69,23 @@ fn every_link_type_leads_to_the_segment() {
         let snap = [0xaa, 0xaa, 3, 0, 0, 0, high, low];
         let family = if is_ipv6 { 30 } else { 2 };
         let mut table = vec![
-            ("ethernet", LinkType::ETHERNET, ethernet(kind, &ip)),
+            ("ethernet", ETHERNET, ethernet(kind, &ip)),
             (
                 "padded",
-                LinkType::ETHERNET,
+                ETHERNET,
                 [ethernet(kind, &ip), vec![0; 10]].concat(),
             ),
             (
                 "802.1Q",
-                LinkType::ETHERNET,
+                ETHERNET,
                 ethernet(0x8100, &tags(&[[0x81, 0, 0x20, 5]])),
             ),
             (
                 "802.1ad",
-                LinkType::ETHERNET,
+                ETHERNET,
                 ethernet(0x88a8, &tags(&[[0x88, 0xa8, 0, 5], [0x81, 0, 0, 6]])),
             ),
-            ("SNAP", LinkType::ETHERNET, ethernet(100, &with(&snap))),
+            ("SNAP", ETHERNET, ethernet(100, &with(&snap))),
             ("cooked 1", LinkType::LINUX_SLL, with(&cooked)),
             ("cooked 2", LinkType::LINUX_SLL2, with(&cooked_2)),
             (
@@ -95,7 +101,7 @@ fn every_link_type_leads_to_the_segment() {
         } else {
             LinkType::IPV4
         };
-        for link in [LinkType::RAW, LinkType(12), LinkType(14), link_type] {
+        for link in [RAW, LinkType(12), LinkType(14), link_type] {
             table.push(("raw", link, ip.clone()));
         }
         for (what, link, bytes) in table {
@@ -108,7 +114,7 @@ fn every_link_type_leads_to_the_segment() {
 #[test]
 fn tags_and_directions_are_found() {
     let tagged = ethernet(0x88a8, &[0x60, 5, 0x81, 0, 0, 6, 8, 0, 0x45]);
-    let inside = link_payload(LinkType::ETHERNET, &tagged, 100).unwrap();
+    let inside = link_payload(ETHERNET, &tagged, 100).unwrap();
     assert_eq!(
         (inside.vlan, inside.wire_length, inside.bytes),
         (Some(5), 78, &[0x45][..])
@@ -141,55 +147,31 @@ fn what_is_not_tcp_is_counted_by_kind() {
     };
     let tags = [0x81, 0, 0, 1].repeat(9);
     let table = [
-        (LinkType(147), vec![0; 60], NotTcp::UnknownLink),
-        (LinkType::ETHERNET, ethernet(0x0806, &[0; 28]), NotTcp::Arp),
+        (LinkType(147), vec![0; 60], UnknownLink),
+        (ETHERNET, ethernet(0x0806, &[0; 28]), Arp),
+        (ETHERNET, ethernet(0x88cc, &[0; 28]), OtherNetwork),
+        (ETHERNET, ethernet(60, &[0x42; 60]), OtherNetwork),
+        (ETHERNET, ethernet(0x88e5, &[0; 46]), Macsec),
+        (ETHERNET, ethernet(0x8100, &tags[2..]), CutOff),
         (
-            LinkType::ETHERNET,
-            ethernet(0x88cc, &[0; 28]),
-            NotTcp::OtherNetwork,
-        ),
-        (
-            LinkType::ETHERNET,
-            ethernet(60, &[0x42; 60]),
-            NotTcp::OtherNetwork,
-        ),
-        (
-            LinkType::ETHERNET,
-            ethernet(0x88e5, &[0; 46]),
-            NotTcp::Macsec,
-        ),
-        (
-            LinkType::ETHERNET,
-            ethernet(0x8100, &tags[2..]),
-            NotTcp::CutOff,
-        ),
-        (
-            LinkType::ETHERNET,
+            ETHERNET,
             ethernet(0x8100, &[&tags[2..], &[8, 0, 0, 0]].concat()),
-            NotTcp::OtherNetwork,
+            OtherNetwork,
         ),
-        (LinkType::ETHERNET, vec![0; 13], NotTcp::CutOff),
-        (LinkType::NULL, vec![7, 0, 0, 0, 0x45], NotTcp::OtherNetwork),
-        (LinkType::RAW, udp, NotTcp::Udp),
-        (LinkType::RAW, with_protocol(1), NotTcp::Icmp),
-        (LinkType::RAW, with_protocol(50), NotTcp::OtherTransport),
-        (LinkType::RAW, with_protocol(47), NotTcp::Gre),
-        (
-            LinkType::RAW,
-            ip(false, PAYLOAD)[..39].to_vec(),
-            NotTcp::CutOff,
-        ),
-        (
-            LinkType::RAW,
-            ip(true, PAYLOAD)[..39].to_vec(),
-            NotTcp::CutOff,
-        ),
-        (LinkType::RAW, vec![], NotTcp::CutOff),
-        (LinkType::RAW, changed(0, 0x35), NotTcp::Malformed),
-        (LinkType::RAW, changed(0, 0x44), NotTcp::Malformed),
-        (LinkType::RAW, changed(3, 19), NotTcp::Malformed),
-        (LinkType::RAW, changed(3, 39), NotTcp::Malformed),
-        (LinkType::RAW, changed(32, 0x40), NotTcp::Malformed),
+        (ETHERNET, vec![0; 13], CutOff),
+        (LinkType::NULL, vec![7, 0, 0, 0, 0x45], OtherNetwork),
+        (RAW, udp, Udp),
+        (RAW, with_protocol(1), Icmp),
+        (RAW, with_protocol(50), OtherTransport),
+        (RAW, with_protocol(47), Gre),
+        (RAW, ip(false, PAYLOAD)[..39].to_vec(), CutOff),
+        (RAW, ip(true, PAYLOAD)[..39].to_vec(), CutOff),
+        (RAW, vec![], CutOff),
+        (RAW, changed(0, 0x35), Malformed),
+        (RAW, changed(0, 0x44), Malformed),
+        (RAW, changed(3, 19), Malformed),
+        (RAW, changed(3, 39), Malformed),
+        (RAW, changed(32, 0x40), Malformed),
     ];
     let mut dissector = Dissector::default();
     for (index, (link, bytes, expected)) in table.iter().enumerate() {
@@ -221,7 +203,7 @@ fn a_packet_that_was_cut_off_has_its_length_on_the_wire() {
         (50, None, None, b""),
         (40, None, None, b""),
     ] {
-        let mut packet = captured(LinkType::RAW, &whole[..kept]);
+        let mut packet = captured(RAW, &whole[..kept]);
         packet.wire_length = whole.len() as u32;
         let mut dissector = Dissector::default();
         let segment = dissector.segment(&packet).unwrap();
@@ -240,13 +222,13 @@ fn a_length_of_0_is_that_of_the_frame() {
         let mut bytes = ip(is_ipv6, &[b'x'; 100]);
         bytes[offset..offset + 2].fill(0);
         let headers = bytes.len() - 100;
-        let mut packet = captured(LinkType::RAW, &bytes);
+        let mut packet = captured(RAW, &bytes);
         packet.wire_length = (headers + 90_000) as u32;
         let mut dissector = Dissector::default();
         let segment = dissector.segment(&packet).unwrap();
         assert_eq!((segment.length, segment.payload.len()), (90_000, 100));
         packet.wire_length = u32::MAX;
-        assert_eq!(dissector.segment(&packet).unwrap_err(), NotTcp::Malformed);
+        assert_eq!(dissector.segment(&packet).unwrap_err(), Malformed);
     }
 }
 
@@ -293,14 +275,14 @@ fn fragments_are_put_together_in_any_order() {
             for (index, part) in order.into_iter().enumerate() {
                 // A copy, as captures of several interfaces have them.
                 if index == 2 {
-                    let copy = captured(LinkType::RAW, &parts[order[1]]);
-                    assert_eq!(dissector.segment(&copy).unwrap_err(), NotTcp::Fragment);
+                    let copy = captured(RAW, &parts[order[1]]);
+                    assert_eq!(dissector.segment(&copy).unwrap_err(), Fragment);
                 }
-                let mut packet = captured(LinkType::RAW, &parts[part]);
+                let mut packet = captured(RAW, &parts[part]);
                 packet.at_ns = index as i64;
                 let result = dissector.segment(&packet);
                 if index < 3 {
-                    assert_eq!(result.unwrap_err(), NotTcp::Fragment);
+                    assert_eq!(result.unwrap_err(), Fragment);
                 } else {
                     assert_eq!(result.map(|segment| segment.at_ns), Ok(3));
                     assert_is_segment(result, "fragments");
@@ -316,10 +298,8 @@ fn fragments_that_were_cut_off_have_the_first_bytes() {
     let ip = ip(false, &[b'x'; 300]);
     let parts = [fragment(&ip, 7, 0, 160), fragment(&ip, 7, 160, 160)];
     let mut dissector = Dissector::default();
-    let _ = dissector.segment(&captured(LinkType::RAW, &parts[0][..60]));
-    let segment = dissector
-        .segment(&captured(LinkType::RAW, &parts[1]))
-        .unwrap();
+    let _ = dissector.segment(&captured(RAW, &parts[0][..60]));
+    let segment = dissector.segment(&captured(RAW, &parts[1])).unwrap();
     assert_eq!((segment.length, segment.payload), (300, &[b'x'; 20][..]));
 }
 
@@ -343,17 +323,14 @@ fn fragments_that_contradict_each_other_are_not_put_together() {
                     // Its last fragment is shorter than declared: 3 bytes.
                     part = fragment(&ip[..ip.len() - 4], 7, from, 100);
                 }
-                kinds.push(dissector.segment(&captured(LinkType::RAW, &part)).err());
+                kinds.push(dissector.segment(&captured(RAW, &part)).err());
             }
             if row == 2 {
                 // It was complete before, so this begins another packet.
-                assert_eq!(
-                    kinds,
-                    [Some(NotTcp::Fragment), None, Some(NotTcp::Fragment)]
-                );
+                assert_eq!(kinds, [Some(Fragment), None, Some(Fragment)]);
             } else {
-                let bad = Some(NotTcp::BadFragment);
-                assert_eq!(kinds, [Some(NotTcp::Fragment), bad, bad], "row {row}");
+                let bad = Some(BadFragment);
+                assert_eq!(kinds, [Some(Fragment), bad, bad], "row {row}");
             }
             assert_eq!(dissector.incomplete_datagrams(), 1);
         }
@@ -366,8 +343,8 @@ fn fragments_do_not_wait_for_ever() {
     let (first, last) = (fragment(&ip, 7, 0, 16), fragment(&ip, 7, 16, 100));
     for (later_ns, is_complete) in [(29_000_000_000, true), (31_000_000_000, false)] {
         let mut dissector = Dissector::default();
-        let _ = dissector.segment(&captured(LinkType::RAW, &first));
-        let mut packet = captured(LinkType::RAW, &last);
+        let _ = dissector.segment(&captured(RAW, &first));
+        let mut packet = captured(RAW, &last);
         packet.at_ns += later_ns;
         assert_eq!(dissector.segment(&packet).is_ok(), is_complete);
     }
@@ -380,7 +357,7 @@ fn many_fragments_take_little_memory() {
     for count in 0..3000_u32 {
         let mut part = fragment(&ip, 7, 0, 59_992);
         part[44..48].copy_from_slice(&count.to_be_bytes());
-        let _ = dissector.segment(&captured(LinkType::RAW, &part));
+        let _ = dissector.segment(&captured(RAW, &part));
     }
     // All but the last 8 MiB were discarded; all of them are incomplete.
     assert_eq!(dissector.incomplete_datagrams(), 3000);
@@ -408,13 +385,11 @@ fn extension_headers_are_stepped_over() {
         ),
     ];
     for (what, bytes) in table {
-        let packet = captured(LinkType::RAW, &bytes);
+        let packet = captured(RAW, &bytes);
         assert_is_segment(Dissector::default().segment(&packet), what);
     }
     let endless = with(0, &[0, 0].repeat(100));
-    let result = Dissector::default()
-        .segment(&captured(LinkType::RAW, &endless))
-        .err();
+    let result = Dissector::default().segment(&captured(RAW, &endless)).err();
     assert!(result.is_some());
 }
 
@@ -464,7 +439,7 @@ fn packets_within_packets_are_read() {
             ),
         ];
         for (what, bytes) in frames {
-            let packet = captured(LinkType::ETHERNET, &bytes);
+            let packet = captured(ETHERNET, &bytes);
             assert_is_segment(Dissector::default().segment(&packet), what);
         }
         let inner = ip_with(protocol, &ip);
@@ -487,7 +462,7 @@ fn packets_within_packets_are_read() {
             ),
         ];
         for (what, bytes) in packets {
-            let packet = captured(LinkType::RAW, &bytes);
+            let packet = captured(RAW, &bytes);
             assert_is_segment(Dissector::default().segment(&packet), what);
         }
         // A tunnel whose packets were too long.
@@ -495,10 +470,10 @@ fn packets_within_packets_are_read() {
         for (from, count) in [(0, 40), (40, 1000)] {
             let mut part = fragment(&inner, 7, from, count);
             part[9] = protocol;
-            let packet = captured(LinkType::RAW, &part);
+            let packet = captured(RAW, &part);
             let segment = dissector.segment(&packet);
             if from == 0 {
-                assert_eq!(segment.unwrap_err(), NotTcp::Fragment);
+                assert_eq!(segment.unwrap_err(), Fragment);
             } else {
                 assert_is_segment(segment, "fragments of a tunnel");
             }
@@ -511,46 +486,40 @@ fn what_carries_no_ip_is_named() {
     let ip = ip(false, PAYLOAD);
     let deep = (0..4).fold(ip.clone(), |inside, _| ip_with(4, &inside));
     let frames = [
-        (ethernet(0x8863, &[0x11, 9, 0, 0, 0, 0]), NotTcp::Pppoe),
-        (pppoe(&[0xc0, 0x21], &[9, 1, 0, 8]), NotTcp::Pppoe),
-        (pppoe(&[], &[]), NotTcp::CutOff),
+        (ethernet(0x8863, &[0x11, 9, 0, 0, 0, 0]), Pppoe),
+        (pppoe(&[0xc0, 0x21], &[9, 1, 0, 8]), Pppoe),
+        (pppoe(&[], &[]), CutOff),
         // A pseudo-wire with its control word.
-        (ethernet(0x8847, &[0, 1, 1, 64, 0, 0, 0, 0]), NotTcp::Mpls),
-        (ethernet(0x8847, &[0, 1, 1, 64]), NotTcp::CutOff),
-        (
-            ethernet(0x8847, &[0, 1, 0, 64].repeat(20)),
-            NotTcp::OtherNetwork,
-        ),
-        (ethernet(0x0800, &gre(0x40, 0, 0x0800, &ip)), NotTcp::Gre),
-        (ethernet(0x0800, &gre(0, 0, 0x88be, &ip)), NotTcp::Gre),
-        (ethernet(0x0800, &gre(0x20, 0, 0x0800, &[])), NotTcp::CutOff),
+        (ethernet(0x8847, &[0, 1, 1, 64, 0, 0, 0, 0]), Mpls),
+        (ethernet(0x8847, &[0, 1, 1, 64]), CutOff),
+        (ethernet(0x8847, &[0, 1, 0, 64].repeat(20)), OtherNetwork),
+        (ethernet(0x0800, &gre(0x40, 0, 0x0800, &ip)), Gre),
+        (ethernet(0x0800, &gre(0, 0, 0x88be, &ip)), Gre),
+        (ethernet(0x0800, &gre(0x20, 0, 0x0800, &[])), CutOff),
         (
             ethernet(0x0800, &vxlan(4790, 8, &ethernet(0x0800, &ip))),
-            NotTcp::Udp,
+            Udp,
         ),
         (
             ethernet(0x0800, &vxlan(4789, 0, &ethernet(0x0800, &ip))),
-            NotTcp::Udp,
+            Udp,
         ),
         (
             ethernet(0x0800, &vxlan(4789, 8, &ethernet(0x0806, &ip))),
-            NotTcp::Arp,
+            Arp,
         ),
-        (ethernet(0x0800, &deep), NotTcp::OtherTransport),
+        (ethernet(0x0800, &deep), OtherTransport),
     ];
     for (row, (bytes, expected)) in frames.into_iter().enumerate() {
-        let packet = captured(LinkType::ETHERNET, &bytes);
+        let packet = captured(ETHERNET, &bytes);
         let found = Dissector::default().segment(&packet).map(|_| ());
         assert_eq!(found, Err(expected), "row {row}");
     }
     // PPTP.
     let mut bytes = gre(0x30, 2, 0x880b, &ip);
     bytes[21] = 0x81;
-    let packet = captured(LinkType::RAW, &bytes);
-    assert_eq!(
-        Dissector::default().segment(&packet).unwrap_err(),
-        NotTcp::Gre
-    );
+    let packet = captured(RAW, &bytes);
+    assert_eq!(Dissector::default().segment(&packet).unwrap_err(), Gre);
 }
 
 proptest! {

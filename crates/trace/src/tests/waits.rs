@@ -1,8 +1,8 @@
 //! Causes of the waiting times of connections, in connections made by hand.
 
-use super::analysis::Script;
+use super::analysis::{Script, has};
 use crate::findings::{FindingThresholds, SlownessCause, findings};
-use crate::waits::ConnectionEnd::{self, Client, Server};
+use crate::waits::ConnectionEnd::{Client, Server};
 
 const REQUEST: &str = "GET / HTTP/1.1\r\n\r\n";
 
@@ -60,9 +60,7 @@ fn what_an_acknowledgment_releases_passes_a_round_trip_later() {
         script.data(120 + after_ms, Server, 100, 100, 18);
         script.acknowledge(120 + after_ms, Client, 18, 200);
         let causes = script.causes();
-        let is_delayed = causes
-            .iter()
-            .any(|found| found.0 == SlownessCause::DelayedAcknowledgment);
+        let is_delayed = has(&causes, SlownessCause::DelayedAcknowledgment);
         assert_eq!(is_delayed, is_found, "{after_ms}: {causes:?}");
     }
 }
@@ -92,9 +90,7 @@ fn a_small_response_behind_a_pause_is_no_slow_start() {
             }
         }
         let causes = script.causes();
-        let is_slow = causes
-            .iter()
-            .any(|found| found.0 == SlownessCause::SlowStartAfterIdle);
+        let is_slow = has(&causes, SlownessCause::SlowStartAfterIdle);
         assert_eq!(is_slow, is_found, "{second}: {causes:?}");
     }
 }
@@ -172,12 +168,8 @@ fn a_window_that_opens_late_limits_the_sender() {
         let causes = script.causes();
         assert_eq!(causes[0].0, SlownessCause::WindowLimited, "{causes:?}");
         assert!(causes[0].2 >= 10 * (30 + rtt_ms) - 50, "{causes:?}");
-        let is_other = causes.iter().any(|found| {
-            matches!(
-                found.0,
-                SlownessCause::ServerPause | SlownessCause::SenderPace
-            )
-        });
+        let is_other =
+            has(&causes, SlownessCause::ServerPause) || has(&causes, SlownessCause::SenderPace);
         assert!(!is_other, "{causes:?}");
     }
 }
@@ -194,9 +186,7 @@ fn a_silence_that_ends_with_a_gap_is_no_pause() {
         script.acknowledge(240, Client, 18, if gap > 0 { 1000 } else { 2000 });
         script.data(241, Server, 2000 + gap, 500, 18);
         let causes = script.causes();
-        let has_pause = causes
-            .iter()
-            .any(|found| found.0 == SlownessCause::ServerPause);
+        let has_pause = has(&causes, SlownessCause::ServerPause);
         assert_eq!(has_pause, is_pause, "{causes:?}");
     }
 }
@@ -212,13 +202,8 @@ fn a_pause_at_the_sender_is_found_below_two_round_trips() {
     script.data(60, Server, 1000, 1000, 18);
     script.acknowledge(80, Client, 18, 2000);
     let causes = script.causes();
-    assert_eq!(
-        causes
-            .iter()
-            .find(|found| found.0 == SlownessCause::ServerPause),
-        Some(&(SlownessCause::ServerPause, Server, 40)),
-        "{causes:?}"
-    );
+    let pause = (SlownessCause::ServerPause, Server, 40);
+    assert!(causes.contains(&pause), "{causes:?}");
 }
 
 /// Kind of every second of these segments, and number of the remaining ones.
@@ -255,10 +240,10 @@ fn a_small_part_behind_a_late_reaction_is_no_delayed_acknowledgment() {
     // The application waited, and not for the acknowledgment.
     script.data(400, Client, 100, 100, 0);
     let causes = script.causes();
-    let is_delayed = |(cause, ..): &(SlownessCause, ConnectionEnd, i64)| {
-        *cause == SlownessCause::DelayedAcknowledgment
-    };
-    assert!(!causes.iter().any(is_delayed), "{causes:?}");
+    assert!(
+        !has(&causes, SlownessCause::DelayedAcknowledgment),
+        "{causes:?}"
+    );
 }
 
 #[test]
@@ -297,9 +282,7 @@ fn a_window_smaller_than_a_segment_is_not_always_full() {
             script.acknowledge(at_ms + 15, Client, 18, first + bytes);
         }
         let causes = script.causes();
-        let is_limited = causes
-            .iter()
-            .any(|found| found.0 == SlownessCause::WindowLimited);
+        let is_limited = has(&causes, SlownessCause::WindowLimited);
         assert_eq!(is_limited, is_found, "{bytes}: {causes:?}");
     }
 }
@@ -348,9 +331,9 @@ fn without_a_handshake_the_servers_round_trips_are_no_pauses() {
             script.acknowledge(at_ms, Client, 0, offset);
         }
         let causes = script.causes();
-        let is_own = causes
-            .iter()
-            .any(|found| matches!(found.0, SlownessCause::ServerPause));
-        assert!(!is_own, "{has_stamps}: {causes:?}");
+        assert!(
+            !has(&causes, SlownessCause::ServerPause),
+            "{has_stamps}: {causes:?}"
+        );
     }
 }

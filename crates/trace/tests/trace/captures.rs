@@ -2,40 +2,36 @@
 
 use std::collections::HashMap;
 
-use crate::support::{Capture, TsharkResults, analyse};
+use crate::support::{Capture, MARKS, TsharkResults, analyse};
 use trace::findings::{FindingDetail, FindingThresholds, SlownessCause, findings};
 use trace::retransmission::{RetransmissionKind, SpuriousEvidence};
 use trace::tls::TlsContent;
 use trace::waits::ConnectionEnd;
 use trace::wireshark::{WiresharkMarks, WiresharkRetransmission};
 
-/// The names of the marks of a segment, as in tshark's output.
+/// The names of the marks of a segment.
 fn names(marks: &WiresharkMarks) -> Vec<&'static str> {
     let resent = marks.retransmission;
-    let named = [
-        ("retransmission", resent.is_some()),
-        (
-            "fast_retransmission",
-            resent == Some(WiresharkRetransmission::Fast),
-        ),
-        (
-            "spurious_retransmission",
-            resent == Some(WiresharkRetransmission::Spurious),
-        ),
-        ("out_of_order", marks.out_of_order),
-        ("lost_segment", marks.lost_segment),
-        ("ack_lost_segment", marks.ack_lost_segment),
-        ("keep_alive", marks.keep_alive),
-        ("keep_alive_ack", marks.keep_alive_ack),
-        ("window_update", marks.window_update),
-        ("window_full", marks.window_full),
-        ("zero_window", marks.zero_window),
-        ("zero_window_probe", marks.zero_window_probe),
-        ("zero_window_probe_ack", marks.zero_window_probe_ack),
-        ("reused_ports", marks.reused_ports),
+    let marked = [
+        resent.is_some(),
+        resent == Some(WiresharkRetransmission::Fast),
+        resent == Some(WiresharkRetransmission::Spurious),
+        marks.out_of_order,
+        marks.lost_segment,
+        marks.ack_lost_segment,
+        marks.keep_alive,
+        marks.keep_alive_ack,
+        marks.window_update,
+        marks.window_full,
+        marks.zero_window,
+        marks.zero_window_probe,
+        marks.zero_window_probe_ack,
+        marks.reused_ports,
     ];
-    let marked = named.into_iter().filter(|(_, is_marked)| *is_marked);
-    marked.map(|(name, _)| name).collect()
+    let marked = MARKS.into_iter().zip(marked);
+    marked
+        .filter_map(|(name, is_marked)| is_marked.then_some(name))
+        .collect()
 }
 
 /// Differences between the marks of a capture and tshark's.

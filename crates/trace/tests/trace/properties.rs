@@ -105,8 +105,6 @@ fn segment() -> impl Strategy<Value = OwnedSegment> {
                     fin: flags.0 == 3,
                     rst: flags.0 == 4,
                     psh: flags.1 & 1 != 0,
-                    ece: flags.1 & 2 != 0,
-                    cwr: flags.1 & 4 != 0,
                 },
                 window,
                 options,

@@ -7,7 +7,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use trace::round_trip::RttSample;
 use trace::rto::{
     ComparedTimeout, INITIAL_RTO_NS, PAPER_WEIGHTS, RtoEstimator, RtoFormula, RtoTable,
-    SamplingStrategy, paper_study, share_up_to, share_within, timeouts,
+    SamplingStrategy, share_up_to, share_within, study, timeouts,
 };
 
 const MS: f64 = 1e6;
@@ -44,7 +44,11 @@ fn estimates_are_those_computed_by_hand() {
 #[test]
 fn granularity_and_minimum_are_lower_bounds() {
     let mut paper = RtoEstimator::new(RtoFormula::paper(PAPER_WEIGHTS[0]));
-    let mut rfc = RtoEstimator::new(RtoFormula::rfc_6298(100.0 * MS));
+    let mut rfc = RtoEstimator::new(RtoFormula {
+        granularity_ns: 100.0 * MS,
+        minimum_ns: 1000.0 * MS,
+        ..RtoFormula::paper(PAPER_WEIGHTS[0])
+    });
     for _ in 0..200 {
         paper.add(20.0 * MS);
         rfc.add(20.0 * MS);
@@ -194,7 +198,7 @@ fn simulated_round_trips_have_the_known_share() {
 fn the_study_covers_all_weights_and_strategies() {
     let (_, traced) = crate::support::analyse(&crate::support::Capture::read("after-idle"));
     let samples = traced.connections[0].from_server.rtt.samples();
-    let rows = paper_study(samples);
+    let rows = study(&[samples], &PAPER_WEIGHTS.map(RtoFormula::paper));
     assert_eq!(rows.len(), 27);
     for row in &rows {
         assert!(row.table.total() > 0 && row.table.long_within + row.table.long_exceeded == 0);

@@ -1,6 +1,5 @@
 //! Captures, with results of tshark and the kernel about them.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +11,8 @@ use trace::file::{CaptureReader, LinkType};
 use trace::segment::{self, TcpSegment};
 use trace::wireshark::WiresharkMarks;
 
-const MARKS: [&str; 14] = [
+/// Names of marks, as in tshark's output.
+pub(crate) const MARKS: [&str; 14] = [
     "retransmission",
     "fast_retransmission",
     "spurious_retransmission",
