@@ -4,48 +4,48 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::place::Place;
+use crate::position::Position;
 
 /// Most characters of a text that an error quotes.
 const QUOTED: usize = 60;
 
 /// A defect of a document. It is printed as `line 3, column 5: message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", place.map(|place| format!("line {}, column {}: ", place.line, place.column)).unwrap_or_default())]
+#[error("{}{message}", position.map(|position| format!("line {}, column {}: ", position.line, position.column)).unwrap_or_default())]
 pub struct YamlError {
-    place: Option<Place>,
+    position: Option<Position>,
     message: String,
     /// True if it is about a key of the current mapping, not about the mapping.
     is_about_key: bool,
 }
 
 impl YamlError {
-    pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
+    pub(crate) fn new(position: Position, message: impl Into<String>) -> Self {
         YamlError {
-            place: Some(place),
+            position: Some(position),
             message: message.into(),
             is_about_key: false,
         }
     }
 
     /// Sets the position, unless it has one: that of an inner node.
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        self.place.get_or_insert(place);
+    pub(crate) fn at(mut self, position: Position) -> Self {
+        self.position.get_or_insert(position);
         self
     }
 
     /// Sets the position if the error is about a key.
-    pub(crate) fn at_key(self, place: Place) -> Self {
+    pub(crate) fn at_key(self, position: Position) -> Self {
         if self.is_about_key {
-            self.at(place)
+            self.at(position)
         } else {
             self
         }
     }
 
     /// Position; `None` only if a type refuses a value made from a whole document.
-    pub fn place(&self) -> Option<Place> {
-        self.place
+    pub fn position(&self) -> Option<Position> {
+        self.position
     }
 
     /// Message without the position.
@@ -57,7 +57,7 @@ impl YamlError {
 impl de::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         YamlError {
-            place: None,
+            position: None,
             message: message.to_string(),
             is_about_key: false,
         }

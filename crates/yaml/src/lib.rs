@@ -11,7 +11,7 @@
 
 mod error;
 mod file_error;
-mod place;
+mod position;
 mod reader;
 mod scalar;
 mod tree;
@@ -23,22 +23,16 @@ use serde::de::DeserializeOwned;
 
 pub use error::YamlError;
 pub use file_error::{FileError, read_file};
-pub use place::{Place, placed};
+pub use position::{Position, located};
 pub use scalar::{PlainScalar, decimal, truth};
 pub use written::WrittenValue;
 
 /// Parses a text that is one document.
-///
-/// # Errors
-/// The first defect, with its position.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     read_up_to(text, tree::MOST_NODES)
 }
 
 /// Parses a text that is one document of at most `most_values` values, with aliases expanded.
-///
-/// # Errors
-/// The first defect, with its position.
 pub fn read_up_to<T: DeserializeOwned>(text: &str, most_values: usize) -> Result<T, YamlError> {
     let tree = tree::Tree::of(text, most_values)?;
     tree.root().read(PhantomData)

@@ -9,12 +9,11 @@ use serde::de::{
 };
 
 use crate::error::{YamlError, other_than, quoted};
-use crate::place::{PLACED, Place};
+use crate::position::{LOCATED, Position};
 use crate::scalar::{PlainScalar, is_null, is_whole, number, truth};
 use crate::tree::{Child, NodeValue, Tree};
 use crate::written::WRITTEN;
 
-/// A node to read.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeReader<'a> {
     tree: &'a Tree<'a>,
@@ -29,7 +28,7 @@ impl<'a> NodeReader<'a> {
     /// Reads the node. An error without a position gets that of this node.
     pub(crate) fn read<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, YamlError> {
         let result = seed.deserialize(self);
-        result.map_err(|error| error.at(self.at.place))
+        result.map_err(|error| error.at(self.at.position))
     }
 
     fn other(self, at: Child) -> Self {
@@ -75,7 +74,7 @@ impl<'a> NodeReader<'a> {
         all: &'a [(Child, Child)],
         visitor: V,
     ) -> Result<V::Value, YamlError> {
-        let key = Cell::new(self.at.place);
+        let key = Cell::new(self.at.position);
         let pairs = Pairs {
             reader: self,
             all,
@@ -108,7 +107,7 @@ impl<'a> NodeReader<'a> {
             _ if self.is_nothing() => Unexpected::Unit,
             NodeValue::Scalar { text, .. } => Unexpected::Str(text),
         };
-        other_than(&expected, found).at(self.at.place)
+        other_than(&expected, found).at(self.at.position)
     }
 
     fn visit_number<V: Visitor<'a>>(
@@ -151,7 +150,7 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
                 PlainScalar::Natural(number) => visitor.visit_u64(number),
                 PlainScalar::Negative(number) => visitor.visit_i64(number),
                 PlainScalar::Real(_) | PlainScalar::Text if is_whole(text) => Err(YamlError::new(
-                    self.at.place,
+                    self.at.position,
                     format!(
                         "{} has more than 64 bits; put it in quotes if it is a text, or write a point or an exponent",
                         quoted(text)
@@ -226,8 +225,8 @@ impl<'de> Deserializer<'de> for NodeReader<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, YamlError> {
-        if name == PLACED {
-            return visitor.visit_seq(PlacedParts {
+        if name == LOCATED {
+            return visitor.visit_seq(LocatedParts {
                 reader: self,
                 given: 0,
             });
@@ -330,7 +329,7 @@ struct Pairs<'a, 'k> {
     /// The value of the last key, until it is read.
     value: Option<Child>,
     /// Position of the last key.
-    key: &'k Cell<Place>,
+    key: &'k Cell<Position>,
 }
 
 impl<'a> MapAccess<'a> for Pairs<'a, '_> {
@@ -344,7 +343,7 @@ impl<'a> MapAccess<'a> for Pairs<'a, '_> {
             return Ok(None);
         };
         (self.all, self.value) = (behind, Some(*value));
-        self.key.set(key.place);
+        self.key.set(key.position);
         self.reader.other(*key).read(seed).map(Some)
     }
 
@@ -357,24 +356,24 @@ impl<'a> MapAccess<'a> for Pairs<'a, '_> {
 }
 
 /// Line, column and the value itself.
-struct PlacedParts<'a> {
+struct LocatedParts<'a> {
     reader: NodeReader<'a>,
     given: u8,
 }
 
-impl<'a> SeqAccess<'a> for PlacedParts<'a> {
+impl<'a> SeqAccess<'a> for LocatedParts<'a> {
     type Error = YamlError;
 
     fn next_element_seed<T: DeserializeSeed<'a>>(
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, YamlError> {
-        let place = self.reader.at.place;
+        let position = self.reader.at.position;
         let number = |number: u32| -> U32Deserializer<YamlError> { number.into_deserializer() };
         self.given += 1;
         match self.given {
-            1 => seed.deserialize(number(place.line)),
-            2 => seed.deserialize(number(place.column)),
+            1 => seed.deserialize(number(position.line)),
+            2 => seed.deserialize(number(position.column)),
             3 => seed.deserialize(self.reader),
             _ => return Ok(None),
         }
@@ -393,7 +392,7 @@ impl<'a> NamedVariant<'a> {
     fn value(&self) -> Result<NodeReader<'a>, YamlError> {
         let missing = || {
             let message = format!("{} needs a value", quoted(self.text));
-            YamlError::new(self.name.at.place, message)
+            YamlError::new(self.name.at.position, message)
         };
         self.value.ok_or_else(missing)
     }
@@ -407,7 +406,7 @@ impl<'a> EnumAccess<'a> for NamedVariant<'a> {
         let name: StrDeserializer<'a, YamlError> = self.text.into_deserializer();
         match seed.deserialize(name) {
             Ok(variant) => Ok((variant, self)),
-            Err(error) => Err(error.at(self.name.at.place)),
+            Err(error) => Err(error.at(self.name.at.position)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
 use crate::error::{YamlError, quoted};
-use crate::place::Place;
+use crate::position::Position;
 use crate::reader::NodeReader;
 use crate::scalar::{PlainScalar, is_null, number};
 
@@ -36,7 +36,7 @@ struct NodeCount {
 
 impl NodeCount {
     /// Counts nodes before they are made or read.
-    fn add(&mut self, nodes: usize, place: Place) -> Result<(), YamlError> {
+    fn add(&mut self, nodes: usize, position: Position) -> Result<(), YamlError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes <= self.most {
             return Ok(());
@@ -46,7 +46,7 @@ impl NodeCount {
              a text as one",
             self.most
         );
-        Err(YamlError::new(place, message))
+        Err(YamlError::new(position, message))
     }
 }
 
@@ -54,7 +54,7 @@ impl NodeCount {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Child {
     node: usize,
-    pub(crate) place: Place,
+    pub(crate) position: Position,
 }
 
 struct TreeNode<'t> {
@@ -78,7 +78,7 @@ pub(crate) enum NodeValue<'t> {
 
 /// A collection whose end was not reached yet.
 struct OpenCollection {
-    place: Place,
+    position: Position,
     anchor: usize,
     /// Children; of a mapping, alternating keys and values.
     children: Vec<Child>,
@@ -87,10 +87,10 @@ struct OpenCollection {
 impl<'t> Tree<'t> {
     /// Parses a text that is one document of at most `most` nodes.
     pub(crate) fn of(source: &'t str, most: usize) -> Result<Self, YamlError> {
-        let start = Place { line: 1, column: 1 };
+        let start = Position { line: 1, column: 1 };
         let root = Child {
             node: 0,
-            place: start,
+            position: start,
         };
         let nodes = Vec::new();
         let mut tree = Tree {
@@ -103,11 +103,11 @@ impl<'t> Tree<'t> {
         let mut is_whole = false;
         for event in Parser::new_from_str(source) {
             let (event, span) = event.map_err(|error| unreadable(&error))?;
-            let place = place(&span.start);
+            let position = position(&span.start);
             let (anchor, child) = match event {
                 Event::DocumentStart(..) if is_whole => {
                     return Err(YamlError::new(
-                        place,
+                        position,
                         "a second document begins, and only one is read",
                     ));
                 }
@@ -117,12 +117,12 @@ impl<'t> Tree<'t> {
                         Event::SequenceStart(..) => "seq",
                         _ => "map",
                     };
-                    check_tag(tag.as_deref(), |core| core == kind, place)?;
+                    check_tag(tag.as_deref(), |core| core == kind, position)?;
                     if open.len() == DEEPEST {
-                        return Err(too_deep(place));
+                        return Err(too_deep(position));
                     }
                     open.push(OpenCollection {
-                        place,
+                        position,
                         anchor,
                         children: Vec::new(),
                     });
@@ -134,25 +134,25 @@ impl<'t> Tree<'t> {
                     {
                         text = Cow::Borrowed("");
                     }
-                    let tag = check_tag(tag.as_deref(), |core| is_tagged(core, &text), place)?;
+                    let tag = check_tag(tag.as_deref(), |core| is_tagged(core, &text), position)?;
                     let is_plain = match tag {
                         Some(core) => core != "str",
                         None => style == ScalarStyle::Plain,
                     };
                     (
                         anchor,
-                        tree.add(NodeValue::Scalar { text, is_plain }, place)?,
+                        tree.add(NodeValue::Scalar { text, is_plain }, position)?,
                     )
                 }
                 Event::Alias(anchor) => {
                     let Some(&node) = anchors.get(&anchor) else {
                         return Err(YamlError::new(
-                            place,
+                            position,
                             "this alias stands for something that it is in",
                         ));
                     };
-                    tree.count.add(tree.nodes[node].weight, place)?;
-                    (0, Child { node, place })
+                    tree.count.add(tree.nodes[node].weight, position)?;
+                    (0, Child { node, position })
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
                     let Some(collection) = open.pop() else {
@@ -162,7 +162,7 @@ impl<'t> Tree<'t> {
                         Event::SequenceEnd => NodeValue::Sequence(collection.children),
                         _ => NodeValue::Mapping(tree.pairs(&collection.children)?),
                     };
-                    (collection.anchor, tree.add(value, collection.place)?)
+                    (collection.anchor, tree.add(value, collection.position)?)
                 }
                 _ => continue,
             };
@@ -189,12 +189,12 @@ impl<'t> Tree<'t> {
         &self.nodes[child.node].value
     }
 
-    fn add(&mut self, value: NodeValue<'t>, place: Place) -> Result<Child, YamlError> {
+    fn add(&mut self, value: NodeValue<'t>, position: Position) -> Result<Child, YamlError> {
         let size = match &value {
             NodeValue::Scalar { text, .. } => 1 + text.len() / TEXT_OF_ONE,
             _ => 1,
         };
-        self.count.add(size, place)?;
+        self.count.add(size, position)?;
         let (mut weight, mut depth) = (size, 0);
         let mut count = |child: &Child| {
             let size = &self.nodes[child.node];
@@ -216,7 +216,7 @@ impl<'t> Tree<'t> {
         };
         let depth = depth + usize::from(is_collection);
         if depth > DEEPEST {
-            return Err(too_deep(place));
+            return Err(too_deep(position));
         }
         let node = self.nodes.len();
         self.nodes.push(TreeNode {
@@ -224,7 +224,7 @@ impl<'t> Tree<'t> {
             weight,
             depth,
         });
-        Ok(Child { node, place })
+        Ok(Child { node, position })
     }
 
     /// Keys and values, without duplicate keys.
@@ -239,7 +239,7 @@ impl<'t> Tree<'t> {
                 NodeValue::Scalar { text, is_plain } => {
                     if !known.insert(text) {
                         return Err(YamlError::new(
-                            key.place,
+                            key.position,
                             format!("{} is here a second time", quoted(text)),
                         ));
                     }
@@ -262,9 +262,9 @@ impl<'t> Tree<'t> {
         for source in sources {
             let NodeValue::Mapping(more) = value_of(*source) else {
                 let message = "what `<<` takes over is keys with values, or a list of these";
-                return Err(YamlError::new(source.place, message));
+                return Err(YamlError::new(source.position, message));
             };
-            count.add(more.len(), source.place)?;
+            count.add(more.len(), source.position)?;
             let is_new = |(key, _): &&(Child, Child)| match value_of(*key) {
                 NodeValue::Scalar { text, .. } => known.insert(text),
                 _ => true,
@@ -279,7 +279,7 @@ impl<'t> Tree<'t> {
 fn check_tag(
     tag: Option<&Tag>,
     fits: impl FnOnce(&str) -> bool,
-    place: Place,
+    position: Position,
 ) -> Result<Option<&str>, YamlError> {
     let Some(tag) = tag else { return Ok(None) };
     let what = match tag.core_suffix() {
@@ -289,7 +289,7 @@ fn check_tag(
         None => "has no meaning here",
     };
     let message = format!("the tag `{}` {what}", tag.original());
-    Err(YamlError::new(place, message))
+    Err(YamlError::new(position, message))
 }
 
 /// True if a scalar fits that tag of the core schema.
@@ -307,19 +307,19 @@ fn is_tagged(core: &str, text: &str) -> bool {
     }
 }
 
-fn place(marker: &Marker) -> Place {
+fn position(marker: &Marker) -> Position {
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Place {
+    Position {
         line: number(marker.line()),
         column: number(marker.col().saturating_add(1)),
     }
 }
 
 fn unreadable(error: &ScanError) -> YamlError {
-    let place = place(error.marker());
+    let position = position(error.marker());
     let message = match error.kind() {
         // The scanner is ahead of the tree, and has a limit of its own.
-        ErrorKind::RecursionLimitExceeded => return too_deep(place),
+        ErrorKind::RecursionLimitExceeded => return too_deep(position),
         ErrorKind::UnknownAnchor | ErrorKind::MissingAnchorOrAliasName => {
             "nothing above has the `&name` for which this `*name` stands; a text that begins with `*` or `&` needs quotes"
         }
@@ -354,15 +354,15 @@ fn unreadable(error: &ScanError) -> YamlError {
             let message = error.info();
             let inner = message.strip_prefix("while ");
             let inner = inner.and_then(|inner| inner.split_once(", "));
-            return YamlError::new(place, inner.map_or(&*message, |(_, inner)| inner));
+            return YamlError::new(position, inner.map_or(&*message, |(_, inner)| inner));
         }
     };
-    YamlError::new(place, message)
+    YamlError::new(position, message)
 }
 
-fn too_deep(place: Place) -> YamlError {
+fn too_deep(position: Position) -> YamlError {
     YamlError::new(
-        place,
+        position,
         format!("there are more than {DEEPEST} lists and mappings in one another"),
     )
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use proptest::prelude::*;
 use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
-use yaml::{Place, PlainScalar, WrittenValue, placed, read, read_up_to};
+use yaml::{PlainScalar, Position, WrittenValue, located, read, read_up_to};
 
 fn value(text: &str) -> Value {
     read(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
@@ -57,7 +57,7 @@ struct At(String, u32, u32);
 
 impl<'de> Deserialize<'de> for At {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (text, Place { line, column }) = placed(deserializer)?;
+        let (text, Position { line, column }) = located(deserializer)?;
         Ok(At(text, line, column))
     }
 }
@@ -153,19 +153,19 @@ fn a_document_is_what_it_is_in_json() {
 }
 
 #[test]
-fn values_know_their_places() {
+fn values_know_their_positions() {
     let text = "a: [one, 'two']\nüb: &x three\nc:\n  - *x\nd: |\n  four\n";
-    let places: BTreeMap<String, Value> = read(text).unwrap();
-    assert_eq!(places.len(), 4);
+    let values: BTreeMap<String, Value> = read(text).unwrap();
+    assert_eq!(values.len(), 4);
     #[derive(serde::Deserialize)]
-    struct Places {
+    struct Positions {
         a: Vec<At>,
         #[serde(rename = "üb")]
         b: At,
         c: Vec<At>,
         d: At,
     }
-    let found: Places = read(text).unwrap();
+    let found: Positions = read(text).unwrap();
     let at = |text: &str, line, column| At(text.to_owned(), line, column);
     assert_eq!(found.a, [at("one", 1, 5), at("two", 1, 10)]);
     assert_eq!(found.b, at("three", 2, 8));
@@ -215,11 +215,11 @@ fn an_error_about_a_key_is_at_the_key() {
         ("- 1", "line 1, column 3: expected keys, found `1`"),
     ];
     for (text, expected) in cases {
-        assert_eq!(said::<Vec<ByHand>>(text), expected, "{text}");
+        assert_eq!(message_of::<Vec<ByHand>>(text), expected, "{text}");
     }
 }
 
-fn said<T: DeserializeOwned>(text: &str) -> String {
+fn message_of<T: DeserializeOwned>(text: &str) -> String {
     match read::<T>(text) {
         Ok(_) => panic!("{text} can be read"),
         Err(error) => error.to_string(),
@@ -254,9 +254,9 @@ fn what_is_said_of_a_wrong_value() {
         {name: x, ? [1] : 2} => line 1, column 13: expected a text, found a list
     ";
     for [text, expected] in cases::rows(table) {
-        assert_eq!(said::<Everything>(text), expected, "{text}");
+        assert_eq!(message_of::<Everything>(text), expected, "{text}");
     }
-    let long = said::<u32>(&"ü".repeat(100));
+    let long = message_of::<u32>(&"ü".repeat(100));
     assert!(
         long.ends_with("ü...`") && long.chars().count() < 120,
         "{long}"
@@ -317,10 +317,10 @@ fn what_is_said_of_a_wrong_document() {
         {<<: 1} => line 1, column 6: what `<<` takes over is keys with values, or a list of these
     ";
     for [text, expected] in cases::rows(table) {
-        assert_eq!(said::<Value>(text), expected, "{text}");
+        assert_eq!(message_of::<Value>(text), expected, "{text}");
     }
     for text in ["a: [1", "a: {b", "a: \"b", "a: *x", "%YAML 9.0\n---\na"] {
-        let message = said::<Value>(text);
+        let message = message_of::<Value>(text);
         assert!(
             message.starts_with("line 1, column ") || message.starts_with("line 2, column "),
             "{text}: {message}"
@@ -332,14 +332,14 @@ fn what_is_said_of_a_wrong_document() {
 fn documents_are_bounded() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     value(&deep(64));
-    let message = said::<Value>(&deep(65));
+    let message = message_of::<Value>(&deep(65));
     assert!(
         message.contains("more than 64 lists and mappings in one another"),
         "{message}"
     );
     // The scanner has a limit of its own, with the same message.
     for much in [format!("a: {}", deep(300)), "- ".repeat(300)] {
-        let message = said::<Value>(&much);
+        let message = message_of::<Value>(&much);
         assert!(
             message.contains("more than 64 lists and mappings in one another"),
             "{message}"
@@ -349,17 +349,17 @@ fn documents_are_bounded() {
     let nested: String = (1..70)
         .map(|n| format!("- &x{n} [*x{}]\n", n - 1))
         .collect();
-    let message = said::<Value>(&format!("- &x0 []\n{nested}"));
+    let message = message_of::<Value>(&format!("- &x0 []\n{nested}"));
     assert!(message.contains("in one another"), "{message}");
     let laughs: String = (1..20)
         .map(|n| format!("- &x{n} [{}]\n", vec![format!("*x{}", n - 1); 9].join(",")))
         .collect();
-    let message = said::<Value>(&format!("- &x0 ha\n{laughs}"));
+    let message = message_of::<Value>(&format!("- &x0 ha\n{laughs}"));
     assert!(message.contains("more than 250000 values"), "{message}");
     let long = format!("[{}1]", "1,".repeat(249_998));
     assert_eq!(value(&long).as_array().unwrap().len(), 249_999);
     let longer = format!("[{}1]", "1,".repeat(249_999));
-    let message = said::<Value>(&longer);
+    let message = message_of::<Value>(&longer);
     assert!(message.contains("more than 250000 values"), "{message}");
     assert!(read_up_to::<Value>(&longer, 250_001).is_ok());
 }
@@ -392,7 +392,7 @@ fn what_merges_and_aliases_stand_for_is_bounded() {
         long_key,
         merged_long_key,
     ] {
-        let message = said::<Value>(&text);
+        let message = message_of::<Value>(&text);
         assert!(
             message.contains("more than 250000 values"),
             "{}: {message}",

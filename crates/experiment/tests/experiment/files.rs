@@ -320,7 +320,7 @@ fn a_torn_last_line_does_not_count() {
     }
     text.push(b'\n');
     let error = RecordedTrials::read(&text).unwrap_err();
-    assert_eq!(error.place(), "trials.jsonl:3");
+    assert_eq!(error.location(), "trials.jsonl:3");
     assert_eq!(
         RecordedTrials::read(b"").unwrap(),
         RecordedTrials::default()
