@@ -24,8 +24,8 @@ use record::{MeasureId, MeasureRecord, SuiteRecord, TestId, Verify};
 use sha2::{Digest, Sha256};
 
 use crate::error::SuiteError;
-use crate::place::{Place, Placed};
 use crate::plan::{Limit, NeedsClass, Plan, TestPlan, Workspace};
+use crate::position::{Located, Position};
 use crate::saved::{SavedName, SavedSlots};
 use crate::spec::{AcrossSpec, NeedsSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::{TemplateBounds, Templates, is_name};
@@ -119,28 +119,22 @@ pub fn resolve(
         let id = TestId(index(plan.tests.len()));
         let has_roles = !variant.test.roles.is_empty();
         for measure in wanted {
-            let role = if has_roles {
+            let is_stop_watch = measure.is_stop_watch();
+            let role = if has_roles && !is_stop_watch {
                 plan.roles.len() + measure.in_loop + 1
             } else {
                 0
             };
+            let stop_watch = is_stop_watch.then(|| spec.stop_watch(measure.name, &variant.suffix));
             plan.measures.push(MeasureRecord {
                 name: measure.name.to_owned(),
                 test: id,
                 method: measure.method.to_owned(),
                 by_chance: measure.by_chance,
                 conditional: measure.conditional,
-                stop_watch: measure.is_stop_watch(),
-                unit: if measure.is_stop_watch() {
-                    spec.stop_watch(measure.name, &variant.suffix).unit
-                } else {
-                    None
-                },
-                role: if measure.is_stop_watch() {
-                    0
-                } else {
-                    index(role)
-                },
+                stop_watch: is_stop_watch,
+                unit: stop_watch.and_then(|stop_watch| stop_watch.unit),
+                role: index(role),
                 target: 0,
                 verify: Verify::default(),
             });
@@ -162,20 +156,20 @@ pub fn resolve(
         labels::of_2004(&file, &mut plan)?;
     }
     plan.pages = pages::records(&plan.tests);
-    let adapt = spec.adapt.as_ref();
     let steps = adapt::steps_of(spec);
-    if let (None, [first, ..]) = (adapt, &steps[..]) {
-        let why =
-            "`users` changes the load of a suite with `adapt`, which says between which numbers";
-        return Err(file.error(first.place, why));
-    }
-    let adapt = adapt.map(|adapt| adapt::plan(&file, adapt, &steps, &params, &conditions));
-    plan.adapt = adapt.transpose()?;
-    if let (Some(spec), false) = (&spec.adapt, plan.roles.is_empty()) {
-        return Err(file.error(
-            spec.place,
-            "`adapt` changes the number of users, and `roles` fix it",
-        ));
+    match (&spec.adapt, steps.first()) {
+        (Some(adapt), _) => {
+            plan.adapt = Some(adapt::plan(&file, adapt, &steps, &params, &conditions)?);
+            if !plan.roles.is_empty() {
+                let why = "`adapt` changes the number of users, and `roles` fix it";
+                return Err(file.error(adapt.position, why));
+            }
+        }
+        (None, Some(first)) => {
+            let why = "`users` changes the load of a suite with `adapt`, which says between which numbers";
+            return Err(file.error(first.position, why));
+        }
+        (None, None) => {}
     }
     beside::add(&file, spec, &params, &mut plan)?;
     let nameable = Nameable::of_suite(&variants, &plan);
@@ -210,21 +204,19 @@ impl<'a> SuiteSource<'a> {
     }
 
     /// Takes the bytes of a tree, before their memory is allocated.
-    fn plans_trees(&self, place: Place, bytes: usize) -> Result<(), SuiteError> {
+    fn plans_trees(&self, position: Position, bytes: usize) -> Result<(), SuiteError> {
         let left = self.left_for_trees.get().checked_sub(bytes);
         let left = left.ok_or_else(|| {
             let limit = LARGEST_TREES >> 20;
-            self.error(
-                place,
-                format!("the trees of this suite take more than {limit} MiB of memory"),
-            )
+            let why = format!("the trees of this suite take more than {limit} MiB of memory");
+            self.error(position, why)
         })?;
         self.left_for_trees.set(left);
         Ok(())
     }
 
-    fn error(&self, place: Place, message: impl Into<String>) -> SuiteError {
-        SuiteError::at(self.name, self.text, Some(place), message)
+    fn error(&self, position: Position, message: impl Into<String>) -> SuiteError {
+        SuiteError::at(self.name, self.text, Some(position), message)
     }
 
     fn error_anywhere(&self, message: impl Into<String>) -> SuiteError {
@@ -277,7 +269,10 @@ fn resolve_test(
         .map(|(position, measure)| (measure.name.as_str(), MeasureId(index(position))))
         .collect();
     let stop_watches = loops::stop_watches(spec, variant, &measure_ids);
-    let own_names: Vec<&str> = measures_of(test).into_iter().map(|own| own.name).collect();
+    let measure_names: Vec<&str> = measures_of(test)
+        .iter()
+        .map(|measure| measure.name)
+        .collect();
     let resolver = StepResolver {
         file,
         templates: &templates,
@@ -288,7 +283,7 @@ fn resolve_test(
         watches_before: plan.stop_watches.len(),
         conditions,
         suffix,
-        own_names: &own_names,
+        measure_names: &measure_names,
         verify: test.verify.or(spec.verify).unwrap_or_default(),
         targets: &targets,
     };
@@ -302,23 +297,19 @@ fn resolve_test(
     let setup = unmeasured.steps(&test.setup)?;
     let loops = resolver.loops(test, id, &mut roles)?;
     let cleanup = unmeasured.steps(&test.cleanup)?;
-    let http = test.http.as_ref();
+    let (http, needs) = (test.http.as_ref(), test.needs.as_ref());
     let resolved = TestPlan {
         id,
         name: test.name.value.clone(),
         title: test.title.clone(),
-        needs: test
-            .needs
-            .as_ref()
-            .map(|needs| needs_class(file, needs))
-            .transpose()?,
+        needs: needs.map(|needs| needs_class(file, needs)).transpose()?,
         shared: test.shared,
         limit,
         http: http.map(|http| resolver.http(http, &loops)).transpose()?,
         setup,
         loops,
         cleanup,
-        saved: saved.iter().map(|own| own.name.clone()).collect(),
+        saved: saved.iter().map(|saved| saved.name.clone()).collect(),
         label: None,
     };
     plan.roles = roles;
@@ -332,11 +323,11 @@ fn requests(
     test: &TestSpec,
     templates: &Templates<'_>,
 ) -> Result<u32, SuiteError> {
-    let (source, place) = match &test.requests {
-        Some(requests) => (requests.value.0.as_str(), requests.place),
-        None => ("{{ requests }}", test.name.place),
+    let (source, position) = match &test.requests {
+        Some(requests) => (requests.value.0.as_str(), requests.position),
+        None => ("{{ requests }}", test.name.position),
     };
-    let help = |what: String| file.error(place, format!("number of requests: {what}"));
+    let help = |what: String| file.error(position, format!("number of requests: {what}"));
     let text = templates.number(source).map_err(help)?;
     match text.trim().parse() {
         Ok(0) | Err(_) => Err(help(format!("`{text}` is no whole number from 1 on"))),
@@ -344,15 +335,15 @@ fn requests(
     }
 }
 
-fn needs_class(file: &SuiteSource<'_>, needs: &Placed<String>) -> Result<NeedsClass, SuiteError> {
+fn needs_class(file: &SuiteSource<'_>, needs: &Located<String>) -> Result<NeedsClass, SuiteError> {
     match needs.value.strip_prefix("class ").map(str::trim) {
         Some(class) if !class.is_empty() && !class.contains(char::is_whitespace) => {
             Ok(NeedsClass(class.to_owned()))
         }
-        _ => Err(file.error(
-            needs.place,
-            format!("`{}` is not known; write `needs: class 2`", needs.value),
-        )),
+        _ => {
+            let why = format!("`{}` is not known; write `needs: class 2`", needs.value);
+            Err(file.error(needs.position, why))
+        }
     }
 }
 
@@ -363,59 +354,44 @@ fn check_tests(
     variants: &[Variant<'_>],
 ) -> Result<(), SuiteError> {
     if spec.tests.is_empty() {
-        return Err(file.error(spec.suite.place, "the suite has no tests"));
+        return Err(file.error(spec.suite.position, "the suite has no tests"));
     }
     let mut tests = BTreeSet::new();
     let mut measures = BTreeSet::new();
     for Variant { test, suffix, .. } in variants {
         check_name(file, &test.name)?;
         if !tests.insert(test.name.value.to_lowercase()) {
-            return Err(file.error(
-                test.name.place,
-                format!("a second test `{}`", test.name.value),
-            ));
+            let why = format!("a second test `{}`", test.name.value);
+            return Err(file.error(test.name.position, why));
         }
         let is_across = |watch: &str| {
             let written = watch.strip_suffix(suffix.as_str()).unwrap_or(watch);
-            let own = spec.stopwatches.get(written);
-            own.is_some_and(|own| own.value.across == AcrossSpec::Users)
+            let watch = spec.stopwatches.get(written);
+            watch.is_some_and(|watch| watch.value.across == AcrossSpec::Users)
         };
         loops::check(file, test, is_across)?;
-        for step in test.setup.iter().chain(&test.cleanup) {
-            if let Some(place) = measure_place(step) {
-                return Err(file.error(place, "only steps of the `loop` are measured"));
-            }
+        let outside = test.setup.iter().chain(&test.cleanup);
+        let mut outside = outside.flat_map(StepSpec::and_inside);
+        if let Some(measure) = outside.find_map(|step| step.with.measure.as_ref()) {
+            return Err(file.error(measure.position, "only steps of the `loop` are measured"));
         }
-        let own = measures_of(test);
-        if own.is_empty() {
-            return Err(file.error(
-                test.name.place,
-                format!("nothing in the loop of `{}` has `measure`", test.name.value),
-            ));
+        let of_test = measures_of(test);
+        if of_test.is_empty() {
+            let why = format!("nothing in the loop of `{}` has `measure`", test.name.value);
+            return Err(file.error(test.name.position, why));
         }
-        for measure in own {
-            check_name(file, measure.placed)?;
+        for measure in of_test {
+            check_name(file, measure.located)?;
             if !measures.insert(measure.name) {
-                return Err(file.error(
-                    measure.placed.place,
-                    format!(
-                        "`{}` is measured in another test or role already",
-                        measure.name
-                    ),
-                ));
+                let why = format!(
+                    "`{}` is measured in another test or role already",
+                    measure.name
+                );
+                return Err(file.error(measure.located.position, why));
             }
         }
     }
     Ok(())
-}
-
-fn measure_place(step: &StepSpec) -> Option<Place> {
-    let own = step.with.measure.as_ref().map(|measure| measure.place);
-    own.or_else(|| nested(step).find_map(measure_place))
-}
-
-fn nested(step: &StepSpec) -> impl Iterator<Item = &StepSpec> {
-    step.inside()
 }
 
 fn saved_names(
@@ -423,49 +399,45 @@ fn saved_names(
     test: &TestSpec,
     params: &Params,
 ) -> Result<Vec<SavedName>, SuiteError> {
-    fn collect<'a>(
-        step: &'a StepSpec,
-        part: &'static str,
-        names: &mut Vec<(&'a String, Place, &'static str)>,
-    ) {
-        let own = step.with.save.iter();
-        names.extend(own.map(|(name, from)| (name, from.place, part)));
-        nested(step).for_each(|step| collect(step, part, names));
-    }
-    let mut names = Vec::new();
-    let looped = test.loops().into_iter().flat_map(|own| own.steps);
     let steps = test.setup.iter().map(|step| (step, "setup"));
-    let steps = steps.chain(looped.map(|step| (step, "loop")));
+    let steps = steps.chain(test.looped().map(|step| (step, "loop")));
     let steps = steps.chain(test.cleanup.iter().map(|step| (step, "cleanup")));
-    steps.for_each(|(step, part)| collect(step, part, &mut names));
     let (mut known, mut saved) = (BTreeSet::new(), Vec::new());
-    for (name, place, part) in names {
-        if !is_name(name) || name == "n" || name == "user" || params.contains_key(name) {
-            return Err(file.error(
-                place,
-                format!("`{name}` cannot be saved: it is no name, or it is taken already"),
-            ));
-        }
-        if known.insert(name) {
-            let name = name.clone();
-            saved.push(SavedName { name, place, part });
+    for (step, part) in steps {
+        for (name, from) in step
+            .and_inside()
+            .into_iter()
+            .flat_map(|step| &step.with.save)
+        {
+            let position = from.position;
+            if !is_name(name) || name == "n" || name == "user" || params.contains_key(name) {
+                let why =
+                    format!("`{name}` cannot be saved: it is no name, or it is taken already");
+                return Err(file.error(position, why));
+            }
+            if known.insert(name) {
+                let name = name.clone();
+                saved.push(SavedName {
+                    name,
+                    position,
+                    part,
+                });
+            }
         }
     }
     Ok(saved)
 }
 
-fn check_name(file: &SuiteSource<'_>, name: &Placed<String>) -> Result<(), SuiteError> {
+fn check_name(file: &SuiteSource<'_>, name: &Located<String>) -> Result<(), SuiteError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.value.is_empty() && name.value.len() <= 64 && name.value.chars().all(fine) {
         return Ok(());
     }
-    Err(file.error(
-        name.place,
-        format!(
-            "`{}` is no name; use up to 64 letters, digits, - and _",
-            name.value
-        ),
-    ))
+    let why = format!(
+        "`{}` is no name; use up to 64 letters, digits, - and _",
+        name.value
+    );
+    Err(file.error(name.position, why))
 }
 
 /// Tests and measures are counted in 16 bits; `select` has refused longer suites.

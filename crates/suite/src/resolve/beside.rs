@@ -5,8 +5,8 @@ use traffic::{Percentage, Traffic, TrafficSpec};
 use super::SuiteSource;
 use super::params::Params;
 use crate::error::SuiteError;
-use crate::place::{Placed, Scalar};
 use crate::plan::{BackgroundPlan, CapturePlan, Plan, TrafficOrigin};
+use crate::position::{Located, Scalar};
 use crate::quantity::{duration_with_unit, parse_size};
 use crate::spec::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec, SuiteSpec};
 use crate::template::Templates;
@@ -37,7 +37,7 @@ pub(super) fn add(
 /// Checks the keys of `background`. A traffic file is not read here.
 fn background(
     file: &SuiteSource<'_>,
-    written: &Placed<BackgroundSpec>,
+    written: &Located<BackgroundSpec>,
     params: &Params,
 ) -> Result<BackgroundPlan, SuiteError> {
     let keys = match &written.value {
@@ -51,9 +51,9 @@ fn background(
         }
         BackgroundSpec::Keys(keys) => keys,
     };
-    let text = |scalar: &Placed<Scalar>| {
+    let text = |scalar: &Located<Scalar>| {
         let text = Templates::new(params, &[], &file.bounds).fixed(&scalar.value.0);
-        text.map_err(|why| file.error(scalar.place, why))
+        text.map_err(|why| file.error(scalar.position, why))
     };
     let load = keys.load.as_ref().map(text).transpose()?;
     let traffic = match (&keys.file, &keys.traffic) {
@@ -64,7 +64,7 @@ fn background(
         }
         _ => {
             let why = "background traffic needs either `file`, or `traffic` with what would stand in a file";
-            return Err(file.error(written.place, why));
+            return Err(file.error(written.position, why));
         }
     };
     let stable = keys.stable.as_ref();
@@ -91,10 +91,13 @@ fn background(
 fn check_load(
     file: &SuiteSource<'_>,
     keys: &BackgroundKeys,
-    Placed { value: spec, place }: &Placed<TrafficSpec>,
+    Located {
+        value: spec,
+        position,
+    }: &Located<TrafficSpec>,
     load: Option<&str>,
 ) -> Result<(), SuiteError> {
-    let traffic = Traffic::new(spec).map_err(|error| file.error(*place, error.to_string()))?;
+    let traffic = Traffic::new(spec).map_err(|error| file.error(*position, error.to_string()))?;
     let names: Vec<&str> = traffic.loads.keys().map(String::as_str).collect();
     let why = match (load, &names[..]) {
         (None, [_]) => return Ok(()),
@@ -106,8 +109,8 @@ fn check_load(
             names.join(", ")
         ),
     };
-    let place = keys.load.as_ref().map_or(*place, |load| load.place);
-    Err(file.error(place, why))
+    let position = keys.load.as_ref().map_or(*position, |load| load.position);
+    Err(file.error(position, why))
 }
 
 /// Checks the keys of `capture`; `None` if nothing is recorded.
@@ -121,11 +124,11 @@ fn capture(
         CaptureSpec::Whole(true) => &CaptureKeys::default(),
         CaptureSpec::Keys(keys) => keys,
     };
-    let bytes = |scalar: &Placed<Scalar>| number(file, scalar, params, parse_size);
+    let bytes = |scalar: &Located<Scalar>| number(file, scalar, params, parse_size);
     let snap_length = snap.as_ref().map(bytes).transpose()?;
     if let (Some(..LEAST_SNAP), Some(written)) = (snap_length, snap) {
         let why = format!("keep at least {LEAST_SNAP} bytes of each packet, for its headers");
-        return Err(file.error(written.place, why));
+        return Err(file.error(written.position, why));
     }
     Ok(Some(CapturePlan {
         snap_length,
@@ -136,13 +139,13 @@ fn capture(
 /// A number with its unit, which may contain parameters.
 fn number<T>(
     file: &SuiteSource<'_>,
-    scalar: &Placed<Scalar>,
+    scalar: &Located<Scalar>,
     params: &Params,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, SuiteError> {
     let text = Templates::new(params, &[], &file.bounds).number(&scalar.value.0);
     let value = text.and_then(|text| read(&text));
-    value.map_err(|why| file.error(scalar.place, why))
+    value.map_err(|why| file.error(scalar.position, why))
 }
 
 #[cfg(test)]

@@ -6,34 +6,34 @@ use constraint::{Constraint, ConstraintError};
 
 use super::SuiteSource;
 use crate::error::SuiteError;
-use crate::place::{Place, Placed};
+use crate::position::{Located, Position};
 
 /// The conditions of steps, as they are met.
 #[derive(Default)]
-pub(super) struct WrittenConditions(pub(super) RefCell<Vec<(Placed<String>, Constraint)>>);
+pub(super) struct WrittenConditions(pub(super) RefCell<Vec<(Located<String>, Constraint)>>);
 
 impl WrittenConditions {
-    /// Adds one of a test whose names have something behind them; returns its place.
+    /// Adds one of a test whose names have something behind them; returns its index.
     pub(super) fn add(
         &self,
         file: &SuiteSource<'_>,
-        text: &Placed<String>,
-        own: impl Fn(&str) -> Option<String>,
+        text: &Located<String>,
+        renamed: impl Fn(&str) -> Option<String>,
     ) -> Result<usize, SuiteError> {
         let constraint = Constraint::parse(&text.value).map_err(|why| at(file, text, &why))?;
         let mut all = self.0.borrow_mut();
-        all.push((text.clone(), constraint.renamed(&own)));
+        all.push((text.clone(), constraint.renamed(&renamed)));
         Ok(all.len() - 1)
     }
 }
 
-/// The error at its place in the file: of a text on one line, that of the character.
+/// The error at its position in the file: of a text on one line, that of the character.
 pub(super) fn at(
     file: &SuiteSource<'_>,
-    text: &Placed<String>,
+    text: &Located<String>,
     why: &ConstraintError,
 ) -> SuiteError {
-    let Place { line, column } = text.place;
+    let Position { line, column } = text.position;
     let written = file.text.lines().nth(line.saturating_sub(1) as usize);
     let from = written.map(|line| line.chars().skip(column.saturating_sub(1) as usize));
     let from: String = from.map(Iterator::collect).unwrap_or_default();
@@ -45,11 +45,11 @@ pub(super) fn at(
         .value
         .get(..why.offset)
         .map_or(0, |before| before.chars().count());
-    let place = if is_plain {
+    let position = if is_plain {
         let column = column + quote + u32::try_from(before).unwrap_or(0);
-        Place { line, column }
+        Position { line, column }
     } else {
-        text.place
+        text.position
     };
-    file.error(place, why.message.clone())
+    file.error(position, why.message.clone())
 }

@@ -10,8 +10,8 @@ use super::pages::pages_of;
 use super::params::Variant;
 use super::{SuiteSource, measures_of};
 use crate::error::SuiteError;
-use crate::place::Placed;
 use crate::plan::Plan;
+use crate::position::Located;
 use crate::spec::ConstraintSpec;
 use crate::template::is_name;
 
@@ -25,10 +25,10 @@ pub(super) struct Nameable<'a> {
 impl<'a> Nameable<'a> {
     /// All tests of a suite, of which a plan has some.
     pub(super) fn of_suite(variants: &'a [Variant<'_>], plan: &'a Plan) -> Nameable<'a> {
-        let of_tests = variants
-            .iter()
-            .flat_map(|variant| measures_of(&variant.test));
-        let measures = of_tests.map(|measure| measure.name);
+        let tests = variants.iter().map(|variant| &variant.test);
+        let measures = tests
+            .flat_map(|test| measures_of(test))
+            .map(|measure| measure.name);
         let pages = variants.iter().flat_map(|variant| pages_of(&variant.test));
         Nameable {
             measurements: measures.chain(pages).collect(),
@@ -42,8 +42,8 @@ impl<'a> Nameable<'a> {
         pages: &'a [PageRecord],
         params: &'a BTreeMap<String, serde_json::Value>,
     ) -> Nameable<'a> {
-        let measures = measures.iter().map(|own| own.name.as_str());
-        let names = measures.chain(pages.iter().map(|own| own.name.as_str()));
+        let measures = measures.iter().map(|measure| measure.name.as_str());
+        let names = measures.chain(pages.iter().map(|page| page.name.as_str()));
         Nameable {
             measurements: names.clone().collect(),
             selected: names.collect(),
@@ -74,12 +74,12 @@ pub(super) fn records(
     let mut written: Vec<(&str, &ConstraintSpec, Constraint)> = Vec::new();
     for (name, spec) in constraints {
         let text = &spec.expression;
-        check_name(name, nameable.params).map_err(|why| file.error(text.place, why))?;
+        check_name(name, nameable.params).map_err(|why| file.error(text.position, why))?;
         let constraint = Constraint::parse(&text.value);
         let constraint = constraint.map_err(|why| at(file, text, &why))?;
         written.push((name, spec, constraint));
     }
-    written.sort_by_key(|(_, spec, _)| (spec.expression.place.line, spec.expression.place.column));
+    written.sort_by_key(|(_, spec, _)| spec.expression.position);
     let by_name = written
         .iter()
         .map(|(name, _, constraint)| (*name, constraint));
@@ -102,9 +102,6 @@ pub(super) fn records(
 }
 
 /// The constraints of a file, which may be a whole suite, for a recorded run.
-///
-/// # Errors
-/// A [`SuiteError`] that points at the defect in the file.
 pub fn constraints_for(
     name: &str,
     text: &str,
@@ -158,9 +155,14 @@ fn constraint_of(
 ) -> Result<ConstraintRecord, String> {
     let others: BTreeMap<&str, Constraint> = others
         .iter()
-        .filter_map(|own| Some((own.name.as_str(), Constraint::parse(&own.expression).ok()?)))
+        .filter_map(|other| {
+            Some((
+                other.name.as_str(),
+                Constraint::parse(&other.expression).ok()?,
+            ))
+        })
         .collect();
-    let others = others.iter().map(|(name, own)| (*name, own)).collect();
+    let others = others.iter().map(|(name, other)| (*name, other)).collect();
     let expression = constraint.to_string();
     // Positions refer to the text in the message.
     let shown = Constraint::parse(&expression);
@@ -182,13 +184,13 @@ impl WrittenConditions {
         nameable: &Nameable<'_>,
     ) -> Result<Vec<String>, SuiteError> {
         let scope = nameable.scope(BTreeMap::new());
-        let checked = |(text, constraint): &(Placed<String>, Constraint)| {
+        let checked = |(text, constraint): &(Located<String>, Constraint)| {
             let checked = constraint
                 .check(&scope)
                 .map_err(|why| at(file, text, &why))?;
             if !is_of(&checked, &nameable.selected) {
                 let why = "this condition names what is not selected, and could never be true; select it, too";
-                return Err(file.error(text.place, why));
+                return Err(file.error(text.position, why));
             }
             Ok(constraint.to_string())
         };

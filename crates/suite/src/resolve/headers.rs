@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::request::placeholder;
 use super::steps::StepResolver;
 use crate::error::SuiteError;
-use crate::place::{Place, Placed, Scalar};
 use crate::plan::HeaderPlan;
+use crate::position::{Located, Position, Scalar};
 use crate::quantity::duration_with_unit;
 use crate::spec::StepSpec;
 use crate::template::Text;
@@ -49,66 +48,56 @@ impl StepResolver<'_> {
             let value = self.number(depth)?;
             if !["0", "1", "infinity"].contains(&value.as_str()) {
                 return Err(self.file.error(
-                    depth.place,
+                    depth.position,
                     format!("Depth is 0, 1 or infinity, not `{value}` (RFC 4918, section 10.2)"),
                 ));
             }
-            headers.push(fixed_header("Depth", &value));
+            headers.push(HeaderPlan::fixed("Depth", &value));
         }
         if let Some(overwrite) = with.overwrite {
-            headers.push(fixed_header("Overwrite", if overwrite { "T" } else { "F" }));
+            headers.push(HeaderPlan::fixed(
+                "Overwrite",
+                if overwrite { "T" } else { "F" },
+            ));
         }
         if let Some(timeout) = &with.timeout {
-            headers.push(fixed_header("Timeout", &self.timeout(timeout)?));
+            headers.push(HeaderPlan::fixed("Timeout", &self.timeout(timeout)?));
         }
-        let mut known: BTreeMap<String, (&str, Place)> = BTreeMap::new();
+        let mut known: BTreeMap<String, (&str, Position)> = BTreeMap::new();
         for (name, value) in &with.headers {
-            let own = (name.as_str(), value.place);
-            if let Some(other) = known.insert(name.to_ascii_lowercase(), own) {
-                let (first, second) = if other.1.line <= own.1.line {
-                    (other, own)
-                } else {
-                    (own, other)
-                };
-                return Err(self.file.error(
-                    second.1,
-                    format!(
-                        "the header {} is here a second time, as {} in line {}; capitals make no difference (RFC 9110, \
-                         section 5.1)",
-                        second.0, first.0, first.1.line
-                    ),
-                ));
+            let this = (name.as_str(), value.position);
+            if let Some(earlier) = known.insert(name.to_ascii_lowercase(), this) {
+                let mut both = [earlier, this];
+                both.sort_by_key(|(_, position)| position.line);
+                let [(first, position), (second, second_position)] = both;
+                let why = format!(
+                    "the header {second} is here a second time, as {first} in line {}; capitals make no difference (RFC \
+                     9110, section 5.1)",
+                    position.line
+                );
+                return Err(self.file.error(second_position, why));
             }
+            let help = |why: String| Err(self.file.error(value.position, why));
             if !is_header_name(name) {
-                return Err(self
-                    .file
-                    .error(value.place, format!("`{name}` is no header name")));
+                return help(format!("`{name}` is no header name"));
             }
-            if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(self.file.error(
-                    value.place,
-                    format!("{name} is written by Prestan and cannot be set by a suite"),
+            let lower = name.to_ascii_lowercase();
+            if OWN_HEADERS.contains(&lower.as_str()) {
+                return help(format!(
+                    "{name} is written by Prestan and cannot be set by a suite"
                 ));
             }
-            if METHOD_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(self.file.error(
-                    value.place,
-                    format!(
-                        "{name} makes a request with another method of this one: write that method"
-                    ),
+            if METHOD_HEADERS.contains(&lower.as_str()) {
+                return help(format!(
+                    "{name} makes a request with another method of this one: write that method"
                 ));
             }
-            let key = KEYED_HEADERS
-                .iter()
-                .find(|(header, _)| header.eq_ignore_ascii_case(name));
-            if let Some((_, key)) = key {
-                return Err(self.file.error(
-                    value.place,
-                    format!("{name} is written with the key `{key}`"),
-                ));
+            let mut keyed = KEYED_HEADERS.iter();
+            if let Some((_, key)) = keyed.find(|(header, _)| *header == lower) {
+                return help(format!("{name} is written with the key `{key}`"));
             }
             let text = self.text(value)?;
-            self.check_header(name, &text, value.place)?;
+            self.check_header(name, &text, value.position)?;
             headers.push(HeaderPlan {
                 name: name.clone(),
                 value: text,
@@ -122,27 +111,21 @@ impl StepResolver<'_> {
         &self,
         name: &str,
         value: &Text,
-        place: Place,
+        position: Position,
     ) -> Result<(), SuiteError> {
-        let literals: String = match value {
-            Text::Fixed(text) => text.clone(),
-            Text::Live(live) => live.pieces().iter().map(placeholder).collect(),
+        let shape = value.shape();
+        let Some(control) = shape.chars().find(|c| c.is_ascii_control() && *c != '\t') else {
+            return Ok(());
         };
-        match literals.chars().find(|c| c.is_ascii_control() && *c != '\t') {
-            None => Ok(()),
-            Some(control) => Err(self.file.error(
-                place,
-                format!(
-                    "the header {name} has a control character (U+{:04X}), which no header may have; a header is one \
-                     line",
-                    u32::from(control)
-                ),
-            )),
-        }
+        let why = format!(
+            "the header {name} has a control character (U+{:04X}), which no header may have; a header is one line",
+            u32::from(control)
+        );
+        Err(self.file.error(position, why))
     }
 
     /// The value of a Timeout header (RFC 4918, section 10.7): as written, or from a time.
-    fn timeout(&self, written: &Placed<Scalar>) -> Result<String, SuiteError> {
+    fn timeout(&self, written: &Located<Scalar>) -> Result<String, SuiteError> {
         let text = self.number(written)?;
         let text = text.trim();
         let is_of_header = |part: &str| {
@@ -152,7 +135,7 @@ impl StepResolver<'_> {
         if text.split(',').map(str::trim).all(is_of_header) {
             return Ok(text.to_owned());
         }
-        let refuse = |why: String| self.file.error(written.place, why);
+        let refuse = |why: String| self.file.error(written.position, why);
         // The longest timeout exceeds the longest time elsewhere.
         let whole = text.strip_suffix('s').map(|whole| whole.trim().parse());
         let seconds: Option<u64> = if let Some(Ok(whole)) = whole {
@@ -175,11 +158,4 @@ impl StepResolver<'_> {
 pub(super) fn is_header_name(name: &str) -> bool {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(is_token)
-}
-
-pub(super) fn fixed_header(name: &str, value: &str) -> HeaderPlan {
-    HeaderPlan {
-        name: name.to_owned(),
-        value: Text::Fixed(value.to_owned()),
-    }
 }

@@ -4,8 +4,8 @@ use record::{Http, HttpVersion};
 
 use super::steps::StepResolver;
 use crate::error::SuiteError;
-use crate::place::Placed;
 use crate::plan::{LoopPlan, Step};
+use crate::position::Located;
 use crate::spec::{HttpSpec, KeepSpec};
 
 /// Most connections of a user, and most requests in flight on one: a limit, not a recommendation.
@@ -15,7 +15,7 @@ impl StepResolver<'_> {
     /// The value of the key `http` of a test with that loop.
     pub(super) fn http(
         &self,
-        spec: &Placed<HttpSpec>,
+        spec: &Located<HttpSpec>,
         loops: &[LoopPlan],
     ) -> Result<Http, SuiteError> {
         let HttpSpec {
@@ -25,7 +25,7 @@ impl StepResolver<'_> {
             pipeline,
             at_once,
         } = &spec.value;
-        let refuse = |what: &str| Err(self.file.error(spec.place, format!("`http`: {what}")));
+        let refuse = |what: &str| Err(self.file.error(spec.position, format!("`http`: {what}")));
         let version = match version {
             None => HttpVersion::default(),
             Some(written) => match self.number(written)?.trim() {
@@ -37,7 +37,7 @@ impl StepResolver<'_> {
                     let message = format!(
                         "`{other}` is not a supported version of HTTP; write 1.0, 1.1 or 2"
                     );
-                    return Err(self.file.error(written.place, message));
+                    return Err(self.file.error(written.position, message));
                 }
             },
         };

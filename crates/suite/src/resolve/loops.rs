@@ -6,10 +6,10 @@ use record::{MeasureId, RoleRecord, STOP_WATCH, TestId};
 
 use super::params::Variant;
 use super::steps::StepResolver;
-use super::{SuiteSource, check_name, index, nested};
+use super::{SuiteSource, check_name, index};
 use crate::error::SuiteError;
-use crate::place::Placed;
 use crate::plan::{LoopPlan, Step, StopWatchPlan};
+use crate::position::Located;
 use crate::saved::SavedSlots;
 use crate::spec::{AcrossSpec, ActionSpec, LoopSpec, StepSpec, StopWatchSpec, SuiteSpec, TestSpec};
 
@@ -19,7 +19,7 @@ const MANY_USERS: u32 = 100_000;
 /// A name under which steps are measured, or of a stop-watch.
 pub(super) struct MeasuredName<'a> {
     pub(super) name: &'a str,
-    pub(super) placed: &'a Placed<String>,
+    pub(super) located: &'a Located<String>,
     pub(super) method: &'a str,
     /// Executed only when it is chosen.
     pub(super) by_chance: bool,
@@ -38,9 +38,9 @@ impl MeasuredName<'_> {
 /// Measures of the loops of a test, each name once for each loop, in order.
 pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
     let loops = test.loops().into_iter().enumerate();
-    let of_loop = |(in_loop, own): (usize, LoopSpec<'a>)| -> Vec<MeasuredName<'a>> {
-        let found = steps_measures(own.steps).into_iter();
-        found.map(|name| MeasuredName { in_loop, ..name }).collect()
+    let of_loop = |(in_loop, test_loop): (usize, LoopSpec<'a>)| {
+        let found = steps_measures(test_loop.steps).into_iter();
+        found.map(move |name| MeasuredName { in_loop, ..name })
     };
     let mut found: Vec<MeasuredName<'_>> = Vec::new();
     for measure in loops.flat_map(of_loop) {
@@ -57,36 +57,28 @@ pub(super) fn measures_of<'a>(test: &'a TestSpec) -> Vec<MeasuredName<'a>> {
 fn steps_measures(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
     let mut found: Vec<MeasuredName<'_>> = Vec::new();
     for step in steps {
-        let names = match &step.action {
+        let located = step.with.measure.as_ref();
+        let name = match &step.action {
             ActionSpec::Stop(watch) => Some(measured(watch, STOP_WATCH)),
-            ActionSpec::Request { method, .. } => step
-                .with
-                .measure
-                .as_ref()
-                .map(|placed| measured(placed, method)),
-            ActionSpec::Parts(_) => {
-                let placed = step.with.measure.as_ref();
-                // Some pages have no name.
-                placed.map(|placed| MeasuredName {
-                    by_chance: true,
-                    ..measured(placed, "GET")
-                })
-            }
-            _ => step
-                .with
-                .measure
-                .as_ref()
-                .map(|placed| measured(placed, "MKCOL")),
+            ActionSpec::Request { method, .. } => located.map(|located| measured(located, method)),
+            // Some pages have no name.
+            ActionSpec::Parts(_) => located.map(|located| MeasuredName {
+                by_chance: true,
+                ..measured(located, "GET")
+            }),
+            _ => located.map(|located| measured(located, "MKCOL")),
         };
         let is_choice = matches!(step.action, ActionSpec::Choose(_) | ActionSpec::When(_));
         let is_condition = matches!(step.action, ActionSpec::When(_));
-        let inner = nested(step).flat_map(|step| steps_measures(std::slice::from_ref(step)));
+        let inner = step
+            .inside()
+            .flat_map(|step| steps_measures(std::slice::from_ref(step)));
         let inner = inner.map(|inner| MeasuredName {
             by_chance: inner.by_chance || is_choice,
             conditional: inner.conditional || is_condition,
             ..inner
         });
-        for measure in names.into_iter().chain(inner) {
+        for measure in name.into_iter().chain(inner) {
             match found.iter_mut().find(|known| known.name == measure.name) {
                 Some(known) => {
                     known.by_chance &= measure.by_chance;
@@ -99,10 +91,10 @@ fn steps_measures(steps: &[StepSpec]) -> Vec<MeasuredName<'_>> {
     found
 }
 
-fn measured<'a>(placed: &'a Placed<String>, method: &'a str) -> MeasuredName<'a> {
+fn measured<'a>(located: &'a Located<String>, method: &'a str) -> MeasuredName<'a> {
     MeasuredName {
-        name: &placed.value,
-        placed,
+        name: &located.value,
+        located,
         method,
         by_chance: false,
         conditional: false,
@@ -116,14 +108,8 @@ pub(super) fn stop_watches(
     variant: &Variant<'_>,
     measures: &BTreeMap<&str, MeasureId>,
 ) -> Vec<StopWatchPlan> {
-    let mut names = Vec::new();
-    let loops = variant.test.loops();
     let mut found: Vec<StopWatchPlan> = Vec::new();
-    loops
-        .iter()
-        .flat_map(|test_loop| test_loop.steps)
-        .for_each(|step| named(step, &mut names));
-    for (name, _) in names {
+    for (name, _) in watches(variant.test.looped()) {
         if found.iter().all(|known| known.name != name.value) {
             let StopWatchSpec { across, .. } = spec.stop_watch(&name.value, &variant.suffix);
             found.push(StopWatchPlan {
@@ -136,14 +122,15 @@ pub(super) fn stop_watches(
     found
 }
 
-/// The names of stop-watches in a step; true for a start.
-fn named<'a>(step: &'a StepSpec, names: &mut Vec<(&'a Placed<String>, bool)>) {
-    match &step.action {
-        ActionSpec::Start(name) => names.push((name, true)),
-        ActionSpec::Stop(name) => names.push((name, false)),
-        _ => {}
-    }
-    nested(step).for_each(|step| named(step, names));
+/// The names of stop-watches in steps; true for a start.
+fn watches<'a>(steps: impl IntoIterator<Item = &'a StepSpec>) -> Vec<(&'a Located<String>, bool)> {
+    let steps = steps.into_iter().flat_map(StepSpec::and_inside);
+    let names = steps.filter_map(|step| match &step.action {
+        ActionSpec::Start(name) => Some((name, true)),
+        ActionSpec::Stop(name) => Some((name, false)),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// Checks the loops of a test: either one or roles, and stop-watches that both start and stop.
@@ -156,58 +143,49 @@ pub(super) fn check(
     match (test.body.is_empty(), test.roles.is_empty()) {
         (true, true) => {
             let message = format!("`{}` needs `loop`, or `roles` with a loop each", name.value);
-            return Err(file.error(name.place, message));
+            return Err(file.error(name.position, message));
         }
         (false, false) => {
             let message = format!(
                 "`{}` has `loop` and `roles`; move the loop into a role of its own",
                 name.value
             );
-            return Err(file.error(name.place, message));
+            return Err(file.error(name.position, message));
         }
         _ => {}
     }
-    for (role, placed) in &test.roles {
-        let role = Placed {
+    for (role, located) in &test.roles {
+        let role = Located {
             value: role.clone(),
-            place: placed.place,
+            position: located.position,
         };
         check_name(file, &role)?;
-        if placed.value.body.is_empty() {
+        if located.value.body.is_empty() {
             let message = format!("the role `{}` has no steps in its `loop`", role.value);
-            return Err(file.error(role.place, message));
+            return Err(file.error(role.position, message));
         }
     }
-    for step in test.setup.iter().chain(&test.cleanup) {
-        let mut names = Vec::new();
-        named(step, &mut names);
-        if let Some((watch, _)) = names.first() {
-            return Err(file.error(watch.place, "stop-watches start and stop in loops"));
-        }
+    let outside = watches(test.setup.iter().chain(&test.cleanup));
+    if let Some((watch, _)) = outside.first() {
+        return Err(file.error(watch.position, "stop-watches start and stop in loops"));
     }
-    let mut names = Vec::new();
-    let loops = test.loops();
-    loops
-        .iter()
-        .flat_map(|test_loop| test_loop.steps)
-        .for_each(|step| named(step, &mut names));
-    let mut requests = Vec::new();
-    let looped = loops.iter().flat_map(|test_loop| test_loop.steps);
-    looped.for_each(|step| measured_requests(step, &mut requests));
+    let names = watches(test.looped());
+    let steps = test.looped().flat_map(StepSpec::and_inside);
+    let requests = steps.filter_map(|step| step.with.measure.as_ref());
+    let requests: Vec<&str> = requests.map(|measure| measure.value.as_str()).collect();
     for (name, starts) in &names {
         check_name(file, name)?;
         if requests.contains(&name.value.as_str()) {
             let message = format!("`{}` is the name of a measured request already", name.value);
-            return Err(file.error(name.place, message));
+            return Err(file.error(name.position, message));
         }
-        let is_shared = is_across(&name.value);
-        if !is_shared && has_parted(test, &name.value) {
+        if !is_across(&name.value) && has_parted(test, &name.value) {
             let message = format!(
                 "the users of one role start the stop-watch `{0}`, and those of another stop it; write \
                  `stopwatches: {{{0}: {{across: users}}}}`",
                 name.value
             );
-            return Err(file.error(name.place, message));
+            return Err(file.error(name.position, message));
         }
         let has_other = names
             .iter()
@@ -222,7 +200,7 @@ pub(super) fn check(
                 "the stop-watch `{}` {does} here, and no step of `{}` {other} it",
                 name.value, test.name.value
             );
-            return Err(file.error(name.place, message));
+            return Err(file.error(name.position, message));
         }
     }
     Ok(())
@@ -230,12 +208,9 @@ pub(super) fn check(
 
 /// True if a role starts a stop-watch that it does not stop, or vice versa, and another role does.
 fn has_parted(test: &TestSpec, watch: &str) -> bool {
-    let does = |own: &LoopSpec<'_>, wanted: bool| {
-        let mut names = Vec::new();
-        own.steps.iter().for_each(|step| named(step, &mut names));
-        names
-            .iter()
-            .any(|(name, starts)| name.value == watch && *starts == wanted)
+    let does = |test_loop: &LoopSpec<'_>, wanted: bool| {
+        let mut names = watches(test_loop.steps).into_iter();
+        names.any(|(name, starts)| name.value == watch && starts == wanted)
     };
     let loops = test.loops();
     let both = loops
@@ -245,32 +220,16 @@ fn has_parted(test: &TestSpec, watch: &str) -> bool {
     !both && any(true) && any(false)
 }
 
-fn measured_requests<'a>(step: &'a StepSpec, names: &mut Vec<&'a str>) {
-    names.extend(
-        step.with
-            .measure
-            .iter()
-            .map(|measure| measure.value.as_str()),
-    );
-    nested(step).for_each(|step| measured_requests(step, names));
-}
-
 /// Refuses stop-watches that are declared and not used.
 pub(super) fn check_declared(file: &SuiteSource<'_>, spec: &SuiteSpec) -> Result<(), SuiteError> {
-    let mut names = Vec::new();
-    for test in &spec.tests {
-        let loops = test.value.loops();
-        for step in loops.into_iter().flat_map(|test_loop| test_loop.steps) {
-            named(step, &mut names);
-        }
-    }
+    let names = watches(spec.tests.iter().flat_map(|test| test.value.looped()));
     let is_used = |name: &str| names.iter().any(|(used, _)| used.value == name);
     match spec.stopwatches.iter().find(|(name, _)| !is_used(name)) {
         None => Ok(()),
-        Some((name, placed)) => Err(file.error(
-            placed.place,
-            format!("no step starts and stops the stop-watch `{name}`"),
-        )),
+        Some((name, located)) => {
+            let why = format!("no step starts and stops the stop-watch `{name}`");
+            Err(file.error(located.position, why))
+        }
     }
 }
 
@@ -288,7 +247,7 @@ impl StepResolver<'_> {
             self.templates.fill(SavedSlots::default());
             let mut steps = self.steps(steps)?;
             saved.join(&self.templates.fill(SavedSlots::default()));
-            let Some((name, Placed { value: role, .. })) = role else {
+            let Some((name, Located { value: role, .. })) = role else {
                 loops.push(LoopPlan {
                     role: 0,
                     users: 1,

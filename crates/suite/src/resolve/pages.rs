@@ -6,20 +6,20 @@ use std::sync::Arc;
 use record::PageRecord;
 
 use super::steps::StepResolver;
-use super::{SuiteSource, Variant, nested};
+use super::{SuiteSource, Variant};
 use crate::error::SuiteError;
-use crate::place::{Placed, Scalar};
 use crate::plan::{Alternative, PagePlan, RequestPlan, Step, TestPlan};
+use crate::position::{Located, Scalar};
 use crate::spec::{ActionSpec, PartsSpec, StepSpec, TestSpec};
 
 /// Methods that fetch a file.
 const FETCHING: [&str; 3] = ["GET", "HEAD", "POST"];
 
 impl StepResolver<'_> {
-    pub(super) fn page(&self, name: &Placed<String>, step: &StepSpec) -> Result<Step, SuiteError> {
+    pub(super) fn page(&self, name: &Located<String>, step: &StepSpec) -> Result<Step, SuiteError> {
         super::check_name(self.file, name)?;
         if step.with.steps.is_empty() {
-            return Err(self.file.error(step.place, "`page` needs `steps`"));
+            return Err(self.file.error(step.position, "`page` needs `steps`"));
         }
         let mut files = Vec::with_capacity(step.with.steps.len());
         for file in &step.with.steps {
@@ -29,14 +29,14 @@ impl StepResolver<'_> {
             .iter()
             .enumerate()
             .filter(|(_, file)| file.is_for_parts);
-        if let Some((place, _)) = of_parts.next() {
-            let help = |message| Err(self.file.error(step.with.steps[place].place, message));
+        if let Some((position, _)) = of_parts.next() {
+            let help = |message| Err(self.file.error(step.with.steps[position].position, message));
             if of_parts.next().is_some() {
                 return help(
                     "a page has one step `parts`, for all parts that its first file names",
                 );
             }
-            if place == 0 || files[0].method != "GET" {
+            if position == 0 || files[0].method != "GET" {
                 return help("`parts` are named by the first file of the page, which is a GET");
             }
         }
@@ -47,7 +47,7 @@ impl StepResolver<'_> {
     }
 
     fn page_file(&self, step: &StepSpec) -> Result<Arc<RequestPlan>, SuiteError> {
-        let help = |message: &str| Err(self.file.error(step.place, message));
+        let help = |message: &str| Err(self.file.error(step.position, message));
         match &step.action {
             ActionSpec::Request { method, .. } if !FETCHING.contains(&method.as_str()) => {
                 return help("a page is fetched: its steps are GET, HEAD and POST");
@@ -84,9 +84,9 @@ impl StepResolver<'_> {
 
     /// Common properties of the parts of a page; their paths are known only with the page.
     fn parts(&self, step: &StepSpec) -> Result<Step, SuiteError> {
-        let nowhere = Placed {
+        let nowhere = Located {
             value: Scalar(String::new()),
-            place: step.place,
+            position: step.position,
         };
         match self.request(step, "GET", &nowhere)? {
             Step::Request(request) => Ok(Step::Request(Arc::new(RequestPlan {
@@ -102,41 +102,31 @@ impl StepResolver<'_> {
 /// sample belongs to a page by its measure.
 pub(super) fn check(file: &SuiteSource<'_>, variants: &[Variant<'_>]) -> Result<(), SuiteError> {
     let mut named = Named::default();
-    for Variant { test, .. } in variants {
-        for step in test
-            .loops()
-            .into_iter()
-            .flat_map(|test_loop| test_loop.steps)
-        {
-            named.add(step, None);
-        }
-    }
+    let looped = variants.iter().flat_map(|variant| variant.test.looped());
+    looped.for_each(|step| named.add(step, None));
     let mut pages = BTreeSet::new();
-    let is_twice = |page: &&&Placed<String>| !pages.insert(page.value.to_lowercase());
+    let is_twice = |page: &&&Located<String>| !pages.insert(page.value.to_lowercase());
     if let Some(page) = named.pages.iter().find(is_twice) {
         let message = format!("a second page `{}`", page.value);
-        return Err(file.error(page.place, message));
+        return Err(file.error(page.position, message));
     }
     let mut taken: BTreeSet<&str> = named.others.iter().copied().collect();
-    match named.files.iter().find(|name| !taken.insert(&name.value)) {
-        None => Ok(()),
-        Some(name) => {
-            let message = format!(
-                "`{}` is measured elsewhere; the files of a page have names that nothing else has",
-                name.value
-            );
-            Err(file.error(name.place, message))
-        }
-    }
+    let Some(name) = named.files.iter().find(|name| !taken.insert(&name.value)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{}` is measured elsewhere; the files of a page have names that nothing else has",
+        name.value
+    );
+    Err(file.error(name.position, message))
 }
 
 /// The names in the loops of a suite.
 #[derive(Default)]
 struct Named<'a> {
-    pages: Vec<&'a Placed<String>>,
+    pages: Vec<&'a Located<String>>,
     /// Measures of files of pages, once for each page.
-    files: Vec<&'a Placed<String>>,
-    /// Other measures.
+    files: Vec<&'a Located<String>>,
     others: Vec<&'a str>,
 }
 
@@ -160,17 +150,14 @@ impl<'a> Named<'a> {
             }
             _ => None,
         };
-        nested(step).for_each(|inner| self.add(inner, page));
+        step.inside().for_each(|inner| self.add(inner, page));
     }
 }
 
 /// Names of the pages in the loops of a test.
 pub(super) fn pages_of(test: &TestSpec) -> Vec<&str> {
     let mut named = Named::default();
-    let loops = test.loops().into_iter();
-    for step in loops.flat_map(|test_loop| test_loop.steps) {
-        named.add(step, None);
-    }
+    test.looped().for_each(|step| named.add(step, None));
     named.pages.iter().map(|name| name.value.as_str()).collect()
 }
 
@@ -190,8 +177,12 @@ fn collect(steps: &[Step], weight: f64, pages: &mut Vec<PageRecord>) {
             Step::Page(page) => pages.extend(record(page, weight)),
             Step::Repeat { times, steps, .. } => collect(steps, weight * f64::from(*times), pages),
             Step::Choose(alternatives) => {
-                for Alternative { weight: own, steps } in alternatives {
-                    collect(steps, weight * own, pages);
+                for Alternative {
+                    weight: share,
+                    steps,
+                } in alternatives
+                {
+                    collect(steps, weight * share, pages);
                 }
             }
             other => {

@@ -9,7 +9,7 @@ use yaml::{PlainScalar, WrittenValue};
 
 use super::SuiteSource;
 use crate::error::SuiteError;
-use crate::place::Placed;
+use crate::position::Located;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec, TestSpec};
 use crate::template::is_name;
 
@@ -23,17 +23,18 @@ pub(super) fn merged(
     changes: &BTreeMap<String, String>,
 ) -> Result<Params, SuiteError> {
     let mut params = Params::from([("requests".to_owned(), WrittenValue::plain("10"))]);
-    for (name, placed) in &spec.params {
+    for (name, located) in &spec.params {
         if !is_name(name) || name == "n" || name == "user" {
             return Err(file.error(
-                placed.place,
+                located.position,
                 format!(
                     "`{name}` is no name for a parameter; use letters, digits and _, not n or user"
                 ),
             ));
         }
-        check_value(name, &placed.value).map_err(|message| file.error(placed.place, message))?;
-        params.insert(name.clone(), placed.value.clone());
+        check_value(name, &located.value)
+            .map_err(|message| file.error(located.position, message))?;
+        params.insert(name.clone(), located.value.clone());
     }
     for (name, text) in changes {
         let Some(param) = params.get_mut(name) else {
@@ -93,7 +94,6 @@ pub(super) fn written(
         .collect()
 }
 
-/// The type of a parameter.
 #[derive(Clone, Copy, PartialEq)]
 enum ParamKind {
     Truth,
@@ -187,7 +187,7 @@ pub(super) fn variants<'a>(
     params: &'a Params,
 ) -> Result<Vec<Variant<'a>>, SuiteError> {
     let mut variants = Vec::new();
-    for Placed { value: test, .. } in &spec.tests {
+    for Located { value: test, .. } in &spec.tests {
         let as_written = Variant {
             test: Cow::Borrowed(test),
             params: Cow::Borrowed(params),
@@ -216,7 +216,7 @@ pub(super) fn variants<'a>(
             }
             Some(_) => variants.push(as_written),
             None => {
-                return Err(file.error(each.place, unknown(name, params)));
+                return Err(file.error(each.position, unknown(name, params)));
             }
         }
     }

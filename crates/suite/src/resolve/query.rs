@@ -3,11 +3,11 @@
 use percent_encoding::percent_decode_str;
 
 use super::headers::METHOD_HEADERS;
-use super::request::placeholder;
+
 use super::steps::StepResolver;
 use crate::error::SuiteError;
-use crate::place::{Placed, Scalar};
-use crate::template::{LiveText, Piece, Text, Variable};
+use crate::position::{Located, Scalar};
+use crate::template::{LiveText, Piece, Text};
 
 /// Methods that may have a query.
 const QUERYING: [&str; 3] = ["GET", "HEAD", "POST"];
@@ -17,12 +17,12 @@ impl StepResolver<'_> {
     pub(super) fn path_and_query(
         &self,
         method: &str,
-        path: &Placed<Scalar>,
-        query: Option<&Placed<Scalar>>,
+        path: &Located<Scalar>,
+        query: Option<&Located<Scalar>>,
     ) -> Result<Text, SuiteError> {
         let path = self.path(path)?;
         let Some(query) = query else { return Ok(path) };
-        let help = |message: &str| Err(self.file.error(query.place, message));
+        let help = |message: &str| Err(self.file.error(query.position, message));
         if !QUERYING.contains(&method) {
             return help("`query` is for GET, HEAD and POST");
         }
@@ -31,37 +31,25 @@ impl StepResolver<'_> {
             Text::Live(live) => live.pieces().to_vec(),
         };
         let text = self.text(query)?;
-        if text
-            .variables()
-            .any(|variable| matches!(variable, Variable::Saved(_)))
-        {
+        if text.has_saved() {
             return help(
                 "a query cannot contain what a server said: saved names are for headers and bodies",
             );
         }
-        let query_pieces = pieces(text);
-        let literals: String = query_pieces.iter().map(placeholder).collect();
-        if let Err(why) = check_query(&literals) {
+        if let Err(why) = check_query(&text.shape()) {
             return help(why);
         }
-        let mut all = pieces(path);
-        all.push(Piece::Literal("?".to_owned()));
-        all.extend(query_pieces);
-        let fixed: Option<String> = all
-            .iter()
-            .map(|piece| match piece {
-                Piece::Literal(text) => Some(text.as_str()),
-                Piece::Variable(_) | Piece::Computed(_) => None,
-            })
-            .collect();
-        Ok(fixed.map_or_else(|| Text::Live(LiveText::new(all)), Text::Fixed))
+        Ok(match (path, text) {
+            (Text::Fixed(path), Text::Fixed(query)) => Text::Fixed(format!("{path}?{query}")),
+            (path, query) => {
+                let mark = vec![Piece::Literal("?".to_owned())];
+                Text::Live(LiveText::new([pieces(path), mark, pieces(query)].concat()))
+            }
+        })
     }
 }
 
 /// Refuses a query that cannot be sent unchanged.
-///
-/// # Errors
-/// The reason.
 pub fn check_query(query: &str) -> Result<(), &'static str> {
     let is_fine = |byte: u8| byte.is_ascii_graphic() && !b"#\"<>".contains(&byte);
     if !query.bytes().all(is_fine) {

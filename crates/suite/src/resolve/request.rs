@@ -1,22 +1,23 @@
 //! Requests, and the trees that become requests.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use record::{MeasureId, Verify};
+use record::MeasureId;
 
-use super::headers::{fixed_header, is_header_name};
-use super::steps::StepResolver;
+use super::headers::is_header_name;
+use super::steps::{MANY, StepResolver};
 use crate::error::SuiteError;
 use crate::fill::{Fill, filled};
-use crate::place::{Placed, Scalar};
 use crate::plan::{
-    Body, BodyText, Expect, Missing, RequestPlan, Save, SaveFrom, StatusSet, StatusTest, Step,
-    Workspace,
+    Body, BodyText, Expect, HeaderPlan, Missing, RequestPlan, Save, SaveFrom, StatusSet,
+    StatusTest, Step, UNSUPPORTED, Workspace,
 };
+use crate::position::{Located, Scalar};
 use crate::quantity::parse_size;
 use crate::spec::{BodySpec, ExpectSpec, FillSpec, LeafSpec, LineEndSpec, MissingSpec, StepSpec};
-use crate::template::{Piece, Text, Variable};
+use crate::template::Text;
 
 /// Characters that a path segment may contain are unchanged (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &CONTROLS
@@ -52,25 +53,23 @@ impl StepResolver<'_> {
         &self,
         step: &StepSpec,
         method: &str,
-        path: &Placed<Scalar>,
+        path: &Located<Scalar>,
     ) -> Result<Step, SuiteError> {
         let changes = !READING.contains(&method) && (method != "POST" || !self.may_post);
         if self.workspace == Workspace::ReadOnly && changes {
             let needs = if self.may_post { "cgi" } else { "http" };
-            return Err(self.file.error(
-                step.place,
-                format!("{method} changes the server, and the suite says `needs: {needs}`"),
-            ));
+            let why = format!("{method} changes the server, and the suite says `needs: {needs}`");
+            return Err(self.file.error(step.position, why));
         }
         let with = &step.with;
         let (body, content_type) = self.body(with.body.as_ref())?;
         let mut headers = self.headers(step)?;
         if let Some(content_type) = content_type {
-            headers.push(fixed_header("Content-Type", &content_type));
+            headers.push(HeaderPlan::fixed("Content-Type", &content_type));
         }
-        let (mut unsupported, mut unsupported_without) = (vec![405, 501], Vec::new());
-        for placed in &with.unsupported {
-            match self.unsupported(placed)? {
+        let (mut unsupported, mut unsupported_without) = (UNSUPPORTED.to_vec(), Vec::new());
+        for located in &with.unsupported {
+            match self.unsupported(located)? {
                 Unsupported::Status(status) => unsupported.push(status),
                 Unsupported::Without(header) => unsupported_without.push(header),
             }
@@ -96,67 +95,64 @@ impl StepResolver<'_> {
     pub(super) fn tree(
         &self,
         step: &StepSpec,
-        path: &Placed<Scalar>,
+        path: &Located<Scalar>,
         out: &mut Vec<Step>,
     ) -> Result<(), SuiteError> {
         let with = &step.with;
-        let one = Placed {
+        let one = Located {
             value: Scalar("1".to_owned()),
-            place: step.place,
+            position: step.position,
         };
-        let depth = self.count(
-            with.depth.as_ref().unwrap_or(&one),
-            "depth of a tree",
-            1,
-            1_000,
-        )?;
-        let width = self.count(
-            with.width.as_ref().unwrap_or(&one),
-            "width of a tree",
-            0,
-            1_000_000,
-        )?;
+        let (depth, width) = (with.depth.as_ref(), with.width.as_ref());
+        let depth = self.count(depth.unwrap_or(&one), "depth of a tree", 1, 1_000)?;
+        let width = self.count(width.unwrap_or(&one), "width of a tree", 0, MANY)?;
         let of = with.of.unwrap_or_default();
         let measure = self.measure(step);
         if with.measure.is_some() && of == LeafSpec::Resources {
-            return Err(self.file.error(
-                step.place,
-                "a tree is measured only with `of: collections`: one name, one method",
-            ));
+            let why = "a tree is measured only with `of: collections`: one name, one method";
+            return Err(self.file.error(step.position, why));
         }
         let (body, content_type) = match (&with.body, of) {
             (Some(body), LeafSpec::Collections) => {
-                return Err(self.file.error(body.place, "collections have no `body`"));
+                return Err(self.file.error(body.position, "collections have no `body`"));
             }
             (body, _) => self.body(body.as_ref())?,
         };
-        let Text::Fixed(root) = self.path(path)? else {
-            return Err(self.file.error(
-                path.place,
-                "a tree needs a path without n, user or the name of a repetition",
-            ));
+        let Text::Fixed(mut level) = self.path(path)? else {
+            let why = "a tree needs a path without n, user or the name of a repetition";
+            return Err(self.file.error(path.position, why));
         };
-        let mut level = with_slash(root);
+        if !level.ends_with('/') {
+            level.push('/');
+        }
         let (levels, leaves) = (depth as usize, width as usize);
         let longest = level.len() + levels * LONGEST_LEVEL;
         let requests = (levels + leaves) * (REQUEST + longest);
-        self.file.plans_trees(step.place, requests)?;
+        self.file.plans_trees(step.position, requests)?;
         let target = self.target(step);
-        let collection =
-            |path: String| plain_request("MKCOL", path, (Body::None, None), measure, target);
-        out.push(collection(level.clone()));
+        let mut add = |method: &str, path: String| {
+            let mut request = RequestPlan::new(method, Text::Fixed(path), StatusTest::Class(2));
+            request.target = target;
+            if method == "MKCOL" {
+                request.measure = measure;
+            } else {
+                let content_type = content_type.iter();
+                let header = content_type.map(|value| HeaderPlan::fixed("Content-Type", value));
+                request.headers = header.collect();
+                request.body = body.clone();
+            }
+            out.push(Step::Request(Arc::new(request)));
+        };
+        add("MKCOL", level.clone());
         for number in 2..=depth {
             level.push_str(&format!("l{number}/"));
-            out.push(collection(level.clone()));
+            add("MKCOL", level.clone());
         }
         for number in 0..width {
-            out.push(match of {
-                LeafSpec::Collections => collection(format!("{level}c{number}/")),
-                LeafSpec::Resources => {
-                    let body = (body.clone(), content_type.as_deref());
-                    plain_request("PUT", format!("{level}r{number}"), body, None, target)
-                }
-            });
+            match of {
+                LeafSpec::Collections => add("MKCOL", format!("{level}c{number}/")),
+                LeafSpec::Resources => add("PUT", format!("{level}r{number}")),
+            }
         }
         Ok(())
     }
@@ -167,73 +163,49 @@ impl StepResolver<'_> {
     }
 
     /// A text that may contain run-time variables.
-    pub(super) fn text(&self, scalar: &Placed<Scalar>) -> Result<Text, SuiteError> {
+    pub(super) fn text(&self, scalar: &Located<Scalar>) -> Result<Text, SuiteError> {
         self.templates
             .text(&scalar.value.0)
-            .map_err(|message| self.file.error(scalar.place, message))
+            .map_err(|message| self.file.error(scalar.position, message))
     }
 
-    pub(super) fn path(&self, path: &Placed<Scalar>) -> Result<Text, SuiteError> {
+    pub(super) fn path(&self, path: &Located<Scalar>) -> Result<Text, SuiteError> {
         let text = self.text(path)?;
-        if text
-            .variables()
-            .any(|variable| matches!(variable, Variable::Saved(_)))
-        {
-            return Err(self.file.error(
-                path.place,
+        let help = |why: &str| Err(self.file.error(path.position, why));
+        if text.has_saved() {
+            return help(
                 "a path cannot contain what a server said: saved names are for headers and bodies",
-            ));
+            );
         }
-        let literals: String = match &text {
-            Text::Fixed(text) => text.clone(),
-            Text::Live(live) => live.pieces().iter().map(placeholder).collect(),
-        };
-        if literals.starts_with('/') || literals.split('/').any(|part| part == ".." || part == ".")
-        {
-            return Err(self.file.error(
-                path.place,
+        let shape = text.shape();
+        if shape.starts_with('/') || shape.split('/').any(|part| part == ".." || part == ".") {
+            return help(
                 "a path is relative to the user's collection and stays in it: no leading /, no ..",
-            ));
+            );
         }
-        Ok(match text {
-            Text::Fixed(text) => Text::Fixed(encoded(&text)),
-            Text::Live(live) => Text::Live(live.map_literals(encoded)),
-        })
+        Ok(text.map_literals(|text| utf8_percent_encode(text, PATH).to_string()))
     }
 
-    fn body(&self, body: Option<&Placed<BodySpec>>) -> Result<(Body, Option<String>), SuiteError> {
+    fn body(&self, body: Option<&Located<BodySpec>>) -> Result<(Body, Option<String>), SuiteError> {
         let Some(body) = body else {
             return Ok((Body::None, None));
         };
-        let usual = match &body.value {
-            BodySpec { xml: Some(_), .. } => Some("application/xml"),
-            BodySpec { text: Some(_), .. } => Some("text/plain; charset=utf-8"),
-            _ => None,
+        let BodySpec {
+            size, xml, text, ..
+        } = &body.value;
+        let usual = match (xml, text) {
+            (Some(_), _) => Some("application/xml"),
+            (None, Some(_)) => Some("text/plain; charset=utf-8"),
+            (None, None) => None,
         };
         let content_type = body.value.content_type.clone().or(usual.map(str::to_owned));
         if let Some(content_type) = &content_type {
             let value = Text::Fixed(content_type.clone());
-            self.check_header("Content-Type", &value, body.place)?;
+            self.check_header("Content-Type", &value, body.position)?;
         }
-        let resolved = match &body.value {
-            BodySpec {
-                size: Some(_),
-                xml: None,
-                text: None,
-                ..
-            } => Body::Fixed(self.sized(&body.value)?.into()),
-            BodySpec {
-                size: None,
-                xml: Some(source),
-                text: None,
-                ..
-            }
-            | BodySpec {
-                size: None,
-                xml: None,
-                text: Some(source),
-                ..
-            } => {
+        let resolved = match (size, xml, text) {
+            (Some(size), None, None) => Body::Fixed(self.sized(size, body.value.fill)?.into()),
+            (None, Some(source), None) | (None, None, Some(source)) => {
                 let ended = |text: &str| match body.value.lines {
                     LineEndSpec::Lf => text.to_owned(),
                     LineEndSpec::Crlf => text.replace('\n', "\r\n"),
@@ -244,24 +216,20 @@ impl StepResolver<'_> {
                 }
             }
             _ => {
-                return Err(self
-                    .file
-                    .error(body.place, "a body has one of `size`, `xml` and `text`"));
+                let why = "a body has one of `size`, `xml` and `text`";
+                return Err(self.file.error(body.position, why));
             }
         };
         Ok((resolved, content_type))
     }
 
-    fn sized(&self, body: &BodySpec) -> Result<Vec<u8>, SuiteError> {
-        let Some(size) = &body.size else {
-            return Ok(Vec::new());
-        };
+    fn sized(&self, size: &Located<Scalar>, fill: FillSpec) -> Result<Vec<u8>, SuiteError> {
         let bytes = parse_size(&self.number(size)?)
-            .map_err(|message| self.file.error(size.place, message))?;
+            .map_err(|message| self.file.error(size.position, message))?;
         if bytes > LARGEST {
-            return Err(self.file.error(size.place, "a body has at most 1 GiB"));
+            return Err(self.file.error(size.position, "a body has at most 1 GiB"));
         }
-        let fill = match body.fill {
+        let fill = match fill {
             FillSpec::Text => Fill::Text,
             FillSpec::Random => Fill::Random { seed: bytes },
         };
@@ -271,13 +239,13 @@ impl StepResolver<'_> {
     fn expect(
         &self,
         method: &str,
-        expect: Option<&Placed<ExpectSpec>>,
+        expect: Option<&Located<ExpectSpec>>,
     ) -> Result<Expect, SuiteError> {
         let none = ExpectSpec::default();
         let spec = expect.map_or(&none, |expect| &expect.value);
         let mut status = Vec::new();
-        for placed in &spec.status {
-            status.push(self.status(placed)?);
+        for located in &spec.status {
+            status.push(self.status(located)?);
         }
         if status.is_empty() {
             // A server that responds to PROPFIND with 200 has not understood it.
@@ -291,36 +259,32 @@ impl StepResolver<'_> {
             Some(body) => match self.body(Some(body))?.0 {
                 Body::Fixed(bytes) => Some(bytes),
                 Body::None | Body::Live(_) => {
-                    return Err(self.file.error(
-                        body.place,
-                        "an expected body cannot change from request to request",
-                    ));
+                    let why = "an expected body cannot change from request to request";
+                    return Err(self.file.error(body.position, why));
                 }
             },
         };
-        let count = |scalar: &Option<Placed<Scalar>>, what: &str| {
+        let count = |scalar: &Option<Located<Scalar>>, what: &str| {
             scalar
                 .as_ref()
                 .map(|scalar| self.count(scalar, what, 0, 10_000_000))
                 .transpose()
         };
         if let (Some(length), Some(_)) = (&spec.length, &spec.body) {
-            return Err(self.file.error(
-                length.place,
-                "`length` says nothing beside `body`, whose length is checked",
-            ));
+            let why = "`length` says nothing beside `body`, whose length is checked";
+            return Err(self.file.error(length.position, why));
         }
-        let of_body = spec.length.as_ref().map(|length| length.place);
-        let of_body = of_body.or(spec.body.as_ref().map(|body| body.place));
-        if let ("HEAD", Some(place)) = (method, of_body) {
+        let about_body = spec.length.as_ref().map(|length| length.position);
+        let about_body = about_body.or(spec.body.as_ref().map(|body| body.position));
+        if let ("HEAD", Some(position)) = (method, about_body) {
             let message = "the answer to a HEAD has no body of which to expect something";
-            return Err(self.file.error(place, message));
+            return Err(self.file.error(position, message));
         }
         let length = spec.length.as_ref().map(|length| {
             let text = self.number(length)?;
-            parse_size(&text).map_err(|message| self.file.error(length.place, message))
+            parse_size(&text).map_err(|message| self.file.error(length.position, message))
         });
-        let contains = spec.contains.iter().map(|placed| self.text(placed));
+        let contains = spec.contains.iter().map(|located| self.text(located));
         Ok(Expect {
             status: StatusSet(status),
             body,
@@ -335,39 +299,30 @@ impl StepResolver<'_> {
         })
     }
 
-    fn status(&self, placed: &Placed<Scalar>) -> Result<StatusTest, SuiteError> {
-        let text = self.number(placed)?;
+    fn status(&self, located: &Located<Scalar>) -> Result<StatusTest, SuiteError> {
+        let text = self.number(located)?;
         let test = match text.strip_suffix("xx") {
-            Some(class) => class
-                .parse()
-                .ok()
-                .filter(|class| (2..=5).contains(class))
-                .map(StatusTest::Class),
-            None => text
-                .parse()
-                .ok()
-                .filter(|code| (200..=599).contains(code))
-                .map(StatusTest::Exactly),
+            Some(class) => number_within(class, 2..=5).map(StatusTest::Class),
+            None => number_within(&text, 200..=599).map(StatusTest::Exactly),
         };
         test.ok_or_else(|| {
-            self.file.error(
-                placed.place,
-                format!("`{text}` is no status; write 204 or 2xx"),
-            )
+            let why = format!("`{text}` is no status; write 204 or 2xx");
+            self.file.error(located.position, why)
         })
     }
 
-    fn unsupported(&self, placed: &Placed<Scalar>) -> Result<Unsupported, SuiteError> {
-        let text = self.number(placed)?;
-        let status = text.parse().ok().filter(|code| (200..=599).contains(code));
+    fn unsupported(&self, located: &Located<Scalar>) -> Result<Unsupported, SuiteError> {
+        let text = self.number(located)?;
+        let status = number_within(&text, 200..=599);
         let header = text.strip_prefix("no ").map(str::trim);
         match (status, header) {
             (Some(status), _) => Ok(Unsupported::Status(status)),
             (None, Some(name)) if is_header_name(name) => Ok(Unsupported::Without(name.to_owned())),
-            _ => Err(self.file.error(
-                placed.place,
-                format!("`{text}` is no status and no missing header; write 403 or `no ETag`"),
-            )),
+            _ => {
+                let why =
+                    format!("`{text}` is no status and no missing header; write 403 or `no ETag`");
+                Err(self.file.error(located.position, why))
+            }
         }
     }
 
@@ -378,13 +333,10 @@ impl StepResolver<'_> {
                 Some(("header", header)) => SaveFrom::Header(header.trim().to_owned()),
                 None if from.value == "lock-token" => SaveFrom::LockToken,
                 _ => {
-                    return Err(self.file.error(
-                        from.place,
-                        format!(
-                            "`{}` cannot be saved; write `lock-token` or `header NAME`",
-                            from.value
-                        ),
-                    ));
+                    let what = &from.value;
+                    let why =
+                        format!("`{what}` cannot be saved; write `lock-token` or `header NAME`");
+                    return Err(self.file.error(from.position, why));
                 }
             };
             let slot = self.templates.slot(name).unwrap_or(0);
@@ -401,57 +353,6 @@ enum Unsupported {
     Without(String),
 }
 
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, PATH).to_string()
-}
-
-/// Contribution of a piece to a path when its shape is checked.
-pub(super) fn placeholder(piece: &Piece) -> String {
-    match piece {
-        Piece::Literal(text) => text.clone(),
-        Piece::Variable(_) | Piece::Computed(_) => "x".to_owned(),
-    }
-}
-
-fn with_slash(mut path: String) -> String {
-    if !path.ends_with('/') {
-        path.push('/');
-    }
-    path
-}
-
-/// A request of a tree, with defaults for everything else.
-fn plain_request(
-    method: &str,
-    path: String,
-    (body, content_type): (Body, Option<&str>),
-    measure: Option<MeasureId>,
-    target: u16,
-) -> Step {
-    Step::Request(Arc::new(RequestPlan {
-        method: method.to_owned(),
-        path: Text::Fixed(path),
-        to: None,
-        headers: content_type
-            .map(|value| fixed_header("Content-Type", value))
-            .into_iter()
-            .collect(),
-        body,
-        expect: Expect {
-            status: StatusSet(vec![StatusTest::Class(2)]),
-            body: None,
-            length: None,
-            properties: None,
-            responses: None,
-            missing: Missing::Fails,
-            contains: Vec::new(),
-        },
-        unsupported: vec![405, 501],
-        unsupported_without: Vec::new(),
-        save: Vec::new(),
-        measure,
-        verify: Verify::default(),
-        target,
-        is_for_parts: false,
-    }))
+fn number_within(text: &str, range: RangeInclusive<u16>) -> Option<u16> {
+    text.parse().ok().filter(|number| range.contains(number))
 }

@@ -23,14 +23,11 @@ impl Selection {
         file: &SuiteSource<'_>,
         variants: &'a [Variant<'_>],
     ) -> Result<BTreeSet<&'a str>, SuiteError> {
-        let names: Vec<(&str, &str)> = variants
-            .iter()
-            .flat_map(|Variant { test, .. }| {
-                measures_of(test)
-                    .into_iter()
-                    .map(|measure| (test.name.value.as_str(), measure.name))
-            })
-            .collect();
+        let names = variants.iter().flat_map(|Variant { test, .. }| {
+            let measures = measures_of(test).into_iter();
+            measures.map(|measure| (test.name.value.as_str(), measure.name))
+        });
+        let names: Vec<(&str, &str)> = names.collect();
         if names.len() > usize::from(u16::MAX) {
             return Err(file.error_anywhere("the suite measures more than 65,535 things"));
         }
@@ -45,18 +42,14 @@ impl Selection {
                 return Err(file.error_anywhere(message));
             }
         }
-        let chosen: BTreeSet<&str> = names
-            .into_iter()
-            .filter(|(test, measure)| {
-                let any = |patterns: &[String]| {
-                    patterns
-                        .iter()
-                        .any(|pattern| matches(pattern, test, measure))
-                };
-                (self.only.is_empty() || any(&self.only)) && !any(&self.skip)
-            })
-            .map(|(_, measure)| measure)
-            .collect();
+        let chosen = names.into_iter().filter(|(test, measure)| {
+            let any = |patterns: &[String]| {
+                let mut patterns = patterns.iter();
+                patterns.any(|pattern| matches(pattern, test, measure))
+            };
+            (self.only.is_empty() || any(&self.only)) && !any(&self.skip)
+        });
+        let chosen: BTreeSet<&str> = chosen.map(|(_, measure)| measure).collect();
         if chosen.is_empty() {
             return Err(file.error_anywhere("no test is left: everything selected is skipped"));
         }

@@ -9,15 +9,15 @@ use super::SuiteSource;
 use super::adapt::number_of_users;
 use super::conditions::WrittenConditions;
 use crate::error::SuiteError;
-use crate::place::{Place, Placed, Scalar};
 use crate::plan::{Alternative, Step, StopWatchPlan, Think, Workspace};
+use crate::position::{Located, Position, Scalar};
 use crate::quantity::duration_with_unit;
 use crate::saved::SavedSlots;
 use crate::spec::{ActionSpec, ChoiceSpec, EndSpec, StepOptions, StepSpec, ThinkSpec};
 use crate::template::Templates;
 
 /// Most resources of a tree, and most repetitions: a limit, not a recommendation.
-const MANY: u32 = 1_000_000;
+pub(super) const MANY: u32 = 1_000_000;
 
 /// Resolves the steps of one test.
 pub(super) struct StepResolver<'a> {
@@ -34,7 +34,7 @@ pub(super) struct StepResolver<'a> {
     /// Suffix of the names of the test.
     pub(super) suffix: &'a str,
     /// Measures of the test, selected or not.
-    pub(super) own_names: &'a [&'a str],
+    pub(super) measure_names: &'a [&'a str],
     /// Default verification of the responses of measured steps.
     pub(super) verify: Verify,
     /// Names of the servers, in the order of the plan.
@@ -82,7 +82,7 @@ impl StepResolver<'_> {
                 self.only_keys(step, &["as", "steps"])?;
                 let times = self.count(times, "number of repetitions", 0, MANY)?;
                 if step.with.steps.is_empty() {
-                    return Err(self.file.error(step.place, "`repeat` needs `steps`"));
+                    return Err(self.file.error(step.position, "`repeat` needs `steps`"));
                 }
                 out.push(self.repeat(times, step)?);
             }
@@ -92,15 +92,15 @@ impl StepResolver<'_> {
             }
             ActionSpec::Parts(_) => {
                 let message = "`parts` is a step of a `page`, whose first file names them";
-                return Err(self.file.error(step.place, message));
+                return Err(self.file.error(step.position, message));
             }
             ActionSpec::Choose(choices) => {
                 self.only_keys(step, &[])?;
-                out.push(self.choose(step.place, choices)?);
+                out.push(self.choose(step.position, choices)?);
             }
             ActionSpec::Think(think) => {
                 self.only_keys(step, &[])?;
-                out.push(Step::Think(self.think(step.place, think)?));
+                out.push(Step::Think(self.think(step.position, think)?));
             }
             ActionSpec::Start(name) => {
                 self.only_keys(step, &[])?;
@@ -113,7 +113,7 @@ impl StepResolver<'_> {
             ActionSpec::When(condition) => {
                 self.only_keys(step, &["steps", "else"])?;
                 if step.with.steps.is_empty() && step.with.otherwise.is_empty() {
-                    return Err(self.file.error(step.place, "`when` needs `steps`"));
+                    return Err(self.file.error(step.position, "`when` needs `steps`"));
                 }
                 let condition = self.condition(condition)?;
                 let both = self.alternatives(&[&step.with.steps, &step.with.otherwise])?;
@@ -140,24 +140,24 @@ impl StepResolver<'_> {
         Ok(())
     }
 
-    fn stop_watch(&self, name: &Placed<String>) -> Result<usize, SuiteError> {
+    fn stop_watch(&self, name: &Located<String>) -> Result<usize, SuiteError> {
         let mut all = self.stop_watches.iter();
-        let place = all.position(|watch| watch.name == name.value);
-        let place = place.ok_or_else(|| {
+        let position = all.position(|watch| watch.name == name.value);
+        let position = position.ok_or_else(|| {
             self.file
-                .error(name.place, "stop-watches start and stop in loops")
+                .error(name.position, "stop-watches start and stop in loops")
         })?;
-        Ok(self.watches_before + place)
+        Ok(self.watches_before + position)
     }
 
     /// A condition, which names rows of its own test without their suffix.
-    fn condition(&self, text: &Placed<String>) -> Result<usize, SuiteError> {
-        let own = |name: &str| {
+    fn condition(&self, text: &Located<String>) -> Result<usize, SuiteError> {
+        let renamed = |name: &str| {
             let renamed = format!("{name}{}", self.suffix);
-            let is_own = self.own_names.contains(&renamed.as_str());
-            (!self.suffix.is_empty() && is_own).then_some(renamed)
+            let is_of_test = self.measure_names.contains(&renamed.as_str());
+            (!self.suffix.is_empty() && is_of_test).then_some(renamed)
         };
-        self.conditions.add(self.file, text, own)
+        self.conditions.add(self.file, text, renamed)
     }
 
     fn repeat(&self, times: u32, step: &StepSpec) -> Result<Step, SuiteError> {
@@ -175,7 +175,7 @@ impl StepResolver<'_> {
         let (templates, counter) = self
             .templates
             .inside(&name.value)
-            .map_err(|message| self.file.error(name.place, message))?;
+            .map_err(|message| self.file.error(name.position, message))?;
         let inside = StepResolver {
             templates: &templates,
             ..*self
@@ -204,64 +204,50 @@ impl StepResolver<'_> {
 
     /// Marks everything that a step and its inner steps save as having a value.
     fn saves_of(&self, step: &StepSpec) {
-        step.with
-            .save
-            .keys()
-            .for_each(|name| self.templates.saves(name));
-        step.inside().for_each(|inner| self.saves_of(inner));
+        for step in step.and_inside() {
+            let names = step.with.save.keys();
+            names.for_each(|name| self.templates.saves(name));
+        }
     }
 
-    fn choose(&self, place: Place, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
+    fn choose(&self, position: Position, choices: &[ChoiceSpec]) -> Result<Step, SuiteError> {
         let mut alternatives = Vec::with_capacity(choices.len());
-        let ways: Vec<&[StepSpec]> = choices.iter().map(|own| own.steps.as_slice()).collect();
+        let ways: Vec<&[StepSpec]> = choices
+            .iter()
+            .map(|choice| choice.steps.as_slice())
+            .collect();
         for (choice, steps) in choices.iter().zip(self.alternatives(&ways)?) {
             let text = self.number(&choice.weight)?;
             let weight: f64 = text.trim().parse().unwrap_or(-1.0);
             if !weight.is_finite() || weight < 0.0 {
-                return Err(self.file.error(
-                    choice.weight.place,
-                    format!("`{text}` is no weight; write a number from 0 on"),
-                ));
+                let why = format!("`{text}` is no weight; write a number from 0 on");
+                return Err(self.file.error(choice.weight.position, why));
             }
             alternatives.push(Alternative { weight, steps });
         }
         if alternatives.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
-            return Err(self
-                .file
-                .error(place, "`choose` needs an alternative with a weight"));
+            let why = "`choose` needs an alternative with a weight";
+            return Err(self.file.error(position, why));
         }
         Ok(Step::Choose(alternatives))
     }
 
-    fn think(&self, place: Place, think: &ThinkSpec) -> Result<Think, SuiteError> {
-        match think {
-            ThinkSpec {
-                constant: Some(time),
-                uniform: None,
-                exponential: None,
-            } => Ok(Think::Constant(self.duration(time)?)),
-            ThinkSpec {
-                constant: None,
-                uniform: Some([from, to]),
-                exponential: None,
-            } => {
+    fn think(&self, position: Position, think: &ThinkSpec) -> Result<Think, SuiteError> {
+        match (&think.constant, &think.uniform, &think.exponential) {
+            (Some(time), None, None) => Ok(Think::Constant(self.duration(time)?)),
+            (None, Some([from, to]), None) => {
                 let (low, high) = (self.duration(from)?, self.duration(to)?);
                 if low > high {
-                    return Err(self
-                        .file
-                        .error(to.place, "the second time is the longer one"));
+                    let why = "the second time is the longer one";
+                    return Err(self.file.error(to.position, why));
                 }
                 Ok(Think::Uniform(low, high))
             }
-            ThinkSpec {
-                constant: None,
-                uniform: None,
-                exponential: Some(mean),
-            } => Ok(Think::Exponential(self.duration(mean)?)),
-            _ => Err(self.file.error(
-                place,
-                "`think` needs one of constant: 1s, uniform: [1s, 5s], exponential: 1s",
-            )),
+            (None, None, Some(mean)) => Ok(Think::Exponential(self.duration(mean)?)),
+            _ => {
+                let why = "`think` needs one of constant: 1s, uniform: [1s, 5s], exponential: 1s";
+                Err(self.file.error(position, why))
+            }
         }
     }
 
@@ -307,10 +293,8 @@ impl StepResolver<'_> {
             ("steps", !steps.is_empty()),
             ("else", !otherwise.is_empty()),
         ];
-        let strange = present
-            .iter()
-            .find(|(key, is)| *is && !allowed.contains(key));
-        let Some((key, _)) = strange else {
+        let mut present = present.into_iter();
+        let Some((key, _)) = present.find(|(key, is)| *is && !allowed.contains(key)) else {
             return Ok(());
         };
         let action = match &step.action {
@@ -327,9 +311,8 @@ impl StepResolver<'_> {
             ActionSpec::End(_) => "`end`",
             ActionSpec::Users(_) => "`users`",
         };
-        Err(self
-            .file
-            .error(step.place, format!("`{key}` has no effect with {action}")))
+        let why = format!("`{key}` has no effect with {action}");
+        Err(self.file.error(step.position, why))
     }
 
     /// Verification of the response to a request. Unmeasured requests are verified, because others
@@ -345,20 +328,24 @@ impl StepResolver<'_> {
     /// Target of the requests of a step.
     pub(super) fn target(&self, step: &StepSpec) -> u16 {
         let named = step.with.target.as_ref();
-        let place = named.and_then(|named| self.targets.iter().position(|own| *own == named.value));
-        super::index(place.unwrap_or(0))
+        let position = named.and_then(|named| {
+            self.targets
+                .iter()
+                .position(|target| *target == named.value)
+        });
+        super::index(position.unwrap_or(0))
     }
 
     /// A number, or one of a few words.
-    pub(super) fn number(&self, scalar: &Placed<Scalar>) -> Result<String, SuiteError> {
+    pub(super) fn number(&self, scalar: &Located<Scalar>) -> Result<String, SuiteError> {
         self.templates
             .number(&scalar.value.0)
-            .map_err(|message| self.file.error(scalar.place, message))
+            .map_err(|message| self.file.error(scalar.position, message))
     }
 
     pub(super) fn count(
         &self,
-        scalar: &Placed<Scalar>,
+        scalar: &Located<Scalar>,
         what: &str,
         least: u32,
         most: u32,
@@ -367,14 +354,14 @@ impl StepResolver<'_> {
         match text.trim().parse::<u32>() {
             Ok(count) if (least..=most).contains(&count) => Ok(count),
             _ => Err(self.file.error(
-                scalar.place,
+                scalar.position,
                 format!("{what}: `{text}` is no whole number from {least} to {most}"),
             )),
         }
     }
 
-    pub(super) fn duration(&self, scalar: &Placed<Scalar>) -> Result<Duration, SuiteError> {
+    pub(super) fn duration(&self, scalar: &Located<Scalar>) -> Result<Duration, SuiteError> {
         let text = self.number(scalar)?;
-        duration_with_unit(&text).map_err(|message| self.file.error(scalar.place, message))
+        duration_with_unit(&text).map_err(|message| self.file.error(scalar.position, message))
     }
 }

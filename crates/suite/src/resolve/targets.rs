@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::params::Variant;
-use super::{SuiteSource, check_name, nested};
+use super::{SuiteSource, check_name};
 use crate::error::SuiteError;
-use crate::place::Placed;
+use crate::position::Located;
 use crate::spec::{ActionSpec, StepSpec, SuiteSpec};
 
-/// Most targets.
 const MANY: usize = 16;
 
 /// Names of targets in written order: the first is that of the URL.
 pub(super) fn names(spec: &SuiteSpec) -> Vec<String> {
     let mut all: Vec<_> = spec.targets.iter().collect();
-    all.sort_by_key(|(_, about)| (about.place.line, about.place.column));
+    all.sort_by_key(|(_, about)| about.position);
     all.into_iter().map(|(name, _)| name.clone()).collect()
 }
 
@@ -26,17 +25,17 @@ pub(super) fn check(
 ) -> Result<(), SuiteError> {
     let names = names(spec);
     for (name, about) in &spec.targets {
-        let place = about.place;
+        let position = about.position;
         check_name(
             file,
-            &Placed {
+            &Located {
                 value: name.clone(),
-                place,
+                position,
             },
         )?;
         if names.len() > MANY {
             let message = format!("a suite has at most {MANY} targets");
-            return Err(file.error(place, message));
+            return Err(file.error(position, message));
         }
     }
     let mut walk = Walk {
@@ -49,19 +48,16 @@ pub(super) fn check(
         *first = true;
     }
     for Variant { test, .. } in variants {
-        let loops = test
-            .loops()
-            .into_iter()
-            .flat_map(|test_loop| test_loop.steps);
-        let steps = test.setup.iter().chain(loops).chain(&test.cleanup);
-        steps.into_iter().try_for_each(|step| walk.step(step))?;
+        let outside = test.setup.iter().chain(&test.cleanup);
+        let mut steps = outside.chain(test.looped()).flat_map(StepSpec::and_inside);
+        steps.try_for_each(|step| walk.step(step))?;
     }
     match walk.used.iter().position(|is_used| !is_used) {
         None => Ok(()),
         Some(unused) => {
             let name = &names[unused];
-            let place = spec.targets[name].place;
-            Err(file.error(place, format!("no step is sent to the target `{name}`")))
+            let position = spec.targets[name].position;
+            Err(file.error(position, format!("no step is sent to the target `{name}`")))
         }
     }
 }
@@ -88,7 +84,7 @@ impl<'a> Walk<'a> {
                 "`{}` is measured at another target already, and a row is about one",
                 measure.value
             );
-            return Err(self.file.error(measure.place, message));
+            return Err(self.file.error(measure.position, message));
         }
         let files = match &step.action {
             ActionSpec::Page(_) => step.with.steps.as_slice(),
@@ -99,11 +95,11 @@ impl<'a> Walk<'a> {
             for other in others {
                 if self.target(other)? != page {
                     let message = "the files of a page are fetched from one target";
-                    return Err(self.file.error(other.place, message));
+                    return Err(self.file.error(other.position, message));
                 }
             }
         }
-        nested(step).try_for_each(|inner| self.step(inner))
+        Ok(())
     }
 
     /// Index of the target of a step; the first without a name.
@@ -111,8 +107,8 @@ impl<'a> Walk<'a> {
         let Some(named) = &step.with.target else {
             return Ok(0);
         };
-        let place = self.names.iter().position(|name| *name == named.value);
-        let place = place.ok_or_else(|| {
+        let position = self.names.iter().position(|name| *name == named.value);
+        let position = position.ok_or_else(|| {
             let message = if self.names.is_empty() {
                 "the suite has no `targets`".to_owned()
             } else {
@@ -120,9 +116,9 @@ impl<'a> Walk<'a> {
                 let hint = nearest::hint(&named.value, known, "the suite has");
                 format!("there is no target `{}`; {hint}", named.value)
             };
-            self.file.error(named.place, message)
+            self.file.error(named.position, message)
         })?;
-        self.used[place] = true;
-        Ok(place)
+        self.used[position] = true;
+        Ok(position)
     }
 }
