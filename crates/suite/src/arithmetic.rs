@@ -45,12 +45,10 @@ const OPERATORS: [(Operator, &str); 5] = [
 ];
 
 impl Arithmetic {
-    /// The value of a variable.
     pub(crate) fn variable(variable: Variable) -> Arithmetic {
         Arithmetic([PostfixToken::Variable(variable)].into())
     }
 
-    /// A number.
     pub(crate) fn constant(number: i64) -> Arithmetic {
         Arithmetic([PostfixToken::Constant(number)].into())
     }
@@ -167,15 +165,15 @@ fn quotient(left: i64, right: i64) -> i64 {
 /// Postfix notation of letters, digits, `-` and `_`: `n_1000_rem`.
 impl fmt::Display for Arithmetic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, token) in self.0.iter().enumerate() {
-            if place > 0 {
+        for (position, token) in self.0.iter().enumerate() {
+            if position > 0 {
                 f.write_str("_")?;
             }
             match token {
                 PostfixToken::Constant(value) => write!(f, "{value}")?,
                 PostfixToken::Variable(Variable::Iteration) => f.write_str("n")?,
                 PostfixToken::Variable(Variable::User) => f.write_str("user")?,
-                PostfixToken::Variable(Variable::Repetition(place)) => write!(f, "r{place}")?,
+                PostfixToken::Variable(Variable::Repetition(position)) => write!(f, "r{position}")?,
                 // The parser does not take a text for a number.
                 PostfixToken::Variable(Variable::Saved(slot)) => write!(f, "s{slot}")?,
                 PostfixToken::Apply(operator) => {
@@ -199,9 +197,9 @@ impl FromStr for Arithmetic {
                 ("n", _) => Some(PostfixToken::Variable(Variable::Iteration)),
                 ("user", _) => Some(PostfixToken::Variable(Variable::User)),
                 (word, _) => match word.strip_prefix('r') {
-                    Some(place) => {
-                        let place = place.parse().ok()?;
-                        Some(PostfixToken::Variable(Variable::Repetition(place)))
+                    Some(position) => {
+                        let position = position.parse().ok()?;
+                        Some(PostfixToken::Variable(Variable::Repetition(position)))
                     }
                     None => word.parse().ok().map(PostfixToken::Constant),
                 },

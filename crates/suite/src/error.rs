@@ -4,40 +4,40 @@ use std::fmt;
 
 use wire::redact::{HIDDEN, names_secret, redacted_line};
 
-use crate::place::Place;
+use crate::position::Position;
 
 /// A defect of a suite file. Its text shows the line with a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuiteError {
     file: String,
-    place: Option<Place>,
+    position: Option<Position>,
     /// Shown part of the line, and the column of the mark in it, from 0.
     line: Option<(String, usize)>,
     message: String,
 }
 
 impl SuiteError {
-    /// A defect at `place` of `text`, the text of the file `file`.
+    /// A defect at `position` of `text`, the text of the file `file`.
     pub(crate) fn at(
         file: &str,
         text: &str,
-        place: Option<Place>,
+        position: Option<Position>,
         message: impl Into<String>,
     ) -> Self {
-        let place = place.filter(|place| place.line > 0);
-        let line = place.and_then(|place| {
-            let before = text.lines().take(place.line as usize - 1);
-            let line = text.lines().nth(place.line as usize - 1)?;
+        let position = position.filter(|position| position.line > 0);
+        let line = position.and_then(|position| {
+            let before = text.lines().take(position.line as usize - 1);
+            let line = text.lines().nth(position.line as usize - 1)?;
             let shown = if is_value_of_secret(before, line) {
                 HIDDEN.to_owned()
             } else {
                 redacted_line(line)
             };
-            Some(excerpt(&shown, place.column))
+            Some(excerpt(&shown, position.column))
         });
         SuiteError {
             file: file.to_owned(),
-            place,
+            position,
             line,
             message: message.into(),
         }
@@ -50,24 +50,25 @@ impl SuiteError {
 
     /// Line and column from 1, if known.
     pub fn position(&self) -> Option<(u32, u32)> {
-        self.place.map(|place| (place.line, place.column))
+        self.position
+            .map(|position| (position.line, position.column))
     }
 }
 
 impl fmt::Display for SuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(place) = self.place else {
+        let Some(position) = self.position else {
             return write!(f, "{}: {}", self.file, self.message);
         };
         write!(
             f,
             "{}:{}:{}: {}",
-            self.file, place.line, place.column, self.message
+            self.file, position.line, position.column, self.message
         )?;
         let Some((line, column)) = &self.line else {
             return Ok(());
         };
-        let number = place.line.to_string();
+        let number = position.line.to_string();
         let margin = " ".repeat(number.len());
         let indent = " ".repeat(*column);
         write!(
@@ -83,7 +84,8 @@ impl std::error::Error for SuiteError {}
 /// indentation.
 fn is_value_of_secret<'t>(before: impl Iterator<Item = &'t str>, line: &str) -> bool {
     let indentation = |line: &str| line.len() - line.trim_start().len();
-    let less = before.filter(|own| !own.trim().is_empty() && indentation(own) < indentation(line));
+    let is_less = |other: &&str| !other.trim().is_empty() && indentation(other) < indentation(line);
+    let less = before.filter(is_less);
     less.last().is_some_and(names_secret)
 }
 
@@ -115,12 +117,12 @@ mod tests {
 
     #[test]
     fn no_secret_of_a_line_is_shown() {
-        let said = |text: &str| {
-            let place = Some(Place {
+        let shown = |text: &str| {
+            let position = Some(Position {
                 line: 1,
                 column: 60,
             });
-            SuiteError::at("s.yaml", text, place, "wrong").to_string()
+            SuiteError::at("s.yaml", text, position, "wrong").to_string()
         };
         for line in [
             "      Authorization: Bearer s3cret",
@@ -128,46 +130,44 @@ mod tests {
             "headers: {Cookie : 's3cret'}",
             "Proxy-Authorization: s3cret",
         ] {
-            let said = said(line);
-            assert!(
-                said.contains("(not shown)") && !said.contains("s3cret"),
-                "{said}"
-            );
+            let shown = shown(line);
+            let is_hidden = shown.contains("(not shown)") && !shown.contains("s3cret");
+            assert!(is_hidden, "{shown}");
         }
-        let place = Some(Place { line: 2, column: 3 });
-        let below = SuiteError::at("s.yaml", "Cookie: >-\n  s3cret", place, "wrong").to_string();
+        let position = Some(Position { line: 2, column: 3 });
+        let below = SuiteError::at("s.yaml", "Cookie: >-\n  s3cret", position, "wrong").to_string();
         assert!(!below.contains("s3cret"), "{below}");
         for line in [
             "users: 10",
             "headers: {Lock-Token: x, User-Agent: y}",
             "key: z",
         ] {
-            assert!(said(line).contains(line));
+            assert!(shown(line).contains(line));
         }
     }
 
     #[test]
-    fn of_a_long_line_what_is_near_the_place_is_shown() {
-        let said = |text: &str, column: u32| {
-            let place = Some(Place { line: 1, column });
-            let error = SuiteError::at("s.yaml", text, place, "wrong");
+    fn of_a_long_line_what_is_near_the_mark_is_shown() {
+        let shown = |text: &str, column: u32| {
+            let position = Some(Position { line: 1, column });
+            let error = SuiteError::at("s.yaml", text, position, "wrong");
             error.to_string()
         };
         let long = format!("{}X{}", "ü\t".repeat(500_000), "é".repeat(1_000_000));
         let around = format!("…{}X{}…", "ü ".repeat(40), "é".repeat(79));
         assert_eq!(
-            said(&long, 1_000_001),
+            shown(&long, 1_000_001),
             format!(
                 "s.yaml:1:1000001: wrong\n   |\n 1 | {around}\n   | {}^",
                 " ".repeat(81)
             )
         );
         let start = format!("ü {}…", "ü ".repeat(39));
-        assert!(said(&long, 1).contains(&format!(" 1 | {start}\n   | ^")));
+        assert!(shown(&long, 1).contains(&format!(" 1 | {start}\n   | ^")));
         let end = format!("…{}", "é".repeat(80));
-        assert!(said(&long, 2_000_002).contains(&format!(" 1 | {end}\n   | {}^", " ".repeat(81))));
+        assert!(shown(&long, 2_000_002).contains(&format!(" 1 | {end}\n   | {}^", " ".repeat(81))));
         // A line that fits on two lines of a terminal is shown whole.
         let short = "x".repeat(160);
-        assert!(said(&short, 155).contains(&format!("| {short}\n")));
+        assert!(shown(&short, 155).contains(&format!("| {short}\n")));
     }
 }

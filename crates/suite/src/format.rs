@@ -5,36 +5,31 @@
 use constraint::Constraint;
 
 use crate::error::SuiteError;
-use crate::place::{Place, Placed};
+use crate::position::Located;
 use crate::spec::{self, ActionSpec, StepSpec, SuiteSpec};
 
 /// The text of a suite file with formatted expressions. An expression on several lines, or with an
 /// escape, is unchanged.
-///
-/// # Errors
-/// A [`SuiteError`] that points at the defect.
 pub fn formatted(name: &str, text: &str) -> Result<String, SuiteError> {
     let spec = spec::parse(name, text)?;
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let mut expressions = expressions(&spec);
     // From the end, so that earlier positions stay valid.
-    expressions.sort_by_key(|expression| (expression.place.line, expression.place.column));
+    expressions.sort_by_key(|expression| expression.position);
     for expression in expressions.into_iter().rev() {
-        let Place { line, column } = expression.place;
-        let parsed = Constraint::parse(&expression.value).map_err(|why| {
-            let text = Some(Place { line, column });
-            SuiteError::at(name, self::text_of(&lines).as_str(), text, why.message)
-        })?;
-        let line = lines.get_mut(line.saturating_sub(1) as usize);
-        if let Some(line) = line {
-            replace(line, column, &expression.value, &parsed.to_string());
+        let position = expression.position;
+        let parsed = Constraint::parse(&expression.value)
+            .map_err(|why| SuiteError::at(name, &lines.concat(), Some(position), why.message))?;
+        if let Some(line) = lines.get_mut(position.line.saturating_sub(1) as usize) {
+            replace(
+                line,
+                position.column,
+                &expression.value,
+                &parsed.to_string(),
+            );
         }
     }
-    Ok(text_of(&lines))
-}
-
-fn text_of(lines: &[String]) -> String {
-    lines.concat()
+    Ok(lines.concat())
 }
 
 /// Replaces an expression at a column, from 1, if the file has it there without escapes.
@@ -55,36 +50,23 @@ fn replace(line: &mut String, column: u32, written: &str, usual: &str) {
 }
 
 /// All expressions of a suite.
-fn expressions(spec: &SuiteSpec) -> Vec<&Placed<String>> {
-    let constraints = spec
-        .constraints
-        .values()
-        .map(|constraint| &constraint.expression);
-    let adapt = spec
-        .adapt
-        .iter()
-        .flat_map(|adapt| [&adapt.value.raise, &adapt.value.lower]);
-    let mut found: Vec<&Placed<String>> = constraints.chain(adapt.flatten()).collect();
+fn expressions(spec: &SuiteSpec) -> Vec<&Located<String>> {
+    let constraints = spec.constraints.values();
+    let constraints = constraints.map(|constraint| &constraint.expression);
+    let adapt = spec.adapt.iter();
+    let adapt = adapt.flat_map(|adapt| [&adapt.value.raise, &adapt.value.lower]);
+    let mut found: Vec<&Located<String>> = constraints.chain(adapt.flatten()).collect();
     for test in &spec.tests {
-        let looped = test
-            .value
-            .loops()
-            .into_iter()
-            .flat_map(|test_loop| test_loop.steps);
         let outside = test.value.setup.iter().chain(&test.value.cleanup);
-        outside
-            .chain(looped)
-            .for_each(|step| collect_conditions(step, &mut found));
+        let steps = outside
+            .chain(test.value.looped())
+            .flat_map(StepSpec::and_inside);
+        found.extend(steps.filter_map(|step| match &step.action {
+            ActionSpec::When(condition) => Some(condition),
+            _ => None,
+        }));
     }
     found
-}
-
-fn collect_conditions<'a>(step: &'a StepSpec, found: &mut Vec<&'a Placed<String>>) {
-    if let ActionSpec::When(condition) = &step.action {
-        found.push(condition);
-    }
-    step.inside()
-        .for_each(|step| collect_conditions(step, found));
 }
 
 #[cfg(test)]
@@ -123,7 +105,7 @@ tests:
     }
 
     #[test]
-    fn what_cannot_be_read_has_a_place() {
+    fn what_cannot_be_read_has_a_position() {
         let wrong = UGLY.replace("plain:   p99( Get )<5ms", "plain:   p99( Get )<");
         let error = formatted("s.yaml", &wrong).unwrap_err().to_string();
         assert!(

@@ -14,8 +14,8 @@ mod error;
 mod fill;
 mod format;
 mod operations;
-mod place;
 mod plan;
+mod position;
 mod quantity;
 mod resolve;
 mod saved;
@@ -51,9 +51,6 @@ pub const SCHEMA: &str = include_str!("../../../docs/suite.schema.json");
 /// Parses a suite file and checks everything that does not depend on parameters.
 ///
 /// `name` is the name of the file in errors.
-///
-/// # Errors
-/// A [`SuiteError`] that points at the defect in `text`.
 pub fn parse(name: &str, text: &str) -> Result<spec::SuiteSpec, SuiteError> {
     spec::parse(name, text)
 }

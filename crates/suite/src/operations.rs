@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use record::{Http, TestId, Verify};
 
-use crate::plan::{Alternative, Plan, RequestPlan, Step};
+use crate::plan::{Plan, RequestPlan, Step};
 
 /// One operation of a user.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,14 +41,9 @@ impl Plan {
     pub fn operations(&self) -> Vec<OperationPlan> {
         let mut found = Vec::new();
         for test in &self.tests {
-            for (in_loop, own) in test.loops.iter().enumerate() {
-                add(
-                    &own.steps,
-                    1.0,
-                    (test.id, in_loop),
-                    &mut Vec::new(),
-                    &mut found,
-                );
+            for (in_loop, test_loop) in test.loops.iter().enumerate() {
+                let at = (test.id, in_loop);
+                add(&test_loop.steps, 1.0, at, &mut Vec::new(), &mut found);
             }
         }
         found
@@ -62,10 +57,8 @@ impl Plan {
 
     /// All requests: in set-ups, loops and clean-ups.
     pub fn requests(&self) -> impl Iterator<Item = &Arc<RequestPlan>> {
-        let outside = self
-            .tests
-            .iter()
-            .flat_map(|test| [&test.setup, &test.cleanup]);
+        let tests = self.tests.iter();
+        let outside = tests.flat_map(|test| [&test.setup, &test.cleanup]);
         let outside = outside.flat_map(|steps| requests(steps));
         outside.chain(self.looped_requests())
     }
@@ -129,22 +122,23 @@ impl Plan {
 fn add(
     steps: &[Step],
     weight: f64,
-    of: (TestId, usize),
+    (test, in_loop): (TestId, usize),
     choices: &mut Vec<usize>,
     found: &mut Vec<OperationPlan>,
 ) {
     if let [Step::Choose(alternatives)] = steps {
         let total: f64 = alternatives.iter().map(|one| one.weight).sum();
-        for (place, Alternative { weight: own, steps }) in alternatives.iter().enumerate() {
-            choices.push(place);
-            add(steps, weight * own / total, of, choices, found);
+        for (position, alternative) in alternatives.iter().enumerate() {
+            choices.push(position);
+            let weight = weight * alternative.weight / total;
+            add(&alternative.steps, weight, (test, in_loop), choices, found);
             choices.pop();
         }
         return;
     }
     found.push(OperationPlan {
-        test: of.0,
-        in_loop: of.1,
+        test,
+        in_loop,
         choices: choices.clone(),
         weight,
         kind: match steps {
@@ -158,12 +152,12 @@ fn add(
 
 /// The requests of steps, each as often as written.
 fn requests<'p>(steps: &'p [Step]) -> Vec<&'p Arc<RequestPlan>> {
-    let of = |step: &'p Step| match step {
+    let of_step = |step: &'p Step| match step {
         Step::Request(request) => vec![request],
         Step::Page(page) => page.files.iter().collect(),
         other => other.inside().into_iter().flat_map(requests).collect(),
     };
-    steps.iter().flat_map(of).collect()
+    steps.iter().flat_map(of_step).collect()
 }
 
 fn change_requests(steps: &mut [Step], change: &mut dyn FnMut(&mut RequestPlan)) {

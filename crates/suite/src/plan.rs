@@ -214,11 +214,11 @@ impl TestPlan {
 
     /// Index of the loop of a user: roles are assigned in order, repeatedly.
     pub fn loop_of(&self, user: u32) -> usize {
-        let mut place = user % self.users_of_roles().max(1);
-        for (index, own) in self.loops.iter().enumerate() {
-            match place.checked_sub(own.users) {
+        let mut position = user % self.users_of_roles().max(1);
+        for (index, test_loop) in self.loops.iter().enumerate() {
+            match position.checked_sub(test_loop.users) {
                 None => return index,
-                Some(rest) => place = rest,
+                Some(rest) => position = rest,
             }
         }
         0
@@ -423,6 +423,38 @@ pub struct RequestPlan {
     pub is_for_parts: bool,
 }
 
+/// Statuses that mean that a server does not support a request, unless the suite has others, too.
+pub(crate) const UNSUPPORTED: [u16; 2] = [405, 501];
+
+impl RequestPlan {
+    /// A request to the first target without a body, which expects this status and nothing else.
+    pub(crate) fn new(method: &str, path: Text, status: StatusTest) -> RequestPlan {
+        RequestPlan {
+            method: method.to_owned(),
+            path,
+            to: None,
+            headers: Vec::new(),
+            body: Body::None,
+            expect: Expect {
+                status: StatusSet(vec![status]),
+                body: None,
+                length: None,
+                properties: None,
+                responses: None,
+                missing: Missing::Fails,
+                contains: Vec::new(),
+            },
+            unsupported: UNSUPPORTED.to_vec(),
+            unsupported_without: Vec::new(),
+            save: Vec::new(),
+            measure: None,
+            verify: Verify::default(),
+            target: 0,
+            is_for_parts: false,
+        }
+    }
+}
+
 /// A header of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderPlan {
@@ -430,6 +462,15 @@ pub struct HeaderPlan {
     pub name: String,
     /// Field value.
     pub value: Text,
+}
+
+impl HeaderPlan {
+    pub(crate) fn fixed(name: &str, value: &str) -> HeaderPlan {
+        HeaderPlan {
+            name: name.to_owned(),
+            value: Text::Fixed(value.to_owned()),
+        }
+    }
 }
 
 /// Body of a request.

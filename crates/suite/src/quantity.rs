@@ -5,17 +5,11 @@ use std::time::Duration;
 use traffic::{Octets, TimeSpan};
 
 /// Parses a size: `512`, `1KiB`, `64 KiB`, `1MiB`, `10kB`, `1.5MB`.
-///
-/// # Errors
-/// A sentence about the accepted notation.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     text.parse().map(Octets::bytes)
 }
 
 /// Parses a time: `30s`, `250ms`, `1.5s`, `10m`, `1h`, `30d`, `20us`. A bare number means seconds.
-///
-/// # Errors
-/// A sentence about the accepted notation.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     text.parse()
         .map(|time: TimeSpan| Duration::from_nanos(time.nanos()))

@@ -1,13 +1,12 @@
 //! Values that steps save for later ones: names, and where they have a value.
 
-use crate::place::Place;
+use crate::position::Position;
 
-/// Name of a saved value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SavedName {
     pub(crate) name: String,
     /// Position of the first step that saves it.
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     /// Part of the test: `setup`, `loop` or `cleanup`.
     pub(crate) part: &'static str,
 }
@@ -15,11 +14,15 @@ pub(crate) struct SavedName {
 impl SavedName {
     /// The reason why it has no value where it is used.
     pub(crate) fn unfilled(&self) -> String {
-        let SavedName { name, place, part } = self;
+        let SavedName {
+            name,
+            position,
+            part,
+        } = self;
         format!(
             "`{name}` has no value here: it is saved at line {}, in `{part}`; what a step saves can be used by steps \
              behind it in the same `setup` or iteration of `loop`, and by `cleanup` after the last iteration",
-            place.line
+            position.line
         )
     }
 }

@@ -10,10 +10,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 pub(crate) use expressions::condition;
 
-use crate::place::{Placed, Scalar};
+use crate::position::{Located, Scalar};
 use crate::spec::*;
 
-impl<T: JsonSchema> JsonSchema for Placed<T> {
+impl<T: JsonSchema> JsonSchema for Located<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()
     }

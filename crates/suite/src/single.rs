@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use record::{MeasureId, MeasureRecord, SuiteRecord, TestId, Verify};
 
 use crate::plan::{
-    Alternative, Body, Expect, HeaderPlan, Limit, LoopPlan, Missing, Plan, RequestPlan, StatusSet,
+    Alternative, Body, HeaderPlan, Limit, LoopPlan, Missing, Plan, RequestPlan, StatusSet,
     StatusTest, Step, TestPlan, Workspace,
 };
 use crate::resolve::sha256;
@@ -154,64 +154,30 @@ fn paths(paths: &RequestedPaths) -> Result<Vec<Text>, String> {
     let path = |path: &RequestedPath| {
         let text = templates.text(&path.template);
         let text = text.map_err(|error| format!("`{}`: {error}", path.shown))?;
-        Ok(match text {
-            Text::Fixed(text) => Text::Fixed(encoded(&text)),
-            Text::Live(live) => Text::Live(live.map_literals(encoded)),
-        })
+        Ok(text.map_literals(|text| utf8_percent_encode(text, PATH_AND_QUERY).to_string()))
     };
     paths.iter().map(path).collect()
 }
 
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, PATH_AND_QUERY).to_string()
-}
-
 fn request(single: &Single, path: Text) -> Step {
-    Step::Request(Arc::new(RequestPlan {
-        method: single.method.clone(),
-        path,
-        to: None,
-        headers: headers(single),
-        body: match &single.body {
-            Some(bytes) => Body::Fixed(bytes.as_slice().into()),
-            None => Body::None,
-        },
-        expect: Expect {
-            status: status(single),
-            body: None,
-            length: None,
-            properties: None,
-            responses: None,
-            missing: Missing::Noted,
-            contains: Vec::new(),
-        },
-        unsupported: vec![405, 501],
-        unsupported_without: Vec::new(),
-        save: Vec::new(),
-        measure: Some(MeasureId(0)),
-        verify: Verify::default(),
-        target: 0,
-        is_for_parts: false,
-    }))
-}
-
-fn headers(single: &Single) -> Vec<HeaderPlan> {
-    let header = |(name, value): &(String, String)| HeaderPlan {
-        name: name.clone(),
-        value: Text::Fixed(value.clone()),
-    };
-    single.headers.iter().map(header).collect()
-}
-
-fn status(single: &Single) -> StatusSet {
     let usual = match single.method.as_str() {
         "PROPFIND" | "PROPPATCH" | "REPORT" | "SEARCH" => StatusTest::Exactly(207),
         _ => StatusTest::Class(2),
     };
-    single
-        .status
-        .clone()
-        .unwrap_or_else(|| StatusSet(vec![usual]))
+    let mut request = RequestPlan::new(&single.method, path, usual);
+    if let Some(status) = &single.status {
+        request.expect.status = status.clone();
+    }
+    request.expect.missing = Missing::Noted;
+    if let Some(bytes) = &single.body {
+        request.body = Body::Fixed(bytes.as_slice().into());
+    }
+    let headers = single.headers.iter();
+    request.headers = headers
+        .map(|(name, value)| HeaderPlan::fixed(name, value))
+        .collect();
+    request.measure = Some(MeasureId(0));
+    Step::Request(Arc::new(request))
 }
 
 /// Description of the request in lines for people: the run keeps it beside its samples.

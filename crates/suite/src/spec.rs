@@ -17,8 +17,8 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use yaml::WrittenValue;
 
 use crate::error::SuiteError;
-use crate::place::written;
-pub use crate::place::{Place, Placed, Scalar};
+use crate::position::written;
+pub use crate::position::{Located, Position, Scalar};
 pub use adapt::AdaptSpec;
 pub use beside::{BackgroundKeys, BackgroundSpec, CaptureKeys, CaptureSpec};
 pub use constraints::ConstraintSpec;
@@ -33,7 +33,7 @@ pub use needs::NeedsSpec;
 #[schemars(title = "A Prestan suite")]
 pub struct SuiteSpec {
     /// Name of the suite: letters, digits, `-` and `_`.
-    pub suite: Placed<String>,
+    pub suite: Located<String>,
     /// Version given by the suite; to be raised when figures are not comparable any more.
     #[serde(default = "one")]
     pub version: u32,
@@ -49,28 +49,28 @@ pub struct SuiteSpec {
     /// these for tests with `each`. `requests` is the number of iterations of each user.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub params: BTreeMap<String, Placed<WrittenValue>>,
+    pub params: BTreeMap<String, Located<WrittenValue>>,
     /// Constraints on the measurements, by name: `fast: p99(Get1K) < 5 ms`.
     #[serde(default)]
     pub constraints: BTreeMap<String, ConstraintSpec>,
     /// Changes of the load by measurements.
-    pub adapt: Option<Placed<AdaptSpec>>,
+    pub adapt: Option<Located<AdaptSpec>>,
     /// Traffic between other programs while the suite is measured (docs/TRAFFIC.md).
-    pub background: Option<Placed<BackgroundSpec>>,
+    pub background: Option<Located<BackgroundSpec>>,
     /// Recording of the packets of the run.
     pub capture: Option<CaptureSpec>,
     /// Properties of stop-watches, by name.
     #[serde(default)]
-    pub stopwatches: BTreeMap<String, Placed<StopWatchSpec>>,
+    pub stopwatches: BTreeMap<String, Located<StopWatchSpec>>,
     /// Several targets of one run: names, each with one line about it. The first is that of the
     /// URL, to which steps without a target are sent; the others are given on the command line:
     /// `--target cache=URL`.
     #[serde(default)]
-    pub targets: BTreeMap<String, Placed<String>>,
+    pub targets: BTreeMap<String, Located<String>>,
     /// Verification of the responses of measured steps, unless a test or a step has the key itself.
     pub verify: Option<Verify>,
     /// The tests, run one after the other.
-    pub tests: Vec<Placed<TestSpec>>,
+    pub tests: Vec<Located<TestSpec>>,
 }
 
 fn one() -> u32 {
@@ -82,23 +82,23 @@ fn one() -> u32 {
 #[serde(deny_unknown_fields)]
 pub struct TestSpec {
     /// Name of the test: letters, digits, `-` and `_`.
-    pub name: Placed<String>,
+    pub name: Located<String>,
     /// Title in one line, in any language, which reports show beside the name.
     #[serde(default, deserialize_with = "written")]
     pub title: Option<String>,
     /// Class that the DAV header of the server must have: `class 2`.
-    pub needs: Option<Placed<String>>,
+    pub needs: Option<Located<String>>,
     /// A parameter that is a list: the test is repeated for each of its values, which is appended
     /// to the names of the test and of its measures behind an `x`. If the parameter has one value
     /// only, names are unchanged.
-    pub each: Option<Placed<String>>,
+    pub each: Option<Located<String>>,
     /// All users work in one collection instead of one each, to measure contention.
     #[serde(default)]
     pub shared: bool,
     /// Iterations of each user; default: the parameter `requests`.
-    pub requests: Option<Placed<Scalar>>,
+    pub requests: Option<Located<Scalar>>,
     /// Use of connections in the loop.
-    pub http: Option<Placed<HttpSpec>>,
+    pub http: Option<Located<HttpSpec>>,
     /// Verification of the responses of measured steps.
     pub verify: Option<Verify>,
     /// Steps before the measurement, never measured.
@@ -109,7 +109,7 @@ pub struct TestSpec {
     pub body: Vec<StepSpec>,
     /// In place of `loop`: kinds of users, each with a loop of its own, at work at the same time.
     #[serde(default)]
-    pub roles: BTreeMap<String, Placed<RoleSpec>>,
+    pub roles: BTreeMap<String, Located<RoleSpec>>,
     /// Steps after the measurement, never measured.
     #[serde(default)]
     pub cleanup: Vec<StepSpec>,
@@ -119,7 +119,7 @@ pub struct TestSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepSpec {
     /// Its position.
-    pub place: Place,
+    pub position: Position,
     /// Its action.
     pub action: ActionSpec,
     /// Its other keys.
@@ -136,6 +136,12 @@ impl StepSpec {
         let steps = self.with.steps.iter().chain(&self.with.otherwise);
         steps.chain(choices.iter().flat_map(|choice| &choice.steps))
     }
+
+    /// The step, and everything inside it, in order.
+    pub(crate) fn and_inside(&self) -> Vec<&StepSpec> {
+        let inner = self.inside().flat_map(StepSpec::and_inside);
+        std::iter::once(self).chain(inner).collect()
+    }
 }
 
 /// Action of a step.
@@ -146,14 +152,14 @@ pub enum ActionSpec {
         /// The method, in capitals.
         method: String,
         /// Path relative to the collection of the user.
-        path: Placed<Scalar>,
+        path: Located<Scalar>,
     },
     /// `tree: name/`: a collection of some depth and width.
-    Tree(Placed<Scalar>),
+    Tree(Located<Scalar>),
     /// `repeat: 10`: the `steps`, this number of times.
-    Repeat(Placed<Scalar>),
+    Repeat(Located<Scalar>),
     /// `page: name`: the `steps` are its files, which are fetched together.
-    Page(Placed<String>),
+    Page(Located<String>),
     /// `parts: html`: the files named by the first file of its page.
     Parts(PartsSpec),
     /// `choose:` one of several lists of steps, by weight.
@@ -161,15 +167,15 @@ pub enum ActionSpec {
     /// `think: 100ms`: a pause.
     Think(ThinkSpec),
     /// `start: open-to-saved`: a stop-watch starts.
-    Start(Placed<String>),
+    Start(Located<String>),
     /// `stop: open-to-saved`: the stop-watch stops, and the time in between is a sample.
-    Stop(Placed<String>),
+    Stop(Located<String>),
     /// `when: p99(Get) > 20 ms`: the `steps` while that is true, else those of `else`.
-    When(Placed<String>),
+    When(Located<String>),
     /// `end: test` or `end: run`: the rest of it is not executed.
     End(EndSpec),
     /// `users: 8`: from now on, this number of users of a load that adapts is at work.
-    Users(Placed<Scalar>),
+    Users(Located<Scalar>),
 }
 
 /// Measurement that a step ends.
@@ -186,38 +192,38 @@ pub enum EndSpec {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StepOptions {
     /// Query after the path, unchanged.
-    pub query: Option<Placed<Scalar>>,
+    pub query: Option<Located<Scalar>>,
     /// Destination of COPY and MOVE, relative like the path.
-    pub to: Option<Placed<Scalar>>,
+    pub to: Option<Located<Scalar>>,
     /// Depth header of a request; number of levels of a tree.
-    pub depth: Option<Placed<Scalar>>,
+    pub depth: Option<Located<Scalar>>,
     /// Members at the bottom of a tree.
-    pub width: Option<Placed<Scalar>>,
+    pub width: Option<Located<Scalar>>,
     /// Leaves of a tree.
     pub of: Option<LeafSpec>,
     /// Overwrite header.
     pub overwrite: Option<bool>,
     /// Timeout header of LOCK.
-    pub timeout: Option<Placed<Scalar>>,
+    pub timeout: Option<Located<Scalar>>,
     /// More headers.
-    pub headers: BTreeMap<String, Placed<Scalar>>,
+    pub headers: BTreeMap<String, Located<Scalar>>,
     /// Body of the request, or of the resources of a tree.
-    pub body: Option<Placed<BodySpec>>,
+    pub body: Option<Located<BodySpec>>,
     /// Expected response.
-    pub expect: Option<Placed<ExpectSpec>>,
+    pub expect: Option<Located<ExpectSpec>>,
     /// Statuses that mean that the server does not support this, beside 405 and 501, and headers
     /// without which a response means the same: `no ETag`.
-    pub unsupported: Vec<Placed<Scalar>>,
+    pub unsupported: Vec<Located<Scalar>>,
     /// Names for parts of the response, to be used later as `{{ name }}`.
-    pub save: BTreeMap<String, Placed<String>>,
+    pub save: BTreeMap<String, Located<String>>,
     /// Name of the measure; for a page, that of files without one of their own.
-    pub measure: Option<Placed<String>>,
+    pub measure: Option<Located<String>>,
     /// Verification of its response; for a page, of its files.
     pub verify: Option<Verify>,
     /// Target: a name of `targets`; default: the first of them.
-    pub target: Option<Placed<String>>,
+    pub target: Option<Located<String>>,
     /// Name of the number of a repetition, to be used in its steps as `{{ name }}`.
-    pub counter: Option<Placed<String>>,
+    pub counter: Option<Located<String>>,
     /// Steps of a repetition, files of a page, or steps under a condition.
     pub steps: Vec<StepSpec>,
     /// Steps if the condition is false.
@@ -254,7 +260,7 @@ pub enum LeafSpec {
 #[serde(deny_unknown_fields)]
 pub struct ChoiceSpec {
     /// Frequency relative to the others.
-    pub weight: Placed<Scalar>,
+    pub weight: Located<Scalar>,
     /// Its steps.
     pub steps: Vec<StepSpec>,
 }
@@ -264,11 +270,11 @@ pub struct ChoiceSpec {
 #[serde(deny_unknown_fields)]
 pub struct ThinkSpec {
     /// Always this long.
-    pub constant: Option<Placed<Scalar>>,
+    pub constant: Option<Located<Scalar>>,
     /// Uniformly distributed between these.
-    pub uniform: Option<[Placed<Scalar>; 2]>,
+    pub uniform: Option<[Located<Scalar>; 2]>,
     /// Exponentially distributed with this mean.
-    pub exponential: Option<Placed<Scalar>>,
+    pub exponential: Option<Located<Scalar>>,
 }
 
 /// A body: `{size: 1KiB}`, `{xml: "<a/>"}` or `{text: "..."}`.
@@ -276,16 +282,16 @@ pub struct ThinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct BodySpec {
     /// Number of bytes.
-    pub size: Option<Placed<Scalar>>,
+    pub size: Option<Located<Scalar>>,
     /// Their content.
     #[serde(default)]
     pub fill: FillSpec,
     /// A template; sent as application/xml.
     #[serde(default, deserialize_with = "written")]
-    pub xml: Option<Placed<Scalar>>,
+    pub xml: Option<Located<Scalar>>,
     /// A template; sent as text/plain.
     #[serde(default, deserialize_with = "written")]
-    pub text: Option<Placed<Scalar>>,
+    pub text: Option<Located<Scalar>>,
     /// Line ends of `xml` or `text`.
     #[serde(default)]
     pub lines: LineEndSpec,
@@ -322,21 +328,21 @@ pub enum FillSpec {
 pub struct ExpectSpec {
     /// Accepted statuses: `[201, 204]` or `["2xx"]`; default: 207 for PROPFIND and 2xx for others.
     #[serde(default)]
-    pub status: Vec<Placed<Scalar>>,
+    pub status: Vec<Located<Scalar>>,
     /// Expected body: its length is checked in every response, its content in the first one.
-    pub body: Option<Placed<BodySpec>>,
+    pub body: Option<Located<BodySpec>>,
     /// Expected length of the body, such as `3KiB`, checked in every response.
-    pub length: Option<Placed<Scalar>>,
+    pub length: Option<Located<Scalar>>,
     /// Number of properties with status 200 in each response of a 207.
-    pub properties: Option<Placed<Scalar>>,
+    pub properties: Option<Located<Scalar>>,
     /// Number of responses of a 207.
-    pub responses: Option<Placed<Scalar>>,
+    pub responses: Option<Located<Scalar>>,
     /// Meaning of a property that the server does not have.
     #[serde(default)]
     pub missing: MissingSpec,
     /// Text that the first response must contain.
     #[serde(default)]
-    pub contains: Vec<Placed<Scalar>>,
+    pub contains: Vec<Located<Scalar>>,
 }
 
 /// Meaning of a 404 for a property inside a 207.
@@ -350,14 +356,10 @@ pub enum MissingSpec {
     Noted,
 }
 
-/// Parses the YAML of a suite file.
-pub(crate) fn parse(name: &str, text: &str) -> Result<SuiteSpec, SuiteError> {
-    read(name, text)
-}
-
-fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, SuiteError> {
+/// Parses the YAML of a suite file, or the part of it that `T` has.
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, SuiteError> {
     let read = yaml::read(text);
-    read.map_err(|error| SuiteError::at(name, text, error.place(), error.message()))
+    read.map_err(|error| SuiteError::at(name, text, error.position(), error.message()))
 }
 
 const STEP_KEYS: &[&str] = &[
@@ -416,9 +418,9 @@ const METHODS: &[&str] = &[
 
 impl<'de> Deserialize<'de> for StepSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let step = Placed::<BareStep>::deserialize(deserializer)?;
+        let step = Located::<BareStep>::deserialize(deserializer)?;
         Ok(StepSpec {
-            place: step.place,
+            position: step.position,
             action: step.value.0,
             with: step.value.1,
         })

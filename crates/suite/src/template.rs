@@ -91,6 +91,33 @@ impl Text {
             Piece::Computed(_) | Piece::Literal(_) => None,
         })
     }
+
+    /// True if it contains a value saved by a step.
+    pub(crate) fn has_saved(&self) -> bool {
+        self.variables()
+            .any(|variable| matches!(variable, Variable::Saved(_)))
+    }
+
+    /// Its literals with `x` in place of everything else, for checks of its shape.
+    pub(crate) fn shape(&self) -> String {
+        let pieces = match self {
+            Text::Fixed(text) => return text.clone(),
+            Text::Live(live) => live.pieces.iter(),
+        };
+        let shapes = pieces.map(|piece| match piece {
+            Piece::Literal(text) => text.as_str(),
+            Piece::Variable(_) | Piece::Computed(_) => "x",
+        });
+        shapes.collect()
+    }
+
+    /// The same with its literals changed.
+    pub(crate) fn map_literals(self, change: impl Fn(&str) -> String) -> Text {
+        match self {
+            Text::Fixed(text) => Text::Fixed(change(&text)),
+            Text::Live(live) => Text::Live(live.map_literals(change)),
+        }
+    }
 }
 
 /// Limits of all templates of a suite together.
@@ -169,13 +196,13 @@ impl Later for LiveValue {
             LiveValue::Number { value, name },
             LiveValue::Number {
                 value: other,
-                name: of_other,
+                name: other_name,
             },
         ) = (left, right)
         else {
             return None;
         };
-        let name = if name.is_empty() { of_other } else { name };
+        let name = if name.is_empty() { other_name } else { name };
         let value = value.applied(operator, other)?;
         Some(value.map(|value| LiveValue::Number {
             value,
@@ -278,7 +305,6 @@ impl<'a> Templates<'a> {
         Ok(yaml::decimal(text.trim()).unwrap_or(text))
     }
 
-    /// Index of a saved name.
     pub(crate) fn slot(&self, name: &str) -> Option<usize> {
         self.slots.get(name).copied()
     }
@@ -386,7 +412,7 @@ fn param(written: &WrittenValue) -> Option<Value<LiveValue>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::place::Place;
+    use crate::position::Position;
 
     fn params() -> Params {
         Params::from([
@@ -398,7 +424,7 @@ mod tests {
     fn saved(name: String) -> SavedName {
         SavedName {
             name,
-            place: Place::default(),
+            position: Position::default(),
             part: "loop",
         }
     }

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use traffic::TrafficSpec;
 
-use super::{Placed, Scalar};
+use super::{Located, Scalar};
 
 /// Background traffic: the name of a traffic file, or keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,17 +24,17 @@ pub enum BackgroundSpec {
 #[serde(deny_unknown_fields)]
 pub struct BackgroundKeys {
     /// A traffic file; its path is relative to the suite.
-    pub file: Option<Placed<Scalar>>,
+    pub file: Option<Located<Scalar>>,
     /// The content of a traffic file, in its place.
-    pub traffic: Option<Placed<TrafficSpec>>,
+    pub traffic: Option<Located<TrafficSpec>>,
     /// Name of the load; may be omitted where there is only one.
-    pub load: Option<Placed<Scalar>>,
+    pub load: Option<Located<Scalar>>,
     /// Largest deviation from its mean in each of three seconds for a load of constant rates to be
     /// stable: `5%`, which is also the default.
-    pub stable: Option<Placed<Scalar>>,
+    pub stable: Option<Located<Scalar>>,
     /// Longest duration of flows: `3h`.
     #[serde(default, rename = "for")]
-    pub duration: Option<Placed<Scalar>>,
+    pub duration: Option<Located<Scalar>>,
 }
 
 /// Recording of the packets of a run.
@@ -51,9 +51,9 @@ pub enum CaptureSpec {
 #[serde(deny_unknown_fields)]
 pub struct CaptureKeys {
     /// Bytes kept of each packet: `128`; default: all.
-    pub snap: Option<Placed<Scalar>>,
+    pub snap: Option<Located<Scalar>>,
     /// Largest size of the file: `100MiB`; default `1GiB`.
-    pub size: Option<Placed<Scalar>>,
+    pub size: Option<Located<Scalar>>,
 }
 
 impl<'de> Deserialize<'de> for BackgroundSpec {

@@ -6,33 +6,32 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-use super::Placed;
+use super::Located;
 use crate::error::SuiteError;
 
 /// A constraint: its expression, or `{expression: ..., abort: true}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConstraintSpec {
     /// The expression, which must be true.
-    pub expression: Placed<String>,
+    pub expression: Located<String>,
     /// The run ends when it cannot become true any more.
     pub abort: bool,
 }
 
-/// Value of a constraint.
 enum WrittenConstraint {
     Expression(String),
     Keys {
-        expression: Placed<String>,
+        expression: Located<String>,
         abort: bool,
     },
 }
 
 impl<'de> Deserialize<'de> for ConstraintSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Placed { value, place } = Placed::<WrittenConstraint>::deserialize(deserializer)?;
+        let Located { value, position } = Located::<WrittenConstraint>::deserialize(deserializer)?;
         Ok(match value {
             WrittenConstraint::Expression(value) => ConstraintSpec {
-                expression: Placed { value, place },
+                expression: Located { value, position },
                 abort: false,
             },
             WrittenConstraint::Keys { expression, abort } => ConstraintSpec { expression, abort },
@@ -83,6 +82,6 @@ pub(crate) fn constraints(
         #[serde(default)]
         constraints: BTreeMap<String, ConstraintSpec>,
     }
-    let read: ConstraintsOnly = super::read(name, text)?;
+    let read: ConstraintsOnly = super::parse(name, text)?;
     Ok(read.constraints)
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Placed, Scalar};
+use super::{Located, Scalar};
 
 /// Use of connections in the loop of a test.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
@@ -11,14 +11,14 @@ use super::{Placed, Scalar};
 pub struct HttpSpec {
     /// Version of HTTP in requests: `"1.0"`, `"1.1"`, or `"2"`, whose requests in a pipeline are
     /// streams.
-    pub version: Option<Placed<Scalar>>,
+    pub version: Option<Located<Scalar>>,
     /// Connections of each user, for the files of a page.
-    pub connections: Option<Placed<Scalar>>,
+    pub connections: Option<Located<Scalar>>,
     /// Scope of a connection.
     #[serde(default)]
     pub keep: KeepSpec,
     /// Requests of a page in flight on its connection at a time.
-    pub pipeline: Option<Placed<Scalar>>,
+    pub pipeline: Option<Located<Scalar>>,
     /// All files of a page are known when it begins; otherwise its first file names the others.
     #[serde(default)]
     pub at_once: bool,

@@ -4,16 +4,16 @@ use record::TimeUnit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Placed, Scalar, StepSpec, SuiteSpec, TestSpec};
+use super::{Located, Scalar, StepSpec, SuiteSpec, TestSpec};
 
 /// Users of a test that have a loop of their own.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleSpec {
     /// Number of users of the test with this role, of all roles together; default 1.
-    pub users: Option<Placed<Scalar>>,
+    pub users: Option<Located<Scalar>>,
     /// Least time from the beginning of one iteration to that of the next: `100ms`.
-    pub pace: Option<Placed<Scalar>>,
+    pub pace: Option<Located<Scalar>>,
     /// Steps that are repeated.
     #[serde(rename = "loop")]
     pub body: Vec<StepSpec>,
@@ -23,7 +23,7 @@ pub struct RoleSpec {
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSpec<'a> {
     /// The name of its role, and the role; `None` if the test has no roles.
-    pub role: Option<(&'a str, &'a Placed<RoleSpec>)>,
+    pub role: Option<(&'a str, &'a Located<RoleSpec>)>,
     /// Repeated steps.
     pub steps: &'a [StepSpec],
 }
@@ -35,22 +35,25 @@ impl TestSpec {
             let steps = self.body.as_slice();
             return vec![LoopSpec { role: None, steps }];
         }
-        let mut loops: Vec<_> = Vec::with_capacity(self.roles.len());
+        let mut loops = Vec::with_capacity(self.roles.len());
         for (name, role) in &self.roles {
             loops.push(LoopSpec {
                 role: Some((name, role)),
                 steps: &role.value.body,
             });
         }
-        loops.sort_by_key(|test_loop| {
-            test_loop
-                .role
-                .map(|(_, role)| (role.place.line, role.place.column))
-        });
+        loops.sort_by_key(|test_loop| test_loop.role.map(|(_, role)| role.position));
         loops
     }
 
-    /// All steps of its loops, mutable.
+    /// All steps of its loops.
+    pub(crate) fn looped(&self) -> impl Iterator<Item = &StepSpec> {
+        self.loops()
+            .into_iter()
+            .flat_map(|test_loop| test_loop.steps)
+    }
+
+    /// The same, mutable.
     pub(crate) fn looped_mut(&mut self) -> impl Iterator<Item = &mut StepSpec> {
         let of_roles = self
             .roles
@@ -64,8 +67,8 @@ impl SuiteSpec {
     /// Properties of a stop-watch, whose name has the suffix of a variant of its test.
     pub(crate) fn stop_watch(&self, name: &str, suffix: &str) -> StopWatchSpec {
         let written = name.strip_suffix(suffix).unwrap_or(name);
-        let said = self.stopwatches.get(written);
-        said.map(|placed| placed.value).unwrap_or_default()
+        let stop_watch = self.stopwatches.get(written);
+        stop_watch.map(|located| located.value).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,9 @@
 //! The built-in suites resolve, and the main one measures the 23 names in their order.
 
+use std::sync::Arc;
+
 use builtin::{BuiltinFile, SUITES};
-use suite::{Body, Overrides, Piece, Plan, Step, Variable, parse, resolve};
+use suite::{Body, Overrides, Piece, Plan, RequestPlan, Variable, parse, resolve};
 
 const NAMES: [&str; 23] = [
     "ProppatchMult",
@@ -42,8 +44,8 @@ fn every_built_in_suite_resolves_with_its_defaults() {
     }
 }
 
-/// Tests and rows of a built-in suite, with parameters as the command line sets them.
-fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+/// The plan of a built-in suite, with parameters as the command line sets them.
+fn plan(suite: &str, params: &[(&str, &str)]) -> Plan {
     let builtin = BuiltinFile::find(SUITES, suite).unwrap();
     let spec = parse(builtin.name, builtin.text).unwrap();
     let params = params.iter();
@@ -52,7 +54,12 @@ fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         params: params.collect(),
         ..Overrides::default()
     };
-    let plan = resolve(builtin.name, builtin.text, &spec, &overrides).unwrap();
+    resolve(builtin.name, builtin.text, &spec, &overrides).unwrap()
+}
+
+/// Tests and rows of that plan.
+fn names(suite: &str, params: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let plan = plan(suite, params);
     (
         plan.tests.into_iter().map(|test| test.name).collect(),
         plan.measures.into_iter().map(|row| row.name).collect(),
@@ -92,30 +99,18 @@ fn one_value_leaves_names_as_they_are() {
 /// The body of the request of that measure, in the seventh iteration.
 fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
     let id = plan.measures.iter().position(|row| row.name == measure);
-    let requests = plan
-        .tests
-        .iter()
-        .flat_map(|test| &test.loops)
-        .flat_map(|test| &test.steps);
-    let found = requests.filter_map(|step| match step {
-        Step::Request(request) => request
-            .measure
-            .is_some_and(|measure| Some(usize::from(measure.0)) == id)
-            .then_some(&request.body),
-        _ => None,
-    });
-    match found.into_iter().next().unwrap() {
+    let is_measured =
+        |request: &&Arc<RequestPlan>| request.measure.map(|id| usize::from(id.0)) == id;
+    match &plan.looped_requests().find(is_measured).unwrap().body {
         Body::Fixed(bytes) => bytes.to_vec(),
         Body::Live(text) => {
             let pieces = text.0.pieces().iter();
-            let filled: String = pieces
-                .map(|piece| match piece {
-                    Piece::Literal(text) => text.as_str(),
-                    Piece::Variable(Variable::Iteration) => "7",
-                    other => panic!("{other:?}"),
-                })
-                .collect();
-            filled.into_bytes()
+            let filled = pieces.map(|piece| match piece {
+                Piece::Literal(text) => text.as_str(),
+                Piece::Variable(Variable::Iteration) => "7",
+                other => panic!("{other:?}"),
+            });
+            filled.collect::<String>().into_bytes()
         }
         Body::None => Vec::new(),
     }
@@ -124,9 +119,7 @@ fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
 /// Content-Length of the requests printed by Xu (2004, sections 5.1, 5.2 and 5.4).
 #[test]
 fn bodies_have_the_lengths_that_were_printed_in_2004() {
-    let builtin = BuiltinFile::find(SUITES, "prestan").unwrap();
-    let spec = parse(builtin.name, builtin.text).unwrap();
-    let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
+    let plan = plan("prestan", &[]);
     // Ours has `-N` behind the value of each property.
     let ours = |properties: usize| properties * "-7".len();
     let table = [
@@ -154,22 +147,12 @@ fn bodies_have_the_lengths_that_were_printed_in_2004() {
 
 #[test]
 fn prestan_measures_the_23_names_of_2004_in_their_order() {
-    let builtin = BuiltinFile::find(SUITES, "prestan").unwrap();
-    let spec = parse(builtin.name, builtin.text).unwrap();
-    let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
-    let names: Vec<&str> = plan
-        .measures
-        .iter()
-        .map(|measure| measure.name.as_str())
-        .collect();
-    assert_eq!(names, NAMES);
+    assert_eq!(names("prestan", &[]).1, NAMES);
 }
 
 #[test]
 fn the_sites_of_the_versions_have_the_sizes_of_the_paper() {
-    let builtin = BuiltinFile::find(SUITES, "http-versions").unwrap();
-    let spec = parse(builtin.name, builtin.text).unwrap();
-    let plan = resolve(builtin.name, builtin.text, &spec, &Overrides::default()).unwrap();
+    let plan = plan("http-versions", &[]);
     let sites: Vec<(usize, u64)> = plan
         .pages
         .iter()

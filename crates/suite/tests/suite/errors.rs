@@ -273,12 +273,12 @@ const CONSTRAINTS: &[&str] = &[
 
 #[test]
 fn what_is_said_about_every_wrong_file() {
-    let mut said = String::new();
+    let mut messages = String::new();
     let mut note = |what: &str, text: &str| {
         let Err(error) = attempt(text, &Overrides::default()) else {
             panic!("{what}: was accepted\n{text}");
         };
-        writeln!(said, "## {what}\n{error}\n").unwrap();
+        writeln!(messages, "## {what}\n{error}\n").unwrap();
     };
     for [what, text] in cases::rows(FILES) {
         note(what, text);
@@ -316,7 +316,7 @@ fn what_is_said_about_every_wrong_file() {
             &format!("suite: s\ntests: [{{name: T, http: {http}, loop: [{step}]}}]"),
         );
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(messages);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn what_is_said_about_wrong_overrides() {
         params: [(name.to_owned(), value.to_owned())].into(),
         ..Overrides::default()
     };
-    let mut said = String::new();
+    let mut messages = String::new();
     for (what, overrides) in [
         ("unknown parameter", param("depth", "3")),
         ("parameter of nothing", param("width", "")),
@@ -342,9 +342,9 @@ fn what_is_said_about_wrong_overrides() {
         ("nothing left", selected(&["Read"], &["R*"])),
     ] {
         let error = attempt(&text, &overrides).unwrap_err();
-        writeln!(said, "## {what}\n{error}\n").unwrap();
+        writeln!(messages, "## {what}\n{error}\n").unwrap();
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(messages);
     for good in [
         selected(&["read"], &[]),
         selected(&["T"], &["Write"]),

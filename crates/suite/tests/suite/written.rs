@@ -69,7 +69,7 @@ fn a_text_is_what_is_written() {
 
 #[test]
 fn a_value_that_is_not_written_is_refused() {
-    for (step, place) in [
+    for (step, position) in [
         ("{GET: , measure: M}", "s.yaml:3:30"),
         ("{GET: a, headers: {X-A: }, measure: M}", ""),
         ("{GET: a, query: , measure: M}", ""),
@@ -81,7 +81,7 @@ fn a_value_that_is_not_written_is_refused() {
         let message = "a value is missing here; the empty text is written as `\"\"`";
         assert!(
             why.as_ref()
-                .is_err_and(|why| why.contains(message) && why.contains(place)),
+                .is_err_and(|why| why.contains(message) && why.contains(position)),
             "{step}: {why:?}"
         );
     }
@@ -128,34 +128,15 @@ fn where_a_number_is_wanted_it_is_read_by_the_rules_of_yaml() {
         ("12.0", 12),
         ("\"{{ 5 + 5 }}\"", 10),
     ] {
-        let repeat = step(
-            "{}",
-            &format!("{{repeat: {written}, steps: [{{GET: a, measure: M}}]}}"),
-            &[],
-        );
+        let repeat = format!("{{repeat: {written}, steps: [{{GET: a, measure: M}}]}}");
+        let repeat = step("{}", &repeat, &[]);
         assert!(
             matches!(repeat, Step::Repeat { times, .. } if times == number),
             "{written}: {repeat:?}"
         );
-        let plan = plan_with(
-            "{}",
-            &format!("{{GET: a, expect: {{length: {written}}}, measure: M}}"),
-            &[],
-        );
+        let length = format!("{{GET: a, expect: {{length: {written}}}, measure: M}}");
+        let plan = plan_with("{}", &length, &[]);
         assert!(plan.is_ok(), "{written}: {plan:?}");
-    }
-}
-
-/// The text of a parameter in a path.
-fn in_path(value: &str, changes: &[(&str, &str)]) -> Result<String, String> {
-    let plan = plan_with(
-        &format!("{{p: {value}}}"),
-        "{GET: \"{{ p }}\", measure: M}",
-        changes,
-    )?;
-    match &plan.tests[0].loops[0].steps[0] {
-        Step::Request(request) => Ok(fixed(&request.path).to_owned()),
-        other => panic!("{other:?}"),
     }
 }
 
@@ -173,7 +154,11 @@ fn a_parameter_is_sent_as_it_is_written() {
         "True",
         "no",
     ] {
-        assert_eq!(in_path(written, &[]), Ok(written.to_owned()), "{written}");
+        assert_eq!(
+            made(written, "{{ p }}", &[]),
+            Ok(written.to_owned()),
+            "{written}"
+        );
         // In a list as well, and from the command line.
         let of_list = made(&format!("[1, {written}]"), "{{ p | last }}", &[]);
         assert_eq!(of_list, Ok(written.to_owned()));
@@ -183,10 +168,10 @@ fn a_parameter_is_sent_as_it_is_written() {
         } else {
             default
         };
-        let changed = in_path(default, &[("p", written)]);
+        let changed = made(default, "{{ p }}", &[("p", written)]);
         assert_eq!(changed, Ok(written.to_owned()), "{written}");
     }
-    assert_eq!(in_path("'1.10'", &[]), Ok("1.10".to_owned()));
+    assert_eq!(made("'1.10'", "{{ p }}", &[]), Ok("1.10".to_owned()));
     // The value is recorded, and its notation if that differs.
     let params = "{a: 1.10, b: [1, 0x1F], c: 1.5, d: '5', e: [x, true], f: [\"a\\u00a0\\t\\\"\"]}";
     let plan = plan_with(params, "{GET: a, measure: M}", &[("c", "1e3")]).unwrap();
@@ -282,14 +267,8 @@ fn timeouts_of_locks_are_those_of_the_header() {
         ),
     ] {
         let request = request(&format!("{{LOCK: a, timeout: {written}, measure: M}}"));
-        let timeout = request
-            .headers
-            .iter()
-            .find(|header| header.name == "Timeout");
-        assert_eq!(
-            timeout.map(|timeout| fixed(&timeout.value)),
-            Some(sent),
-            "{written}"
-        );
+        let mut headers = request.headers.iter();
+        let timeout = headers.find(|header| header.name == "Timeout").unwrap();
+        assert_eq!(fixed(&timeout.value), sent, "{written}");
     }
 }

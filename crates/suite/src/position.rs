@@ -4,31 +4,31 @@ use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-pub use yaml::Place;
+pub use yaml::Position;
 
-/// A value of the suite file with its [`Place`].
+/// A value of the suite file with its [`Position`].
 #[derive(Debug, Clone)]
-pub struct Placed<T> {
+pub struct Located<T> {
     /// Value.
     pub value: T,
     /// Position.
-    pub place: Place,
+    pub position: Position,
 }
 
-impl<T: PartialEq> PartialEq for Placed<T> {
+impl<T: PartialEq> PartialEq for Located<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (value, place) = yaml::placed(deserializer)?;
-        Ok(Placed { value, place })
+        let (value, position) = yaml::located(deserializer)?;
+        Ok(Located { value, position })
     }
 }
 
-impl<T: Serialize> Serialize for Placed<T> {
+impl<T: Serialize> Serialize for Located<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(serializer)
     }
