@@ -48,7 +48,7 @@ pub enum Cell {
     /// Yes or no.
     Flag(bool),
     /// A measure of the plan, or one of the words of the column, by its index.
-    Place(usize),
+    Index(usize),
 }
 
 /// All columns. Times are nanoseconds since the run began; absent if the operation did not get so
@@ -59,11 +59,11 @@ pub const COLUMNS: [Column; 31] = [
     required(
         "measure",
         Holds::Measures,
-        |sample| Cell::Place(usize::from(sample.measure.0)),
+        |sample| Cell::Index(usize::from(sample.measure.0)),
         |sample, cell| {
             set(
                 &mut sample.measure,
-                cell.place()?.try_into().ok().map(MeasureId),
+                cell.index()?.try_into().ok().map(MeasureId),
             )
         },
     ),
@@ -93,11 +93,11 @@ pub const COLUMNS: [Column; 31] = [
     required(
         "outcome",
         Holds::Words(&Outcome::NAMES),
-        |sample| Cell::Place(sample.outcome as usize),
+        |sample| Cell::Index(sample.outcome as usize),
         |sample, cell| {
             set(
                 &mut sample.outcome,
-                Outcome::ALL.get(cell.place()?).copied(),
+                Outcome::ALL.get(cell.index()?).copied(),
             )
         },
     ),
@@ -147,13 +147,13 @@ pub const COLUMNS: [Column; 31] = [
         "timing",
         Holds::Words(&["user", "kernel", "missed"]),
         |sample| match sample.timing {
-            Timing::User => Cell::Place(0),
-            Timing::Kernel { .. } => Cell::Place(1),
-            Timing::Missed => Cell::Place(2),
+            Timing::User => Cell::Index(0),
+            Timing::Kernel { .. } => Cell::Index(1),
+            Timing::Missed => Cell::Index(2),
         },
         |sample, cell| {
             let timings = [Timing::User, Timing::Kernel { bias: None }, Timing::Missed];
-            set(&mut sample.timing, timings.get(cell.place()?).copied())
+            set(&mut sample.timing, timings.get(cell.index()?).copied())
         },
     ),
     optional(
@@ -271,12 +271,12 @@ pub const COLUMNS: [Column; 31] = [
         Holds::Words(&HttpVersion::NAMES),
         |sample| {
             let version = sample.protocol;
-            version.map_or(Cell::Absent, |version| Cell::Place(version as usize))
+            version.map_or(Cell::Absent, |version| Cell::Index(version as usize))
         },
         |sample, cell| {
             sample.protocol = match cell {
                 Cell::Absent => None,
-                _ => Some(*HttpVersion::ALL.get(cell.place()?)?),
+                _ => Some(*HttpVersion::ALL.get(cell.index()?)?),
             };
             Some(())
         },
@@ -391,8 +391,8 @@ const fn only(is_needed: fn(&PlanRecord) -> bool, column: Column) -> Column {
 }
 
 /// Sets a field.
-fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
-    *place = value?;
+fn set<T>(field: &mut T, value: Option<T>) -> Option<()> {
+    *field = value?;
     Some(())
 }
 
@@ -406,9 +406,9 @@ impl Cell {
         number.map_or(Cell::Absent, Cell::of)
     }
 
-    fn place(self) -> Option<usize> {
+    fn index(self) -> Option<usize> {
         match self {
-            Cell::Place(place) => Some(place),
+            Cell::Index(index) => Some(index),
             _ => None,
         }
     }

@@ -31,8 +31,8 @@ fn shown(plan: &PlanRecord, column: &Column, of: Cell) -> String {
     match (of, column.holds) {
         (Cell::Number(number), _) => number.to_string(),
         (Cell::Flag(flag), _) => flag.to_string(),
-        (Cell::Place(place), Holds::Words(words)) => words[place].to_owned(),
-        (Cell::Place(place), _) => {
+        (Cell::Index(place), Holds::Words(words)) => words[place].to_owned(),
+        (Cell::Index(place), _) => {
             let measure = plan.measures.get(place);
             measure.map_or(String::new(), |measure| cell(&measure.name))
         }

@@ -132,7 +132,6 @@ impl Rows {
         Ok(())
     }
 
-    /// Drops all rows.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
         for cells in &mut self.columns {
@@ -147,7 +146,6 @@ impl Rows {
     }
 }
 
-/// The cells of a column.
 struct ColumnCells {
     column: &'static Column,
     /// Samples of this run have cells in it.
@@ -194,8 +192,8 @@ impl ColumnCells {
                 Err(_) => return Err(self.unfit(cell)),
             },
             (ColumnValues::Flags(flags), Cell::Flag(flag)) => flags.push(flag),
-            (ColumnValues::Texts(texts), Cell::Place(place)) => {
-                if !texts.push(place) {
+            (ColumnValues::Texts(texts), Cell::Index(index)) => {
+                if !texts.push(index) {
                     return Err(self.unfit(cell));
                 }
             }
@@ -216,7 +214,7 @@ impl ColumnCells {
 struct Texts {
     texts: Vec<ByteArray>,
     /// Index into `texts`, row by row.
-    places: Vec<usize>,
+    indices: Vec<usize>,
     cells: Vec<ByteArray>,
     /// Cells of this group.
     count: usize,
@@ -226,7 +224,7 @@ impl Texts {
     fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Texts {
         Texts {
             texts: texts.map(ByteArray::from).collect(),
-            places: Vec::new(),
+            indices: Vec::new(),
             cells: Vec::new(),
             count: 0,
         }
@@ -237,17 +235,17 @@ impl Texts {
     }
 
     /// Adds the text with that index, if there is one.
-    fn push(&mut self, place: usize) -> bool {
-        let index = self.count;
-        if self.places.get(index) != Some(&place) {
-            let Some(text) = self.texts.get(place) else {
+    fn push(&mut self, index: usize) -> bool {
+        let row = self.count;
+        if self.indices.get(row) != Some(&index) {
+            let Some(text) = self.texts.get(index) else {
                 return false;
             };
-            match self.cells.get_mut(index) {
-                Some(cell) => (*cell, self.places[index]) = (text.clone(), place),
+            match self.cells.get_mut(row) {
+                Some(cell) => (*cell, self.indices[row]) = (text.clone(), index),
                 None => {
                     self.cells.push(text.clone());
-                    self.places.push(place);
+                    self.indices.push(index);
                 }
             }
         }
@@ -256,7 +254,6 @@ impl Texts {
     }
 }
 
-/// A group that is being written.
 struct OpenGroup<'a>(SerializedRowGroupWriter<'a, File>);
 
 impl OpenGroup<'_> {

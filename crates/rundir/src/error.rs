@@ -8,26 +8,16 @@ const LONGEST_MESSAGE: usize = 1000;
 
 /// An error of a run directory.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum RunDirError {
-    /// A file cannot be read or written.
     #[error("{what} {} failed: {source}", path.display())]
     Io {
-        /// `reading` or `writing`.
         what: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Error of the system.
         source: io::Error,
     },
-    /// A file is damaged.
     #[error("{}: {message}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Its defect.
-        message: String,
-    },
-    /// A plan could not be read again.
+    Damaged { path: PathBuf, message: String },
     #[error("the plan is too large to be recorded: {0}; plan less in one run")]
     PlanTooLarge(String),
 }

@@ -33,13 +33,13 @@ pub(crate) struct Folder {
 /// Identity of a directory, without keeping it open: a comparison reads a thousand runs, and a
 /// process may have only as many open files.
 #[derive(Debug)]
-pub(crate) struct FolderPlace {
+pub(crate) struct FolderReference {
     path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
 }
 
-impl FolderPlace {
+impl FolderReference {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -51,7 +51,7 @@ impl FolderPlace {
 
     /// Checks that it is the same directory.
     pub(crate) fn same(&self, folder: Folder) -> Result<Folder, RunDirError> {
-        if folder.place()?.identity != self.identity {
+        if folder.reference()?.identity != self.identity {
             let message = "is another directory than when it was looked at";
             return Err(damaged(&self.path, message.to_owned()));
         }
@@ -74,11 +74,11 @@ impl Folder {
     /// Opens a directory; links in its path are the user's own. An empty path is the current
     /// directory.
     pub(crate) fn open(path: &Path) -> Result<Folder, RunDirError> {
-        let place = match path.as_os_str() {
+        let opened = match path.as_os_str() {
             empty if empty.is_empty() => Path::new("."),
             _ => path,
         };
-        let directory = open(place, DIRECTORY, Mode::empty());
+        let directory = open(opened, DIRECTORY, Mode::empty());
         let directory = directory.map_err(|error| reading(path, error.into()))?;
         let path = path.to_owned();
         Ok(Folder { path, directory })
@@ -88,9 +88,9 @@ impl Folder {
         &self.path
     }
 
-    pub(crate) fn place(&self) -> Result<FolderPlace, RunDirError> {
+    pub(crate) fn reference(&self) -> Result<FolderReference, RunDirError> {
         let status = fstat(&self.directory).map_err(|error| reading(&self.path, error.into()))?;
-        Ok(FolderPlace {
+        Ok(FolderReference {
             path: self.path.clone(),
             identity: (status.st_dev, status.st_ino),
         })
@@ -164,7 +164,6 @@ impl Folder {
         renamed.map_err(|error| writing(&self.path.join(to), error.into()))
     }
 
-    /// Reads a text in it.
     pub(crate) fn text(&self, name: &str) -> Result<String, RunDirError> {
         let (mut text, path) = (String::new(), self.path.join(name));
         let mut file = self.file(name)?.take(LARGEST_TEXT);

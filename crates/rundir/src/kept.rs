@@ -20,9 +20,6 @@ pub struct RunFolder(Folder);
 
 impl RunFolder {
     /// Opens a directory, with any content.
-    ///
-    /// # Errors
-    /// There is no such directory.
     pub fn open(path: &Path) -> Result<RunFolder, RunDirError> {
         Folder::open(path).map(RunFolder)
     }
@@ -33,9 +30,6 @@ impl RunFolder {
     }
 
     /// The directory of a load beside it.
-    ///
-    /// # Errors
-    /// There is no load of that name.
     pub fn load_beside(&self, name: &str) -> Result<RunFolder, RunDirError> {
         self.0.folder(BESIDE)?.folder(name).map(RunFolder)
     }
@@ -73,29 +67,23 @@ impl RunFolder {
 
     /// Bytes of the files of the run, including the loads beside it.
     pub fn size(&self) -> u64 {
-        let own = |run: &RunFolder| -> u64 {
+        let size = |run: &RunFolder| -> u64 {
             let entries = run.0.entries().unwrap_or_default().into_iter();
             let files = entries.filter(|entry| entry.kind == FileType::RegularFile);
             files.map(|file| file.bytes).fold(0, u64::saturating_add)
         };
         let beside = self.loads_beside().into_iter().flatten().flatten();
-        let sizes = iter::once(own(self)).chain(beside.map(|load| own(&load)));
+        let sizes = iter::once(size(self)).chain(beside.map(|load| size(&load)));
         sizes.fold(0, u64::saturating_add)
     }
 
     /// The packets between the run and its servers; `None` if none were recorded.
-    ///
-    /// # Errors
-    /// They cannot be opened.
     pub fn packets(&self) -> Result<Option<File>, RunDirError> {
         let has_packets = self.0.has(PACKETS);
         has_packets.then(|| self.0.file(PACKETS)).transpose()
     }
 
     /// Reads everything except its samples, which can then be read in pieces.
-    ///
-    /// # Errors
-    /// A file is missing, damaged, or written by another version.
     pub fn record(self) -> Result<Recorded, RunDirError> {
         let Run {
             plan, env, events, ..
@@ -119,9 +107,6 @@ impl RunFolder {
     }
 
     /// Reads everything except its samples, whatever their state.
-    ///
-    /// # Errors
-    /// A file is missing, damaged, or written by another version.
     pub fn without_samples(&self) -> Result<Run, RunDirError> {
         Ok(Run {
             plan: read::plan(&self.0)?,
@@ -180,18 +165,18 @@ pub fn remove(path: &Path) -> Result<(), RunDirError> {
 /// Removes a run that is being recorded, and nothing else: also its directory if that was made for
 /// it and still has the same name.
 pub(crate) fn discard(run: &Folder, is_made: bool) -> Result<(), RunDirError> {
-    let mut own = run.entries()?;
-    own.retain(|entry| is_of_run(&entry.name) || entry.name == BESIDE);
-    empty(run, own)?;
+    let mut made = run.entries()?;
+    made.retain(|entry| is_of_run(&entry.name) || entry.name == BESIDE);
+    empty(run, made)?;
     if !is_made {
         return Ok(());
     }
-    let place = run.place()?;
+    let reference = run.reference()?;
     match parent_of(run.path()) {
         Ok((parent, name))
             if parent
                 .folder(name)
-                .is_ok_and(|found| place.same(found).is_ok()) =>
+                .is_ok_and(|found| reference.same(found).is_ok()) =>
         {
             // Fails if another file was put into it.
             let _ = parent.remove_folder(name);
@@ -216,7 +201,7 @@ fn parent_of(path: &Path) -> Result<(Folder, &OsStr), RunDirError> {
 fn empty(run: &Folder, entries: Vec<FolderEntry>) -> Result<(), RunDirError> {
     let beside = beside(run)?;
     let entries = entries.into_iter();
-    let own = files_among(entries.filter(|entry| entry.name != BESIDE), run)?;
+    let files = files_among(entries.filter(|entry| entry.name != BESIDE), run)?;
     let remove = |folder: &Folder, files: &[OsString]| -> Result<(), RunDirError> {
         files.iter().try_for_each(|file| folder.remove_file(file))
     };
@@ -224,19 +209,19 @@ fn empty(run: &Folder, entries: Vec<FolderEntry>) -> Result<(), RunDirError> {
         let looked_at = |FolderEntry { name, .. }| {
             let load = beside.folder(&name)?;
             Ok((
-                load.place()?,
+                load.reference()?,
                 files_among(load.entries()?.into_iter(), &load)?,
                 name,
             ))
         };
         let loads = beside.entries()?.into_iter().map(looked_at);
-        for (place, files, name) in loads.collect::<Result<Vec<_>, RunDirError>>()? {
-            remove(&place.same(beside.folder(&name)?)?, &files)?;
+        for (reference, files, name) in loads.collect::<Result<Vec<_>, RunDirError>>()? {
+            remove(&reference.same(beside.folder(&name)?)?, &files)?;
             beside.remove_folder(&name)?;
         }
         run.remove_folder(BESIDE)?;
     }
-    remove(run, &own)
+    remove(run, &files)
 }
 
 #[cfg(test)]
@@ -341,21 +326,21 @@ mod tests {
 
     #[test]
     fn links_are_not_read() {
-        instead_of_each_file(|place| symlink("/dev/zero", place).unwrap());
+        instead_of_each_file(|path| symlink("/dev/zero", path).unwrap());
         // A link to the file itself.
-        instead_of_each_file(|place| {
-            symlink(Path::new("..").join(place.file_name().unwrap()), place).unwrap();
-            symlink(".", place.with_file_name("b")).unwrap();
+        instead_of_each_file(|path| {
+            symlink(Path::new("..").join(path.file_name().unwrap()), path).unwrap();
+            symlink(".", path.with_file_name("b")).unwrap();
         });
     }
 
     #[test]
     fn nobody_waits_for_a_pipe() {
         let mode = rustix::fs::Mode::RWXU;
-        let (own, kind) = (rustix::fs::CWD, FileType::Fifo);
-        instead_of_each_file(|place| rustix::fs::mknodat(own, place, kind, mode, 0).unwrap());
-        instead_of_each_file(|place| drop(std::os::unix::net::UnixListener::bind(place).unwrap()));
-        instead_of_each_file(|place| fs::create_dir(place).unwrap());
+        let (cwd, kind) = (rustix::fs::CWD, FileType::Fifo);
+        instead_of_each_file(|path| rustix::fs::mknodat(cwd, path, kind, mode, 0).unwrap());
+        instead_of_each_file(|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()));
+        instead_of_each_file(|path| fs::create_dir(path).unwrap());
     }
 
     #[test]

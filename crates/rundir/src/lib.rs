@@ -282,9 +282,6 @@ pub fn load(path: &Path) -> Result<Run, RunDirError> {
 }
 
 /// Reads a run directory except its samples, which can then be read in pieces.
-///
-/// # Errors
-/// A file is missing, damaged, or written by another version.
 pub fn open(path: &Path) -> Result<Recorded, RunDirError> {
     RunFolder::open(path)?.record()
 }

@@ -22,11 +22,11 @@ pub struct Pieces<'a> {
     segments: slice::Iter<'a, Segment>,
     open: Option<OpenSegment>,
     columns: &'a [&'static Column],
-    measures: MeasurePlaces<'a>,
+    measures: MeasureIndices<'a>,
 }
 
 /// Index of each measure in the plan.
-type MeasurePlaces<'a> = HashMap<&'a str, usize>;
+type MeasureIndices<'a> = HashMap<&'a str, usize>;
 
 impl<'a> Pieces<'a> {
     pub(crate) fn new(
@@ -66,11 +66,10 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// A segment that is being read.
 pub(crate) struct OpenSegment {
     reader: SerializedFileReader<CheckedFile>,
     /// Index of each column.
-    places: BTreeMap<String, usize>,
+    indices: BTreeMap<String, usize>,
     /// Index of the next row group.
     next: usize,
     path: PathBuf,
@@ -91,9 +90,9 @@ impl OpenSegment {
         .map_err(|error| failed("reading failed", &path, &error))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let names = schema.columns().iter().enumerate();
-        let places = names.map(|(place, column)| (column.name().to_owned(), place));
+        let indices = names.map(|(index, column)| (column.name().to_owned(), index));
         Ok(OpenSegment {
-            places: places.collect(),
+            indices: indices.collect(),
             reader,
             next: 0,
             path,
@@ -109,7 +108,7 @@ impl OpenSegment {
     fn next_piece(
         &mut self,
         columns: &[&Column],
-        measures: &MeasurePlaces<'_>,
+        measures: &MeasureIndices<'_>,
     ) -> Option<Result<Vec<Sample>, RunDirError>> {
         if self.next >= self.reader.num_row_groups() {
             return None;
@@ -118,7 +117,7 @@ impl OpenSegment {
             let group = self.reader.get_row_group(self.next)?;
             let group = RowGroup {
                 reader: &*group,
-                places: &self.places,
+                indices: &self.indices,
             };
             group.samples(columns, measures)
         });
@@ -160,17 +159,16 @@ fn unless_damaged<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
-/// A group of rows.
 struct RowGroup<'a> {
     reader: &'a dyn RowGroupReader,
-    places: &'a BTreeMap<String, usize>,
+    indices: &'a BTreeMap<String, usize>,
 }
 
 impl RowGroup<'_> {
     fn samples(
         &self,
         columns: &[&Column],
-        measures: &MeasurePlaces<'_>,
+        measures: &MeasureIndices<'_>,
     ) -> Result<Vec<Sample>, ParquetError> {
         let mut samples = vec![Sample::blank(); self.rows()];
         for column in columns {
@@ -188,7 +186,7 @@ impl RowGroup<'_> {
     fn column(
         &self,
         column: &Column,
-        measures: &MeasurePlaces<'_>,
+        measures: &MeasureIndices<'_>,
     ) -> Result<Vec<Cell>, ParquetError> {
         match column.holds {
             Holds::Measures => self.texts(column.name, |text| measures.get(text).copied()),
@@ -212,7 +210,7 @@ impl RowGroup<'_> {
     fn texts(
         &self,
         column: &str,
-        place: impl Fn(&str) -> Option<usize>,
+        index: impl Fn(&str) -> Option<usize>,
     ) -> Result<Vec<Cell>, ParquetError> {
         let mut known: HashMap<*const [u8], Cell> = HashMap::new();
         let mut unknown = None;
@@ -220,12 +218,12 @@ impl RowGroup<'_> {
         let cells = self.cells::<ByteArrayType>(column, |text| {
             *known.entry(ptr::from_ref(text.data())).or_insert_with(|| {
                 let name = String::from_utf8_lossy(text.data());
-                place(&name).map_or_else(
+                index(&name).map_or_else(
                     || {
                         unknown.get_or_insert_with(|| name.into_owned());
                         Cell::Absent
                     },
-                    Cell::Place,
+                    Cell::Index,
                 )
             })
         })?;
@@ -240,15 +238,15 @@ impl RowGroup<'_> {
         column: &str,
         mut cell: impl FnMut(T::T) -> Cell,
     ) -> Result<Vec<Cell>, ParquetError> {
-        let place = self
-            .places
+        let index = self
+            .indices
             .get(column)
             .ok_or_else(|| general(format!("the column {column} is missing")))?;
-        let described = self.reader.metadata().column(*place).column_type();
+        let described = self.reader.metadata().column(*index).column_type();
         if described != T::get_physical_type() {
             return Err(general(format!("the column {column} holds {described}")));
         }
-        let mut reader = get_typed_column_reader::<T>(self.reader.get_column_reader(*place)?);
+        let mut reader = get_typed_column_reader::<T>(self.reader.get_column_reader(*index)?);
         let (rows, mut levels, mut values) = (self.rows(), Vec::new(), Vec::new());
         let (read, _, _) = reader.read_records(rows, Some(&mut levels), None, &mut values)?;
         if read != rows {

@@ -25,7 +25,7 @@ use record::{Column, PlanRecord, Sample};
 use super::columns::{Rows, needed, writer};
 use super::error::{RunDirError, damaged, reading, writing};
 use super::files::PartFile;
-use super::folder::{Folder, FolderPlace};
+use super::folder::{Folder, FolderReference};
 use super::pieces::{OpenSegment, Pieces};
 
 /// Rows that are written together, and held in memory until then.
@@ -41,7 +41,7 @@ const TEMPORARY: &str = "temporary file of samples";
 ///
 /// Writing a group of rows blocks for some milliseconds, so it must not be done on a worker thread.
 pub struct SamplesWriter {
-    place: FilePlace,
+    destination: SampleDestination,
     /// Rows of the present segment that are in no row group of `segment`.
     rows: Rows,
     /// The present segment, once it has a row group.
@@ -58,7 +58,7 @@ pub struct SamplesWriter {
 }
 
 /// Destination of samples.
-enum FilePlace {
+enum SampleDestination {
     /// Numbered segments in a directory.
     Directory(Arc<Folder>),
     /// A file without a name, which the system removes when it is closed.
@@ -81,22 +81,19 @@ impl SamplesWriter {
     ) -> SamplesWriter {
         SamplesWriter {
             began,
-            ..SamplesWriter::new(FilePlace::Directory(directory), plan)
+            ..SamplesWriter::new(SampleDestination::Directory(directory), plan)
         }
     }
 
     /// Writes to a file without a name, for a run that is not saved.
-    ///
-    /// # Errors
-    /// No temporary file can be made.
     pub fn temporary(plan: &PlanRecord) -> Result<SamplesWriter, RunDirError> {
         let file = tempfile::tempfile().map_err(|error| writing(Path::new(TEMPORARY), error))?;
-        Ok(SamplesWriter::new(FilePlace::Temporary(file), plan))
+        Ok(SamplesWriter::new(SampleDestination::Temporary(file), plan))
     }
 
-    fn new(place: FilePlace, plan: &PlanRecord) -> SamplesWriter {
+    fn new(destination: SampleDestination, plan: &PlanRecord) -> SamplesWriter {
         SamplesWriter {
-            place,
+            destination,
             rows: Rows::new(plan),
             segment: None,
             number: 1,
@@ -116,9 +113,11 @@ impl SamplesWriter {
     pub fn write(&mut self, samples: &[Sample]) -> Result<(), RunDirError> {
         self.take(samples)?;
         let is_due = !self.is_sealed && self.sealed_at.elapsed() >= SEAL_AFTER;
-        match (&self.place, is_due) {
-            (FilePlace::Directory(_), true) => self.seal(),
-            (FilePlace::Directory(_), false) | (FilePlace::Temporary(_), _) => Ok(()),
+        match (&self.destination, is_due) {
+            (SampleDestination::Directory(_), true) => self.seal(),
+            (SampleDestination::Directory(_), false) | (SampleDestination::Temporary(_), _) => {
+                Ok(())
+            }
         }
     }
 
@@ -172,12 +171,12 @@ impl SamplesWriter {
 
     /// Begins the file of the present segment.
     fn begin(&self) -> Result<UnfinishedSegment, RunDirError> {
-        let (part, file) = match &self.place {
-            FilePlace::Directory(folder) => {
+        let (part, file) = match &self.destination {
+            SampleDestination::Directory(folder) => {
                 let (part, file) = PartFile::create(folder, &segment_name(self.number))?;
                 (Some(part), file)
             }
-            FilePlace::Temporary(file) => (
+            SampleDestination::Temporary(file) => (
                 None,
                 file.try_clone()
                     .map_err(|error| writing(Path::new(TEMPORARY), error))?,
@@ -195,23 +194,20 @@ impl SamplesWriter {
     }
 
     /// Seals the rest, and returns a reader of all samples.
-    ///
-    /// # Errors
-    /// The rest cannot be written.
     pub fn finish(mut self) -> Result<Samples, RunDirError> {
         self.seal()?;
         let last = match self.rows.count() {
             0 => self.number - 1,
             _ => self.number,
         };
-        let segments = match self.place {
-            FilePlace::Directory(folder) => {
-                let folder = Arc::new(folder.place()?);
+        let segments = match self.destination {
+            SampleDestination::Directory(folder) => {
+                let folder = Arc::new(folder.reference()?);
                 let numbered = |number| Segment::Numbered(folder.clone(), number);
                 (1..=last).map(numbered).collect()
             }
-            FilePlace::Temporary(_) if self.count == 0 => Vec::new(),
-            FilePlace::Temporary(file) => vec![Segment::Temporary(file)],
+            SampleDestination::Temporary(_) if self.count == 0 => Vec::new(),
+            SampleDestination::Temporary(file) => vec![Segment::Temporary(file)],
         };
         Ok(Samples {
             segments,
@@ -223,9 +219,9 @@ impl SamplesWriter {
 
     /// Path of the present segment.
     fn path(&self) -> PathBuf {
-        match &self.place {
-            FilePlace::Directory(folder) => folder.path().join(segment_name(self.number)),
-            FilePlace::Temporary(_) => PathBuf::from(TEMPORARY),
+        match &self.destination {
+            SampleDestination::Directory(folder) => folder.path().join(segment_name(self.number)),
+            SampleDestination::Temporary(_) => PathBuf::from(TEMPORARY),
         }
     }
 }
@@ -244,7 +240,7 @@ pub struct Samples {
 #[derive(Debug)]
 pub(crate) enum Segment {
     /// Opened when it is read: a long run has more segments than a process may have open files.
-    Numbered(Arc<FolderPlace>, u32),
+    Numbered(Arc<FolderReference>, u32),
     Temporary(File),
 }
 
@@ -288,17 +284,11 @@ impl Samples {
 
     /// All samples in pieces that fit into memory, in the order of recording. They can be read
     /// repeatedly, but only by one reader at a time.
-    ///
-    /// # Errors
-    /// A file cannot be read, or is damaged.
     pub fn pieces(&self) -> Result<Pieces<'_>, RunDirError> {
         Pieces::new(&self.segments, &self.columns, &self.measures)
     }
 
     /// All samples at once.
-    ///
-    /// # Errors
-    /// A file cannot be read, or is damaged.
     pub fn read(&self) -> Result<Vec<Sample>, RunDirError> {
         let mut samples = Vec::new();
         for piece in self.pieces()? {
@@ -328,14 +318,14 @@ fn segments_in(folder: Folder) -> Result<Vec<Segment>, RunDirError> {
         .filter_map(|entry| segment_number(&entry.name));
     let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
-    let folder = Arc::new(folder.place()?);
-    let numbered = |(place, number): (u32, u32)| {
-        if number == place {
+    let folder = Arc::new(folder.reference()?);
+    let numbered = |(expected, number): (u32, u32)| {
+        if number == expected {
             Ok(Segment::Numbered(folder.clone(), number))
         } else {
             let message = "is missing, though later samples are there";
             Err(damaged(
-                &folder.path().join(segment_name(place)),
+                &folder.path().join(segment_name(expected)),
                 message.to_owned(),
             ))
         }

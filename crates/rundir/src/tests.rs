@@ -110,7 +110,7 @@ prop_compose! {
             moments: Moments { planned, started, sent, acked, first, done },
             timing,
             connection,
-            protocol: protocol.map(|place| HttpVersion::ALL[place]),
+            protocol: protocol.map(|index| HttpVersion::ALL[index]),
             stream: None,
             connect: connect.map(|(tcp, tls)| Connect { tcp, tls, resumed }),
             resent,
@@ -484,7 +484,7 @@ fn events_that_do_not_fit_are_missed_aloud() {
 
 #[test]
 fn a_missing_segment_is_an_error() {
-    for (lost, said) in [
+    for (lost, expected) in [
         (2, "samples-00002.parquet: is missing"),
         (3, "18000 of its 27000 operations are"),
     ] {
@@ -502,7 +502,7 @@ fn a_missing_segment_is_an_error() {
         let lost = format!("samples-{lost:05}.parquet");
         fs::remove_file(directory.path().join(lost)).unwrap();
         let error = load(directory.path()).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

@@ -23,9 +23,9 @@ fn table(run: &Run) -> String {
             Cell::Absent => String::new(),
             Cell::Number(number) => number.to_string(),
             Cell::Flag(flag) => flag.to_string(),
-            Cell::Place(place) => match column.holds {
-                Holds::Words(words) => words[place].to_owned(),
-                _ => run.plan.measures[place].name.clone(),
+            Cell::Index(index) => match column.holds {
+                Holds::Words(words) => words[index].to_owned(),
+                _ => run.plan.measures[index].name.clone(),
             },
         });
         table += &(cells.collect::<Vec<_>>().join(",") + "\n");
@@ -50,10 +50,13 @@ fn a_recorded_run_is_read() {
 #[test]
 fn another_format_is_refused_whatever_else_it_has() {
     let plan = fs::read_to_string(recorded().join("plan.yaml")).unwrap();
-    let own = format!("format: {RUN_FORMAT}\n");
+    let format_line = format!("format: {RUN_FORMAT}\n");
     for format in [RUN_FORMAT - 1, RUN_FORMAT + 1] {
         let directory = tempfile::tempdir().unwrap();
-        let other = plan.replace(&own, &format!("format: {format}\nsuits: unknown here\n"));
+        let other = plan.replace(
+            &format_line,
+            &format!("format: {format}\nsuits: unknown here\n"),
+        );
         fs::write(directory.path().join("plan.yaml"), other).unwrap();
         let refused = rundir::load(directory.path()).unwrap_err().to_string();
         let message = format!(

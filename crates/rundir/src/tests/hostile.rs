@@ -165,8 +165,8 @@ fn a_run_of_many_tests_is_read_again_and_a_plan_that_could_not_be_is_refused() {
     let refused = read::plan_text(&many, &path, 250_000)
         .unwrap_err()
         .to_string();
-    let told = "the plan is too large to be recorded: there are more than 250000 values";
-    assert!(refused.starts_with(told), "{refused}");
+    let expected = "the plan is too large to be recorded: there are more than 250000 values";
+    assert!(refused.starts_with(expected), "{refused}");
 }
 
 /// Makes a run, moves it away, and copies another run to its path.
@@ -192,8 +192,11 @@ fn a_run_that_takes_the_place_of_one_that_goes_on_stays_as_it_is() {
     kept.complete(ended.clone(), Ok(())).unwrap();
     let other = load(&home.path().join("run")).unwrap();
     assert_eq!((other.samples, other.env), (vec![bare(7)], env()));
-    let own = load(&home.path().join("away")).unwrap();
-    assert_eq!((own.samples, own.env), (vec![bare(1), bare(2)], ended));
+    let original = load(&home.path().join("away")).unwrap();
+    assert_eq!(
+        (original.samples, original.env),
+        (vec![bare(1), bare(2)], ended)
+    );
 }
 
 #[test]
