@@ -9,7 +9,6 @@ const OUTGOING: u32 = 4;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
 
-/// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilterStep {
     /// Operation code.

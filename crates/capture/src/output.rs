@@ -71,7 +71,6 @@ impl<F: ShortenedFile> CaptureOutput<F> {
         }
     }
 
-    /// Writes the collected bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let bytes = self.writer.output();
         let mut written = 0;

@@ -259,9 +259,6 @@ impl Recording {
     }
 
     /// Waits until it ends.
-    ///
-    /// # Errors
-    /// As [`Recording::stop`].
     pub fn wait(mut self) -> Result<RecordingSummary, CaptureError> {
         let thread = self.thread.take();
         let result = thread.map(JoinHandle::join);
@@ -283,9 +280,6 @@ impl Drop for Recording {
 }
 
 /// Checks that packets can be captured here.
-///
-/// # Errors
-/// The missing permission or resource.
 pub fn available() -> Result<(), CaptureError> {
     let opened = open(Type::RAW).map(|_| ());
     opened.map_err(CaptureError::system("opening a packet socket"))

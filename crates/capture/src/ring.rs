@@ -20,7 +20,6 @@ use crate::socket::set;
 /// Size of a block of the ring; its packets are adjacent.
 pub(crate) const BLOCK: usize = 1 << 20;
 
-/// One captured packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet<'a> {
     /// Bytes from the link header, cut off at the filter's length.
@@ -33,7 +32,6 @@ pub(crate) struct Packet<'a> {
     pub(crate) wire_length: u32,
     /// The VLAN tag that the kernel has removed from the packet: protocol and control information.
     pub(crate) vlan_tag: Option<(u16, u16)>,
-    /// Its link address.
     pub(crate) address: LinkAddress,
 }
 
@@ -42,7 +40,6 @@ pub(crate) struct Packet<'a> {
 pub(crate) struct LinkAddress {
     /// EtherType.
     pub(crate) protocol: u16,
-    /// Index of the interface.
     pub(crate) interface: u32,
     /// Hardware type (`ARPHRD_*`).
     pub(crate) hardware: u16,
@@ -54,7 +51,6 @@ pub(crate) struct LinkAddress {
     pub(crate) bytes: [u8; 8],
 }
 
-/// The kernel's ring, mapped.
 #[derive(Debug)]
 pub(crate) struct Ring {
     start: *mut c_void,
@@ -167,8 +163,8 @@ impl Ring {
             // until it is given back.
             packet = unsafe {
                 let header = packet.read();
-                let place = packet.byte_add(libc::TPACKET_ALIGN(size_of::<libc::tpacket3_hdr>()));
-                let from = place.cast::<libc::sockaddr_ll>().read_unaligned();
+                let address = packet.byte_add(libc::TPACKET_ALIGN(size_of::<libc::tpacket3_hdr>()));
+                let from = address.cast::<libc::sockaddr_ll>().read_unaligned();
                 let bytes = packet.byte_add(header.tp_mac as usize).cast::<u8>();
                 let bytes = std::slice::from_raw_parts(bytes, header.tp_snaplen as usize);
                 visit(described(&header, &from, bytes));

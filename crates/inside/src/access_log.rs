@@ -22,11 +22,9 @@ const LONGEST: f64 = 86_400e9;
 /// A log while it is written, and the operations to be joined with it.
 pub struct AccessLog<Source = File> {
     source: Source,
-    /// Unit of its times.
     unit: LogUnit,
     /// Prefix of the number in `X-Prestan`.
     prefix: String,
-    /// Names of rows.
     rows: Vec<String>,
     operations: Vec<LoggedOperation>,
     /// Indices of the operations by number.
@@ -55,7 +53,6 @@ struct LoggedOperation {
     lines: u32,
 }
 
-/// A line of a log.
 #[derive(Debug, PartialEq)]
 struct LogLine<'a> {
     time: Nanos,
@@ -81,9 +78,6 @@ impl LogUnit {
 
 impl AccessLog {
     /// Opens the log of a server, for a run of this suite with these rows.
-    ///
-    /// # Errors
-    /// The log cannot be opened, as the system reports.
     pub fn open(
         path: &Path,
         unit: LogUnit,
@@ -126,9 +120,6 @@ impl<Source: Read> AccessLog<Source> {
     }
 
     /// Reads the lines that are new since the last call. True when all operations have been found.
-    ///
-    /// # Errors
-    /// The log cannot be read, as the system reports.
     pub fn read(&mut self) -> io::Result<bool> {
         let mut piece = vec![0; PIECE];
         loop {
@@ -159,7 +150,7 @@ impl<Source: Read> AccessLog<Source> {
             self.counts.unreadable_lines += 1;
             return;
         };
-        match self.place_of(line.label) {
+        match self.index_of(line.label) {
             Some(index) => {
                 let operation = &mut self.operations[index];
                 operation.server = line.time;
@@ -171,7 +162,7 @@ impl<Source: Read> AccessLog<Source> {
     }
 
     /// The index of the operation with that `X-Prestan`.
-    fn place_of(&self, label: &str) -> Option<usize> {
+    fn index_of(&self, label: &str) -> Option<usize> {
         let (number, row) = label.strip_prefix(&self.prefix)?.split_once(' ')?;
         let row = row.strip_prefix('(')?.strip_suffix(')')?;
         let index = *self.indices.get(&number.parse().ok()?)?;

@@ -38,7 +38,6 @@ const ENOUGH: u64 = 12;
 /// The accounts of all rows of a run.
 pub struct InsideAccounts {
     begun: Instant,
-    /// The active row.
     row: AtomicU32,
     /// Its operations since the last reading.
     operations: AtomicU64,
@@ -73,7 +72,6 @@ struct RowVisits {
     next: u64,
 }
 
-/// Counts of a row.
 #[derive(Debug)]
 struct RowAccount {
     batches: Vec<InsideBatch>,

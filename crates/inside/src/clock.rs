@@ -4,7 +4,6 @@ use std::mem::MaybeUninit;
 
 use record::Nanos;
 
-/// The clock of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessClock(libc::clockid_t);
 

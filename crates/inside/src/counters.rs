@@ -272,7 +272,6 @@ impl ServerCounters {
         self.wait_for_rest()
     }
 
-    /// Processor time of all watched processes.
     fn processor(&self) -> Nanos {
         let all = self.processes.values();
         all.filter_map(|process| process.clock.read()).sum()

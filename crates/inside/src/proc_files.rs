@@ -16,7 +16,6 @@ pub(crate) struct StatFields {
     pub(crate) system_ticks: u64,
     /// Processor time of children that were waited for, in ticks.
     pub(crate) children_ticks: u64,
-    /// Number of threads.
     pub(crate) threads: u64,
     /// Resident memory in pages.
     pub(crate) resident_pages: u64,
@@ -29,13 +28,9 @@ pub(crate) struct IoFields {
     pub(crate) read_bytes: u64,
     /// Bytes written to anything.
     pub(crate) written_bytes: u64,
-    /// Calls that read.
     pub(crate) reads: u64,
-    /// Calls that write.
     pub(crate) writes: u64,
-    /// Bytes from a disk.
     pub(crate) disk_read_bytes: u64,
-    /// Bytes for a disk.
     pub(crate) disk_written_bytes: u64,
 }
 
@@ -44,7 +39,6 @@ pub(crate) struct IoFields {
 pub(crate) struct ScheduleFields {
     /// Time in which the thread was runnable without a processor, in nanoseconds.
     pub(crate) queued_ns: u64,
-    /// Number of time slices.
     pub(crate) slices: u64,
 }
 

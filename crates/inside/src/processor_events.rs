@@ -103,11 +103,10 @@ impl ProcessorEvents {
                 *sum += scaled(counter);
             }
         }
-        let totals = &mut *counted;
         let counts = [
-            &mut totals.instructions,
-            &mut totals.cycles,
-            &mut totals.cache_misses,
+            &mut counted.instructions,
+            &mut counted.cycles,
+            &mut counted.cache_misses,
         ];
         for ((count, now), before) in counts.into_iter().zip(now).zip(&mut self.read) {
             // Scaled numbers may become smaller.

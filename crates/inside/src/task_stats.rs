@@ -13,7 +13,6 @@ use rustix::net::{recv, send, socket_with};
 
 use crate::proc_files::ThreadFields;
 
-/// A connection with the kernel.
 #[derive(Debug)]
 pub(crate) struct TaskStats {
     socket: OwnedFd,

@@ -27,7 +27,6 @@ pub(crate) type Arguments<L> = Vec<(Option<String>, Value<L>)>;
 /// One evaluation of a template.
 pub(crate) struct TemplateEvaluation<'a, L> {
     named: &'a dyn Fn(&str) -> Option<Value<L>>,
-    /// Remaining limits.
     left: &'a mut Bounds,
     /// Variables of statements; the last one of a name is found.
     variables: Vec<(String, Value<L>)>,
@@ -293,15 +292,15 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     fn member(&mut self, tree: &ExpressionTree, name: &ExpressionTree) -> Found<L> {
         let (tree, name) = (self.whole(tree)?, self.whole(name)?);
         let name = name.bare();
-        let at = |length: usize, place: i128| usize::try_from(from_end(length, place)).ok();
+        let at = |length: usize, index: i128| usize::try_from(from_end(length, index)).ok();
         let found = match (&tree, name) {
-            (Value::List(items), Value::Integer(place)) => {
-                at(items.len(), *place).and_then(|place| items.get(place).cloned())
+            (Value::List(items), Value::Integer(index)) => {
+                at(items.len(), *index).and_then(|index| items.get(index).cloned())
             }
-            (Value::Text(text) | Value::Named(text, _), Value::Integer(place)) => {
+            (Value::Text(text) | Value::Named(text, _), Value::Integer(index)) => {
                 self.weighs(&tree)?;
-                let place = at(text.chars().count(), *place);
-                let letter = place.and_then(|place| text.chars().nth(place));
+                let index = at(text.chars().count(), *index);
+                let letter = index.and_then(|index| text.chars().nth(index));
                 letter
                     .map(|letter| self.made(letter.to_string()))
                     .transpose()?
@@ -311,9 +310,9 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
                 let none = || unfit_or_later([&tree], || format!("{} has no members", tree.kind()));
                 members.ok_or_else(none)?.get(&**name).cloned()
             }
-            (_, Value::Integer(place)) => {
+            (_, Value::Integer(index)) => {
                 return Err(unfit_or_later([&tree], || {
-                    format!("{} has no member {place}", tree.kind())
+                    format!("{} has no member {index}", tree.kind())
                 }));
             }
             _ => return Err(self.no_use("a member that is", name)),
@@ -332,21 +331,21 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
     ) -> Found<L> {
         let sliced = self.whole(sliced)?;
         self.weighs(&sliced)?;
-        let mut place = |tree: Option<&ExpressionTree>| -> Result<Option<i128>, TemplateError> {
+        let mut index = |tree: Option<&ExpressionTree>| -> Result<Option<i128>, TemplateError> {
             let value = tree.map(|tree| self.whole(tree)).transpose()?;
             match value.as_ref().map(Value::bare) {
                 None | Some(Value::None) => Ok(None),
-                Some(Value::Integer(place)) => Ok(Some(*place)),
+                Some(Value::Integer(index)) => Ok(Some(*index)),
                 Some(other) => Err(unfit_or_later([other], || {
                     format!("{} is no place", other.kind())
                 })),
             }
         };
-        let (first, end) = (place(first)?, place(end)?);
+        let (first, end) = (index(first)?, index(end)?);
         let within = |length: usize| {
-            let at = |place: i128| {
-                let place = from_end(length, place).max(0);
-                usize::try_from(place).unwrap_or(length).min(length)
+            let at = |index: i128| {
+                let index = from_end(length, index).max(0);
+                usize::try_from(index).unwrap_or(length).min(length)
             };
             let (first, end) = (first.map_or(0, at), end.map_or(length, at));
             first..end.max(first)
@@ -571,10 +570,10 @@ impl<'a, L: Later> TemplateEvaluation<'a, L> {
 }
 
 /// An index; a negative one counts from the end.
-fn from_end(length: usize, place: i128) -> i128 {
-    match place {
-        ..0 => place + length as i128,
-        _ => place,
+fn from_end(length: usize, index: i128) -> i128 {
+    match index {
+        ..0 => index + length as i128,
+        _ => index,
     }
 }
 

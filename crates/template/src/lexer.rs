@@ -22,7 +22,6 @@ const MOST_TOKENS: usize = 1_000_000;
 /// Longest word in bytes: names are copied and compared at each use.
 const LONGEST_WORD: usize = 200;
 
-/// Kinds of delimiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delimiters {
     Value,
@@ -41,12 +40,12 @@ pub(crate) fn text_tokens(text: &str) -> Result<Vec<TemplateToken>, TemplateErro
     let mut is_trimmed = false;
     loop {
         are_few(&tokens)?;
-        let next = rest.match_indices('{').find_map(|(place, _)| {
-            let kind = rest[place + 1..].chars().next()?;
-            "{%#".contains(kind).then_some((place, kind))
+        let next = rest.match_indices('{').find_map(|(offset, _)| {
+            let kind = rest[offset + 1..].chars().next()?;
+            "{%#".contains(kind).then_some((offset, kind))
         });
         let (outside, kind) =
-            next.map_or((rest, None), |(place, kind)| (&rest[..place], Some(kind)));
+            next.map_or((rest, None), |(offset, kind)| (&rest[..offset], Some(kind)));
         let behind = rest.get(outside.len() + 2..).unwrap_or_default();
         let trims_end = kind.is_some() && behind.starts_with('-');
         push_outside(&mut tokens, outside, (is_trimmed, trims_end));
@@ -102,11 +101,11 @@ fn raw<'t>(
     let Some((inner, trims_start)) = behind_word("raw", behind) else {
         return Ok(None);
     };
-    for (place, _) in inner.match_indices("{%") {
-        let end = &inner[place + 2..];
+    for (offset, _) in inner.match_indices("{%") {
+        let end = &inner[offset + 2..];
         let trimmed = end.strip_prefix('-');
         if let Some(behind) = behind_word("endraw", trimmed.unwrap_or(end)) {
-            push_outside(tokens, &inner[..place], (trims_start, trimmed.is_some()));
+            push_outside(tokens, &inner[..offset], (trims_start, trimmed.is_some()));
             return Ok(Some(behind));
         }
     }
@@ -246,9 +245,9 @@ fn number(rest: &str, is_member: bool) -> Result<(TemplateToken, &str), Template
 
 fn quoted(rest: &str, quote: char) -> Result<(TemplateToken, &str), TemplateError> {
     let (mut text, mut letters) = (String::new(), rest.char_indices());
-    while let Some((place, letter)) = letters.next() {
+    while let Some((offset, letter)) = letters.next() {
         if letter == quote {
-            return Ok((TemplateToken::Quoted(text), &rest[place + 1..]));
+            return Ok((TemplateToken::Quoted(text), &rest[offset + 1..]));
         }
         if letter != '\\' {
             text.push(letter);

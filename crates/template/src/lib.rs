@@ -53,17 +53,11 @@ pub struct Template(Vec<TemplateNode>);
 
 impl Template {
     /// Parses a template.
-    ///
-    /// # Errors
-    /// The first defect.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         Parser::from_text(text)?.template().map(Template)
     }
 
     /// Evaluates it within the remaining limits; `named` has the values of names.
-    ///
-    /// # Errors
-    /// The reason why it has no value.
     pub fn render<L: Later>(
         &self,
         named: &dyn Fn(&str) -> Option<Value<L>>,
@@ -73,9 +67,6 @@ impl Template {
     }
 
     /// Evaluates it without later values.
-    ///
-    /// # Errors
-    /// The reason why it has no value.
     pub fn text(
         &self,
         named: &dyn Fn(&str) -> Option<Value<Never>>,
@@ -96,17 +87,11 @@ pub struct Expression(ExpressionTree);
 
 impl Expression {
     /// Parses an expression between `{{` and `}}`.
-    ///
-    /// # Errors
-    /// The first defect.
     pub fn parse(text: &str) -> Result<Expression, TemplateError> {
         Parser::from_expression(text)?.whole().map(Expression)
     }
 
     /// Its value within the remaining limits; `named` has the values of names.
-    ///
-    /// # Errors
-    /// The reason why it has no value.
     pub fn value<L: Later>(
         &self,
         named: &dyn Fn(&str) -> Option<Value<L>>,

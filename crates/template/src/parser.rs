@@ -54,7 +54,6 @@ impl Parser {
         }
     }
 
-    /// Parses a whole text.
     pub(crate) fn template(mut self) -> Parsed<Vec<TemplateNode>> {
         match self.body(&[])? {
             (nodes, None) => Ok(nodes),
@@ -320,7 +319,7 @@ impl Parser {
             if self.takes(".") {
                 let name = match self.tokens.next() {
                     Some(TemplateToken::Word(name)) => ExpressionTree::Text(name),
-                    Some(TemplateToken::Integer(place)) => ExpressionTree::Integer(place),
+                    Some(TemplateToken::Integer(index)) => ExpressionTree::Integer(index),
                     _ => return Err(syntax("the name of a member is missing".to_owned())),
                 };
                 tree = ExpressionTree::Member(Box::new(tree), Box::new(name));
@@ -449,7 +448,6 @@ impl Parser {
         found
     }
 
-    /// Counts another operator.
     fn counts(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > MOST_OPERATORS {
@@ -499,7 +497,6 @@ impl Parser {
         }
     }
 
-    /// Parses a name of a variable.
     fn name(&mut self) -> Parsed<String> {
         let name = self.word("a name")?;
         match &*name {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::operators::TemplateOperator;
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TemplateNode {
     Text(String),
@@ -35,7 +34,6 @@ pub(crate) enum TemplateNode {
     },
 }
 
-/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ExpressionTree {
     None,
@@ -69,7 +67,6 @@ pub(crate) enum ExpressionTree {
     Call(Call),
 }
 
-/// A name with arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,

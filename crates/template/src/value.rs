@@ -155,7 +155,6 @@ impl<L: Later> Value<L> {
         }
     }
 
-    /// As text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) | Value::Named(text, _) => Some(text),

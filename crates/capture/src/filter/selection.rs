@@ -129,8 +129,8 @@ pub(crate) fn program(
 
 fn ipv4(program: &mut Assembler, hosts: &[IpAddr]) {
     program.mark(Label::Ipv4);
-    for place in [12, 16] {
-        program.load(BPF_W | BPF_ABS, NET.wrapping_add(place));
+    for offset in [12, 16] {
+        program.load(BPF_W | BPF_ABS, NET.wrapping_add(offset));
         for host in hosts {
             if let IpAddr::V4(host) = host {
                 program.goto_if(u32::from(*host), Label::Host4);

@@ -50,12 +50,12 @@ fn run(program: &[FilterStep], packet: &FilteredPacket<'_>) -> u32 {
         match code & 7 {
             BPF_LD if code & 0xe0 == BPF_MEM => a = memory[k as usize],
             BPF_LD => {
-                let place = match code & 0xe0 {
+                let offset = match code & 0xe0 {
                     BPF_ABS => k,
                     BPF_IND => k.wrapping_add(x),
                     mode => panic!("{mode}"),
                 };
-                match load(size, place) {
+                match load(size, offset) {
                     Some(value) => a = value,
                     None => return 0,
                 }

@@ -46,7 +46,6 @@ pub(super) struct PerfEvents {
     without_kernel: bool,
 }
 
-/// A sample.
 pub(super) struct SampledStack {
     pub(super) pid: u32,
     pub(super) chain: CallChain,
@@ -55,18 +54,14 @@ pub(super) struct SampledStack {
 impl PerfEvents {
     /// Events of these processes and all their descendants.
     pub(super) fn of(roots: &[u32]) -> Result<PerfEvents, SamplingError> {
-        match PerfEvents::by_processor(roots) {
-            Ok(events)
-                if events
-                    .processes
-                    .as_ref()
-                    .is_some_and(ServerMembers::is_empty) =>
-            {
-                Err(SamplingError::NothingRuns("its processes ended".to_owned()))
-            }
-            Ok(events) => Ok(events),
-            Err(_) => PerfEvents::by_thread(roots),
+        let Ok(events) = PerfEvents::by_processor(roots) else {
+            return PerfEvents::by_thread(roots);
+        };
+        let processes = events.processes.as_ref();
+        if processes.is_some_and(ServerMembers::is_empty) {
+            return Err(SamplingError::NothingRuns("its processes ended".to_owned()));
         }
+        Ok(events)
     }
 
     fn new(processes: Option<ServerMembers>) -> PerfEvents {

@@ -58,7 +58,6 @@ pub(super) struct CodeImage {
 pub(super) struct CodeImages {
     images: Vec<CodeImage>,
     processes: HashMap<u32, ProcessImages>,
-    /// Names of programs.
     programs: Vec<String>,
 }
 
@@ -70,7 +69,6 @@ struct ProcessImages {
     read: Instant,
 }
 
-/// A mapping of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CodeRegion {
     start: u64,

@@ -11,7 +11,6 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Most ancestors that are followed.
 const MOST_ANCESTORS: usize = 64;
 
-/// The processes of a server.
 pub(super) struct ServerMembers {
     members: HashSet<u32>,
     /// Other processes, and when they were found to be others.
@@ -27,7 +26,6 @@ impl ServerMembers {
         }
     }
 
-    /// True if there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

@@ -5,46 +5,29 @@ use std::io;
 
 /// The stacks of a server cannot be sampled.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum SamplingError {
-    /// The server has ended, or `/proc` is not readable.
     #[error("cannot sample the server: {0}")]
     NothingRuns(String),
-    /// The kernel refused.
     #[error(
         "cannot sample process {pid} (perf_event_open: {error}; kernel.perf_event_paranoid is {paranoid}): run as root, or \
          as the user of the server and with `sysctl kernel.perf_event_paranoid=1`; in a container, allow the call \
          perf_event_open (seccomp) and the capability PERFMON"
     )]
     Refused {
-        /// The process or thread.
         pid: u32,
-        /// `kernel.perf_event_paranoid`, or `unknown`.
         paranoid: String,
-        /// The error of the kernel.
         error: io::Error,
     },
-    /// More threads and processors than files may be open.
     #[error(
         "cannot sample more than {threads} threads of the server ({error}): an open file is needed for each of its threads \
          and each processor; raise the limit with `ulimit -n`"
     )]
-    TooManyThreads {
-        /// Threads that could be sampled.
-        threads: usize,
-        /// The error of the kernel.
-        error: io::Error,
-    },
-    /// The kernel has no such events.
+    TooManyThreads { threads: usize, error: io::Error },
     #[error(
         "cannot sample process {pid} (perf_event_open: {error}): this kernel was built without CONFIG_PERF_EVENTS"
     )]
-    NoEvents {
-        /// The process or thread.
-        pid: u32,
-        /// The error of the kernel.
-        error: io::Error,
-    },
-    /// The sampling thread could not be started.
+    NoEvents { pid: u32, error: io::Error },
     #[error("cannot start the thread that reads the samples: {0}")]
     NoThread(#[from] io::Error),
 }

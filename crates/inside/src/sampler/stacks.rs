@@ -18,14 +18,13 @@ const MOST_BYTES: usize = 1024 * 1024;
 /// Samples in each part of the time.
 type Parts = [u32; FlameRow::PARTS];
 
-/// The stacks of all rows.
 pub(super) struct SampledRows {
     /// Length of a part.
     part: Duration,
     rows: BTreeMap<MeasureId, RowStacks>,
 }
 
-/// The stacks of a row.
+#[derive(Default)]
 struct RowStacks {
     /// Start of its first operation.
     begun: Duration,
@@ -49,12 +48,7 @@ impl SampledRows {
     pub(super) fn begins(&mut self, row: MeasureId, now: Duration) {
         let stacks_of_row = self.rows.entry(row).or_insert_with(|| RowStacks {
             begun: now,
-            operations: 0,
-            samples: 0,
-            lost: 0,
-            cut: 0,
-            other: 0,
-            stacks: HashMap::new(),
+            ..RowStacks::default()
         });
         stacks_of_row.operations += 1;
     }
@@ -80,7 +74,6 @@ impl SampledRows {
         }
     }
 
-    /// Adds lost samples of a row.
     pub(super) fn add_lost(&mut self, row: MeasureId, lost: u64) {
         if let Some(stacks_of_row) = self.rows.get_mut(&row) {
             stacks_of_row.lost += lost;

@@ -12,7 +12,6 @@ use crate::CurrentRow;
 /// Kinds of calls in one row, above which files are not distinguished.
 const KINDS: usize = 200;
 
-/// The calls of all rows.
 #[derive(Debug, Default)]
 pub(super) struct CallCounts {
     rows: HashMap<MeasureId, RowCalls>,

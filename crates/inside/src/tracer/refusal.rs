@@ -7,80 +7,41 @@ use crate::processes::status_number;
 
 /// The calls of a server cannot be traced.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe them")]
 pub enum TraceError {
-    /// The server has ended.
     #[error("cannot trace the server: none of its processes ({pids}) runs; name one that does")]
-    NothingRuns {
-        /// Numbers of the processes that were named.
-        pids: String,
-    },
-    /// No process can trace its own threads.
+    NothingRuns { pids: String },
     #[error("cannot trace Prestan itself; start the server as a process of its own")]
     Itself,
-    /// A process has one tracer at most.
     #[error("cannot trace process {pid}: {by} traces it already; end that first")]
-    Traced {
-        /// The process or thread.
-        pid: u32,
-        /// The tracing process.
-        by: String,
-    },
-    /// The process belongs to another user.
+    Traced { pid: u32, by: String },
     #[error(
         "cannot trace process {pid}, which belongs to another user: run as that user, or as root"
     )]
-    OtherUser {
-        /// The process or thread.
-        pid: u32,
-    },
-    /// Yama permits tracing of descendants only.
+    OtherUser { pid: u32 },
     #[error(
         "cannot trace process {pid}: this system allows it for processes that Prestan started; start the server \
          with --server, run as root, or run `sysctl kernel.yama.ptrace_scope=0`"
     )]
-    NoDescendant {
-        /// The process or thread.
-        pid: u32,
-    },
-    /// Yama permits tracing by root only.
+    NoDescendant { pid: u32 },
     #[error(
         "cannot trace process {pid}: this system allows it for root; run as root, or run \
          `sysctl kernel.yama.ptrace_scope=0`"
     )]
-    OnlyRoot {
-        /// The process or thread.
-        pid: u32,
-    },
-    /// Yama permits no tracing.
+    OnlyRoot { pid: u32 },
     #[error(
         "cannot trace process {pid}: tracing is disabled until the next boot (kernel.yama.ptrace_scope is 3); \
          boot without that"
     )]
-    Disabled {
-        /// The process or thread.
-        pid: u32,
-    },
-    /// The kernel refused for an unknown reason.
+    Disabled { pid: u32 },
     #[error(
         "cannot trace process {pid} ({error}): run as root, and in a container with the capability SYS_PTRACE"
     )]
-    Refused {
-        /// The process or thread.
-        pid: u32,
-        /// The error of the kernel.
-        error: io::Error,
-    },
-    /// The kernel does not describe system calls.
+    Refused { pid: u32, error: io::Error },
     #[error(
         "cannot read the system calls of process {pid} ({error}): this needs Linux 5.3 or later"
     )]
-    OldKernel {
-        /// The process or thread.
-        pid: u32,
-        /// The error of the kernel.
-        error: io::Error,
-    },
-    /// The tracing thread could not be started.
+    OldKernel { pid: u32, error: io::Error },
     #[error("cannot start the thread that traces the server: {0}")]
     NoThread(#[from] io::Error),
 }

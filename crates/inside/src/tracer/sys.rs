@@ -12,7 +12,6 @@ use std::ptr;
 use std::sync::Once;
 use std::thread::JoinHandle;
 
-/// The report of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) tid: u32,

@@ -42,9 +42,7 @@ pub(super) struct Tracing {
 
 #[derive(Debug)]
 struct TracedThread {
-    /// Its process.
     pid: u32,
-    /// The call in progress.
     call: Option<CallUnderWay>,
     /// A call that a signal interrupted, and that the kernel restarts unless a handler prevents
     /// that.
