@@ -1,6 +1,6 @@
 //! Background traffic: its seconds and totals in words and tables, and as JSON.
 
-mod wire;
+mod json;
 
 use record::{
     BackgroundComponent, BackgroundCounts, BackgroundEnd, BackgroundGenerator, BackgroundPacing,
@@ -12,15 +12,14 @@ use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
 use crate::clean;
 use crate::figure::percent;
 use crate::generators;
+use crate::terminal::Columns;
 
 #[cfg(feature = "schema")]
-pub use wire::background_schema;
-pub(crate) use wire::of_run;
-pub use wire::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, background_json};
+pub use json::background_schema;
+pub(crate) use json::of_run;
+pub use json::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, background_json};
 
-/// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
-/// Shown instead of a figure that does not exist.
 const NONE: &str = "-";
 
 /// A rate in bits per second with three significant digits: `9.98 Mbit/s`.
@@ -66,7 +65,6 @@ pub fn planned_table(components: &[BackgroundComponent]) -> String {
     aligned(&head, rows.collect())
 }
 
-/// The planned rate of a component, in words.
 pub(crate) fn planned(component: &BackgroundComponent) -> String {
     let rate = component.planned_bps;
     rate.map_or("as fast as it goes".to_owned(), bits)
@@ -126,7 +124,6 @@ pub fn background_lines(
     components.map(line).collect()
 }
 
-/// The time that the totals of a component cover.
 fn time_of(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
     totals.elapsed.unwrap_or(end.elapsed)
 }
@@ -223,7 +220,6 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     text
 }
 
-/// How well schedules were kept.
 fn pacing(of: &BackgroundPacing) -> String {
     format!(
         "Pacing error of {} blocks: p50 {}, p99 {}, max {}",
@@ -234,7 +230,6 @@ fn pacing(of: &BackgroundPacing) -> String {
     )
 }
 
-/// Further facts about a component, as sentences.
 fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if !totals.source_congestion.is_empty() {
@@ -332,26 +327,12 @@ fn faults_while_measuring(
 
 /// A table: the first column to the left, the others to the right. Ends with a newline.
 fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
-    let head: Vec<String> = head.iter().map(|&own| own.to_owned()).collect();
+    let head: Vec<String> = head.iter().map(|&name| name.to_owned()).collect();
     let all: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
-    let width = |column: usize| {
-        let cells = all.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..all.first().map_or(0, Vec::len)).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cell = |(column, (cell, width)): (usize, (&String, &usize))| match column {
-            0 => format!("{cell:width$}"),
-            _ => format!("{cell:>width$}"),
-        };
-        let cells: Vec<String> = cells.map(cell).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all.iter().map(line).collect()
+    let columns = Columns::of(&all, &[0]);
+    all.iter().map(|row| columns.line(row) + "\n").collect()
 }
 
-/// A sentence for each component, about the time in which the run measured, and how it ended.
 pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
     let mut said = vec![source_in_words(record)];
     let components = record.components.iter().enumerate();
@@ -368,7 +349,6 @@ pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Ve
     said
 }
 
-/// Where the description is from.
 pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
     let ends = if record.in_process {
         "; both ends on loopback, in the process that measured"
@@ -381,7 +361,6 @@ pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
     format!("load {load} of {file}, seed {seed}{ends}")
 }
 
-/// Where its flows were not those of the description.
 pub(crate) fn faults_in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
     let totals = own.end.iter().flat_map(|(_, end)| &end.components);
     let pairs = record.components.iter().zip(totals).enumerate();
@@ -394,7 +373,6 @@ pub(crate) fn faults_in_words(record: &BackgroundRecord, own: &BackgroundSummary
     faults.chain(failure_in_words(own)).collect()
 }
 
-/// When and why it ended before the measurement did, if so.
 fn failure_in_words(own: &BackgroundSummary) -> Option<String> {
     let (at, end) = own.end.as_ref()?;
     let why = end.failure.as_ref()?;

@@ -62,24 +62,20 @@ impl<'a> CampaignReport<'a> {
         }
     }
 
-    /// Trials that failed.
     fn failed(&self) -> usize {
         let failures = self.summary.failures.iter();
         failures.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Trials that were planned and have not ended.
     fn left(&self) -> usize {
         let ended = self.summary.ended_trials.saturating_add(self.failed());
         self.summary.planned_trials.saturating_sub(ended)
     }
 
-    /// How the experiment describes a figure.
     fn figure(&self, name: &str) -> Option<&'a FigureSpec> {
         self.experiment.figures.get(name)
     }
 
-    /// The finding as it is in the experiment.
     fn finding(&self, of: &FindingSummary) -> Option<&'a FindingSpec> {
         let mut findings = self.experiment.findings.iter();
         findings.find(|finding| finding.claim == of.claim && finding.source == of.source)

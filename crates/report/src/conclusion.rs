@@ -51,7 +51,6 @@ fn rows(summary: &Summary, reason: impl Fn(&Warning) -> String) -> Option<String
     ))
 }
 
-/// The first reason, and how many more there are.
 fn why(summary: &Summary, rows: &[&TestSummary], reason: impl Fn(&Warning) -> String) -> String {
     let is_their = |kind: WarningKind| {
         let mut warnings = rows.iter().flat_map(|row| &row.warnings);

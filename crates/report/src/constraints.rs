@@ -129,7 +129,6 @@ pub(crate) fn why_unknown(why: &WhyUnknown) -> String {
     words.to_owned()
 }
 
-/// A value with its unit.
 fn quantity(value: f64, unit: UnitKind) -> String {
     match unit {
         UnitKind::TIME => human(value),
@@ -179,7 +178,6 @@ pub fn failed_rows(summary: &Summary) -> Option<String> {
     (!rows.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
 }
 
-/// Names of those that are inconclusive.
 pub(crate) fn inconclusive_constraints(summary: &Summary) -> Option<String> {
     named(summary, Conclusion::Inconclusive)
 }
@@ -196,7 +194,6 @@ fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
     }
 }
 
-/// The constraints of runs with their verdicts; nothing for no constraint.
 pub(crate) fn list(runs: &[NamedRun<'_>]) -> Block {
     let items = runs.iter().flat_map(|run| {
         let constraints = run.summary.constraints.iter();

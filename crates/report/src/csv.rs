@@ -42,7 +42,6 @@ pub(crate) fn lines<R: IntoIterator<Item = String>>(rows: impl IntoIterator<Item
 /// Why writing cannot fail: memory takes everything, and tests count the cells of a row.
 const INFALLIBLE: &str = "a vector takes every byte, and all rows have as many cells";
 
-/// The URL of the server that a row is about.
 fn target_of<'a>(run: &'a Run, test: &TestSummary) -> &'a str {
     let mut measures = run.plan.measures.iter();
     let own = measures.find(|measure| measure.name == test.name);
@@ -77,7 +76,6 @@ fn row(run: &Run, test: Option<&TestSummary>) -> Vec<SheetCell> {
     cells
 }
 
-/// Failures by how they ended, with an example of each.
 fn failures(test: &TestSummary) -> String {
     let groups: Vec<String> = test.failures.iter().map(reasons::group).collect();
     groups.join("; ")

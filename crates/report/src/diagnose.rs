@@ -28,7 +28,6 @@ use words::words;
 /// Smallest share of all time that a title states: smaller shares decide nothing.
 const STATED: f64 = 0.005;
 
-/// Pieces of evidence that are shown to people.
 const SHOWN: usize = 5;
 
 /// Runs of one server, and their findings.
@@ -107,7 +106,6 @@ fn document(diagnosed: &Diagnosed) -> Vec<Block> {
         .collect()
 }
 
-/// The server, its runs, and the notes on them.
 fn facts(runs: &[DiagnosedRun]) -> Vec<(String, Words)> {
     let fact = |name: &str, value: String| (name.to_owned(), value.into());
     let server = runs.first().map(|run| {
@@ -180,21 +178,18 @@ pub(crate) fn with_places(all: &[Diagnosed]) -> impl Iterator<Item = (usize, &Di
     })
 }
 
-/// A finding in a line.
 fn briefly(finding: &Finding) -> String {
     let evidence = finding.evidence.first().map(sentences::evidence);
     let (title, evidence) = (words(finding).title, evidence.unwrap_or_default());
     format!("{title}: {evidence} [{}]", finding.rule)
 }
 
-/// The evidence of a finding in lines, the worst rows first.
 fn evidence(finding: &Finding) -> Vec<String> {
     let shown = finding.evidence.iter().take(SHOWN);
     let more = more_rows(finding.evidence.len().saturating_sub(SHOWN));
     shown.map(sentences::evidence).chain(more).collect()
 }
 
-/// The title of a finding, and its share of all time.
 fn title(finding: &Finding) -> String {
     match finding.weight {
         share if share >= STATED => {
@@ -227,7 +222,6 @@ fn nothing(diagnosed: &Diagnosed) -> String {
     }
 }
 
-/// The rows of a server that a warning disqualifies, and why; `None` where there are none.
 pub(crate) fn disqualified(diagnosed: &Diagnosed, whose: Words) -> Option<Block> {
     let mut rows = diagnosed.diagnosis.disqualified();
     let first = rows.next()?;
@@ -241,7 +235,6 @@ pub(crate) fn disqualified(diagnosed: &Diagnosed, whose: Words) -> Option<Block>
     Some(Block::Alert(Tone::Bad, whose.plain(sentence)))
 }
 
-/// The rows that were not checked, except those of a finding.
 fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     let Diagnosis {
         findings, left_out, ..
@@ -258,7 +251,6 @@ fn left_out(diagnosed: &Diagnosed) -> Vec<String> {
     }))
 }
 
-/// Why a row was not checked.
 fn why(why: &WhyLeftOut) -> String {
     match why {
         WhyLeftOut::Evidence(evidence) => reason(evidence),
@@ -272,7 +264,6 @@ fn suite_of(diagnosed: &Diagnosed, run: usize) -> &str {
     run.map_or("", |run| &run.suite)
 }
 
-/// What cannot be checked in rows with few operations.
 fn too_few(rows: usize) -> String {
     let have = match rows {
         0 => return String::new(),

@@ -19,14 +19,12 @@ pub(crate) use markdown::markdown_of;
 
 use crate::units::human_range;
 
-/// A part of a document.
 #[derive(Debug, Clone)]
 pub(crate) enum Block {
     /// A paragraph before everything else, such as the reason why runs are missing.
     Alert(Tone, Words),
     /// Names with their values, a line each.
     Facts(Vec<(String, Words)>),
-    /// A paragraph.
     Paragraph(Words),
     /// A paragraph in small print, which explains figures.
     Note(Words),
@@ -78,7 +76,6 @@ pub(crate) enum Tone {
     Plain,
 }
 
-/// Pieces of a sentence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Words(Vec<(Mark, String)>);
 
@@ -157,7 +154,6 @@ impl<T: Into<String>> From<T> for Words {
     }
 }
 
-/// A list, with a heading or without.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct List {
     /// Empty for none.
@@ -166,7 +162,6 @@ pub(crate) struct List {
     pub(crate) items: Vec<ListItem>,
 }
 
-/// How a list looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ListLook {
     /// With a bullet before each item.
@@ -184,7 +179,6 @@ pub(crate) enum ListLook {
     Brief,
 }
 
-/// An item of a list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListItem {
     pub(crate) tone: Tone,
@@ -222,7 +216,6 @@ impl ListItem {
     }
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportTable {
     /// Its name, above it where `is_titled`, and for readers who cannot see a page.
@@ -234,7 +227,6 @@ pub(crate) struct ReportTable {
     pub(crate) groups: Vec<(String, usize)>,
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// Terminals that are too narrow.
     pub(crate) narrow: Narrow,
     /// Classes of the table on a page. Rows of the class `sorts` can be sorted by a reader.
     pub(crate) class: &'static str,
@@ -254,7 +246,6 @@ pub(crate) enum Narrow {
     Blocks(usize),
 }
 
-/// A column of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
@@ -263,7 +254,6 @@ pub(crate) struct TableColumn {
     pub(crate) kind: ColumnKind,
 }
 
-/// How the cells of a column are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ColumnKind {
     /// A number, aligned to the right.
@@ -298,7 +288,6 @@ impl TableColumn {
     }
 }
 
-/// A row of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableRow {
     pub(crate) tone: Tone,
@@ -314,7 +303,6 @@ impl TableRow {
     }
 }
 
-/// A cell of a table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableCell {
     pub(crate) words: Words,
@@ -343,7 +331,6 @@ impl TableCell {
         }
     }
 
-    /// A figure that may be unknown.
     pub(crate) fn optional(value: Option<f64>, shown: impl Fn(f64) -> String) -> TableCell {
         TableCell::figure(value.map_or("-".to_owned(), shown), value)
     }

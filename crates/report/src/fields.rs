@@ -18,6 +18,7 @@ use serde::Serializer;
 use serde::ser::SerializeMap;
 use stats::Distribution;
 
+use crate::json::pretty;
 pub(crate) use value::{AsIs, AsJson, DocumentVersion, FieldValue, IfAny, Unless, each, plain};
 
 /// A type whose values are objects in documents. Where an object needs more than one value, it is
@@ -38,15 +39,12 @@ pub(crate) struct ObjectAbout {
     /// Empty for a schema that stands where it is used.
     pub(crate) name: &'static str,
     pub(crate) title: Option<&'static str>,
-    /// Lines of the description.
     pub(crate) doc: &'static [&'static str],
 }
 
 /// A field of objects about a `T`, but for its value.
 pub(crate) struct DocumentField<T> {
-    /// Name in JSON.
     pub(crate) name: &'static str,
-    /// Lines of the description in the schema.
     #[cfg(feature = "schema")]
     pub(crate) doc: &'static [&'static str],
     /// All values, where these are known words.
@@ -71,7 +69,6 @@ pub(crate) struct FieldLabel {
     pub(crate) meaning: Option<&'static str>,
 }
 
-/// The times of a value.
 type TimesOf<T> = fn(&T) -> Option<Distribution>;
 
 /// The columns of a field in sheets, or one of them.
@@ -185,7 +182,17 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Writes the fields of an object.
+/// The value as a document. Ends with a newline.
+pub(crate) fn json_of(value: impl FieldValue) -> String {
+    pretty(&AsJson(value))
+}
+
+/// The schema of documents about a `T`. Ends with a newline.
+#[cfg(feature = "schema")]
+pub(crate) fn schema_of<T: Described>() -> String {
+    crate::json::schema_of::<Fields<T>>()
+}
+
 struct ObjectWriter<'t, T, M: SerializeMap> {
     of: &'t T,
     map: M,
@@ -215,7 +222,6 @@ pub(crate) fn write_object<T: Described, S: Serializer>(
     object.map.end()
 }
 
-/// Collects the cells of an object.
 struct ObjectCells<'t, T> {
     of: Option<&'t T>,
     column: SheetColumn,
@@ -242,7 +248,6 @@ pub(crate) fn cells_of_object<T: Described>(of: Option<&T>, column: SheetColumn)
     object.cells
 }
 
-/// Collects the times of an object that people see.
 struct ObjectTimes<'t, T>(&'t T, Vec<(FieldLabel, Distribution)>);
 
 impl<'t, T> FieldVisitor<'t, T> for ObjectTimes<'t, T> {
@@ -264,7 +269,6 @@ pub(crate) fn labelled_times<T: Described>(of: &T) -> Vec<(FieldLabel, Distribut
 /// The type of objects about a `T` in schemas.
 pub(crate) struct Fields<T>(PhantomData<T>);
 
-/// Collects the schemas of fields.
 #[cfg(feature = "schema")]
 struct ObjectProperties<'g> {
     generator: &'g mut SchemaGenerator,

@@ -58,7 +58,6 @@ pub struct Exhibit<'a> {
     pub diagnosed: Option<Diagnosed>,
 }
 
-/// A test on all servers.
 struct GalleryRow<'a> {
     name: &'a str,
     /// One for each server; `None` where it is not part of its runs.
@@ -143,7 +142,6 @@ fn file(path: &str, content: String) -> SiteFile {
     }
 }
 
-/// Every test, in the order of the first server.
 fn rows<'a>(gallery: &'a Gallery<'_>) -> Vec<GalleryRow<'a>> {
     let summaries = || gallery.exhibits.iter().map(|exhibit| exhibit.shown.summary);
     let tests = summaries().flat_map(|summary| &summary.tests);
@@ -189,7 +187,6 @@ fn site(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) 
     }
 }
 
-/// All servers beside the first.
 fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> ReportPage<'a> {
     ReportPage {
         runs: gallery
@@ -203,7 +200,6 @@ fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> ReportPage<'a> {
     }
 }
 
-/// One test on all servers.
 fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
     let summaries: Vec<(usize, Summary)> = gallery
         .exhibits

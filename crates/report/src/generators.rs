@@ -73,7 +73,6 @@ pub(crate) fn named(own: &BackgroundGenerator) -> String {
     format!("generator {} ({})", clean(&own.name), command(&own.command))
 }
 
-/// A sentence for each generator, with the figures that it reported.
 pub(crate) fn in_words(record: &BackgroundRecord, end: Option<&BackgroundEnd>) -> Vec<String> {
     let sentence = |(place, own): (usize, &BackgroundGenerator)| {
         let head = named(own);

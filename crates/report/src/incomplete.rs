@@ -61,7 +61,6 @@ plain!(NotMeasured, Reason);
 pub(crate) const HEADING: &str = "Incomplete:";
 
 impl Incomplete {
-    /// The first paragraph of a report.
     pub(crate) fn alert(&self) -> Block {
         alert(&self.sentence())
     }

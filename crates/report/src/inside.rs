@@ -170,7 +170,6 @@ fn by_processor(row: &InsideRow) -> Option<String> {
     ))
 }
 
-/// Sentences below the table.
 fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
     let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
     let rows = inside.rows.iter();
@@ -226,12 +225,8 @@ fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
 /// one first.
 const LEAST_TELLING: [usize; 7] = [8, 6, 4, 11, 7, 3, 5];
 
-/// Costs of all runs whose server was looked into, as a table and as lists; nothing for others.
 pub(crate) fn blocks(runs: &[NamedRun<'_>]) -> Vec<Block> {
-    let inside = runs
-        .iter()
-        .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
-    let inside: Vec<(&NamedRun<'_>, &InsideSummary)> = inside.collect();
+    let inside = NamedRun::with(runs, |run| run.summary.inside.as_ref());
     if inside.is_empty() {
         return Vec::new();
     }

@@ -41,7 +41,6 @@ pub(crate) fn us(ns: f64) -> f64 {
 /// An estimate as documents have it: six significant digits. Nothing is known to more, and the
 /// others differ from machine to machine.
 pub(crate) trait KnownDigits {
-    /// With no other digits.
     fn known(self) -> Self;
 }
 
@@ -101,7 +100,6 @@ pub(crate) fn rates((low, high): (f64, f64)) -> (f64, f64) {
     (thousandths(low), thousandths(high))
 }
 
-/// A share in percent, rounded.
 pub(crate) fn percent(share: f64) -> f64 {
     thousandths(share * 100.0)
 }

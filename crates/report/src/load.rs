@@ -9,7 +9,6 @@ use crate::figure::{self, NONE};
 use crate::terminal::wrap;
 use crate::units::{human, human_range};
 
-/// The clock.
 pub(crate) fn clock_name(summary: &Summary) -> &'static str {
     match summary.clock.clock {
         Clock::User => "user space",
@@ -17,7 +16,6 @@ pub(crate) fn clock_name(summary: &Summary) -> &'static str {
     }
 }
 
-/// The clock, and how much the other one would have differed.
 pub(crate) fn clock(summary: &Summary) -> String {
     let clock = summary.clock;
     let name = clock_name(summary);
@@ -54,7 +52,6 @@ pub(crate) fn bias(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// A time that may be negative.
 fn signed(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", human(ns.unsigned_abs() as f64))
@@ -97,7 +94,6 @@ pub(crate) fn pace(pace: &Pace) -> Option<String> {
     }
 }
 
-/// Warnings of a load generator whose threads have too much to do.
 const NEED_THREADS: [WarningKind; 5] = [
     WarningKind::Saturated,
     WarningKind::Busy,
@@ -231,7 +227,6 @@ const EDGE: usize = 10;
 /// Bars of the record that are one in a text.
 const TOGETHER: usize = 2;
 
-/// Neighbours as one bar.
 fn joined(bars: &[Bar]) -> Option<Bar> {
     let (first, last) = (bars.first()?, bars.last()?);
     Some(Bar {
@@ -288,7 +283,6 @@ pub(crate) fn histogram(test: &TestSummary, width: usize) -> String {
     text
 }
 
-/// A role of a test in a run.
 pub(crate) struct RoleUse<'a> {
     pub(crate) name: &'a str,
     pub(crate) test: String,
@@ -310,7 +304,6 @@ fields! {
     }
 }
 
-/// The roles of all tests, in their order.
 pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUse<'_>> {
     let users_of = |test| -> u32 {
         let own = plan.roles.iter().filter(|role| role.test == test);

@@ -12,7 +12,6 @@ use crate::units::human;
 
 const HEADING: &str = "Load, step by step";
 
-/// Headings of the columns.
 const HEADINGS: [&str; 7] = [
     "from",
     "users",
@@ -87,12 +86,8 @@ pub(crate) fn ended_early(summary: &Summary) -> impl Iterator<Item = Block> {
     early.map(|by| Block::Paragraph(format!("Ended early: {}", reasons::ended_early(by)).into()))
 }
 
-/// The steps of loads that changed; nothing for others.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
-    let changed = runs
-        .iter()
-        .filter_map(|run| Some((run, run.run.plan.load.adapt.as_ref()?)));
-    let changed: Vec<(&NamedRun<'_>, &AdaptRecord)> = changed.collect();
+    let changed = NamedRun::with(runs, |run| run.run.plan.load.adapt.as_ref());
     let rows = changed.iter().flat_map(|(run, _)| {
         let begun = run.summary.load_steps.first().map_or(0, |step| step.from);
         let steps = run.summary.load_steps.iter();

@@ -26,7 +26,6 @@ pub fn log(plan: &PlanRecord, windows: &[MeasurementWindow], samples: &[Sample])
     lines(samples.iter().map(row))
 }
 
-/// A cell as text; empty where there is none.
 fn shown(plan: &PlanRecord, column: &Column, of: Cell) -> String {
     match (of, column.holds) {
         (Cell::Number(number), _) => number.to_string(),

@@ -60,7 +60,6 @@ pub(crate) fn escaped(before: &str, text: &str) -> String {
     escaped
 }
 
-/// A text ends in `GH` as a separate word.
 fn ends_in_prefix(text: &str) -> bool {
     let word = text.rsplit(|c: char| !c.is_alphanumeric()).next();
     word.is_some_and(|word| word.eq_ignore_ascii_case("gh"))

@@ -25,18 +25,25 @@ impl<'a> NamedRun<'a> {
         }
     }
 
+    /// The runs that have a part, each with it.
+    pub(crate) fn with<'r, T>(
+        runs: &'r [NamedRun<'r>],
+        part: impl Fn(&'r NamedRun<'r>) -> Option<T>,
+    ) -> Vec<(&'r NamedRun<'r>, T)> {
+        let runs = runs.iter();
+        runs.filter_map(|run| Some((run, part(run)?))).collect()
+    }
+
     /// The column of names in a table of runs, where they have some.
     pub(crate) fn column(runs: &[NamedRun<'_>]) -> Option<TableColumn> {
         let is_named = runs.iter().any(|run| !run.name.is_empty());
         is_named.then(|| TableColumn::new("Run", ColumnKind::Text))
     }
 
-    /// Its cell in that column.
     pub(crate) fn cell(self) -> Option<TableCell> {
         (!self.name.is_empty()).then(|| self.name.into())
     }
 
-    /// A sentence about it.
     pub(crate) fn says(self, sentence: impl Into<String>) -> Words {
         if self.name.is_empty() {
             sentence.into().into()
@@ -65,7 +72,6 @@ impl<'a> NamedRun<'a> {
         Some(Block::Alert(Tone::Bad, words))
     }
 
-    /// Rows that failed: counts, and each kind of failure with an example.
     pub(crate) fn failures(self) -> Block {
         self.failures_of(|_| true)
     }
@@ -110,7 +116,6 @@ impl<'a> NamedRun<'a> {
         Block::list(heading, ListLook::Boxed(Tone::Doubtful), left)
     }
 
-    /// Remarks that are no failures.
     pub(crate) fn notes(self) -> Block {
         let notes = notes(self.summary);
         Block::list(self.heading("Notes"), ListLook::Boxed(Tone::Plain), notes)
@@ -146,7 +151,6 @@ fn notes(summary: &Summary) -> Vec<String> {
     all.chain(dominated).collect()
 }
 
-/// Details of a failed test.
 fn failure(test: &TestSummary) -> ListItem {
     let all = test.outcomes.plus(&test.left_out_outcomes);
     let counts = match test.failed() {

@@ -17,7 +17,6 @@ pub fn notes_of<'r>(plans: impl IntoIterator<Item = &'r PlanRecord>) -> Vec<Note
     distinct(notes)
 }
 
-/// What background traffic was planned.
 fn background(record: &BackgroundRecord) -> NoteRecord {
     let BackgroundRecord { load, file, .. } = record;
     let flows = flows_in_words(&record.components, &record.generators);

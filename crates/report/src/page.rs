@@ -85,18 +85,6 @@ impl ReportPage<'_> {
         names::of(self)
     }
 
-    /// The runs with their names, where there are several.
-    fn shown<'n>(&'n self, names: &'n [String]) -> Vec<NamedRun<'n>> {
-        let is_one = self.runs.len() == 1;
-        let runs = self.runs.iter().zip(names);
-        let shown = runs.map(|(of, name)| NamedRun {
-            name: if is_one { "" } else { name },
-            run: of.run,
-            summary: of.summary,
-        });
-        shown.collect()
-    }
-
     /// Why runs are missing, where a series of them ended early.
     pub(crate) fn incomplete(&self) -> Option<&Incomplete> {
         let compared = self.comparison.and_then(|own| own.incomplete.as_ref());
@@ -127,12 +115,10 @@ pub struct PageRun<'a> {
 }
 
 impl<'a> PageRun<'a> {
-    /// The software that the server names in its responses.
     pub(crate) fn software(&self) -> Option<&str> {
         self.run.env.server.as_ref()?.software.as_deref()
     }
 
-    /// How it was measured.
     pub(crate) fn side(&self) -> Side<'a> {
         Side {
             plan: &self.run.plan,
@@ -159,22 +145,55 @@ pub fn html(page: &ReportPage<'_>) -> String {
     }
 }
 
+/// A page, and what is found out once for all of its parts.
+struct ShownPage<'a> {
+    page: &'a ReportPage<'a>,
+    /// A name for each run.
+    names: &'a [String],
+    /// The runs with their names, where there are several.
+    runs: Vec<NamedRun<'a>>,
+    subject: Subject,
+    charts: Charts,
+}
+
+impl<'a> ShownPage<'a> {
+    fn new(page: &'a ReportPage<'a>, names: &'a [String]) -> ShownPage<'a> {
+        let is_one = page.runs.len() == 1;
+        let runs = page.runs.iter().zip(names).map(|(of, name)| NamedRun {
+            name: if is_one { "" } else { name },
+            run: of.run,
+            summary: of.summary,
+        });
+        ShownPage {
+            page,
+            names,
+            runs: runs.collect(),
+            subject: Subject::of(page),
+            charts: Charts::of(page, names),
+        }
+    }
+
+    /// All runs, with their names.
+    fn named(&self) -> impl Iterator<Item = (&'a PageRun<'a>, &'a str)> + Clone + use<'a> {
+        let names = self.names.iter().map(String::as_str);
+        self.page.runs.iter().zip(names)
+    }
+}
+
 /// The page, as one file or as several.
 pub fn document_of(page: &ReportPage<'_>) -> PageDocument {
     let names = names::of(page);
     PageDocument {
         title: sections::title(page, &names),
-        body: body(page, &names),
-        data: Some(page_data(page).replace('<', "\\u003c")),
+        body: body(&ShownPage::new(page, &names)),
+        data: Some(data::document(page, &names).replace('<', "\\u003c")),
         style: STYLE.clone(),
         script: SCRIPT.clone(),
     }
 }
 
-fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let subject = Subject::of(page);
-    let shown = page.shown(names);
-    let charts = Charts::of(page, names);
+fn body(of: &ShownPage<'_>) -> Markup {
+    let ShownPage { page, subject, .. } = *of;
     html! {
         @if let Some(table) = first_table(page) {
             a.skip href={ "#" (table) } { "Skip to the table" }
@@ -182,41 +201,41 @@ fn body(page: &ReportPage<'_>, names: &[String]) -> Markup {
         @if let Some(site) = page.site { (site::links(site)) }
         header {
             div.tools.controls #tools {}
-            (sections::head(page, names))
+            (sections::head(of))
         }
         main {
             section #answer aria-label="In short" {
-                (headline::headline(page, names, subject))
+                (headline::headline(of))
                 @if !page.note.is_empty() { p { (page.note) } }
                 @for part in FigurePart::LEADING {
-                    @if part.is_first(subject) { (part.places(&charts, subject)) }
+                    @if part.is_first(subject) { (part.places(of)) }
                 }
             }
-            @if subject == Subject::Diagnosis { (sections::findings(page, names)) }
-            (sections::overview(page, names, subject))
-            @if subject != Subject::Diagnosis { (sections::findings(page, names)) }
+            @if subject == Subject::Diagnosis { (sections::findings(of)) }
+            (sections::overview(of))
+            @if subject != Subject::Diagnosis { (sections::findings(of)) }
             @if let Some(all) = page.comparison { (html_of(&compare::document::sections(all))) }
-            (pages::tables(page, names, &charts, subject))
-            @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(&charts, subject)) }
-            (tables::rows(page, names))
+            (pages::tables(of))
+            @if !FigurePart::Bars.is_first(subject) { (FigurePart::Bars.places(of)) }
+            (tables::rows(of))
             section #details hidden[page.runs.is_empty()] {
                 h2 { "Test by test" }
                 @if subject != Subject::Loads { div.controls #details-controls {} }
-                div #details-tables { (details::tables(page, names, &charts, subject)) }
+                div #details-tables { (details::tables(of)) }
                 @if !page.runs.is_empty() { (details::legend()) }
             }
             @for part in [FigurePart::Growth, FigurePart::Capacity] {
-                @if !part.is_first(subject) { (part.places(&charts, subject)) }
+                @if !part.is_first(subject) { (part.places(of)) }
             }
-            @if let Some(steps) = load_steps::section(&shown) { (steps) }
-            (background::table(page, names, &charts, subject))
-            (html_of(&inside::blocks(&shown)))
-            (flame::graphs(&shown))
-            @if let Some(view) = server_view::section(&shown) { (view) }
+            @if let Some(steps) = load_steps::section(&of.runs) { (steps) }
+            @if let Some(traffic) = background::section(of) { (traffic) }
+            (html_of(&inside::blocks(&of.runs)))
+            (flame::graphs(&of.runs))
+            @if let Some(view) = server_view::section(&of.runs) { (view) }
             (answers::tables(page))
             section #measured {
                 h2 { "How it was measured" }
-                (measured::measured(page, names))
+                (measured::measured(of))
             }
         }
         footer {
@@ -282,11 +301,6 @@ pub fn measured_of(page: &ReportPage<'_>) -> String {
         _ => return names::of(page).join(", "),
     };
     names.join(", ")
-}
-
-/// The numbers of a page as one JSON document.
-fn page_data(page: &ReportPage<'_>) -> String {
-    data::document(page, &names::of(page))
 }
 
 /// A script without its lines of comments, which are a tenth of it.

@@ -106,7 +106,6 @@ fn tenths(ns: Nanos) -> String {
     format!("{:.1}", ns as f64 / 1e9)
 }
 
-/// Failed operations: `3 of 10 failed: 2 wrong status, 1 timeout`.
 pub(crate) fn failed(outcomes: &Outcomes) -> String {
     let kinds: Vec<String> = outcomes
         .iter()
@@ -121,7 +120,6 @@ pub(crate) fn failed(outcomes: &Outcomes) -> String {
     )
 }
 
-/// A remark on a row.
 pub(crate) fn note(note: &Note) -> String {
     match note {
         Note::Remark(text) => text.clone(),

@@ -18,11 +18,9 @@ use stats::{
 
 use crate::constraints::why_unknown;
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsIs, AsJson, DocumentVersion, IfAny, Unless, each, fields, plain};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{SeedJson, pretty, us};
+use crate::fields::schema_of;
+use crate::fields::{AsIs, DocumentVersion, IfAny, Unless, each, fields, json_of, plain};
+use crate::json::{SeedJson, us};
 use crate::reasons::{abort_reason, ended_early};
 use crate::{background, inside, load, server_view, targets};
 
@@ -40,7 +38,6 @@ pub struct BesideResult<'a> {
     pub summary: &'a Summary,
 }
 
-/// A run as a document.
 pub(crate) struct ResultDocument<'a> {
     pub(crate) run: &'a Run,
     pub(crate) summary: &'a Summary,
@@ -63,16 +60,16 @@ impl<'a> ResultDocument<'a> {
 /// The result as one JSON document, for which `docs/result.schema.json` is published. Ends with a
 /// newline.
 pub fn json(run: &Run, summary: &Summary, beside: &[BesideResult<'_>]) -> String {
-    pretty(&AsJson(ResultDocument {
+    json_of(ResultDocument {
         beside,
         ..ResultDocument::new(run, summary)
-    }))
+    })
 }
 
 /// The JSON schema of [`json`]: the content of `docs/result.schema.json`. Ends with a newline.
 #[cfg(feature = "schema")]
 pub fn schema() -> String {
-    schema_of::<Fields<ResultDocument<'_>>>()
+    schema_of::<ResultDocument<'_>>()
 }
 
 plain!(RunEnding);
@@ -215,7 +212,6 @@ fn in_unit(unit: UnitKind, value: f64) -> f64 {
     }
 }
 
-/// The version of the program that measured.
 struct Program<'a>(&'a str);
 
 fields! {
@@ -343,7 +339,6 @@ fields! {
     }
 }
 
-/// A part of the time of all workers.
 fn share(of: &Generator, part: Nanos) -> f64 {
     let all = (of.wall * u64::from(of.workers)).max(1) as f64;
     (part as f64 / all * 1e4).round() / 1e4

@@ -147,7 +147,6 @@ pub struct Tried {
     pub failures: u64,
 }
 
-/// All trials of one load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loaded {
     pub(crate) load: OfferedLoad,
@@ -169,7 +168,6 @@ pub(crate) struct Medians {
 }
 
 impl Loaded {
-    /// Each load that was tried, in their order.
     pub(crate) fn all(found: &SearchResult) -> Vec<Loaded> {
         let same = |one: &Tried, other: &Tried| one.load == other.load;
         found.trials.chunk_by(same).map(Loaded::of).collect()
@@ -233,7 +231,6 @@ pub fn answer_in_words(found: &SearchResult) -> String {
     words
 }
 
-/// Under which load most was done.
 fn curve_in_words(found: &SearchResult) -> String {
     let trials = found.trials.iter();
     let best = trials.max_by(|one, other| one.rate.per_second.total_cmp(&other.rate.per_second));
@@ -258,7 +255,6 @@ fn curve_in_words(found: &SearchResult) -> String {
     )
 }
 
-/// Under which load the condition holds.
 fn held_in_words(found: &SearchResult, condition: &str) -> String {
     let amount = |load| found.amount(load);
     let SearchOutcome {

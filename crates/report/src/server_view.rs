@@ -20,7 +20,6 @@ const HEADING: &str = "The server's own view, per operation";
 /// `stats`, `tests::server_view`).
 const ENOUGH: u64 = 200;
 
-/// A column behind the row and the name of the time, and its meaning.
 const COLUMNS: [(&str, &str); 6] = [
     (
         "n",
@@ -40,7 +39,6 @@ const COLUMNS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Name of the time.
 pub(crate) fn name_of_source(source: &ServerTimeSource) -> String {
     match source {
         ServerTimeSource::Header { metric } => clean(metric),
@@ -80,7 +78,6 @@ fn is_resolved(row: &ServerViewRow) -> bool {
     mean.is_none_or(|mean| mean >= row.resolution as f64)
 }
 
-/// Sentences below the table.
 fn remarks(view: &ServerView) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(row) = view.rows.iter().find(|row| !is_resolved(row)) {
@@ -124,12 +121,8 @@ fn not_joined(log: &AccessLogRecord) -> Option<String> {
     ))
 }
 
-/// Times of all runs whose server gives some; nothing for others.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<Block> {
-    let views = runs
-        .iter()
-        .filter_map(|run| Some((run, run.summary.server_view.as_ref()?)));
-    let views: Vec<(&NamedRun<'_>, &ServerView)> = views.collect();
+    let views = NamedRun::with(runs, |run| run.summary.server_view.as_ref());
     let rows = views.iter().flat_map(|(run, view)| {
         view.rows.iter().filter_map(|row| {
             let test = test_of(run.summary, row.measure)?;

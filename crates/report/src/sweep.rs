@@ -74,7 +74,6 @@ impl Sweep {
 }
 
 impl Design {
-    /// The name used in files.
     fn name(self) -> &'static str {
         match self {
             Design::Grid => "grid",

@@ -19,7 +19,6 @@ use crate::reasons::reason;
 use crate::terminal::{Columns, Paint, wrap};
 use crate::times::{MAX, MEAN, P50, P90, P99, P999, TimeStatistic};
 
-/// What the rows of a table are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableRows {
     /// Tests of a suite, or files of pages: response times first, and rates last.
@@ -28,7 +27,6 @@ pub(crate) enum TableRows {
     Load,
 }
 
-/// One figure of a row.
 #[derive(Clone, Copy, PartialEq)]
 enum RowColumn {
     /// The mean as in 2004, and the header says nothing of it.
@@ -221,7 +219,6 @@ struct TableDrawing {
     rows: Vec<UnalignedRow>,
     columns: Columns,
     starred: bool,
-    /// Names of the rows that are stop-watches.
     watches: Vec<String>,
 }
 
@@ -343,7 +340,6 @@ fn row(test: &TestSummary, layout: Layout, starred: bool) -> UnalignedRow {
     }
 }
 
-/// The times of a row that shows times.
 pub(crate) fn shown_times(test: &TestSummary) -> Option<&Distribution> {
     test.response
         .as_ref()
@@ -362,7 +358,6 @@ fn half_width(times: &Distribution) -> Option<String> {
     (times.mean > 0.0).then(|| percent((high - times.mean) / times.mean))
 }
 
-/// What became of a row without times, and why.
 pub(crate) fn in_words(test: &TestSummary) -> (&'static str, String) {
     let evidence = clean(&test.evidence.as_ref().map(reason).unwrap_or_default());
     match test.status {

@@ -12,7 +12,6 @@ pub(crate) struct TargetUse<'a> {
     pub(crate) url: &'a str,
     /// What it said of itself; `None` when it was not reached.
     pub(crate) server: Option<&'a Server>,
-    /// What is measured there.
     pub(crate) rows: Vec<&'a str>,
 }
 
@@ -31,7 +30,6 @@ fields! {
 }
 
 impl TargetUse<'_> {
-    /// What it says that it is.
     pub(crate) fn software(&self) -> &str {
         let said = self.server.and_then(|server| server.software.as_deref());
         said.unwrap_or(UNKNOWN_SOFTWARE)

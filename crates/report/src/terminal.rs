@@ -4,24 +4,20 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-/// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     pub(crate) on: bool,
 }
 
 impl Paint {
-    /// Something is better than it was.
     pub(crate) fn good(self, text: &str) -> String {
         self.in_color(AnsiColor::Green, text)
     }
 
-    /// Something failed, or is not supported.
     pub(crate) fn bad(self, text: &str) -> String {
         self.in_color(AnsiColor::Red, text)
     }
 
-    /// Something is doubtful.
     pub(crate) fn doubtful(self, text: &str) -> String {
         self.in_color(AnsiColor::Yellow, text)
     }
@@ -52,7 +48,6 @@ impl TextReport {
         }
     }
 
-    /// A line as it is.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -98,9 +93,7 @@ pub fn fold(width: usize, text: &str) -> String {
     text.split('\n').map(folded).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns that words need behind the others of a row.
 const ROOM_FOR_WORDS: usize = 24;
-/// Blanks between columns.
 const BETWEEN: &str = "  ";
 
 /// Columns as wide as their widest cell.
@@ -172,7 +165,6 @@ impl Columns {
         self.widths.iter().sum::<usize>() + between
     }
 
-    /// A cell with the blanks that align it.
     pub(crate) fn cell(&self, column: usize, cell: &str) -> String {
         let missing = self.widths[column].saturating_sub(display_width(cell));
         let blanks = " ".repeat(missing);

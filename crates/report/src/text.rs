@@ -172,7 +172,6 @@ fn headline(NamedRun { run, summary, .. }: NamedRun<'_>) -> Vec<Block> {
         .collect()
 }
 
-/// How the run was measured.
 fn configuration_of(run: &Run, summary: &Summary) -> Block {
     let facts = configuration(&run.plan, &run.env, summary).into_iter();
     let facts = facts.map(|(what, value)| (what, value.into()));
@@ -186,7 +185,6 @@ fn configuration_of(run: &Run, summary: &Summary) -> Block {
     )
 }
 
-/// The report of WebSTONE, where there are pages.
 fn pages(run: &Run, summary: &Summary) -> Vec<Block> {
     let Some(pages) = &summary.pages else {
         return Vec::new();
@@ -265,7 +263,6 @@ fn histograms<'a>(
     rows.map(|test| Block::Terminal(load::histogram(test, report.width)))
 }
 
-/// Background traffic beside the run.
 fn background_of(run: &Run, summary: &Summary) -> Block {
     let both = run
         .plan

@@ -70,16 +70,13 @@ fn ranks((low, high): (Nanos, Nanos)) -> (f64, f64) {
 
 /// A statistic of times as people see it.
 pub(crate) struct TimeStatistic {
-    /// Heading of its column.
     pub(crate) label: &'static str,
-    /// Meaning, for readers of a page.
     pub(crate) hint: &'static str,
     /// Nanoseconds; `None` where there are too few times.
     ns: fn(&Distribution) -> Option<f64>,
     interval: StatisticInterval,
 }
 
-/// The 95 % interval of a statistic.
 #[derive(Debug, Clone, Copy)]
 enum StatisticInterval {
     /// None, because the statistic is a fact, or because no interval covers the truth.
@@ -92,7 +89,6 @@ enum StatisticInterval {
 
 use StatisticInterval::{Never, OfMean, OfPercentile};
 
-/// Declares statistics, and their list.
 macro_rules! statistics {
     ($($name:ident: $label:literal, $hint:literal, $ns:expr, $interval:expr;)+) => {
         $(pub(crate) const $name: TimeStatistic = TimeStatistic {
@@ -150,7 +146,6 @@ impl TimeStatistic {
         ns.map_or("-".to_owned(), |ns| human_in(unit, ns))
     }
 
-    /// Its interval for people.
     pub(crate) fn range(&self, unit: Option<TimeUnit>, times: &Distribution) -> Option<String> {
         self.ci95(times).map(|ends| human_range_in(unit, ends))
     }

@@ -25,7 +25,6 @@ pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
     lines.chain(blocks).chain(totals).collect()
 }
 
-/// What is known beside it.
 pub(crate) fn beyond(run: &Run, pages: &PagesSummary) -> Vec<String> {
     let PagesSummary { all, left_out, .. } = pages;
     let (rate, interval) = a_minute(pages.per_minute, pages.per_minute_ci95, pages.wanders);
@@ -140,7 +139,6 @@ pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
     lines
 }
 
-/// What one of several servers had of it.
 fn of_server(server: &ServerSummary) -> String {
     let ServerSummary {
         url,

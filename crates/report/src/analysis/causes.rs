@@ -9,7 +9,6 @@ use trace::findings::{
 use trace::retransmission::RetransmissionKind;
 use trace::waits::{ConnectionEnd, Wait};
 
-/// Longest waits of a cause that are kept.
 const MOST_WAITS: usize = 16;
 
 /// A cause at one end of connections.
@@ -93,7 +92,6 @@ fn kinds(of: SlownessCause) -> &'static [RetransmissionKind] {
     }
 }
 
-/// Whether a connection was never opened.
 fn is_failure(of: SlownessCause) -> bool {
     matches!(of, SlownessCause::Refused | SlownessCause::Unanswered)
 }

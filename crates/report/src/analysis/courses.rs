@@ -24,10 +24,8 @@ const MOST_CONNECTIONS: usize = 4;
 /// Part of a connection's payload from which on a direction has figures of its own.
 const WORTH_DRAWING: f64 = 0.05;
 
-/// Most intervals of the throughput.
 const MOST_INTERVALS: usize = 60;
 
-/// Heights of the time-sequence graph, and of the other figures.
 const TALL: f64 = 360.0;
 const HEIGHT: f64 = 230.0;
 
@@ -37,7 +35,6 @@ const STROKE: f64 = 0.0012;
 const THICK: f64 = 0.0028;
 const LEAST: f64 = 0.006;
 
-/// The figures of one direction of a connection.
 struct CourseOfDirection {
     /// `connection 1, server to client`.
     name: String,
@@ -91,7 +88,6 @@ struct CapturedDirection<'a> {
     series: &'a DirectionSeries,
 }
 
-/// What is in one figure.
 struct DirectionCourse {
     id: &'static str,
     title: &'static str,
@@ -322,7 +318,6 @@ impl<'a> CapturedDirection<'a> {
         )
     }
 
-    /// A line with the area below it.
     fn area(
         &self,
         id: &'static str,

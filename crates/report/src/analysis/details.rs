@@ -10,7 +10,6 @@ use super::figures::{end_name, from_to, rate, size, time};
 use crate::document::Words;
 use crate::lists::number_of;
 
-/// Names and values of a connection, in sentences without a verb.
 pub(super) fn details(of: &ConnectionFigures) -> Vec<(String, Words)> {
     let mut all = Vec::new();
     let mut add = |name: &str, value: String| all.push((name.to_owned(), value.into()));

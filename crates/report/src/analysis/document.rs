@@ -14,7 +14,6 @@ use crate::lists::number_of;
 use crate::page::{PageDocument, with_figures};
 use crate::terminal::TextReport;
 
-/// Rows of tables.
 struct MostRows {
     connections: usize,
     /// Connections with details: those with the most payload.
@@ -117,7 +116,6 @@ fn findings(of: &CaptureAnalysis) -> Block {
     Block::findings(!causes.is_empty(), blocks.collect())
 }
 
-/// The recorded run beside the capture, connections, requests, and the study of timeouts.
 fn tables(of: &CaptureAnalysis, most: MostRows) -> Vec<Block> {
     let run = of.run.as_ref().map(on_wire::section);
     let timeouts = of.timeouts.as_ref().map(timeouts::section);

@@ -6,10 +6,8 @@ use trace::waits::ConnectionEnd;
 use crate::runs::bytes;
 use crate::units::human;
 
-/// Stands for what is not known.
 pub(super) const UNKNOWN: &str = "-";
 
-/// A time in nanoseconds.
 pub(super) fn time(ns: i64) -> String {
     match ns {
         0 => "0 s".to_owned(),
@@ -17,7 +15,6 @@ pub(super) fn time(ns: i64) -> String {
     }
 }
 
-/// A time where there is one.
 pub(super) fn optional_time(ns: Option<i64>) -> String {
     ns.map_or_else(|| UNKNOWN.to_owned(), time)
 }

@@ -20,11 +20,9 @@ use super::timeouts::{TimeoutStudy, strategy};
 use super::warnings::warnings;
 use super::{CaptureAnalysis, words};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsJson, DocumentVersion, IfAny, each, fields, plain};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{percent, pretty, thousandths, us};
+use crate::fields::schema_of;
+use crate::fields::{DocumentVersion, IfAny, each, fields, json_of, plain};
+use crate::json::{percent, thousandths, us};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
@@ -319,13 +317,13 @@ fields! {
 /// The analysis for programs: one JSON document, for which `docs/analysis.schema.json` is
 /// published. Ends with a newline.
 pub fn analysis_json(of: &CaptureAnalysis) -> String {
-    pretty(&AsJson(of))
+    json_of(of)
 }
 
 /// The JSON schema of [`analysis_json`]: the content of `docs/analysis.schema.json`.
 #[cfg(feature = "schema")]
 pub fn analysis_schema() -> String {
-    schema_of::<Fields<CaptureAnalysis>>()
+    schema_of::<CaptureAnalysis>()
 }
 
 fn exact(ns: i64) -> f64 {

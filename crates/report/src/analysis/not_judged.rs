@@ -9,10 +9,8 @@ use super::CaptureAnalysis;
 use super::figures::end_name;
 use crate::lists::number_of;
 
-/// Connections that are named.
 const NAMED: usize = 5;
 
-/// Why something could not be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JudgementObstacle {
     /// The capture has no TCP connection, and so many packets.
@@ -24,16 +22,13 @@ enum JudgementObstacle {
     PayloadCut,
 }
 
-/// What could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NotJudged {
     obstacle: JudgementObstacle,
-    /// Places of the connections.
     pub(super) connections: Vec<usize>,
 }
 
 impl NotJudged {
-    /// The reason for programs.
     pub(super) fn name(&self) -> &'static str {
         match self.obstacle {
             JudgementObstacle::NoTcp(_) => "no_tcp",

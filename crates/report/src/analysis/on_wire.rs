@@ -44,7 +44,6 @@ impl WirePercentiles {
     }
 }
 
-/// The comparison for people.
 pub(super) fn section(of: &RunOnWire) -> Block {
     let pairs = &of.pairs;
     let joined = pairs.difference.len();

@@ -14,7 +14,6 @@ use crate::document::{ColumnKind, Narrow, ReportTable, TableCell, TableColumn, T
 /// Bytes of a path that are shown.
 const LONGEST_PATH: usize = 160;
 
-/// Columns of the table of connections, and their meanings.
 const CONNECTION_COLUMNS: [(&str, &str); 10] = [
     ("conn.", "place in the capture, by the first packet"),
     ("client", "the end that opened the connection"),
@@ -37,7 +36,6 @@ const CONNECTION_COLUMNS: [(&str, &str); 10] = [
     ("closed by; retransmissions", ""),
 ];
 
-/// Columns of the table of requests, and their meanings.
 const REQUEST_COLUMNS: [(&str, &str); 9] = [
     ("conn.", "the connection"),
     ("at", "first byte of the request, since the first packet"),
@@ -85,7 +83,6 @@ pub(super) fn payload(connection: &ConnectionFigures) -> u64 {
     connection.from_client.payload_bytes + connection.from_server.payload_bytes
 }
 
-/// All requests that were kept.
 pub(super) fn requests(of: &CaptureAnalysis) -> impl Iterator<Item = PlacedRequest<'_>> {
     let connections = of.contents.traced.connections.iter().enumerate();
     connections.flat_map(|(place, connection)| {
@@ -122,7 +119,6 @@ pub(super) fn both(connection: &ConnectionFigures, with_resent: bool) -> Option<
     Some(of(ConnectionEnd::Client)? + of(ConnectionEnd::Server)?)
 }
 
-/// How it was closed, in words.
 fn closing(connection: &ConnectionFigures) -> String {
     match connection.closing {
         None => "open".to_owned(),
@@ -133,7 +129,6 @@ fn closing(connection: &ConnectionFigures) -> String {
     }
 }
 
-/// Retransmissions of both ends by kind; empty without any.
 fn retransmissions(connection: &ConnectionFigures) -> Vec<String> {
     let ends = [ConnectionEnd::Client, ConnectionEnd::Server].into_iter();
     let of = |end| {
@@ -174,7 +169,6 @@ fn table(
     }
 }
 
-/// The table of these connections.
 pub(super) fn connection_table(of: &CaptureAnalysis, places: &[usize]) -> ReportTable {
     let connections = &of.contents.traced.connections;
     let rows = places.iter();
@@ -183,13 +177,11 @@ pub(super) fn connection_table(of: &CaptureAnalysis, places: &[usize]) -> Report
     table("Connections", columns, &[1, 2], &[4, 3, 5, 6], rows)
 }
 
-/// The table of these requests.
 pub(super) fn request_table(of: &CaptureAnalysis, shown: &[PlacedRequest<'_>]) -> ReportTable {
     let rows = shown.iter().map(|request| request_row(of, *request));
     table("Requests", &REQUEST_COLUMNS, &[], &[6, 1, 4], rows)
 }
 
-/// The cells of [`CONNECTION_COLUMNS`].
 fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String> {
     let rtt = &busier(of).rtt;
     let percentiles = [0.5, 0.99].map(|share| optional_time(rtt.percentile_ns(share)));
@@ -250,7 +242,6 @@ fn shortened(path: &str) -> String {
     format!("{}...", &path[..end])
 }
 
-/// The cells of [`REQUEST_COLUMNS`].
 fn request_row(of: &CaptureAnalysis, (place, request): PlacedRequest<'_>) -> Vec<String> {
     let resent = [request.from_client, request.from_server];
     let resent: u64 = resent.iter().map(|bytes| bytes.retransmissions).sum();

@@ -105,7 +105,6 @@ fn formula(of: &RtoFormula) -> String {
     )
 }
 
-/// The settings, and what they were tried on.
 fn heading(of: &TimeoutStudy) -> String {
     let settings = match &of.formulas {
         FormulaName::Paper => "W1 to W9, K = 4, G = 250 µs".to_owned(),
@@ -118,7 +117,6 @@ fn heading(of: &TimeoutStudy) -> String {
     )
 }
 
-/// The name of a row: its weights, and the round trips that it uses.
 fn name(of: &TimeoutStudy, row: &RtoStudyRow) -> [String; 2] {
     let RtoWeights { alpha, beta } = row.formula.weights;
     let weights = format!("{}, {}", weight(alpha), weight(beta));
@@ -133,7 +131,6 @@ fn share(of: Option<f64>) -> String {
     of.map_or_else(|| UNKNOWN.to_owned(), percent)
 }
 
-/// The study as a section, with the tables of the dissertation.
 pub(super) fn section(of: &TimeoutStudy) -> Block {
     let named = |row| name(of, row).into_iter();
     let first = of.rows.iter().map(|row| {
@@ -190,7 +187,6 @@ pub(super) fn section(of: &TimeoutStudy) -> Block {
     Block::Section("timeouts", heading(of), blocks)
 }
 
-/// A table with a row for each formula and sampling.
 fn table(
     name: &str,
     figures: &[impl AsRef<str>],

@@ -8,7 +8,6 @@ use crate::document::Block;
 use crate::incomplete::alert;
 use crate::lists::number_of;
 
-/// Why the file could not be read to its end.
 pub(super) fn damage(of: &CaptureAnalysis) -> Option<Block> {
     let damage = of.contents.damage.as_ref()?;
     Some(alert(&format!(

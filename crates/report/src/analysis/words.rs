@@ -13,7 +13,6 @@ use crate::units::human_range;
 /// Waits that are shown as evidence.
 const SHOWN: usize = 3;
 
-/// The finding in a line.
 pub(super) fn title(of: &CauseGroup) -> String {
     let (end, other) = (end_name(of.end), end_name(of.end.other()));
     let count = of.count;
@@ -95,7 +94,6 @@ pub(super) fn title(of: &CauseGroup) -> String {
     )
 }
 
-/// What happened, and why it costs time.
 pub(super) fn explanation(of: &CauseGroup) -> String {
     let figures = figures(of);
     let sentences = [figures, reason(of), place(of).to_owned()];
@@ -173,7 +171,6 @@ fn figures(of: &CauseGroup) -> String {
     sentences.join(" ")
 }
 
-/// How long each wait took.
 fn lengths(of: &CauseGroup) -> Option<String> {
     let (_, longest) = of.waits.first().filter(|_| of.count > 1)?;
     let (_, shortest) = of.waits.last()?;
@@ -293,7 +290,6 @@ fn congestion(of: &CauseGroup) -> String {
     }
 }
 
-/// Where to look for the cause.
 pub(super) fn look_at(of: &CauseGroup) -> String {
     let (end, other) = (end_name(of.end), end_name(of.end.other()));
     if late_acknowledgments(of).is_some() {
@@ -392,7 +388,6 @@ pub(super) fn look_at(of: &CauseGroup) -> String {
     }
 }
 
-/// The time of transfers that no finding explains; `None` without a transfer.
 pub(super) fn rest(connections: &[ConnectionFigures], groups: &[CauseGroup]) -> Option<String> {
     let (rest_ns, whole_ns) = without_cause(connections, groups)?;
     Some(format!(
@@ -404,7 +399,6 @@ pub(super) fn rest(connections: &[ConnectionFigures], groups: &[CauseGroup]) -> 
     ))
 }
 
-/// The longest waits of a cause in the capture.
 pub(super) fn evidence(of: &CauseGroup, analysis: &CaptureAnalysis) -> Vec<String> {
     let connections = &analysis.contents.traced.connections;
     let name = |place: usize| {

@@ -77,17 +77,13 @@ fn figures(of: &CampaignReport<'_>) -> Vec<Vec<Figure>> {
     charts.collect()
 }
 
-/// Whose figures a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChartSide {
-    /// Ours.
     Measured,
-    /// The published ones.
     Published,
 }
 
 impl ChartSide {
-    /// In names of files.
     fn word(self) -> &'static str {
         match self {
             ChartSide::Measured => "measured",
@@ -103,13 +99,11 @@ impl ChartSide {
     }
 }
 
-/// One bar.
 struct DrawnBar {
     name: String,
     look: MarkLook,
     value: Option<f64>,
     interval: Option<(f64, f64)>,
-    /// The value is a lower bound.
     is_bound: bool,
     /// Behind the bar, or in place of it.
     shown: String,
@@ -124,11 +118,9 @@ struct BarGroup {
     bars: Vec<DrawnBar>,
 }
 
-/// One side of a chart.
 struct BarChart {
     title: String,
     unit: String,
-    /// Headings of the table.
     columns: Vec<String>,
     groups: Vec<BarGroup>,
     axis: Axis,
@@ -172,7 +164,6 @@ impl BarChart {
         chart_of
     }
 
-    /// Explanations of its marks, as sentences.
     fn notes(&self, chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<String> {
         let bars = || self.groups.iter().flat_map(|group| &group.bars);
         let mut notes = Vec::new();
@@ -210,7 +201,6 @@ impl BarChart {
         notes
     }
 
-    /// The chart as a figure.
     fn figure(self, id: String) -> Figure {
         let mut names = Vec::new();
         let mut marks = Vec::new();

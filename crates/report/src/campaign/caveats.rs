@@ -10,7 +10,6 @@ use super::numbers::WARNINGS;
 use super::words::{counted, of_trials};
 use crate::lists::{distinct, enumerated};
 
-/// Warnings of trials, and the figures whose intervals are unreliable, in sentences.
 pub(super) fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
     let trials = of.summary.warnings.iter().map(of_trials);
     let figures = WARNINGS
@@ -45,7 +44,6 @@ fn figures(of: &CampaignReport<'_>, warning: EstimateWarning) -> Option<String> 
     (!titles.is_empty()).then(|| format!("{titles}: {words}"))
 }
 
-/// The meaning of the marks of some figures, in sentences.
 pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a CellEstimate>) -> Vec<String> {
     let cells = cells.into_iter().filter(|cell| cell.interval.is_some());
     let found: Vec<EstimateWarning> = cells
@@ -58,7 +56,6 @@ pub(super) fn legend<'a>(cells: impl IntoIterator<Item = &'a CellEstimate>) -> V
     sentences.collect()
 }
 
-/// Parts of the experiment that were not measured, in sentences.
 pub(super) fn missing(of: &CampaignReport<'_>) -> Vec<String> {
     let (spec, summary) = (of.experiment, of.summary);
     let shown = summary

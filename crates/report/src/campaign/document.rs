@@ -14,10 +14,8 @@ use crate::document::{
 };
 use crate::lists::more_rows;
 
-/// Figures outside of their prediction that are listed.
 const MOST_OUTSIDE: usize = 50;
 
-/// All of it.
 pub(super) fn document(of: &CampaignReport<'_>) -> Vec<Block> {
     let summary = of.summary;
     let has_findings = !summary.findings.is_empty();
@@ -66,7 +64,6 @@ fn in_short(of: &CampaignReport<'_>) -> Block {
     section("answer", "In short", blocks)
 }
 
-/// The figures that a reader looks for first.
 fn headline(of: &CampaignReport<'_>) -> Markup {
     let summary = of.summary;
     let orders = words::all_orders(summary);
@@ -97,7 +94,6 @@ fn important(of: &CampaignReport<'_>) -> Block {
     Block::list("Most important findings", ListLook::Bullets, items)
 }
 
-/// All findings, with the evidence of each verdict.
 fn findings(of: &CampaignReport<'_>) -> Block {
     let items = of.summary.findings.iter().map(|finding| {
         let (verdict, tone) = words::verdict(finding.verdict);
@@ -128,7 +124,6 @@ fn findings(of: &CampaignReport<'_>) -> Block {
     )
 }
 
-/// The findings with the part that decided each.
 pub(super) fn findings_in_brief(of: &CampaignReport<'_>) -> ReportTable {
     use ColumnKind::{Sentence, Text};
     let columns = [
@@ -239,8 +234,6 @@ fn published_table(of: &TableSummary) -> Vec<Block> {
     blocks
 }
 
-/// How many figures of another campaign of the same experiment lie where this one predicts them,
-/// and the others.
 fn beside(of: &CampaignReport<'_>, other: &BesideSummary) -> Block {
     use ColumnKind::{Number, Text};
     let mut blocks = vec![Block::Paragraph(words::repeatable(other).into())];

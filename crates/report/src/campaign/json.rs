@@ -14,11 +14,9 @@ use serde::Serialize;
 use super::numbers::in_base;
 use super::{CampaignReport, caveats, words};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsJson, DocumentVersion, each, fields, plain};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{SeedJson, pretty};
+use crate::fields::schema_of;
+use crate::fields::{DocumentVersion, each, fields, json_of, plain};
+use crate::json::SeedJson;
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
@@ -26,13 +24,13 @@ const SCHEMA_VERSION: u32 = 1;
 /// The campaign for programs: one JSON document, for which `docs/campaign.schema.json` is
 /// published. Ends with a newline.
 pub fn campaign_json(of: &CampaignReport<'_>) -> String {
-    pretty(&AsJson(of))
+    json_of(of)
 }
 
 /// The JSON schema of [`campaign_json`]: the content of `docs/campaign.schema.json`.
 #[cfg(feature = "schema")]
 pub fn campaign_schema() -> String {
-    schema_of::<Fields<CampaignReport<'_>>>()
+    schema_of::<CampaignReport<'_>>()
 }
 
 plain!(BaseUnit, EstimateWarningJson, PairVerdictJson);
@@ -158,7 +156,6 @@ pub(super) enum BaseUnit {
 }
 
 impl BaseUnit {
-    /// As it is written in documents.
     pub(super) fn name(self) -> &'static str {
         match self {
             BaseUnit::Seconds => "s",
@@ -195,7 +192,6 @@ impl EstimateInUnit<'_> {
     }
 }
 
-/// A figure in seconds, bit/s, shares from 0 to 1, and numbers.
 fn base(value: f64, unit: Option<ShownUnit>) -> Option<f64> {
     in_base(value, unit.unwrap_or(ShownUnit::Number)).map(decimal)
 }

@@ -13,10 +13,8 @@ use crate::page::drawn;
 /// Width of the picture of a laboratory in pixels: that of the page, as one may have ten columns.
 const PICTURE: u32 = 1100;
 
-/// Trials of the list.
 const MOST_TRIALS: usize = 1000;
 
-/// Laboratory, machine, factors, and the command.
 pub(super) fn measured(of: &CampaignReport<'_>) -> Block {
     let picture = of.picture.map(|[wide, narrow]| {
         Block::Page(drawn::in_shapes([(wide, PICTURE), (narrow, drawn::NARROW)]))
@@ -49,7 +47,6 @@ fn title(factor: &FactorSpec) -> &str {
     factor.title.as_ref().unwrap_or(&factor.name)
 }
 
-/// The levels of a factor that cells of the campaign have.
 fn levels(of: &CampaignReport<'_>, factor: &FactorSpec) -> Block {
     let is_measured = |level: &&LevelSpec| {
         let mut cells = of.record.cells.iter();
@@ -87,7 +84,6 @@ fn trial(of: &CampaignReport<'_>) -> Vec<String> {
     }
 }
 
-/// All trials, folded at first.
 pub(super) fn trials(of: &CampaignReport<'_>) -> Option<Block> {
     use ColumnKind::{Number, Sentence, Text};
     let (all, shown) = (of.trials.len(), of.trials.len().min(MOST_TRIALS));

@@ -11,10 +11,8 @@ const LARGE: f64 = 1e9;
 const SMALL: f64 = 5e-4;
 /// Half of an interval, as a share of its ends, up to which all values are the same.
 const NEGLIGIBLE: f64 = 1e-6;
-/// Most decimals.
 const MOST_DECIMALS: f64 = 4.0;
 
-/// Stands for a figure that is missing.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
 /// Reasons why an interval is unreliable: a mark behind it, the name in documents, and the meaning
@@ -81,7 +79,6 @@ pub(super) fn in_base(shown: f64, unit: ShownUnit) -> Option<f64> {
     base.is_finite().then_some(base)
 }
 
-/// Decimals of three significant digits.
 fn three_digits(value: f64) -> usize {
     if value == 0.0 {
         return 0;
@@ -144,7 +141,6 @@ pub(super) fn mean(of: &CellEstimate) -> Option<String> {
     Some(format!("{bound}{text}"))
 }
 
-/// A range around a mean, where it has one.
 pub(super) fn range(of: FigureRange, mean: Option<f64>) -> String {
     let digits = decimals(of).unwrap_or_else(|| three_digits(mean.unwrap_or(of.high)));
     let ends = [of.low, of.high].map(|end| written(end, digits));
@@ -174,7 +170,6 @@ pub(super) fn estimate(of: &CellEstimate) -> Words {
     Words::from(mean).aside(aside)
 }
 
-/// The same with its unit.
 pub(super) fn with_sign(of: &CellEstimate, unit: Option<ShownUnit>) -> String {
     match (mean(of), unit.map(sign)) {
         (Some(mean), Some(sign)) if !sign.is_empty() => {

@@ -9,7 +9,6 @@ use super::json::{BaseUnit, decimal};
 use super::numbers::{WARNINGS, in_base};
 use crate::csv::{cell, lines, optional};
 
-/// Columns behind those of the factors.
 const OF_CELL: [&str; 12] = [
     "figure",
     "unit",

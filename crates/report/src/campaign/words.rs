@@ -14,7 +14,6 @@ use crate::document::{Tone, Words};
 use crate::figure::percent;
 use crate::lists::{enumerated, number_of};
 
-/// Findings that stand first on a page.
 const IMPORTANT: usize = 3;
 
 /// Share of figures within their prediction from which a campaign is called repeatable: of
@@ -50,7 +49,6 @@ fn lab(of: &CampaignReport<'_>) -> String {
     }
 }
 
-/// The measured experiment, the laboratory and the machine, in words.
 pub(super) fn measured(of: &CampaignReport<'_>) -> String {
     let record = of.record;
     let machine = ["processor", "kernel"].into_iter();
@@ -70,7 +68,6 @@ pub(super) fn measured(of: &CampaignReport<'_>) -> String {
     )
 }
 
-/// How far it is.
 pub(super) fn progress(of: &CampaignReport<'_>) -> String {
     let (planned, ended) = (of.summary.planned_trials, of.summary.ended_trials);
     let failed = match of.failed() {
@@ -98,13 +95,11 @@ pub(super) fn progress(of: &CampaignReport<'_>) -> String {
     }
 }
 
-/// How to go on with a campaign that is unfinished; `None` of a finished one.
 pub(super) fn to_go_on(of: &CampaignReport<'_>) -> Option<&'static str> {
     let is_unfinished = of.left() > 0;
     is_unfinished.then_some("The same command goes on where the campaign was interrupted.")
 }
 
-/// The orders of all tables together.
 pub(super) fn all_orders(summary: &CampaignSummary) -> OrderingCount {
     let orders = summary.tables.iter().flat_map(|table| &table.orders);
     orders.fold(OrderingCount::default(), |sum, of| OrderingCount {
@@ -138,7 +133,6 @@ pub(super) fn orders(of: OrderingCount) -> Option<String> {
 pub(super) const PAIRS: &str = "A pair is two rows of a table whose published figures differ by more than a twentieth. \
      \"Not told apart\" means that the repetitions support neither order.";
 
-/// The conclusion that the repetitions support, or the absence of one.
 pub(super) fn conclusion(of: &CampaignReport<'_>) -> String {
     let cells = of.summary.cells.iter().map(|cell| &cell.estimate);
     let tables = of
@@ -199,7 +193,6 @@ fn verdicts(findings: &[FindingSummary]) -> Option<String> {
     (!counts.is_empty()).then(|| format!("Of {all}, {}.", counts.join(", ")))
 }
 
-/// A verdict as a word, and its tone.
 pub(super) fn verdict(of: PairVerdict) -> (&'static str, Tone) {
     match of {
         PairVerdict::Holds => ("holds", Tone::Good),
@@ -221,7 +214,6 @@ pub(super) fn important(findings: &[FindingSummary]) -> Vec<&FindingSummary> {
     findings
 }
 
-/// The unit of a finding's figures.
 pub(super) fn unit_of(of: &CampaignReport<'_>, finding: &FindingSummary) -> Option<ShownUnit> {
     let name = &of.finding(finding)?.figure;
     Some(of.figure(name)?.unit)
@@ -314,7 +306,6 @@ pub(super) fn repeatable(of: &BesideSummary) -> String {
     )
 }
 
-/// How it was measured: names and values.
 pub(super) fn facts(of: &CampaignReport<'_>) -> Vec<(String, Words)> {
     let record = of.record;
     let fact = |name: &str, value: &str| -> (String, Words) { (name.to_owned(), value.into()) };

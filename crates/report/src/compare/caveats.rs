@@ -34,7 +34,6 @@ pub fn difference(difference: &Difference) -> String {
     }
 }
 
-/// A caveat of a comparison, in words.
 pub(crate) fn caveat(caveat: &Caveat) -> String {
     match caveat {
         Caveat::Disqualified(runs) => format!(
@@ -85,7 +84,6 @@ fn differs(one: &Setting, other: &Setting) -> String {
     format!("{what} is {one} in one and {other} in the other")
 }
 
-/// Name of a setting, and its value, in words.
 fn in_words(setting: &Setting) -> (&'static str, String) {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
     match setting {

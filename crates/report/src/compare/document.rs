@@ -28,7 +28,6 @@ pub(super) fn document(all: &Comparisons) -> Vec<Block> {
     incomplete.chain(versus).collect()
 }
 
-/// The names of both, and the notes on their runs.
 fn facts(all: &Comparisons, versus: &Versus) -> Vec<(String, Words)> {
     let name = |side: &str, name: &str| (side.to_owned(), Words::default().code(name));
     let notes = |side: &str, notes: &[NoteRecord]| -> Vec<(String, Words)> {
@@ -59,7 +58,6 @@ const VERDICTS: [(Verdict, &str, Tone); 9] = [
 /// Rows of a verdict that are named; the table has all.
 const NAMED: usize = 4;
 
-/// How many rows have each verdict, server by server.
 pub(crate) fn in_short(all: &Comparisons, shortened: impl Fn(&str) -> String) -> Block {
     let items = all.versus.iter().map(|versus| {
         let names = Words::default()
@@ -101,7 +99,6 @@ fn named(names: &[&str]) -> String {
     some.join(", ") + &more.unwrap_or_default()
 }
 
-/// Warnings to read before the verdicts.
 pub(crate) fn all_warnings(all: &Comparisons) -> Vec<Block> {
     let heading = |versus: &Versus| match all.versus.len() {
         1 => "Warnings of the comparison".to_owned(),
@@ -248,7 +245,6 @@ fn reasons(versus: &Versus) -> Block {
     Block::list(heading, ListLook::Folded, rows)
 }
 
-/// Processor time of each row as a table, and calls on the storage that differ.
 fn costs(comparison: &Comparison) -> Vec<Block> {
     let processors = inside::processors(comparison);
     let rows = processors

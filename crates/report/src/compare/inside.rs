@@ -10,16 +10,13 @@ use super::words::{ratio, tone};
 use crate::document::{Block, ListItem, ListLook};
 use crate::inside::{count, name_of, unknown_calls};
 
-/// Targets of a difference that are named.
 const MOST_TARGETS: usize = 3;
 
-/// The rows with costs inside of the servers.
 fn looked_into(comparison: &Comparison) -> impl Iterator<Item = (&Compared, &ComparedInside)> {
     let rows = comparison.rows.iter();
     rows.filter_map(|row| Some((row, row.inside.as_ref()?)))
 }
 
-/// Rows with processor time of both servers.
 pub(crate) fn processors(comparison: &Comparison) -> Vec<(&str, &ComparedCost)> {
     let rows = looked_into(comparison);
     let rows = rows.map(|(row, inside)| (row.name.as_str(), inside.cost(InsideCost::Processor)));

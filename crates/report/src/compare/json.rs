@@ -11,24 +11,22 @@ use super::caveats::caveat;
 use super::words::{MINUTE, as_shown, shown};
 use super::{Comparisons, Versus};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsIs, AsJson, DocumentVersion, IfAny, each, fields};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{KnownDigits, SeedJson, pretty};
+use crate::fields::schema_of;
+use crate::fields::{AsIs, DocumentVersion, IfAny, each, fields, json_of};
+use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 4;
 
 /// The comparison for programs: one JSON document.
 pub fn compare_json(all: &Comparisons) -> String {
-    pretty(&AsJson(all))
+    json_of(all)
 }
 
 /// The JSON schema of [`compare_json`]: the content of `docs/compare.schema.json`.
 #[cfg(feature = "schema")]
 pub fn compare_schema() -> String {
-    schema_of::<Fields<Comparisons>>()
+    schema_of::<Comparisons>()
 }
 
 fields! {

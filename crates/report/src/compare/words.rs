@@ -21,7 +21,6 @@ pub(crate) fn times_since(since: Since) -> &'static str {
     }
 }
 
-/// Nanoseconds of a minute.
 pub(super) const MINUTE: f64 = 60e9;
 
 /// Ratios beyond which, and below the inverse of which, none is printed.
@@ -54,7 +53,6 @@ pub(crate) fn times_of(row: &Compared) -> ComparedCells {
     )
 }
 
-/// A cost of a row.
 pub(crate) fn cost_of(cost: &ComparedCost) -> ComparedCells {
     let mean = |ns: f64| TableCell::figure(human(ns), Some(us(ns)));
     let evidence = cost.ratio().and_then(|ratio| ratio.evidence);
@@ -114,7 +112,6 @@ pub(super) fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-/// The heat of the times of a row.
 pub(crate) fn heat_of(row: &Compared) -> i8 {
     heat(row.verdict, row.ratio.map_or(1.0, |ratio| ratio.value))
 }
@@ -171,7 +168,6 @@ pub(crate) fn as_shown(kind: RowKind, ratio: f64) -> f64 {
     }
 }
 
-/// The interval of the figure that is shown.
 pub(crate) fn shown(kind: RowKind, (low, high): (f64, f64)) -> (f64, f64) {
     match kind {
         RowKind::Number => (1.0 / high, 1.0 / low),
@@ -237,7 +233,6 @@ fn verdict(row: &Compared) -> Words {
     }
 }
 
-/// There is no verdict about failures.
 fn doubtful(row: &Compared) -> Words {
     match row.doubtful {
         0 => Words::default(),
@@ -248,7 +243,6 @@ fn doubtful(row: &Compared) -> Words {
     }
 }
 
-/// There is no verdict about times.
 fn disqualified(row: &Compared) -> Words {
     Words::from("inconclusive").aside(format!(
         "the load generator may have changed the times of {} of {} pairs",
@@ -290,7 +284,6 @@ fn by_how_much(word: &str, ratio: f64) -> String {
     }
 }
 
-/// Why a row is inconclusive.
 fn why(ratio: &Ratio, found: &Certainty) -> String {
     use Direction::{Faster, Same, Slower, Unsure};
     if ratio.is_contradicted() {
@@ -363,7 +356,6 @@ fn rounded(count: u64) -> u64 {
     count.div_ceil(unit) * unit
 }
 
-/// The verdict about failures.
 fn failures(row: &Compared, failing: &Failing) -> Words {
     match failing.verdict {
         Verdict::Broken => fails_with("B", (&row.b, &row.a)).into(),

@@ -8,16 +8,12 @@ use stats::{Diagnosis, Evidence, Finding, LeftOut, NamedQuantity, Quantity};
 use super::words::words;
 use super::{Diagnosed, DiagnosedRun, sentences, with_places};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsJson, DocumentVersion, IfAny, each, fields, plain};
-use crate::json::pretty;
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
+use crate::fields::schema_of;
+use crate::fields::{DocumentVersion, IfAny, each, fields, json_of, plain};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
 
-/// The diagnoses of all servers.
 struct DiagnosisDocument<'a>(&'a [Diagnosed]);
 
 impl<'a> DiagnosisDocument<'a> {
@@ -33,23 +29,22 @@ impl<'a> DiagnosisDocument<'a> {
 
 /// The diagnoses for programs: one JSON document.
 pub fn diagnose_json(all: &[Diagnosed]) -> String {
-    pretty(&AsJson(DiagnosisDocument(all)))
+    json_of(DiagnosisDocument(all))
 }
 
-/// The findings of all diagnoses.
 pub(crate) fn all_findings(all: &[Diagnosed]) -> Vec<(&Finding, usize)> {
     DiagnosisDocument(all).each(|diagnosis| &diagnosis.findings)
 }
 
 /// The findings alone, for programs: a JSON list.
 pub fn findings_json(findings: &[Finding]) -> String {
-    pretty(&AsJson(each(findings, |finding| (finding, 0))))
+    json_of(each(findings, |finding| (finding, 0)))
 }
 
 /// The JSON schema of [`diagnose_json`]: the content of `docs/diagnosis.schema.json`.
 #[cfg(feature = "schema")]
 pub fn diagnose_schema() -> String {
-    schema_of::<Fields<DiagnosisDocument<'_>>>()
+    schema_of::<DiagnosisDocument<'_>>()
 }
 
 plain!(DiagnosedRun, FigureUnit, FigureValue);
@@ -173,7 +168,6 @@ fields! {
     }
 }
 
-/// A quantity and its unit.
 fn quantity(of: &Quantity) -> (FigureValue, FigureUnit) {
     match of {
         Quantity::Time(ns) => (FigureValue::Number(*ns), FigureUnit::Ns),

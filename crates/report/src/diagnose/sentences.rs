@@ -7,7 +7,6 @@ use super::words::words;
 use crate::figure::percent;
 use crate::reasons::reason;
 
-/// The finding in a sentence or two.
 pub(crate) fn text(finding: &Finding) -> String {
     let sentences = words(finding).sentences.iter();
     let filled = sentences.filter_map(|one| fill(one, &finding.figures));

@@ -3,18 +3,13 @@
 
 use stats::Finding;
 
-/// A rule in words.
 pub(crate) struct RuleWords {
     pub(crate) rule: &'static str,
-    /// The finding in a few words.
     pub(crate) title: &'static str,
-    /// The finding with its figures.
     pub(crate) sentences: &'static [&'static str],
-    /// Where in a server to look for the cause.
     pub(crate) look_at: &'static str,
 }
 
-/// The words of the rule of a finding.
 pub(crate) fn words(finding: &Finding) -> &'static RuleWords {
     let found = WORDS.iter().find(|words| words.rule == finding.rule);
     found.expect("every rule has words")
@@ -451,9 +446,7 @@ pub(super) const WORDS: &[RuleWords] = &[
     },
 ];
 
-/// COPY or DELETE of a collection.
 const OF_COLLECTION: &str = "{method} of a collection with {members} members takes {all}: {each} for each \
                              member, {share} of the work of {method} of a single resource ({one}).";
 
-/// Sentences about findings in single rows.
 const OF_ROWS: &[&str] = &["Rows: {rows}; most time is lost in {row}."];

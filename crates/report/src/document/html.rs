@@ -9,13 +9,11 @@ use super::{
 use crate::lists::distinct;
 use crate::page::markup::{heading, meanings, wide_below};
 
-/// Blocks as HTML.
 pub(crate) fn html_of(blocks: &[Block]) -> Markup {
     html! { @for block in blocks { (block) } }
 }
 
 impl Tone {
-    /// Its class in the style of pages.
     fn class(self) -> Option<&'static str> {
         match self {
             Tone::Good => Some("ok"),
@@ -208,7 +206,6 @@ fn td(
     }
 }
 
-/// The class of a column.
 fn class_of(column: &TableColumn) -> &'static str {
     match column.kind {
         ColumnKind::Number | ColumnKind::NumberOfText => "number",

@@ -42,7 +42,6 @@ impl Paint {
     }
 }
 
-/// Items of a brief list.
 const MOST_OF_BRIEF: usize = 6;
 
 impl TextReport {
@@ -269,7 +268,6 @@ impl ReportTable {
         (0..self.columns.len()).collect()
     }
 
-    /// The name of a column, or of the group that it begins.
     fn heading(&self, column: usize) -> String {
         let begins = std::iter::once(0).chain(self.ends());
         let mut groups = self.groups.iter().zip(begins);

@@ -15,7 +15,6 @@ use stats::{Conclusion, Status};
 use super::{SheetCell, SheetColumn};
 use crate::json::SeedJson;
 
-/// A value of a field.
 pub(crate) trait FieldValue {
     /// The type with its schema.
     type Json: JsonSchema;
@@ -23,7 +22,6 @@ pub(crate) trait FieldValue {
     #[cfg(feature = "schema")]
     const IS_OPTIONAL: bool = false;
 
-    /// Writes the value as JSON.
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
     /// The field is not written.
@@ -36,14 +34,12 @@ pub(crate) trait FieldValue {
         false
     }
 
-    /// The value in its columns of a sheet.
     fn cells(value: Option<&Self>, column: SheetColumn) -> Vec<SheetCell> {
         let text = value.map_or_else(String::new, cell);
         vec![SheetCell { column, text }]
     }
 }
 
-/// A value in a cell of a sheet.
 fn cell(value: &(impl FieldValue + ?Sized)) -> String {
     use serde_json::Value;
     match serde_json::to_value(AsJson(value)) {
@@ -211,7 +207,6 @@ impl<V: FieldValue> FieldValue for BTreeMap<String, V> {
     }
 }
 
-/// The ends of an interval.
 impl FieldValue for (f64, f64) {
     type Json = [f64; 2];
 
@@ -264,7 +259,6 @@ impl<V: FieldValue> FieldValue for Unless<V> {
     }
 }
 
-/// A value that writes itself.
 pub(crate) struct AsIs<V>(pub(crate) V);
 
 impl<V: Serialize + JsonSchema> FieldValue for AsIs<V> {
@@ -275,7 +269,6 @@ impl<V: Serialize + JsonSchema> FieldValue for AsIs<V> {
     }
 }
 
-/// The version of a document.
 pub(crate) struct DocumentVersion<const N: u32>;
 
 impl<const N: u32> FieldValue for DocumentVersion<N> {

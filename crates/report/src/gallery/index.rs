@@ -5,6 +5,7 @@ use stats::{Status, TestSummary};
 
 use super::words;
 use super::{Exhibit, Gallery, GalleryPlaces, GalleryRow};
+use crate::document::{Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 use crate::incomplete::{HEADING, alert};
 use crate::lists::number_of;
 use crate::load;
@@ -17,7 +18,6 @@ use crate::ranking::{heat, mean_of};
 use crate::text::dav_classes;
 use crate::units::factor;
 
-/// The first page: every mean, and in words what is remarkable.
 pub(super) fn index(
     gallery: &Gallery<'_>,
     rows: &[GalleryRow<'_>],
@@ -78,7 +78,6 @@ fn page(gallery: &Gallery<'_>, site: &Site, title: &str, content: &Markup) -> St
     document(frame, &body)
 }
 
-/// The names of all servers, each a link to its page.
 fn servers(gallery: &Gallery<'_>, places: &GalleryPlaces) -> Markup {
     html! {
         @for (exhibit, file) in gallery.exhibits.iter().zip(&places.servers) {
@@ -120,7 +119,6 @@ fn times_the_fastest(
     }
 }
 
-/// What stands in place of a rank.
 fn unranked(row: &TestSummary) -> &'static str {
     match row.disqualified() {
         Some(_) => "inconclusive",
@@ -128,7 +126,6 @@ fn unranked(row: &TestSummary) -> &'static str {
     }
 }
 
-/// The servers of each test, the fastest first.
 fn ranks(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) -> Markup {
     let head = html! {
         th scope="col" { "Test" }
@@ -201,7 +198,6 @@ fn without_time(status: Status) -> &'static str {
     }
 }
 
-/// Machine, versions, parameters.
 pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
     let content = html! {
         p {
@@ -216,18 +212,7 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
         h2 { "Machine and parameters" }
         (list("items", alike_lines(gallery)))
         h2 { "Servers" }
-        div.wide {
-            table {
-                thead {
-                    tr {
-                        @for name in ["Name", "Server", "Version", "DAV class", "Properties in", "Locks in", "Bias"] {
-                            th { (name) }
-                        }
-                    }
-                }
-                tbody { @for exhibit in &gallery.exhibits { (version(exhibit)) } }
-            }
-        }
+        (versions(gallery))
         p.note {
             "A generator and a server on one machine share its processors. Ratios between servers are more \
              reliable than the times of a single server."
@@ -236,21 +221,45 @@ pub(super) fn measured(gallery: &Gallery<'_>, site: &Site) -> String {
     page(gallery, site, "How it was measured", &content)
 }
 
-fn version(exhibit: &Exhibit<'_>) -> Markup {
-    let shown = &exhibit.shown;
-    let server = shown.run.env.server.as_ref();
-    let classes = server.map_or("none".to_owned(), dav_classes);
-    html! {
-        tr {
-            th scope="row" { (exhibit.name) }
-            td { (exhibit.title) }
-            td { (exhibit.version) }
-            td { (classes) }
-            td { (exhibit.properties) }
-            td { (exhibit.locks) }
-            td { (load::bias(shown.summary).unwrap_or_else(|| "-".to_owned())) }
-        }
-    }
+fn versions(gallery: &Gallery<'_>) -> Block {
+    let row = |exhibit: &Exhibit<'_>| {
+        let server = exhibit.shown.run.env.server.as_ref();
+        let classes = server.map_or("none".to_owned(), dav_classes);
+        let bias = load::bias(exhibit.shown.summary).unwrap_or_else(|| "-".to_owned());
+        let Exhibit {
+            name,
+            title,
+            version,
+            ..
+        } = exhibit;
+        let cells = [
+            name,
+            title,
+            version,
+            &classes,
+            exhibit.properties,
+            exhibit.locks,
+            &bias,
+        ];
+        TableRow::new(cells.map(TableCell::from))
+    };
+    let columns = [
+        "Name",
+        "Server",
+        "Version",
+        "DAV class",
+        "Properties in",
+        "Locks in",
+        "Bias",
+    ];
+    Block::Table(ReportTable {
+        name: "Servers".to_owned(),
+        columns: columns
+            .map(|name| TableColumn::new(name, ColumnKind::Text))
+            .into(),
+        rows: gallery.exhibits.iter().map(row).collect(),
+        ..ReportTable::default()
+    })
 }
 
 fn machine(exhibit: &Exhibit<'_>) -> String {
@@ -264,7 +273,6 @@ fn machine(exhibit: &Exhibit<'_>) -> String {
     )
 }
 
-/// What all servers were measured with.
 fn alike_lines(gallery: &Gallery<'_>) -> impl Iterator<Item = String> {
     let exhibits = gallery.exhibits.iter();
     let told: Vec<_> = exhibits.map(|exhibit| exhibit.shown.side()).collect();
@@ -274,7 +282,6 @@ fn alike_lines(gallery: &Gallery<'_>) -> impl Iterator<Item = String> {
     machine.into_iter().chain(lines)
 }
 
-/// Every mean, for a README.
 pub(super) fn markdown(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> String {
     let names: Vec<String> = gallery
         .exhibits

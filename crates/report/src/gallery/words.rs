@@ -37,7 +37,6 @@ pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
     }
 }
 
-/// A sentence for a measurement that ended early; `None` for a complete one.
 pub(super) fn incomplete(gallery: &Gallery<'_>) -> Option<String> {
     let Gallery { runs, planned, .. } = gallery;
     (runs < planned).then(|| {

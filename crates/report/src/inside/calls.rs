@@ -12,7 +12,6 @@ use super::{amount, count};
 use crate::clean;
 use crate::figure::percent;
 
-/// Heading above them.
 pub(crate) const HEADING: &str = "System calls per operation, in a pass of its own in which the server was traced (all of them: --layout calls)";
 
 /// Most targets of a row that are listed, and most calls of each.

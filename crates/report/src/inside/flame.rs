@@ -16,7 +16,6 @@ use crate::lists::number_of;
 /// What stands above the functions of all rows in a text.
 pub(crate) const HEADING: &str = "Functions of the server with most samples, in a pass of its own (all of them are in the flame graphs of --html)";
 
-/// Functions of a row that are told in words.
 const MOST_TOLD: usize = 3;
 /// Functions of a row in JSON, which has their stacks as well.
 const MOST_LISTED: usize = 20;
@@ -30,13 +29,11 @@ const LEAST_WIDTH: f64 = 0.002;
 /// Functions of a stack that are drawn: a record has half as many at most.
 const MOST_DEEP: usize = 256;
 
-/// A frame of a flame graph: a function with these callers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FlameFrame<'s> {
     /// Name of the function, without the mark of the kernel.
     pub(crate) name: &'s str,
     pub(crate) is_kernel: bool,
-    /// Frames below it.
     pub(crate) depth: usize,
     /// Where it begins, and how wide it is, as parts of the whole.
     pub(crate) left: f64,
@@ -51,7 +48,6 @@ struct FlameNode<'s> {
     callees: BTreeMap<&'s str, FlameNode<'s>>,
 }
 
-/// The name of a function, and whether it is one of the kernel.
 fn function(name: &str) -> (&str, bool) {
     let own = name.strip_suffix(OF_KERNEL);
     (own.unwrap_or(name), own.is_some())
@@ -127,7 +123,6 @@ pub(crate) fn functions_in_words(profile: &StackProfile) -> String {
     clean(&text)
 }
 
-/// Sentences below the functions, or the graphs, of a run.
 pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
     let rows: Vec<&FlameRow> = inside.sampled.iter().map(|own| &own.row).collect();
     let sum = |of: fn(&FlameRow) -> u64| -> u64 { rows.iter().map(|row| of(row)).sum() };
@@ -187,7 +182,6 @@ pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
     remarks
 }
 
-/// The profile of a row.
 pub(super) struct FlameProfile<'a> {
     measure: &'a str,
     profile: &'a StackProfile,
@@ -251,7 +245,6 @@ fields! {
     }
 }
 
-/// The profiles of all rows of a run.
 pub(super) fn profiles<'a>(
     inside: &'a InsideSummary,
     summary: &'a Summary,

@@ -17,7 +17,6 @@ pub(crate) struct InsideDocument<'a> {
     with_stacks: bool,
 }
 
-/// A row, and what was counted for it.
 struct RowInside<'a> {
     row: &'a InsideRow,
     test: &'a TestSummary,

@@ -9,18 +9,14 @@ use super::{count, test_of};
 use crate::clean;
 use crate::figure::percent;
 
-/// Heading above it.
 pub(crate) const HEADING: &str = "Why the slowest rows take as long as they do";
 
-/// Number of rows that are explained.
 const SLOWEST: usize = 3;
 
-/// A row that is explained.
 pub(crate) struct WhySlow {
     pub(crate) row: String,
     /// Mean time of an operation, in nanoseconds.
     pub(crate) time: f64,
-    /// The parts of that time.
     pub(crate) parts: String,
     /// Calls on the storage by kind.
     pub(crate) calls: String,

@@ -1,19 +1,20 @@
 //! Background traffic beside the runs of a page: a table, and figures over time.
 
-use maud::{Markup, html};
-use record::{BackgroundComponent, BackgroundRecord};
+use record::{BackgroundComponent, BackgroundCounts};
 use stats::units::human;
-use stats::{BackgroundFigures, BackgroundSummary, PartOfRun};
+use stats::{BackgroundFigures, PartOfRun};
 
-use super::ReportPage;
-use super::charts::Charts;
+use super::ShownPage;
 use super::figure_parts::FigurePart;
-use super::markup::{heading, wide};
-use super::subject::Subject;
-use super::tables::{nothing, number};
 use crate::background::{bits, faults_in_words, planned, rate, source_in_words, stalls_in_words};
+use crate::document::{
+    Block, ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Tone, Words,
+};
 use crate::figure::percent;
 use crate::generators;
+use crate::named_run::NamedRun;
+
+const HEADING: &str = "Background traffic";
 
 const HEADINGS: [&str; 9] = [
     "Flows",
@@ -27,89 +28,87 @@ const HEADINGS: [&str; 9] = [
     "Stalls",
 ];
 
-/// A table of all runs with background traffic; nothing for others.
-pub(super) fn table(
-    page: &ReportPage<'_>,
-    names: &[String],
-    charts: &Charts,
-    subject: Subject,
-) -> Markup {
-    let runs = page.runs.iter().zip(names);
-    let with: Vec<(&String, &BackgroundRecord, &BackgroundSummary)> = runs
-        .filter_map(|(of, name)| {
-            let record = of.run.plan.background.as_ref()?;
-            Some((name, record, of.summary.background.as_ref()?))
+/// All runs with background traffic; nothing for others.
+pub(super) fn section(of: &ShownPage<'_>) -> Option<Block> {
+    let with = NamedRun::with(&of.runs, |run| {
+        let record = run.run.plan.background.as_ref();
+        record.zip(run.summary.background.as_ref())
+    });
+    let rows = with.iter().flat_map(|(run, (record, summary))| {
+        let components = record.components.iter().enumerate();
+        components.map(move |(place, component)| {
+            let name = Words::default().name(&component.name);
+            let name = name.plain(format!(" ({})", component.protocol));
+            let figures = cells(component, summary.figures(Some(place), PartOfRun::Whole));
+            let first = run.cell().into_iter().chain([name.into()]);
+            TableRow::new(first.chain(figures))
         })
-        .collect();
-    if with.is_empty() {
-        return Markup::default();
-    }
-    let is_one = page.runs.len() == 1;
-    let head = html! {
-        @if !is_one { (heading("Run", "", "text")) }
-        (heading("Component", "", "text"))
-        @for name in HEADINGS { (heading(name, "", "number")) }
-    };
-    let body = html! {
-        @for (name, record, summary) in &with {
-            @for (place, component) in record.components.iter().enumerate() {
-                tr {
-                    @if !is_one { td { (name) } }
-                    td { bdi { (component.name) } " (" (component.protocol) ")" }
-                    (row(component, summary.figures(Some(place), PartOfRun::Whole)))
-                }
-            }
-        }
-    };
-    let below = html! {
-        @for (name, record, summary) in &with {
-            p.note {
-                @if !is_one { bdi { (name) } ": " }
-                (source_in_words(record)) ". Counts while measuring, without intervals."
-            }
-            @for sentence in generators::in_words(record, summary.end.as_ref().map(|(_, end)| end)) {
-                p.label { (sentence) }
-            }
-            @for fault in faults_in_words(record, summary) { p.note { (fault) } }
-        }
-    };
-    html! {
-        section #background {
-            h2 { "Background traffic" }
-            (FigurePart::Background.places(charts, subject))
-            (wide("Background traffic", Some("sorts"), &head, &body))
-            (below)
-        }
-    }
+    });
+    let component = TableColumn::new("Component", ColumnKind::Text);
+    let figures = HEADINGS.map(|name| TableColumn::new(name, ColumnKind::Number));
+    let table = Block::Table(ReportTable {
+        name: HEADING.to_owned(),
+        columns: NamedRun::column(&of.runs)
+            .into_iter()
+            .chain([component])
+            .chain(figures)
+            .collect(),
+        rows: rows.collect(),
+        class: "sorts",
+        ..ReportTable::default()
+    });
+    let notes = with.iter().flat_map(|(run, (record, summary))| {
+        let source = source_in_words(record);
+        let source = run.says(format!(
+            "{source}. Counts while measuring, without intervals."
+        ));
+        let generators = generators::in_words(record, summary.end.as_ref().map(|(_, end)| end));
+        let others = generators
+            .into_iter()
+            .chain(faults_in_words(record, summary));
+        std::iter::once(source).chain(others.map(Words::from))
+    });
+    let figures = Block::Page(FigurePart::Background.places(of));
+    let blocks = [figures, table].into_iter().chain(notes.map(Block::Note));
+    let section = Block::Section("background", HEADING.to_owned(), blocks.collect());
+    (!with.is_empty()).then_some(section)
 }
 
-fn row(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> Markup {
-    let shown = |value: Option<f64>, shown: fn(f64) -> String, class: &str| match value {
-        Some(value) => number(value, shown(value), class),
-        None => nothing(),
-    };
+/// The figures of a component, in the order of [`HEADINGS`].
+fn cells(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> [TableCell; 9] {
     let is_udp = component.protocol == "udp";
     let counts = figures.map(|own| own.counts);
-    let rate_of = |bytes: fn(&record::BackgroundCounts) -> u64| {
-        figures.map(|own| rate(bytes(&own.counts), own.span))
+    let rate_of = |bytes: fn(&BackgroundCounts) -> u64| {
+        TableCell::optional(figures.map(|own| rate(bytes(&own.counts), own.span)), bits)
     };
-    let loss = counts.and_then(|own| own.loss()).filter(|_| is_udp);
-    let time = |ns: Option<record::Nanos>| ns.map(|ns| ns as f64);
-    html! {
-        (number(f64::from(component.flows), component.flows.to_string(), ""))
-        (number(component.planned_bps.unwrap_or(f64::MAX), planned(component), ""))
-        (shown(rate_of(|own| own.sent_bytes), bits, ""))
-        (shown(rate_of(|own| own.received_bytes), bits, ""))
-        (shown(loss, percent, if loss > Some(0.0) { "bad" } else { "" }))
-        (shown(counts.and_then(|own| time(own.jitter)), human, ""))
-        (shown(counts.and_then(|own| time(own.delay_variation)), human, ""))
-        @match counts.filter(|_| !is_udp) {
-            Some(own) => (number(own.retransmissions as f64, own.retransmissions.to_string(), "")),
-            None => (nothing()),
+    let time = |time: fn(&BackgroundCounts) -> Option<u64>| {
+        let ns = counts.as_ref().and_then(time);
+        TableCell::optional(ns.map(|ns| ns as f64), human)
+    };
+    let flows = f64::from(component.flows);
+    let planned_rate = component.planned_bps.unwrap_or(f64::MAX);
+    let lost = match counts.and_then(|own| own.loss()).filter(|_| is_udp) {
+        Some(loss) if loss > 0.0 => {
+            let words = Words::default().toned(Tone::Bad, percent(loss));
+            TableCell::figure(words, Some(loss))
         }
-        @match counts.and_then(|own| own.stalls) {
-            Some(own) => (number(own.total as f64, stalls_in_words(own), "")),
-            None => (nothing()),
-        }
-    }
+        loss => TableCell::optional(loss, percent),
+    };
+    let resent = counts.filter(|_| !is_udp);
+    let resent = resent.map(|own| own.retransmissions as f64);
+    let stalls = counts.and_then(|own| own.stalls);
+    [
+        TableCell::figure(component.flows.to_string(), Some(flows)),
+        TableCell::figure(planned(component), Some(planned_rate)),
+        rate_of(|own| own.sent_bytes),
+        rate_of(|own| own.received_bytes),
+        lost,
+        time(|own| own.jitter),
+        time(|own| own.delay_variation),
+        TableCell::optional(resent, |count| count.to_string()),
+        TableCell::figure(
+            stalls.map_or("-".to_owned(), stalls_in_words),
+            stalls.map(|own| own.total as f64),
+        ),
+    ]
 }

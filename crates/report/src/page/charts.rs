@@ -135,7 +135,6 @@ impl PlacedFigure {
 
 /// A run with the details of one of its tests.
 pub(super) struct RunDetails<'a> {
-    /// How it is called.
     pub(super) name: &'a str,
     /// Its place among all runs, which decides how it looks.
     pub(super) place: usize,
@@ -242,14 +241,12 @@ impl Charts {
         }
     }
 
-    /// The figures of a part of the page.
     pub(super) fn part(&self, part: FigurePart) -> impl Iterator<Item = &PlacedFigure> {
         self.all
             .iter()
             .filter(move |figure| figure.kind.part() == Some(part))
     }
 
-    /// The figures of a part that are about a test.
     pub(super) fn about<'a>(
         &'a self,
         part: FigurePart,
@@ -271,7 +268,6 @@ impl Charts {
     }
 }
 
-/// An entry of the legend for a run.
 fn key(name: &str, look: MarkLook, swatch: Swatch) -> LegendKey {
     LegendKey {
         name: name.to_owned(),

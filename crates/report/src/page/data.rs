@@ -14,7 +14,6 @@ use crate::{Comparisons, SearchResult, Sweep};
 
 #[derive(Serialize)]
 struct Data<'a> {
-    /// Heading of runs: the kind of subject that each run stands for.
     run_heading: &'static str,
     runs: Vec<RunFigures<'a>>,
     comparison: Option<AsJson<&'a Comparisons>>,

@@ -5,11 +5,9 @@ use maud::{Markup, html};
 use record::TimeUnit;
 use stats::{Distribution, TestSummary};
 
-use super::charts::Charts;
 use super::markup::{headings, meanings, statistic, wide};
-use super::subject::Subject;
 use super::tables::test_names;
-use super::{ReportPage, figure_parts};
+use super::{ShownPage, figure_parts};
 use crate::fields::labelled_times;
 use crate::load::{outcomes, per_second};
 use crate::reasons::reason;
@@ -17,7 +15,6 @@ use crate::table::in_words;
 use crate::times::STATISTICS;
 use crate::units::human;
 
-/// Columns: heading, and what a reader may ask about it.
 fn columns() -> Vec<(&'static str, String)> {
     let statistics = STATISTICS.iter().map(|of| match of.without_interval() {
         Some(when) => (of.label, format!("With its 95 % interval; - {when}")),
@@ -29,23 +26,17 @@ fn columns() -> Vec<(&'static str, String)> {
 }
 
 /// A part for each test.
-pub(super) fn tables(
-    page: &ReportPage<'_>,
-    names: &[String],
-    charts: &Charts,
-    subject: Subject,
-) -> Markup {
-    let whose = |name: &str| html! { @if names.len() > 1 { bdi { (name) } ": " } };
+pub(super) fn tables(of: &ShownPage<'_>) -> Markup {
+    let whose = |name: &str| html! { @if of.names.len() > 1 { bdi { (name) } ": " } };
     let rows = |name: &str| -> Vec<(Markup, &TestSummary)> {
-        let runs = page.runs.iter().zip(names);
-        let rows = runs.filter_map(|(run, of)| {
+        let rows = of.named().filter_map(|(run, of)| {
             let mut rows = run.summary.tests.iter();
             Some((whose(of), rows.find(|row| row.name == name)?))
         });
         rows.collect()
     };
     html! {
-        @for name in test_names(page) {
+        @for name in test_names(of.page) {
             @let rows = rows(name);
             div.of-test data-test=(name) {
                 h3 { (name) }
@@ -54,13 +45,12 @@ pub(super) fn tables(
                 }
                 @for (whose, row) in &rows { p.outcomes { (whose) (ended(row)) } }
                 (percentiles(&rows))
-                div.figures { (figure_parts::details(charts, name, subject, page.runs.len())) }
+                div.figures { (figure_parts::details(of, name)) }
             }
         }
     }
 }
 
-/// What the columns of all parts mean.
 pub(super) fn legend() -> Markup {
     let columns = columns();
     meanings(columns.iter().map(|(name, what)| (*name, what.as_str())))

@@ -3,13 +3,12 @@
 use maud::{Markup, html};
 
 use super::markup::{list, moment, named};
-use super::{PageRun, ReportPage, names};
+use super::{PageRun, ReportPage, ShownPage, names};
 use crate::clean;
 use crate::document::Words;
 use crate::lists::{distinct, number_of};
 use crate::text::UNKNOWN_SOFTWARE;
 
-/// `Diagnosis of http://127.0.0.1:8080/dav/`.
 pub(super) fn title(page: &ReportPage<'_>) -> String {
     match &targets(page)[..] {
         [one] => format!("Diagnosis of {one}"),
@@ -18,18 +17,18 @@ pub(super) fn title(page: &ReportPage<'_>) -> String {
 }
 
 /// The server, unless there are several, and below it what was run when.
-pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let is_one = targets(page).len() == 1;
-    let line = |(run, name): (&PageRun<'_>, &String)| {
+pub(super) fn head(of: &ShownPage<'_>) -> Markup {
+    let is_one = targets(of.page).len() == 1;
+    let line = |(run, name): (&PageRun<'_>, &str)| {
         let (plan, env) = (&run.run.plan, &run.run.env);
         let users = number_of(plan.load.users.into(), "user");
         named(name, &[&plan.suite.title, &users, &moment(&env.started_at)])
     };
     html! {
-        @if let Some(first) = page.runs.first().filter(|_| is_one) {
+        @if let Some(first) = of.page.runs.first().filter(|_| is_one) {
             p.what { (first.software().unwrap_or(UNKNOWN_SOFTWARE)) }
         }
-        (list("where", page.runs.iter().zip(names).map(line)))
+        (list("where", of.named().map(line)))
     }
 }
 
@@ -79,7 +78,6 @@ fn server(url: &str) -> String {
     names::shortened(&clean(names::without_scheme(url)))
 }
 
-/// The URLs of the servers, each once.
 fn targets<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
     let plans = page.runs.iter().map(|run| &run.run.plan);
     distinct(plans.map(|plan| plan.target.as_str()))

@@ -66,7 +66,6 @@ impl PageDocument {
     }
 }
 
-/// Permissions of the page in the browser.
 fn policy(styles: &str, scripts: &str) -> String {
     format!(
         "default-src 'none'; style-src {styles}; script-src {scripts}; img-src data:; \

@@ -19,7 +19,6 @@ pub(crate) fn in_shapes([(wide, pixels), (narrow, few)]: [(&Figure, u32); 2]) ->
     drawn(&[(wide, pixels, "chart w"), (narrow, few, "chart n")])
 }
 
-/// Each drawing with its width and its class.
 fn drawn(drawings: &[(&Figure, u32, &str)]) -> Markup {
     let Some((figure, ..)) = drawings.iter().find(|(figure, ..)| !figure.is_empty()) else {
         return Markup::default();
@@ -46,7 +45,6 @@ pub(crate) fn small(of: &Figure) -> Markup {
     drawn(&[(of, NARROW, "chart one")])
 }
 
-/// The same of those that there are.
 pub(crate) fn figures<'a>(all: impl IntoIterator<Item = &'a Figure>) -> Markup {
     html! { @for one in all { (figure(one)) } }
 }

@@ -3,7 +3,8 @@
 use figures::Figure;
 use maud::{Markup, html};
 
-use super::charts::{Charts, PlacedFigure};
+use super::ShownPage;
+use super::charts::PlacedFigure;
 use super::drawn::{figure, figures, small};
 use super::subject::Subject;
 use crate::lists::distinct;
@@ -11,29 +12,19 @@ use crate::lists::distinct;
 /// With more runs than this, the figures of each test are small.
 const MOST_WIDE: usize = 2;
 
-/// Figures that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FigurePart {
-    /// Ratios of a comparison.
     Ratios,
-    /// Retrieved pages.
     Retrieval,
-    /// The course of a load.
     Course,
-    /// A sweep.
     Growth,
-    /// A search.
     Capacity,
-    /// Mean response times.
     Bars,
-    /// Distributions of response times, test by test.
     Distribution,
-    /// Background traffic.
     Background,
 }
 
 impl FigurePart {
-    /// Those that may stand first.
     pub(super) const LEADING: [FigurePart; 6] = [
         FigurePart::Ratios,
         FigurePart::Retrieval,
@@ -57,7 +48,8 @@ impl FigurePart {
     }
 
     /// The figures, below a heading where they are not the first; nothing where there are none.
-    pub(super) fn places(self, charts: &Charts, subject: Subject) -> Markup {
+    pub(super) fn places(self, of: &ShownPage<'_>) -> Markup {
+        let (charts, subject) = (&of.charts, of.subject);
         let heading = |title: &str| html! { @if !self.is_first(subject) { h2 { (title) } } };
         let own: Vec<&PlacedFigure> = charts.part(self).collect();
         if own.is_empty() && self != FigurePart::Course {
@@ -101,11 +93,11 @@ impl FigurePart {
 }
 
 /// Figures of one test; where its course stands first on the page, without that.
-pub(super) fn details(charts: &Charts, test: &str, subject: Subject, runs: usize) -> Markup {
-    let course = charts.about(FigurePart::Course, test);
-    let course = course.filter(|_| subject != Subject::Loads);
-    let all = course.chain(charts.about(FigurePart::Distribution, test));
-    if runs <= MOST_WIDE {
+pub(super) fn details(of: &ShownPage<'_>, test: &str) -> Markup {
+    let course = of.charts.about(FigurePart::Course, test);
+    let course = course.filter(|_| of.subject != Subject::Loads);
+    let all = course.chain(of.charts.about(FigurePart::Distribution, test));
+    if of.runs.len() <= MOST_WIDE {
         return figures(all);
     }
     html! { div.figures.small { @for one in all { (small(one)) } } }

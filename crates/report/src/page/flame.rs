@@ -2,7 +2,7 @@
 
 use figures::{Anchor, Axis, Figure, FigureMark, MarkLook, MarkShape, MarkTone, Panel, Series};
 use maud::{Markup, html};
-use stats::{InsideSummary, StackProfile};
+use stats::StackProfile;
 
 use super::drawn;
 use crate::figure::percent;
@@ -20,12 +20,10 @@ const UNDERLINE: f64 = 0.12;
 
 /// The graphs of all runs whose server was sampled; nothing for others.
 pub(super) fn graphs(runs: &[NamedRun<'_>]) -> Markup {
-    let sampled = runs
-        .iter()
-        .filter_map(|run| Some((run, run.summary.inside.as_ref()?)));
-    let sampled: Vec<(&NamedRun<'_>, &InsideSummary)> = sampled
-        .filter(|(_, inside)| !inside.sampled.is_empty())
-        .collect();
+    let sampled = NamedRun::with(runs, |run| {
+        let inside = run.summary.inside.as_ref();
+        inside.filter(|inside| !inside.sampled.is_empty())
+    });
     if sampled.is_empty() {
         return Markup::default();
     }

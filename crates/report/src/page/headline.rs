@@ -6,7 +6,7 @@ use stats::{Distribution, TestSummary};
 
 use super::markup::{heading, list, rate, statistic, wide};
 use super::subject::Subject;
-use super::{ReportPage, answers, pages, sections};
+use super::{ShownPage, answers, pages, sections};
 use crate::constraints;
 use crate::ranking::{heat, ranking};
 use crate::table::in_words;
@@ -14,41 +14,39 @@ use crate::times::{MAX, P50, P90, P99, TimeStatistic};
 use crate::units::{factor, human, human_range};
 
 /// The numbers of a page, and which of them are none.
-pub(super) fn headline(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
-    let shown = page.shown(names);
+pub(super) fn headline(of: &ShownPage<'_>) -> Markup {
     html! {
-        @if let Some(own) = page.incomplete() { (own.alert()) }
-        (list("counts", pages::in_short(page, names)))
-        (answers::in_short(page))
-        @match subject {
-            Subject::Loads => (loads(page, names)),
-            Subject::Ranks => (ranks(page, names)),
+        @if let Some(own) = of.page.incomplete() { (own.alert()) }
+        (list("counts", pages::in_short(of)))
+        (answers::in_short(of.page))
+        @match of.subject {
+            Subject::Loads => (loads(of)),
+            Subject::Ranks => (ranks(of)),
             _ => {},
         }
         // A comparison, a ranking and a load have more to say than how many tests were ok.
-        @if matches!(subject, Subject::Tests | Subject::Retrieval | Subject::Diagnosis) {
-            (sections::counts_of_runs(page, names))
+        @if matches!(of.subject, Subject::Tests | Subject::Retrieval | Subject::Diagnosis) {
+            (sections::counts_of_runs(of))
         }
-        @for run in &shown { @if let Some(alert) = run.inconclusive() { (alert) } }
-        (constraints::list(&shown))
+        @for run in &of.runs { @if let Some(alert) = run.inconclusive() { (alert) } }
+        (constraints::list(&of.runs))
     }
 }
 
 /// Rate and percentiles: large for one request on one server, else a table.
-fn loads(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let all = page.runs.iter().zip(names).flat_map(|(run, name)| {
+fn loads(of: &ShownPage<'_>) -> Markup {
+    let all = of.named().flat_map(|(run, name)| {
         let tests = run.summary.tests.iter();
-        tests.map(move |test| (&run.run.plan, name.as_str(), test))
+        tests.map(move |test| (&run.run.plan, name, test))
     });
     let all: Vec<(&PlanRecord, &str, &TestSummary)> = all.collect();
     match &all[..] {
         [(plan, _, test)] => tiles(plan, test),
         [] => Markup::default(),
-        all => of_several(all, page.runs.len() > 1),
+        all => of_several(all, of.runs.len() > 1),
     }
 }
 
-/// Operations a second that a schedule with one stage plans.
 fn planned_rate(plan: &PlanRecord) -> Option<f64> {
     match &plan.load.pace {
         Pace::Open { stages, .. } => match &stages[..] {
@@ -82,7 +80,6 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
     }
 }
 
-/// Statistics that stand large.
 const LARGE: [&TimeStatistic; 4] = [&P50, &P90, &P99, &MAX];
 
 fn percentiles(unit: Option<TimeUnit>, times: &Distribution) -> Markup {
@@ -125,8 +122,7 @@ fn of_several(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> M
     wide("Rate and percentiles", None, &head, &body)
 }
 
-/// One test on several servers, the fastest first.
-fn ranks(page: &ReportPage<'_>, names: &[String]) -> Markup {
+fn ranks(ShownPage { page, names, .. }: &ShownPage<'_>) -> Markup {
     let rows = page.runs.iter().map(|run| run.summary.tests.first());
     let rows: Vec<Option<&TestSummary>> = rows.collect();
     let ranked = ranking(rows.iter().copied());

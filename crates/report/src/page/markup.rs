@@ -12,7 +12,6 @@ use crate::{clean, figure};
 /// What stands in a document beside its body.
 pub(crate) struct Frame<'a> {
     pub(crate) title: &'a str,
-    /// The Content Security Policy.
     pub(crate) policy: &'a str,
     pub(crate) style: Markup,
     /// Data and scripts, which hold no text of strangers as HTML.
@@ -57,7 +56,6 @@ pub(crate) fn list<R: Render>(class: &str, items: impl IntoIterator<Item = R>) -
     }
 }
 
-/// A name, and facts about it.
 pub(crate) fn named(name: &str, is: &[&str]) -> Markup {
     html! { bdi.name { (name) } " " (is.join(" · ")) }
 }
@@ -126,7 +124,6 @@ pub(crate) fn heading(name: &str, what: &str, class: &str) -> Markup {
     html! { th scope="col" class=(class) title=[title] { (name) } }
 }
 
-/// Headings of columns of figures.
 pub(crate) fn headings(columns: &[(&str, impl AsRef<str>)]) -> Markup {
     html! { @for (name, what) in columns { (heading(name, what.as_ref(), "number")) } }
 }
@@ -150,7 +147,6 @@ pub(crate) fn statistic(
     }
 }
 
-/// Operations a second and their interval.
 pub(crate) fn rate(of: EstimatedRate) -> Markup {
     let (shown, range) = figure::rate(of.per_second, of.ci95);
     estimate(&shown, range)

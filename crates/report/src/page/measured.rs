@@ -3,11 +3,10 @@
 use maud::{Markup, PreEscaped, html};
 use stats::Side;
 
-use super::ReportPage;
+use super::{ReportPage, ShownPage};
 use crate::text::{UNKNOWN_SOFTWARE, configuration};
 use crate::{load, search};
 
-/// Meaning of the figures, for all readers.
 pub(crate) fn explained() -> Markup {
     let paragraphs = include_str!("../../page/measured.html").lines();
     html! { @for paragraph in paragraphs { (PreEscaped(paragraph)) } }
@@ -59,7 +58,6 @@ pub(crate) fn alike(runs: &[Side<'_>]) -> Vec<Fact> {
     common
 }
 
-/// All facts about one run.
 pub(crate) fn lines(Side { plan, env, summary }: Side<'_>) -> Vec<Fact> {
     let line = |what: &str, value: String| (what.to_owned(), value);
     let mut lines = vec![line("Target", plan.target.clone())];
@@ -81,8 +79,8 @@ pub(crate) fn lines(Side { plan, env, summary }: Side<'_>) -> Vec<Fact> {
     lines
 }
 
-/// How everything on the page was measured.
-pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn measured(of: &ShownPage<'_>) -> Markup {
+    let page = of.page;
     let of_documents = of_documents(page);
     let series = match &page.common[..] {
         [] => &of_documents,
@@ -90,7 +88,7 @@ pub(super) fn measured(page: &ReportPage<'_>, names: &[String]) -> Markup {
     };
     html! {
         (explained())
-        @for (run, name) in page.runs.iter().zip(names) { (described(name, &lines(run.side()))) }
+        @for (run, name) in of.named() { (described(name, &lines(run.side()))) }
         @if let Some(found) = page.search { p { (search::document::how(found)) } }
         @for series in series { (described(&series.name, &series.lines)) }
     }

@@ -4,17 +4,14 @@ use maud::{Markup, PreEscaped, html};
 use record::Run;
 use stats::{Distribution, PageSummary, PagesSummary, Visits};
 
-use super::charts::Charts;
+use super::ShownPage;
 use super::figure_parts::FigurePart;
 use super::markup::{heading, headings, list, mean, meanings};
-use super::subject::Subject;
 use super::tables::{self, count, nothing, number, section, timed, timed_statistic};
-use super::{PageRun, ReportPage};
 use crate::table::few;
 use crate::times::{MAX, MEAN, P50, P90, P99};
 use crate::webstone::{self, a_minute};
 
-/// Columns of figures: heading, and what a reader may ask about it.
 const COLUMNS: [(&str, &str); 11] = [
     ("size", "Bytes of all files of the page"),
     (
@@ -44,7 +41,6 @@ const COLUMNS: [(&str, &str); 11] = [
     ),
 ];
 
-/// Columns where connections end with pages, behind the others.
 const SEGMENTS: [(&str, &str); 2] = [
     (
         "segments out",
@@ -54,23 +50,16 @@ const SEGMENTS: [(&str, &str); 2] = [
     ("segments in", "TCP segments received on them"),
 ];
 
-/// Runs that fetched pages, with what they say of them and how they are called.
 fn of_runs<'a>(
-    page: &'a ReportPage<'_>,
-    names: &'a [String],
-) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> {
-    let runs = page.runs.iter().zip(names);
-    runs.filter_map(|(PageRun { run, summary, .. }, name)| {
-        Some((*run, summary.pages.as_ref()?, name.as_str()))
-    })
+    of: &ShownPage<'a>,
+) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> + use<'a> {
+    of.named()
+        .filter_map(|(run, name)| Some((run.run, run.summary.pages.as_ref()?, name)))
 }
 
 /// The number of each run, and what goes with it.
-pub(super) fn in_short<'a>(
-    page: &'a ReportPage<'_>,
-    names: &'a [String],
-) -> impl Iterator<Item = Markup> {
-    of_runs(page, names).map(|(_, pages, name)| {
+pub(super) fn in_short(of: &ShownPage<'_>) -> impl Iterator<Item = Markup> {
+    of_runs(of).map(|(_, pages, name)| {
         let Visits {
             complete,
             incomplete,
@@ -86,18 +75,9 @@ pub(super) fn in_short<'a>(
     })
 }
 
-/// All pages of all runs, and the report of 1995 of each.
-pub(super) fn tables(
-    page: &ReportPage<'_>,
-    names: &[String],
-    charts: &Charts,
-    subject: Subject,
-) -> Markup {
-    let several = page.runs.len() > 1;
-    let runs = || {
-        let runs = of_runs(page, names);
-        runs.map(|(run, pages, name)| (run, pages, several.then_some(name)))
-    };
+pub(super) fn tables(of: &ShownPage<'_>) -> Markup {
+    let several = of.runs.len() > 1;
+    let runs = || of_runs(of).map(|(run, pages, name)| (run, pages, several.then_some(name)));
     if runs().next().is_none() {
         return Markup::default();
     }
@@ -105,17 +85,17 @@ pub(super) fn tables(
     let of_segments = if has_segments { &SEGMENTS[..] } else { &[] };
     let head = html! {
         (heading("Page", "", "text"))
-        @if several { (heading(page.run_heading(), "", "text")) }
+        @if several { (heading(of.page.run_heading(), "", "text")) }
         (headings(&COLUMNS))
         (headings(of_segments))
     };
     let body = html! { @for (_, pages, server) in runs() { (rows(pages, server, has_segments)) } };
     let mut loads = runs().flat_map(|(_, pages, _)| &pages.pages);
-    let starred = loads.any(|of| of.visits.load.as_ref().is_some_and(few));
+    let starred = loads.any(|page| page.visits.load.as_ref().is_some_and(few));
     let below = html! {
         (tables::footnote(starred, "loads"))
         (meanings(COLUMNS.into_iter().chain(of_segments.iter().copied())))
-        @if !FigurePart::Retrieval.is_first(subject) { (FigurePart::Retrieval.places(charts, subject)) }
+        @if !FigurePart::Retrieval.is_first(of.subject) { (FigurePart::Retrieval.places(of)) }
         @for (run, pages, server) in runs() { (report(run, pages, server)) }
     };
     section("pages", "Pages", &head, &body, &below)

@@ -6,14 +6,13 @@ use stats::{Completeness, Status, Summary};
 
 use super::markup::{list, moment, named};
 use super::subject::Subject;
-use super::{PageRun, ReportPage, answers, diagnosis};
+use super::{PageRun, ReportPage, ShownPage, answers, diagnosis};
 use crate::diagnose;
 use crate::document::{Words, html_of};
 use crate::lists::{enumerated, number_of};
 use crate::reasons::abort_reason;
 use crate::text::UNKNOWN_SOFTWARE;
 
-/// What was measured on what, in one line.
 pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
     let (what, on) = measured_on(page, names);
     match on.len() {
@@ -42,7 +41,6 @@ fn heading(page: &ReportPage<'_>, names: &[String]) -> Markup {
     }
 }
 
-/// What was measured, and on what.
 fn measured_on(page: &ReportPage<'_>, names: &[String]) -> (String, Vec<String>) {
     if page.is_diagnosis && page.title.is_none() {
         return (diagnosis::title(page), Vec::new());
@@ -75,7 +73,8 @@ fn measured_on(page: &ReportPage<'_>, names: &[String]) -> (String, Vec<String>)
 }
 
 /// The title, and below it what was run where and when.
-pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn head(of: &ShownPage<'_>) -> Markup {
+    let page = of.page;
     let circumstances = |run: &PageRun<'_>| {
         let started = moment(&run.run.env.started_at);
         [load_of(&run.run.plan.load), started]
@@ -84,7 +83,7 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let common = page.runs.first().map(circumstances).filter(|first| {
         page.runs.len() > 1 && page.runs.iter().all(|run| circumstances(run) == *first)
     });
-    let line = |(run, name): (&PageRun<'_>, &String)| {
+    let line = |(run, name): (&PageRun<'_>, &str)| {
         let servers = run.run.plan.servers().collect::<Vec<_>>().join(", ");
         let [users, started] = circumstances(run);
         match common {
@@ -93,16 +92,16 @@ pub(super) fn head(page: &ReportPage<'_>, names: &[String]) -> Markup {
         }
     };
     html! {
-        (heading(page, names))
+        (heading(page, of.names))
         @match page.runs.first() {
             None => (of_series(page)),
-            Some(_) if page.is_diagnosis => (diagnosis::head(page, names)),
+            Some(_) if page.is_diagnosis => (diagnosis::head(of)),
             Some(first) => {
                 p.what {
                     (first.run.plan.suite.title)
                     @if let Some(told) = &common { " · " (told.join(" · ")) }
                 }
-                (list("where", page.runs.iter().zip(names).map(line)))
+                (list("where", of.named().map(line)))
             }
         }
     }
@@ -116,7 +115,6 @@ fn load_of(load: &Load) -> String {
     }
 }
 
-/// Where a sweep or a search was made.
 fn of_series(page: &ReportPage<'_>) -> Markup {
     let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
     let swept = swept.map(|server| {
@@ -134,23 +132,22 @@ fn of_series(page: &ReportPage<'_>) -> Markup {
     list("where", swept.chain(found))
 }
 
-/// How many tests of each run were ok.
-pub(super) fn counts_of_runs(page: &ReportPage<'_>, names: &[String]) -> Markup {
-    let runs = page.runs.iter().zip(names);
-    list("counts", runs.map(|(run, name)| counts(run.summary, name)))
+pub(super) fn counts_of_runs(of: &ShownPage<'_>) -> Markup {
+    let counts = of.named().map(|(run, name)| counts(run.summary, name));
+    list("counts", counts)
 }
 
 /// Warnings, failures and notes of each run; nothing where there are none.
-pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject) -> Markup {
+pub(super) fn overview(of: &ShownPage<'_>) -> Markup {
     let content = html! {
-        (answers::warnings(page))
-        @if matches!(subject, Subject::Comparison | Subject::Growth | Subject::Capacity) {
-            (counts_of_runs(page, names))
+        (answers::warnings(of.page))
+        @if matches!(of.subject, Subject::Comparison | Subject::Growth | Subject::Capacity) {
+            (counts_of_runs(of))
         }
-        @if matches!(subject, Subject::Loads | Subject::Ranks) {
-            (list("counts", ended_early(page, names)))
+        @if matches!(of.subject, Subject::Loads | Subject::Ranks) {
+            (list("counts", ended_early(of)))
         }
-        @for run in page.shown(names) {
+        @for run in &of.runs {
             (html_of(&[run.failures(), run.warnings(), run.leftovers(), run.notes()]))
         }
     };
@@ -160,13 +157,10 @@ pub(super) fn overview(page: &ReportPage<'_>, names: &[String], subject: Subject
     html! { section #overview { h2 { "Warnings and notes" } (content) } }
 }
 
-/// Runs that were not completed.
-fn ended_early<'a>(
-    page: &'a ReportPage<'_>,
-    names: &'a [String],
-) -> impl Iterator<Item = Markup> + 'a {
-    let runs = page.runs.iter().zip(names);
-    let early = runs.filter(|(run, _)| run.summary.complete != Completeness::Complete);
+fn ended_early(of: &ShownPage<'_>) -> impl Iterator<Item = Markup> {
+    let early = of
+        .named()
+        .filter(|(run, _)| run.summary.complete != Completeness::Complete);
     early.map(|(run, name)| counts(run.summary, name))
 }
 
@@ -200,7 +194,7 @@ fn counts(summary: &Summary, name: &str) -> Markup {
 }
 
 /// The findings, and the rows that were not checked.
-pub(super) fn findings(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn findings(ShownPage { page, names, .. }: &ShownPage<'_>) -> Markup {
     let Some(all) = page.diagnosed.filter(|all| !all.is_empty()) else {
         return Markup::default();
     };

@@ -4,9 +4,7 @@ use maud::{Markup, html};
 
 use super::BEHAVIOUR;
 
-/// Where the style of all pages lies.
 pub(crate) const STYLE: &str = "assets/prestan.css";
-/// Where the scripts of all pages lie.
 pub(super) const SCRIPT: &str = "assets/prestan.js";
 
 /// The pages of a site, as every one of them shows them.
@@ -38,7 +36,6 @@ pub(crate) fn style(place: &str) -> Markup {
     html! { link rel="stylesheet" href=(place); }
 }
 
-/// The other pages.
 pub(crate) fn links(site: &Site) -> Markup {
     html! {
         nav class="site" aria-label="Pages" {

@@ -8,21 +8,13 @@ use super::{PageRun, ReportPage};
 /// The subject of a page, which decides about the parts that stand first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// The most costly findings, to be fixed first.
     Diagnosis,
-    /// How servers compare.
     Comparison,
-    /// How times grow.
     Growth,
-    /// The largest load that a server holds.
     Capacity,
-    /// Pages that were retrieved.
     Retrieval,
-    /// A load on a server, or on several.
     Loads,
-    /// One test on several servers.
     Ranks,
-    /// The tests of a suite.
     Tests,
 }
 

@@ -4,18 +4,16 @@ use maud::{Markup, Render, html};
 use record::TimeUnit;
 use stats::{Distribution, P99_NEEDS, Status, TestSummary};
 
-use super::ReportPage;
 use super::markup::{heading, headings, meanings, rate, statistic, wide};
+use super::{ReportPage, ShownPage};
 use crate::json::{thousandths, us};
 use crate::lists::distinct;
 use crate::table::{few, in_words, shown_times};
 use crate::times::{MAX, MEAN, P50, P90, P99, TimeStatistic};
 use crate::units::human_range_in;
 
-/// Statistics with their intervals.
 const RANKED: [&TimeStatistic; 4] = [&P50, &P90, &P99, &MAX];
 
-/// Columns of figures: heading, and what a reader may ask about it.
 fn columns() -> Vec<(&'static str, String)> {
     let plain = |name: &'static str, meaning: &str| (name, meaning.to_owned());
     let ranked = RANKED.map(|of| match of.without_interval() {
@@ -45,8 +43,8 @@ fn columns() -> Vec<(&'static str, String)> {
     columns
 }
 
-/// Every test of every run.
-pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
+pub(super) fn rows(of: &ShownPage<'_>) -> Markup {
+    let page = of.page;
     let tests = test_names(page);
     let several = page.runs.len() > 1;
     let columns = columns();
@@ -58,12 +56,11 @@ pub(super) fn rows(page: &ReportPage<'_>, names: &[String]) -> Markup {
         (headings(&columns))
     };
     let cells = tests.iter().enumerate().flat_map(|(place, name)| {
-        let runs = page.runs.iter().zip(names);
-        runs.filter_map(move |(run, of)| {
+        of.named().filter_map(move |(run, server)| {
             let test = run.summary.tests.iter().find(|test| test.name == *name);
             // Suites have few tests in common.
             let is_row = !page.is_diagnosis || test.is_some();
-            is_row.then(|| row(place, name, several.then_some(of), test, width))
+            is_row.then(|| row(place, name, several.then_some(server), test, width))
         })
     });
     let body = html! { @for row in cells { (row) } };
@@ -113,7 +110,7 @@ pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
 fn row(
     place: usize,
     name: &str,
-    server: Option<&String>,
+    server: Option<&str>,
     test: Option<&TestSummary>,
     width: usize,
 ) -> Markup {

@@ -12,7 +12,6 @@ use crate::notes;
 use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::human;
 
-/// All of it.
 pub(super) fn document(found: &SearchResult) -> Vec<Block> {
     let software = found.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
     let server = Words::default().name(&found.target).aside(software);
@@ -35,12 +34,10 @@ pub(crate) fn warnings(found: &SearchResult) -> Block {
     Block::list("Warnings", look, &found.caveats)
 }
 
-/// The part of a page with every load.
 pub(crate) fn section(found: &SearchResult) -> Block {
     Block::Section("trials", "All loads".to_owned(), loads(found).into())
 }
 
-/// A row for each load, and what its figures are.
 fn loads(found: &SearchResult) -> [Block; 2] {
     use ColumnKind::{Number, Sentence, Text};
     let column = |name: &str, kind| TableColumn::new(name, kind);
@@ -114,7 +111,6 @@ fn remark(found: &SearchResult, loaded: &Loaded) -> String {
     remarks.collect::<Vec<_>>().join(", ")
 }
 
-/// How it was measured, in words.
 pub(crate) fn how(found: &SearchResult) -> String {
     let (what, times) = match (found.find, found.counted) {
         (Find::Users, CountedUnit::Pages) => ("children", "response times"),

@@ -5,11 +5,9 @@ use stats::{SearchOutcome, Tested};
 
 use super::{Loaded, SearchResult, Tried};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsJson, DocumentVersion, IfAny, fields};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{KnownDigits, SeedJson, pretty};
+use crate::fields::schema_of;
+use crate::fields::{DocumentVersion, IfAny, fields, json_of};
+use crate::json::{KnownDigits, SeedJson};
 use crate::times::{MEAN, P50, P99, TimeStatistic};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
@@ -17,13 +15,13 @@ const SCHEMA_VERSION: u32 = 3;
 
 /// The search for programs: one JSON document.
 pub fn search_json(found: &SearchResult) -> String {
-    pretty(&AsJson(found))
+    json_of(found)
 }
 
 /// The JSON schema of [`search_json`]: the content of `docs/search.schema.json`.
 #[cfg(feature = "schema")]
 pub fn search_schema() -> String {
-    schema_of::<Fields<SearchResult>>()
+    schema_of::<SearchResult>()
 }
 
 fields! {

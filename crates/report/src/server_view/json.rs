@@ -7,7 +7,6 @@ use crate::fields::fields;
 use crate::inside::test_of;
 use crate::json::{percent, us};
 
-/// The times that the server of a run gives.
 pub(crate) struct ServerViewDocument<'a> {
     view: &'a ServerView,
     summary: &'a Summary,

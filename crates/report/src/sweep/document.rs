@@ -14,7 +14,6 @@ use crate::notes;
 use crate::text::UNKNOWN_SOFTWARE;
 use crate::units::{human, human_range};
 
-/// All of it, row by row.
 pub(super) fn document(sweep: &Sweep) -> Vec<Block> {
     let incomplete = sweep.incomplete.iter().map(Incomplete::alert);
     let rows = sweep.rows.iter().map(|row| of_row(sweep, row));
@@ -23,7 +22,6 @@ pub(super) fn document(sweep: &Sweep) -> Vec<Block> {
     head.chain(rows).collect()
 }
 
-/// The servers, and the notes on the runs.
 fn facts(sweep: &Sweep) -> Vec<(String, Words)> {
     let servers = sweep.servers.iter().map(|server| {
         let mut about = server
@@ -93,7 +91,6 @@ fn runs_at_a_point(sweep: &Sweep) -> String {
     }
 }
 
-/// How each row grows with each server.
 pub(crate) fn in_short(sweep: &Sweep) -> Block {
     let items = sweep.rows.iter().flat_map(|row| {
         let servers = servers(sweep, row);
@@ -105,7 +102,6 @@ pub(crate) fn in_short(sweep: &Sweep) -> Block {
     Block::list("", ListLook::Bare, items)
 }
 
-/// A row with its points.
 fn of_row(sweep: &Sweep, row: &SweptRow) -> Block {
     let growth = servers(sweep, row).flat_map(|(server, sentences)| {
         let sentences = sentences.into_iter();
@@ -133,7 +129,6 @@ fn servers(sweep: &Sweep, row: &SweptRow) -> impl Iterator<Item = (Words, Vec<St
     })
 }
 
-/// How the time of a row grows with a server, and its costs inside of it.
 fn sentences(sweep: &Sweep, swept: &SweptServer) -> Vec<String> {
     let mut sentences = vec![words::sentence(sweep, &swept.growth)];
     if let Some(inside) = &swept.inside {
@@ -149,7 +144,6 @@ fn sentences(sweep: &Sweep, swept: &SweptServer) -> Vec<String> {
     sentences
 }
 
-/// The part of a page with every point.
 pub(crate) fn section(sweep: &Sweep) -> Block {
     let table = points(sweep, &sweep.rows);
     Block::Section("points", table.name.clone(), vec![Block::Table(table)])

@@ -10,24 +10,22 @@ use stats::{Effect, Growth, Law, SweepPoint, SweptRow, SweptServer, Term};
 use super::words::shape_name;
 use super::{Sweep, SweepServer, Varied, words};
 #[cfg(feature = "schema")]
-use crate::fields::Fields;
-use crate::fields::{AsIs, AsJson, DocumentVersion, IfAny, each, fields, plain};
-#[cfg(feature = "schema")]
-use crate::json::schema_of;
-use crate::json::{KnownDigits, SeedJson, pretty};
+use crate::fields::schema_of;
+use crate::fields::{AsIs, DocumentVersion, IfAny, each, fields, json_of, plain};
+use crate::json::{KnownDigits, SeedJson};
 
 /// Version of the document. It grows when something is renamed or changes its meaning.
 const SCHEMA_VERSION: u32 = 3;
 
 /// The sweep for programs: one JSON document.
 pub fn sweep_json(sweep: &Sweep) -> String {
-    pretty(&AsJson(sweep))
+    json_of(sweep)
 }
 
 /// The JSON schema of [`sweep_json`]: the content of `docs/sweep.schema.json`.
 #[cfg(feature = "schema")]
 pub fn sweep_schema() -> String {
-    schema_of::<Fields<Sweep>>()
+    schema_of::<Sweep>()
 }
 
 plain!(SweepServer, Varied);
@@ -179,7 +177,6 @@ fields! {
     }
 }
 
-/// Values of the parameters at a point.
 pub(super) fn params(sweep: &Sweep, levels: &[usize]) -> BTreeMap<String, f64> {
     let values = sweep.vary.iter().zip(levels);
     let values = values.map(|(varied, level)| (varied.name.clone(), varied.values[*level]));

@@ -11,7 +11,6 @@ use crate::table::{in_words, shown_times};
 /// The first row of the second half: collections and locks.
 const SECOND_HALF: &str = "MkCol";
 
-/// The report. Ends with a newline.
 pub(super) fn text(run: &Run, summary: &Summary) -> String {
     let plan = &run.plan;
     let mut lines = vec![

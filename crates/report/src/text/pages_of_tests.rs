@@ -10,7 +10,6 @@ use crate::document::{
 use crate::figure::NONE;
 use crate::units::{human, human_range};
 
-/// Headings; all but the first stand over numbers.
 const HEADINGS: [&str; 9] = [
     "Page",
     "loads",
@@ -40,7 +39,6 @@ pub(super) fn blocks(pages: &PagesSummary) -> Vec<Block> {
     blocks
 }
 
-/// The table alone.
 pub(super) fn table(pages: &PagesSummary) -> Block {
     let kind = |column: usize| match column {
         0 => ColumnKind::Text,

@@ -19,13 +19,11 @@ use crate::clean;
 /// What the totals are made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ClassicTotals {
-    /// Children.
     pub(super) clients: u32,
     /// Time that counts.
     pub(super) minutes: f64,
     /// Pages that ended, complete or not.
     pub(super) pages: u64,
-    /// Requests for files that failed.
     pub(super) errors: u64,
     /// Files that came. In 1995 each had a connect.
     pub(super) files: u64,
@@ -33,7 +31,6 @@ pub(crate) struct ClassicTotals {
     pub(super) response_s: f64,
     /// The longest of them.
     pub(super) longest_response_s: f64,
-    /// Connections that were opened.
     pub(super) connects: u64,
     /// How long that took together, seconds.
     pub(super) connect_s: f64,
@@ -119,7 +116,6 @@ impl ClassicTotals {
     }
 }
 
-/// What became of one page.
 pub(super) fn page_block(number: usize, PageSummary { page, visits }: &PageSummary) -> Vec<String> {
     let heading = format!("Page # {number} ({})", clean(&page.name));
     let size = match page.bytes {

@@ -165,7 +165,6 @@ fields! {
     }
 }
 
-/// Sizes, where there are any.
 fn sizes(sizes: &BodySizes) -> Option<BodySizes> {
     (sizes.n > 0).then_some(*sizes)
 }

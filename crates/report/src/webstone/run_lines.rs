@@ -39,7 +39,6 @@ pub(super) fn run_lines(run: &Run) -> Vec<String> {
     lines
 }
 
-/// When that happened to the tests that fetch pages.
 fn times(run: &Run, test: fn(&EventKind) -> Option<TestId>) -> impl Iterator<Item = Nanos> {
     let files = run.plan.pages.iter().flat_map(|page| &page.files);
     let measures = files.filter_map(|file| run.plan.measures.get(usize::from(file.0)));

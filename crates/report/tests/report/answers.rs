@@ -88,7 +88,6 @@ pub(crate) fn sweep() -> Sweep {
     }
 }
 
-/// A search for users that found some.
 pub(crate) fn found() -> SearchResult {
     let tested = |load, held, failed| Tested {
         load,

@@ -187,7 +187,6 @@ fn for_programs() {
     );
 }
 
-/// A page without its style.
 fn markup(of: &Campaign) -> String {
     let page = report::campaign_page(&of.report()).whole();
     let (before, rest) = page.split_once("<style>").unwrap();

@@ -12,7 +12,6 @@ use figures::{Axis, Figure, FigureMark, MarkLook, MarkShape, Panel, Series};
 use report::CampaignReport;
 use serde_json::{Value, json};
 
-/// The parts of a campaign.
 pub(crate) struct Campaign {
     pub(crate) record: CampaignRecord,
     pub(crate) summary: CampaignSummary,
@@ -30,7 +29,6 @@ impl Campaign {
     }
 }
 
-/// A laboratory with two nodes.
 fn pictures() -> [Figure; 2] {
     let node = |x: f64| {
         let around = MarkShape::Rect {
@@ -55,7 +53,6 @@ fn pictures() -> [Figure; 2] {
     [picture.clone(), picture]
 }
 
-/// A figure of some repetitions.
 fn cell(mean: f64, half: f64, published: Option<f64>) -> CellEstimate {
     let range = |half: f64| FigureRange {
         low: mean - half,
@@ -72,7 +69,6 @@ fn cell(mean: f64, half: f64, published: Option<f64>) -> CellEstimate {
     }
 }
 
-/// A figure of a single repetition.
 fn single(mean: f64, published: Option<f64>) -> CellEstimate {
     CellEstimate {
         count: 1,
@@ -132,12 +128,10 @@ pub(crate) fn campaign(text: &dyn Fn(&str) -> String) -> Campaign {
     }
 }
 
-/// The same as it is.
 pub(crate) fn plain() -> Campaign {
     campaign(&str::to_owned)
 }
 
-/// As a second campaign may look beside this one.
 fn beside() -> BesideSummary {
     BesideSummary {
         compared: 12,

@@ -1,15 +1,14 @@
 //! The figures of a page as values: scales, marks, and texts about them.
 
-use std::convert::Infallible;
-
 use figures::{Axis, Dash, Figure, FigureMark, MarkFill, MarkShape, Symbol};
 use record::Outcome;
-use report::page::{PageRun, ReportPage, figures_of};
+use report::page::{ReportPage, figures_of};
 use report::{Find, SearchResult, Sweep, Varied};
+use stats::summarise;
 use stats::testing::RunBuilder;
-use stats::{Resolution, summarise};
 
 use crate::answers;
+use crate::page::{figures_of_runs, shown};
 
 /// Figures of servers of which each takes times as long as the one before, in runs of that many
 /// operations. Rows are each `factor` times as slow as the one before.
@@ -28,20 +27,7 @@ fn servers(count: u64, operations: u64, factor: u64) -> Vec<Figure> {
             (run, summary)
         })
         .collect();
-    let shown = runs.iter().map(|(run, summary)| {
-        let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-        let resolution = Resolution::for_rows(2);
-        PageRun {
-            name: None,
-            run,
-            summary,
-            details: stats::details_from(&run.plan, &run.events, resolution, pieces).ok(),
-        }
-    });
-    figures_of(&ReportPage {
-        runs: shown.collect(),
-        ..ReportPage::default()
-    })
+    figures_of_runs(&runs)
 }
 
 fn of_sweep(sweep: &Sweep) -> Vec<Figure> {
@@ -134,16 +120,7 @@ fn a_test_has_room_for_the_runs_that_have_it() {
         let summary = summarise(&run);
         (run, summary)
     });
-    let runs = runs.iter().map(|(run, summary)| PageRun {
-        name: None,
-        run,
-        summary,
-        details: None,
-    });
-    let all = figures_of(&ReportPage {
-        runs: runs.collect(),
-        ..ReportPage::default()
-    });
+    let all = figures_of_runs(&runs);
     let figure = named(&all, "bars-all-linear");
     let bars = marks(figure).filter_map(|mark| match mark.shape {
         MarkShape::Rect { y: (low, high), .. } => Some((mark.row[0].as_str(), low, high)),
@@ -482,16 +459,9 @@ fn names_of_figures_are_safe_and_differ() {
         .test("Lock", &[("Lock", "LOCK")])
         .build();
     let summary = summarise(&run);
-    let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-    let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
     let (sweep, search, comparison) = (answers::sweep(), answers::found(), answers::comparisons());
     let all = figures_of(&ReportPage {
-        runs: vec![PageRun {
-            name: None,
-            run: &run,
-            summary: &summary,
-            details: details.ok(),
-        }],
+        runs: vec![shown(&run, &summary)],
         comparison: Some(&comparison),
         sweep: Some(&sweep),
         search: Some(&search),

@@ -9,10 +9,8 @@ use report::{Comparisons, Design, Sweep, SweepServer, Varied, Versus};
 use stats::testing::RunBuilder;
 use stats::{Side, Summary, Swept, summarise};
 
-/// Operations that are traced.
 const TRACED: u64 = 5;
 
-/// Costs of an operation of a row.
 struct Costs {
     processor_us: u64,
     calls: Vec<(&'static str, CallTarget, u64)>,

@@ -8,9 +8,10 @@ use stats::{
 };
 
 use record::{NoteRecord, Run};
-use report::page::{PageRun, ReportPage, html};
+use report::page::{ReportPage, html};
 use report::{Diagnosed, DiagnosedRun, Incomplete, NotMeasured};
 
+use crate::documents::valid;
 use crate::{page, runs, sweeps};
 
 /// A server that speaks to the terminal, and suites that are not built in.
@@ -187,14 +188,7 @@ fn nothing_is_an_answer_and_a_disqualified_row_is_none() {
 fn for_programs() {
     let all = [of(vec![], vec![]), diagnosed()];
     let text = report::diagnose_json(&all);
-    let document: Value = serde_json::from_str(&text).unwrap();
-    let schema: Value = serde_json::from_str(&report::diagnose_schema()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}");
+    let document = valid(&text, &report::diagnose_schema());
     // Runs are counted through the whole document.
     assert_eq!(document["findings"][0]["run"], 1);
     assert_eq!(document["left_out"][0]["run"], 2);
@@ -252,12 +246,9 @@ fn an_incomplete_diagnosis_begins_with_what_is_missing() {
 fn programs_see_that_a_diagnosis_is_incomplete() {
     let mut diagnosed = diagnosed();
     diagnosed.incomplete = Some(interrupted());
-    let document: Value = serde_json::from_str(&report::diagnose_json(&[diagnosed])).unwrap();
-    let schema: Value = serde_json::from_str(&report::diagnose_schema()).unwrap();
-    assert!(
-        jsonschema::validator_for(&schema)
-            .unwrap()
-            .is_valid(&document)
+    let document = valid(
+        &report::diagnose_json(&[diagnosed]),
+        &report::diagnose_schema(),
     );
     let incomplete = &document["incomplete"];
     assert_eq!(incomplete["reason"], "interrupted");
@@ -278,12 +269,9 @@ fn page_of(runs: &[(&str, u32, &str)], diagnosed: &[Diagnosed]) -> String {
             (run, summary)
         })
         .collect();
-    let shown = runs.iter().map(|(run, summary)| PageRun {
-        name: None,
-        run,
-        summary,
-        details: None,
-    });
+    let shown = runs
+        .iter()
+        .map(|(run, summary)| page::without_details(run, summary));
     let page = html(&ReportPage {
         runs: shown.collect(),
         diagnosed: Some(diagnosed),

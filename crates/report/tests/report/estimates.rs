@@ -25,7 +25,6 @@ fn is_numeric(schema: &Value) -> bool {
         || parts.any(is_numeric)
 }
 
-/// The properties of a type, those of its variants among them.
 fn properties(of: &Value) -> Vec<(&str, &Value)> {
     let own = of["properties"].as_object().into_iter().flatten();
     let variants = of["oneOf"].as_array().into_iter().flatten();
@@ -342,7 +341,6 @@ fn every_estimate_on_a_page_has_its_interval_or_a_sign() {
     }
 }
 
-/// Number of headings of standard deviations without an interval.
 fn details_of_sd(page: &str) -> usize {
     page.matches("It has no interval: none covers").count()
 }

@@ -1,12 +1,9 @@
 //! First elements of each kind of page, all of them readable without a mouse.
 
-use std::convert::Infallible;
+use report::page::{ReportPage, html};
+use stats::summarise;
 
-use record::Run;
-use report::page::{PageRun, ReportPage, html};
-use stats::{Resolution, summarise};
-
-use crate::page::{markup, page_of};
+use crate::page::{markup, page_of, shown, without_details};
 use crate::{answers, galleries, runs};
 
 fn place(page: &str, text: &str) -> usize {
@@ -52,14 +49,8 @@ fn a_load_begins_with_its_rate_and_percentiles() {
     // Several requests have a row each, and so have several servers.
     let run = runs::closed();
     let summary = summarise(&run);
-    let shown = || PageRun {
-        name: None,
-        run: &run,
-        summary: &summary,
-        details: None,
-    };
     let page = markup(&html(&ReportPage {
-        runs: vec![shown(), shown()],
+        runs: vec![without_details(&run, &summary); 2],
         ..ReportPage::default()
     }));
     let (table, _) = answer(&page).split_once("</table>").unwrap();
@@ -171,18 +162,6 @@ fn what_a_mouse_shows_stands_on_the_page() {
     let other = runs::classic();
     let of_other = summarise(&other);
     let (comparison, sweep, found) = (answers::comparisons(), answers::sweep(), answers::found());
-    let details = |run: &Run| {
-        let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-        let Ok(details) =
-            stats::details_from(&run.plan, &run.events, Resolution::for_rows(9), pieces);
-        details
-    };
-    let shown = |run, summary| PageRun {
-        name: None,
-        run,
-        summary,
-        details: Some(details(run)),
-    };
     let page = markup(&html(&ReportPage {
         runs: vec![shown(&run, &summary), shown(&other, &of_other)],
         comparison: Some(&comparison),

@@ -11,7 +11,6 @@ use report::gallery::{Exhibit, Gallery, gallery};
 use report::page::PageRun;
 use report::{Comparisons, Diagnosed, DiagnosedRun, Versus};
 
-/// A run of three tests; the third fails where it takes no time.
 fn run(id: &str, us: [u64; 3]) -> Run {
     let builder = RunBuilder::new(1)
         .with(|run| run.plan.run_id = id.to_owned())
@@ -31,7 +30,6 @@ pub(crate) struct Measured {
     pub(crate) name: &'static str,
     pub(crate) keeps: &'static str,
     pub(crate) runs: Vec<(Run, Summary)>,
-    /// All runs, put together.
     pub(crate) pooled: Pooled,
 }
 

@@ -14,9 +14,9 @@ use serde_json::Value;
 use stats::{Side, summarise};
 
 use crate::outline::assert_outline;
+use crate::page::without_details;
 use crate::{answers, campaigns, runs};
 
-/// In every hostile string, so that it is found again.
 pub(crate) const MARK: &str = "FORGED";
 
 pub(crate) const HOSTILE: [&str; 33] = [
@@ -190,12 +190,7 @@ fn of_run(run: &Run, reports: &mut Reports) {
     reports
         .markdown
         .push(report::compare_markdown(&comparisons));
-    let shown = PageRun {
-        name: None,
-        run,
-        summary: &summary,
-        details: None,
-    };
+    let shown = without_details(run, &summary);
     reports.pages.push(report::page::html(&ReportPage {
         runs: vec![shown.clone(), shown.clone()],
         comparison: Some(&comparisons),
@@ -433,9 +428,7 @@ fn labels_do_not_reorder_the_words_beside_them() {
     let summary = summarise(&run);
     let named = |name: &str| PageRun {
         name: Some(name.to_owned()),
-        details: None,
-        run: &run,
-        summary: &summary,
+        ..without_details(&run, &summary)
     };
     let page = ReportPage {
         runs: vec![named(label), named("other")],

@@ -1,13 +1,12 @@
 //! How a load went, as figures: planned and sent requests, responses, their times, and their
 //! statuses.
 
-use std::convert::Infallible;
-
 use figures::{Figure, MarkShape};
 use record::{Outcome, Pace, Run};
-use report::page::{PageRun, ReportPage, figures_of};
 use stats::testing::RunBuilder;
-use stats::{Conclusion, Resolution, Summary, summarise};
+use stats::{Conclusion, summarise};
+
+use crate::page::figures_of_runs;
 
 /// A load at a rate of 1000 a second, of which the last third was dropped. Its times are `slow`
 /// times as long.
@@ -37,23 +36,9 @@ fn load(slow: u64) -> Run {
         .build()
 }
 
-/// The figures of a page with these runs.
 fn figures(runs: &[Run]) -> Vec<Figure> {
-    let summaries: Vec<Summary> = runs.iter().map(summarise).collect();
-    let shown = runs.iter().zip(&summaries).map(|(run, summary)| {
-        let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-        let resolution = Resolution::for_rows(1);
-        PageRun {
-            name: None,
-            run,
-            summary,
-            details: stats::details_from(&run.plan, &run.events, resolution, pieces).ok(),
-        }
-    });
-    figures_of(&ReportPage {
-        runs: shown.collect(),
-        ..ReportPage::default()
-    })
+    let runs = runs.iter().map(|run| (run.clone(), summarise(run)));
+    figures_of_runs(&runs.collect::<Vec<_>>())
 }
 
 #[track_caller]

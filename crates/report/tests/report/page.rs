@@ -31,21 +31,26 @@ fn details(run: &Run, rows: usize) -> Vec<Details> {
     }
 }
 
-fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
+pub(crate) fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
+    PageRun {
+        details: Some(details(run, run.plan.measures.len())),
+        ..without_details(run, summary)
+    }
+}
+
+pub(crate) fn without_details<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
     PageRun {
         name: None,
         run,
         summary,
-        details: Some(details(run, run.plan.measures.len())),
+        details: None,
     }
 }
 
-/// The page of one run.
 pub(crate) fn page_of(run: &Run) -> String {
     page_of_runs(std::slice::from_ref(run))
 }
 
-/// The page of several runs.
 pub(crate) fn page_of_runs(runs: &[Run]) -> String {
     let summaries: Vec<Summary> = runs.iter().map(summarise).collect();
     let shown = |(run, summary)| shown(run, summary);
@@ -55,11 +60,15 @@ pub(crate) fn page_of_runs(runs: &[Run]) -> String {
     })
 }
 
-/// The figures of a run.
 pub(crate) fn figures_of_run(run: &Run) -> Vec<figures::Figure> {
     let summary = summarise(run);
+    figures_of_runs(&[(run.clone(), summary)])
+}
+
+pub(crate) fn figures_of_runs(runs: &[(Run, Summary)]) -> Vec<figures::Figure> {
+    let shown = runs.iter().map(|(run, summary)| shown(run, summary));
     figures_of(&ReportPage {
-        runs: vec![shown(run, &summary)],
+        runs: shown.collect(),
         ..ReportPage::default()
     })
 }
@@ -70,7 +79,6 @@ const DATA: (&str, &str) = (
     "</script>",
 );
 
-/// Content of the element of the data.
 pub(crate) fn data(page: &str) -> &str {
     let (_, rest) = page.split_once(DATA.0).unwrap();
     rest.split_once(DATA.1).unwrap().0
@@ -469,10 +477,7 @@ fn runs_without_anything_to_show_have_a_page() {
     let run = runs::classic();
     let summary = summarise(&run);
     let lost = html(&ReportPage {
-        runs: vec![PageRun {
-            details: None,
-            ..shown(&run, &summary)
-        }],
+        runs: vec![without_details(&run, &summary)],
         ..ReportPage::default()
     });
     assert!(lost.contains("data-id=\"bars-") && !lost.contains("data-id=\"ecdf-"));

@@ -120,7 +120,6 @@ pub(crate) fn mixed() -> Run {
         .build()
 }
 
-/// Ended by the user in the second test.
 pub(crate) fn interrupted() -> Run {
     few(1)
         .ok("ProppatchMult", 10, around(412))
@@ -209,7 +208,6 @@ pub(crate) fn open() -> Run {
     planned.build()
 }
 
-/// The server was never reached.
 pub(crate) fn empty() -> Run {
     RunBuilder::new(1)
         .with(|run| {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use stats::{Growing, SearchOutcome, Tally, Tested};
 
 use crate::answers::{self, found, sweep};
+use crate::documents::valid;
 use report::page::ReportPage;
 use report::{Comparisons, Incomplete, SearchResult, Sweep};
 
@@ -36,18 +37,6 @@ fn what_was_not_seen_says_what_it_would_take() {
         let text = report::sweep_text(&sweep, false, 1000);
         assert!(text.contains(says), "{text}");
     }
-}
-
-fn valid(document: &str, schema: &str) -> Value {
-    let document: Value = serde_json::from_str(document).unwrap();
-    let schema: Value = serde_json::from_str(schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator
-        .iter_errors(&document)
-        .map(|error| format!("{error} at {}", error.instance_path()))
-        .collect();
-    assert_eq!(errors, [""; 0]);
-    document
 }
 
 #[test]

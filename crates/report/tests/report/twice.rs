@@ -22,7 +22,6 @@ struct Number {
 /// Which number: server, row, statistic.
 type Name = (String, String, String);
 
-/// All numbers of a site by name.
 #[derive(Debug, Default)]
 struct Numbers(BTreeMap<Name, Vec<Number>>);
 
@@ -44,7 +43,6 @@ impl Numbers {
         }
     }
 
-    /// A number of a JSON document, in microseconds.
     fn add_us(&mut self, name: [&str; 3], place: &str, value: &Value) {
         if let Some(us) = value.as_f64() {
             // Nanoseconds are rounded there.
@@ -52,7 +50,6 @@ impl Numbers {
         }
     }
 
-    /// Numbers that differ by more than their digits leave open.
     fn contradictions(&self) -> Vec<(&Name, &Number, &Number)> {
         let of_one = |(name, numbers): (&'_ Name, &'_ Vec<Number>)| {
             let first = &numbers[0];
@@ -104,7 +101,6 @@ fn read(shown: &str) -> Option<(f64, f64)> {
     Some((value * scale, half * scale))
 }
 
-/// Text without tags.
 fn text(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;
@@ -115,7 +111,6 @@ fn text(html: &str) -> String {
     (out + rest).replace("&amp;", "&").trim().to_owned()
 }
 
-/// The rows of a table, as cells with their tags.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let cells = |row: &str| -> Vec<String> {
         let starts = row.match_indices("<t").map(|(at, _)| at);

@@ -9,7 +9,6 @@ const REACH: f64 = 1.6;
 /// Values whose size is outside this range are not drawn.
 const DRAWABLE: std::ops::RangeInclusive<f64> = 1e-12..=1e15;
 
-/// A value can be drawn on an axis.
 pub(super) fn is_drawable(value: f64) -> bool {
     value == 0.0 || DRAWABLE.contains(&value.abs())
 }

@@ -76,7 +76,6 @@ fields! {
     }
 }
 
-/// A mean in the unit of documents.
 fn mean(cost: InsideCost, mean: f64) -> f64 {
     match cost {
         InsideCost::Processor => us(mean).known(),

@@ -45,7 +45,6 @@ pub(super) fn background(shown: &PageRun<'_>, id: String, name: Option<&str>) ->
     Some(course.figure(id, name))
 }
 
-/// Data of a run that the figure shows.
 struct BackgroundOverTime<'a> {
     shown: &'a PageRun<'a>,
     record: &'a BackgroundRecord,
@@ -174,7 +173,6 @@ impl<'a> BackgroundOverTime<'a> {
         }
     }
 
-    /// Rows of which something happened in some part.
     fn rows(&self) -> impl Iterator<Item = ForegroundRow<'a>> {
         let tests = self.shown.summary.tests.iter();
         let rows = tests.zip(self.shown.details.iter().flatten());
@@ -301,7 +299,6 @@ impl<'a> BackgroundOverTime<'a> {
         })
     }
 
-    /// Counts of a component in a part.
     fn counted(
         &self,
         component: usize,
@@ -312,42 +309,47 @@ impl<'a> BackgroundOverTime<'a> {
 
     fn received(&self) -> CoursePanel {
         let longest = self.longest();
-        let lines = self.components().map(|(place, component, look)| {
-            let points = self.counted(place, |own, part| {
-                rate(1.0, seconds(part.length), longest)?;
-                Some(background::rate(own.received_bytes, part.counted).round())
-            });
-            let name = component.name.clone();
-            let told = format!("{name}, received");
-            (CourseLine { name, look, points }, told)
-        });
+        let received = |own: &BackgroundCounts, part: &BackgroundPart| {
+            rate(1.0, seconds(part.length), longest)?;
+            Some(background::rate(own.received_bytes, part.counted).round())
+        };
         CoursePanel {
             title: "Background: rate that was received",
             axis: "received",
             scale: Scale::Linear,
             format: Format::Bits,
             shown: |value| Format::Bits.value(value),
-            lines: lines.collect(),
+            lines: self.lines("received", |_| true, received),
         }
     }
 
     fn lost(&self) -> CoursePanel {
-        let udp = self.components();
-        let udp = udp.filter(|(_, component, _)| component.protocol == "udp");
-        let lines = udp.map(|(place, component, look)| {
-            let points = self.counted(place, |own, _| own.loss());
-            let name = component.name.clone();
-            let told = format!("{name}, lost");
-            (CourseLine { name, look, points }, told)
-        });
         CoursePanel {
             title: "Background: datagrams that were lost",
             axis: "lost",
             scale: Scale::Linear,
             format: Format::Percent,
             shown: crate::figure::percent,
-            lines: lines.collect(),
+            lines: self.lines("lost", |of| of.protocol == "udp", |own, _| own.loss()),
         }
+    }
+
+    /// A line for each of these components, named in the table with this word.
+    fn lines(
+        &self,
+        word: &str,
+        is_shown: fn(&BackgroundComponent) -> bool,
+        value: impl Fn(&BackgroundCounts, &BackgroundPart) -> Option<f64>,
+    ) -> Vec<(CourseLine, String)> {
+        let components = self.components();
+        let components = components.filter(|(_, component, _)| is_shown(component));
+        let lines = components.map(|(place, component, look)| {
+            let points = self.counted(place, &value);
+            let name = component.name.clone();
+            let in_table = format!("{name}, {word}");
+            (CourseLine { name, look, points }, in_table)
+        });
+        lines.collect()
     }
 
     /// The ends of the measurement, and of the traffic where that was before.

@@ -20,14 +20,12 @@ const WIDEST: f64 = 1000.0;
 /// Letters beside bars that have room.
 const LETTERS: usize = 20;
 
-/// Tests that are drawn together.
 pub(super) struct TestGroup<'a> {
     id: &'static str,
     title: &'static str,
     tests: Vec<&'a str>,
 }
 
-/// The subject of a bar.
 struct BarValue<'a> {
     times: Option<&'a Distribution>,
     failed: u64,
@@ -99,7 +97,6 @@ fn row<'a>(run: &PageRun<'a>, name: &str) -> Option<&'a TestSummary> {
     run.summary.tests.iter().find(|row| row.name == name)
 }
 
-/// The mean response times of a group of tests.
 pub(super) fn bars(
     page: &ReportPage<'_>,
     names: &[String],

@@ -14,7 +14,6 @@ use crate::page::data::seconds;
 
 /// With more points than this, those of a line are not drawn.
 const FEW: usize = 80;
-/// Explanation of the marks.
 const EVERY_STEP: &str = "Every operation is a step.";
 const SOME_STEPS: &str = "A few hundred steps of the function are shown, most of them among the slowest operations, and both ends.";
 const EVERY_POINT: &str =
@@ -100,7 +99,6 @@ fn panel(run: &RunDetails<'_>, x: Axis, y: Axis, height: f64, series: Vec<Series
     }
 }
 
-/// The distribution function of response times.
 pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let shown: Vec<_> = runs
         .iter()
@@ -135,7 +133,6 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     }
 }
 
-/// Its points are drawn where there are few.
 fn look_of_steps(run: &RunDetails<'_>) -> MarkLook {
     let fill = if run.details.steps.len() < FEW {
         MarkFill::Full
@@ -182,7 +179,6 @@ fn percent(share: f64) -> String {
     Format::Percent.tick(shown)
 }
 
-/// Response times in the order of time.
 pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     let shown: Vec<_> = runs
         .iter()
@@ -241,7 +237,6 @@ fn times(line: &TimeLine) -> Vec<f64> {
     }
 }
 
-/// The last moment in seconds.
 fn end(line: &TimeLine) -> f64 {
     match line {
         TimeLine::Every(all) => {

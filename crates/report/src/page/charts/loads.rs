@@ -17,20 +17,16 @@ use crate::page::data::seconds;
 /// More statuses than these are put together.
 const MOST: usize = 7;
 
-/// Height of a panel.
 const HEIGHT: f64 = 130.0;
 
-/// Caption below the last panel.
 const SINCE: &str = "seconds since the first operation";
 
 /// Expected endings are blue and green, and all others warm or grey, whichever comes first.
 const EXPECTED: [u8; 3] = [0, 2, 5];
 const UNEXPECTED: [u8; 5] = [1, 4, 3, 6, 7];
 
-/// The load of a run.
 #[derive(Clone, Copy)]
 struct RunLoad<'a> {
-    /// How the run is called.
     name: &'a str,
     course: &'a LoadCourse,
 }
@@ -145,7 +141,6 @@ impl<'a> Courses<'a> {
         })
     }
 
-    /// A figure of lines over time.
     fn figure(&self, drawn: DrawnLines) -> Figure {
         let legend = keys(drawn.lines.iter().flatten());
         let values = drawn.lines.iter().flatten().flat_map(CourseLine::positive);
@@ -231,7 +226,6 @@ impl<'a> Courses<'a> {
     }
 }
 
-/// Lines in the panels of a figure.
 struct DrawnLines {
     title: String,
     note: String,
@@ -239,7 +233,6 @@ struct DrawnLines {
     axis: &'static str,
     scale: Scale,
     format: Format,
-    /// Panel by panel.
     lines: Vec<Vec<CourseLine>>,
 }
 
@@ -400,7 +393,6 @@ fn status_keys<'e>(endings: impl Iterator<Item = &'e EndingCount>) -> Vec<Legend
     keys
 }
 
-/// The most frequent ways in which operations ended, and the others together.
 fn endings(course: &LoadCourse) -> Vec<EndingCount> {
     let kinds = course.parts.iter();
     let kinds: BTreeSet<OutcomeWithStatus> = kinds

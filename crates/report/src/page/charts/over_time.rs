@@ -14,7 +14,6 @@ const FEW: usize = 40;
 
 /// A line of a panel.
 pub(super) struct CourseLine {
-    /// In the legend.
     pub(super) name: String,
     pub(super) look: MarkLook,
     /// Seconds, and the value where there is one.
@@ -22,7 +21,6 @@ pub(super) struct CourseLine {
 }
 
 impl CourseLine {
-    /// There is something to draw.
     pub(super) fn has_points(&self) -> bool {
         self.points.iter().any(|(_, value)| value.is_some())
     }
@@ -74,7 +72,6 @@ pub(super) fn key_of(keys: &[LegendKey], name: &str) -> Option<usize> {
     keys.iter().position(|key| key.name == name)
 }
 
-/// The legend of these lines, which has each name once.
 pub(super) fn keys<'l>(lines: impl IntoIterator<Item = &'l CourseLine>) -> Vec<LegendKey> {
     let mut keys: Vec<LegendKey> = Vec::new();
     for line in lines {
@@ -109,7 +106,6 @@ pub(super) fn seconds_axis(end: f64, since: Option<&str>) -> Axis {
     axis.named(since.unwrap_or_default())
 }
 
-/// A moment in a table.
 pub(super) fn moment(at_s: f64) -> String {
     format!("{} s", figures::plain((at_s * 1e4).round() / 1e4))
 }

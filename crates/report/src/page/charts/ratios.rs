@@ -14,7 +14,6 @@ use crate::{Comparisons, Versus};
 
 /// Ratios beyond which, and below the inverse of which, nothing is drawn.
 const MOST: f64 = 100.0;
-/// Letters of a name that may be long.
 const LETTERS: usize = 40;
 /// Letters right of the ratios.
 const RIGHT: usize = 18;
@@ -71,7 +70,6 @@ fn told(row: &Compared) -> Option<f64> {
     Some(as_shown(row.kind, row.ratio.as_ref()?.value))
 }
 
-/// The ratios of one server to those of A.
 pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
     let all = versus.comparison.rows.iter();
     let mut rows: Vec<(&Compared, f64, (f64, f64))> = all
@@ -186,7 +184,6 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [FigureM
     ]
 }
 
-/// All ratios of a comparison, with the verdicts in words.
 pub(super) fn matrix(all: &Comparisons) -> Figure {
     let rows = || all.versus.iter().flat_map(|versus| &versus.comparison.rows);
     let names = distinct(rows().map(|row| row.name.as_str()));

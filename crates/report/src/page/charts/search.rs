@@ -8,15 +8,12 @@ use figures::{
 use super::{key, us, words};
 use crate::search::{CountedUnit, Find, Loaded, SearchResult};
 
-/// The line of the lower panel.
 const THROUGHPUT: &str = "throughput";
 
 /// A fixed time or rate with which a condition compares.
 #[derive(Debug, PartialEq)]
 struct ConditionLimit {
-    /// The compared quantity: `p99`.
     of: String,
-    /// The comparison as it was written.
     text: String,
     /// Microseconds, or a rate.
     value: f64,
@@ -110,7 +107,6 @@ fn mean(of: &Loaded) -> Option<f64> {
     of.times.map(|times| us(times.mean))
 }
 
-/// The loads of a search, or of a curve of loads.
 pub(super) fn search(found: &SearchResult) -> Figure {
     let loads = Loaded::all(found);
     let of_pages = found.counted == CountedUnit::Pages;
@@ -241,7 +237,6 @@ fn line(
     }
 }
 
-/// Lines of limits.
 fn across(limits: &[&ConditionLimit]) -> Series {
     let rule = |limit: &&ConditionLimit| {
         let rule = MarkShape::Rule {

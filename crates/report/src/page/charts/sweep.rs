@@ -14,9 +14,7 @@ const PANEL: f64 = 170.0;
 const LABEL: f64 = 13.0;
 /// From this factor on, values lie far apart.
 const WIDE: f64 = 20.0;
-/// Letters of labels right of the lines.
 const LETTERS: usize = 24;
-/// Points of the curve of a law.
 const PARTS: u32 = 60;
 
 /// Points in which all other parameters are alike.
@@ -31,7 +29,6 @@ struct Line<'a> {
     points: Vec<&'a SweepPoint>,
 }
 
-/// Content of one figure, and its presentation.
 struct SweepDrawing<'a> {
     sweep: &'a Sweep,
     param: usize,
@@ -53,7 +50,6 @@ fn value(sweep: &Sweep, point: &SweepPoint, param: usize) -> f64 {
     sweep.vary[param].values[point.levels[param]]
 }
 
-/// A value as it was written: 64KiB.
 fn written(sweep: &Sweep, param: usize, point: &SweepPoint) -> String {
     let varied = &sweep.vary[param];
     let level = point.levels[param];
@@ -219,7 +215,6 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
 }
 
 impl SweepDrawing<'_> {
-    /// The lines of a server.
     fn series(&self, lines: &[&Line<'_>], server: &str) -> Vec<Series> {
         // How far the label of each line's last mark has to move down, so that none covers another.
         let down = |line: &Line<'_>| {

@@ -209,7 +209,6 @@ impl BackgroundJson {
     }
 }
 
-/// Background traffic of a run, if it had some.
 pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
     let (record, own) = (run.plan.background.as_ref()?, summary.background.as_ref()?);
     let seconds = own.seconds.iter().map(|(at, reading)| (*at, reading));
