@@ -10,7 +10,6 @@ use cubic::CubicState;
 
 pub use cubic::{CUBIC_BETA, CUBIC_C, CubicCurve};
 
-/// Facts about an acknowledgment of new data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckedData {
     pub(crate) now_ns: u64,

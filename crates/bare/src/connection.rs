@@ -31,7 +31,7 @@ const MOST_PIECES: usize = 16;
 pub(crate) struct ConnectionSettings {
     pub(crate) sender: SenderSettings,
     /// Most bytes of data in a segment without options.
-    pub(crate) own_mss: u16,
+    pub(crate) local_mss: u16,
     /// The client's maximum segment size if it does not announce one.
     pub(crate) default_mss: u16,
     pub(crate) first_sequence: u32,
@@ -39,7 +39,6 @@ pub(crate) struct ConnectionSettings {
     pub(crate) idle_ns: u64,
 }
 
-/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionPhase {
     SynReceived,
@@ -87,12 +86,10 @@ impl BareConnection {
         settings: ConnectionSettings,
     ) -> BareConnection {
         let peer_mss = syn.max_seg_size.unwrap_or(settings.default_mss);
-        let time_stamps = syn
-            .timestamp
-            .filter(|_| settings.sender.timestamps)
-            .map(|stamp| TimeStamps::new(stamp.tsval, settings.first_sequence));
+        let stamp = syn.timestamp.filter(|_| settings.sender.timestamps);
+        let time_stamps = stamp.map(|stamp| TimeStamps::new(stamp.tsval, settings.first_sequence));
         let options = if time_stamps.is_some() { 12 } else { 0 };
-        let mss = u64::from(peer_mss.min(settings.own_mss).max(64)) - options;
+        let mss = u64::from(peer_mss.min(settings.local_mss).max(64)) - options;
         let sequence = syn.seq_number.0.cast_unsigned();
         let terms = SenderTerms {
             first_sequence: settings.first_sequence,
@@ -137,7 +134,6 @@ impl BareConnection {
         is_waiting && sequence.wrapping_sub(self.receive_next).cast_signed() > 0
     }
 
-    /// Its summary so far.
     pub(crate) fn summary(&self) -> EndedConnection {
         EndedConnection {
             peer: SocketAddr::new(self.addresses.destination, self.ports.1),
@@ -193,7 +189,7 @@ impl BareConnection {
         {
             stamps.received(stamp.tsval);
         }
-        let ack = self.ack_of(now_ns, segment, acknowledged.0.cast_unsigned());
+        let ack = self.received_ack(now_ns, segment, acknowledged.0.cast_unsigned());
         if self.sender.receive(now_ns, &ack) == AckVerdict::Impossible {
             if self.phase == ConnectionPhase::SynReceived {
                 self.is_reset_due = true;
@@ -241,7 +237,7 @@ impl BareConnection {
         }
     }
 
-    fn ack_of(&self, now_ns: u64, segment: &TcpRepr<'_>, acknowledged: u32) -> ReceivedAck {
+    fn received_ack(&self, now_ns: u64, segment: &TcpRepr<'_>, acknowledged: u32) -> ReceivedAck {
         let shift = if self.has_window_scale {
             u32::from(self.peer_shift.min(14))
         } else {
@@ -310,10 +306,8 @@ impl BareConnection {
 
     /// Ends it, or waits, when both ends have closed.
     fn advance(&mut self, now_ns: u64) {
-        if self.phase != ConnectionPhase::Open
-            || !self.is_peer_closed
-            || !self.sender.is_fin_acknowledged()
-        {
+        let have_both_closed = self.is_peer_closed && self.sender.is_fin_acknowledged();
+        if self.phase != ConnectionPhase::Open || !have_both_closed {
             return;
         }
         self.is_complete = true;
@@ -353,10 +347,8 @@ impl BareConnection {
 
     /// Handles timers that are due.
     pub(crate) fn tick(&mut self, now_ns: u64) {
-        if self
-            .deadline_ns()
-            .is_none_or(|deadline_ns| now_ns < deadline_ns)
-        {
+        let deadline_ns = self.deadline_ns();
+        if deadline_ns.is_none_or(|deadline_ns| now_ns < deadline_ns) {
             return;
         }
         if matches!(self.phase, ConnectionPhase::TimeWait { .. }) {
@@ -381,10 +373,8 @@ impl BareConnection {
             end: self.stream.end(),
             has_fin: self.is_closing,
         };
-        let may_send = match self.phase {
-            ConnectionPhase::SynReceived | ConnectionPhase::Open => true,
-            ConnectionPhase::TimeWait { .. } | ConnectionPhase::Ended => false,
-        };
+        let (syn, open) = (ConnectionPhase::SynReceived, ConnectionPhase::Open);
+        let may_send = self.phase == syn || self.phase == open;
         if may_send && let Some(planned) = self.sender.next_segment(now_ns, available) {
             return Some(self.data_frame(now_ns, &planned));
         }
@@ -408,6 +398,7 @@ impl BareConnection {
 
     fn frame(&self, now_ns: u64, sequence: u32, control: TcpControl, payload: &[u8]) -> Vec<u8> {
         let is_syn = control == TcpControl::Syn;
+        let stamps = self.time_stamps.as_ref();
         let segment = TcpRepr {
             src_port: self.ports.0,
             dst_port: self.ports.1,
@@ -418,13 +409,10 @@ impl BareConnection {
             // The server's windows are not scaled; the option permits the client to scale its
             // windows.
             window_scale: (is_syn && self.has_window_scale).then_some(0),
-            max_seg_size: is_syn.then_some(self.settings.own_mss),
+            max_seg_size: is_syn.then_some(self.settings.local_mss),
             sack_permitted: is_syn && self.sender.has_sack(),
             sack_ranges: [None; 3],
-            timestamp: self
-                .time_stamps
-                .as_ref()
-                .map(|stamps| stamps.option(now_ns)),
+            timestamp: stamps.map(|stamps| stamps.option(now_ns)),
             payload,
         };
         tcp_frame(&self.addresses, &segment)

@@ -32,9 +32,8 @@ impl ServedFiles {
 
     /// All files: their paths and contents.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0
-            .iter()
-            .map(|(path, contents)| (path.as_str(), &**contents))
+        let files = self.0.iter();
+        files.map(|(path, contents)| (path.as_str(), &**contents))
     }
 
     pub(crate) fn find(&self, path: &str) -> Option<&Arc<[u8]>> {

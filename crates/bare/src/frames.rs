@@ -12,7 +12,6 @@ use smoltcp::wire::{
 /// Hops that packets may take.
 const HOP_LIMIT: u8 = 64;
 
-/// The addresses of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BareAddresses {
     pub(crate) ethernet: [u8; 6],
@@ -44,7 +43,6 @@ pub(crate) struct FrameAddresses {
     pub(crate) destination: IpAddr,
 }
 
-/// An IP packet of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceivedPacket<'a> {
     pub(crate) addresses: FrameAddresses,
@@ -53,7 +51,6 @@ pub(crate) struct ReceivedPacket<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// Contents of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FrameContents<'a> {
     Arp { source: [u8; 6], packet: &'a [u8] },
@@ -124,18 +121,10 @@ fn parse_ipv6(payload: &[u8], from: [u8; 6], to: [u8; 6]) -> Option<FrameContent
 /// The segment of a packet; `None` if it is damaged.
 pub(crate) fn parse_tcp<'a>(packet: &ReceivedPacket<'a>) -> Option<TcpRepr<'a>> {
     let segment = TcpPacket::new_checked(packet.payload).ok()?;
-    let FrameAddresses {
-        source,
-        destination,
-        ..
-    } = packet.addresses;
-    TcpRepr::parse(
-        &segment,
-        &IpAddress::from(source),
-        &IpAddress::from(destination),
-        &ChecksumCapabilities::default(),
-    )
-    .ok()
+    let source = IpAddress::from(packet.addresses.source);
+    let destination = IpAddress::from(packet.addresses.destination);
+    let checksums = ChecksumCapabilities::default();
+    TcpRepr::parse(&segment, &source, &destination, &checksums).ok()
 }
 
 /// The frame of a segment.
@@ -169,17 +158,12 @@ pub(crate) fn ip_frame(
                 payload_len: length,
                 hop_limit,
             };
-            ethernet_frame(
-                from,
-                to,
-                EthernetProtocol::Ipv4,
-                header.buffer_len() + length,
-                |bytes| {
-                    let mut packet = Ipv4Packet::new_unchecked(bytes);
-                    header.emit(&mut packet, &ChecksumCapabilities::default());
-                    write(packet.payload_mut());
-                },
-            )
+            let length = header.buffer_len() + length;
+            ethernet_frame(from, to, EthernetProtocol::Ipv4, length, |bytes| {
+                let mut packet = Ipv4Packet::new_unchecked(bytes);
+                header.emit(&mut packet, &ChecksumCapabilities::default());
+                write(packet.payload_mut());
+            })
         }
         (IpAddr::V6(src_addr), IpAddr::V6(dst_addr)) => {
             let header = Ipv6Repr {
@@ -189,17 +173,12 @@ pub(crate) fn ip_frame(
                 payload_len: length,
                 hop_limit,
             };
-            ethernet_frame(
-                from,
-                to,
-                EthernetProtocol::Ipv6,
-                header.buffer_len() + length,
-                |bytes| {
-                    let mut packet = Ipv6Packet::new_unchecked(bytes);
-                    header.emit(&mut packet);
-                    write(packet.payload_mut());
-                },
-            )
+            let length = header.buffer_len() + length;
+            ethernet_frame(from, to, EthernetProtocol::Ipv6, length, |bytes| {
+                let mut packet = Ipv6Packet::new_unchecked(bytes);
+                header.emit(&mut packet);
+                write(packet.payload_mut());
+            })
         }
         // Both addresses come from one packet, or from one host.
         (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => Vec::new(),

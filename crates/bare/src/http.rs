@@ -41,7 +41,7 @@ pub(crate) fn response(buffer: &[u8], files: &ServedFiles) -> Option<FileRespons
         }
         Err(_) => return Some(refused(buffer, "400 Bad Request", "")),
     };
-    let head = ParsedHead::of(&request);
+    let head = ParsedHead::new(&request);
     if !head.is_complete {
         return Some(refused(buffer, "400 Bad Request", ""));
     }
@@ -49,27 +49,24 @@ pub(crate) fn response(buffer: &[u8], files: &ServedFiles) -> Option<FileRespons
     let keeps_alive = head.keeps_alive && !head.has_body;
     let is_head = head.method == "HEAD";
     if !is_head && head.method != "GET" {
-        return Some(refused(
-            buffer,
-            "405 Method Not Allowed",
-            "Allow: GET, HEAD\r\n",
-        ));
+        let allowed = "Allow: GET, HEAD\r\n";
+        return Some(refused(buffer, "405 Method Not Allowed", allowed));
     }
-    let (status, contents) = match files.find(path_of(head.target)) {
+    let (status, contents) = match files.find(path(head.target)) {
         Some(contents) => ("200 OK", Some(Arc::clone(contents))),
         None => ("404 Not Found", None),
     };
     let length = contents.as_ref().map_or(0, |contents| contents.len());
     Some(FileResponse {
         consumed,
-        head: head_of(status, "", length, keeps_alive),
+        head: response_head(status, "", length, keeps_alive),
         body: contents.filter(|_| !is_head),
         keeps_alive,
     })
 }
 
 impl<'a> ParsedHead<'a> {
-    fn of(request: &httparse::Request<'_, 'a>) -> ParsedHead<'a> {
+    fn new(request: &httparse::Request<'_, 'a>) -> ParsedHead<'a> {
         let minor = request.version.unwrap_or(0);
         let fields = || request.headers.iter();
         let all = |name: &'static str| {
@@ -98,7 +95,7 @@ impl<'a> ParsedHead<'a> {
 }
 
 /// The path of a target, without scheme, host and query.
-fn path_of(target: &str) -> &str {
+fn path(target: &str) -> &str {
     let target = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
             rest.find('/').map_or("/", |slash| &rest[slash..])
@@ -112,13 +109,13 @@ fn path_of(target: &str) -> &str {
 fn refused(buffer: &[u8], status: &str, fields: &str) -> FileResponse {
     FileResponse {
         consumed: buffer.len(),
-        head: head_of(status, fields, 0, false),
+        head: response_head(status, fields, 0, false),
         body: None,
         keeps_alive: false,
     }
 }
 
-fn head_of(status: &str, fields: &str, length: usize, keeps_alive: bool) -> Vec<u8> {
+fn response_head(status: &str, fields: &str, length: usize, keeps_alive: bool) -> Vec<u8> {
     let connection = if keeps_alive { "keep-alive" } else { "close" };
     format!(
         "HTTP/1.1 {status}\r\nServer: prestan-bare\r\nContent-Type: application/octet-stream\r\n{fields}Content-Length: \
@@ -190,21 +187,14 @@ mod tests {
         for (request, status, has_body, keeps_alive) in table {
             let response = response(request.as_bytes(), &files()).unwrap();
             let head = String::from_utf8(response.head).unwrap();
-            assert!(
-                head.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{request:?}: {head}"
-            );
+            let status_line = format!("HTTP/1.1 {status} ");
+            assert!(head.starts_with(&status_line), "{request:?}: {head}");
             assert_eq!(response.body.is_some(), has_body, "{request:?}");
             assert_eq!(response.keeps_alive, keeps_alive, "{request:?}");
         }
-        let head = response(b"HEAD /a HTTP/1.0\r\n\r\n", &files())
-            .unwrap()
-            .head;
-        assert!(
-            String::from_utf8(head)
-                .unwrap()
-                .contains("\r\nContent-Length: 4\r\n")
-        );
+        let response = response(b"HEAD /a HTTP/1.0\r\n\r\n", &files()).unwrap();
+        let head = String::from_utf8(response.head).unwrap();
+        assert!(head.contains("\r\nContent-Length: 4\r\n"));
     }
 
     #[test]
@@ -213,26 +203,17 @@ mod tests {
         for length in 0..request.len() {
             assert!(response(&request[..length], &files()).is_none(), "{length}");
         }
-        let mut two = request.to_vec();
-        two.extend_from_slice(request);
+        let two = [&request[..], request].concat();
         assert_eq!(response(&two, &files()).unwrap().consumed, request.len());
+        let is_too_large = |request: &[u8]| {
+            let response = response(request, &files()).unwrap();
+            response.head.starts_with(b"HTTP/1.1 431 ")
+        };
         let mut long = b"GET /a HTTP/1.1\r\nX: ".to_vec();
         long.resize(LONGEST_HEAD, b'x');
-        assert!(
-            response(&long, &files())
-                .unwrap()
-                .head
-                .starts_with(b"HTTP/1.1 431 ")
-        );
-        let many = format!(
-            "GET /a HTTP/1.1\r\nHost: x\r\n{}\r\n",
-            "A: b\r\n".repeat(64)
-        );
-        assert!(
-            response(many.as_bytes(), &files())
-                .unwrap()
-                .head
-                .starts_with(b"HTTP/1.1 431 ")
-        );
+        assert!(is_too_large(&long));
+        let fields = "A: b\r\n".repeat(64);
+        let many = format!("GET /a HTTP/1.1\r\nHost: x\r\n{fields}\r\n");
+        assert!(is_too_large(many.as_bytes()));
     }
 }

@@ -45,16 +45,10 @@ pub(crate) fn arp(source: [u8; 6], packet: &[u8], host: &BareAddresses) -> Optio
         target_hardware_addr: source_hardware_addr,
         target_protocol_addr: source_protocol_addr,
     };
-    let length = reply.buffer_len();
-    let frame = ethernet_frame(
-        host.ethernet,
-        source,
-        EthernetProtocol::Arp,
-        length,
-        |bytes| {
-            reply.emit(&mut ArpPacket::new_unchecked(bytes));
-        },
-    );
+    let (from, protocol) = (host.ethernet, EthernetProtocol::Arp);
+    let frame = ethernet_frame(from, source, protocol, reply.buffer_len(), |bytes| {
+        reply.emit(&mut ArpPacket::new_unchecked(bytes));
+    });
     Some(frame)
 }
 
@@ -78,17 +72,12 @@ pub(crate) fn icmpv4(packet: &ReceivedPacket<'_>, host: &BareAddresses) -> Optio
         data,
     };
     let addresses = reversed(packet, host, packet.addresses.destination);
+    let length = reply.buffer_len();
     (data.len() <= LONGEST_ECHO).then(|| {
-        ip_frame(
-            &addresses,
-            IpProtocol::Icmp,
-            64,
-            reply.buffer_len(),
-            |bytes| {
-                let mut packet = Icmpv4Packet::new_unchecked(bytes);
-                reply.emit(&mut packet, &ChecksumCapabilities::default());
-            },
-        )
+        ip_frame(&addresses, IpProtocol::Icmp, 64, length, |bytes| {
+            let mut packet = Icmpv4Packet::new_unchecked(bytes);
+            reply.emit(&mut packet, &ChecksumCapabilities::default());
+        })
     })
 }
 
@@ -115,11 +104,8 @@ pub(crate) fn icmpv6(packet: &ReceivedPacket<'_>, host: &BareAddresses) -> Optio
                 seq_no,
                 data,
             };
-            Some(icmpv6_frame(
-                &reversed(packet, host, destination.into()),
-                64,
-                &reply,
-            ))
+            let addresses = reversed(packet, host, destination.into());
+            Some(icmpv6_frame(&addresses, 64, &reply))
         }
         Icmpv6Repr::Ndisc(NdiscRepr::NeighborSolicit { target_addr, .. })
             if host.ipv6 == Some(target_addr)

@@ -161,7 +161,6 @@ impl TcpSender {
         self.acknowledged
     }
 
-    /// The sequence number of an offset.
     pub(crate) fn sequence(&self, offset: u64) -> u32 {
         self.first_sequence.wrapping_add(offset as u32)
     }
@@ -289,7 +288,6 @@ impl TcpSender {
         in_flight == 0 || in_flight + length <= self.congestion.bytes()
     }
 
-    /// Notes a sign of life of the peer.
     fn note_sign_of_life(&mut self) {
         self.stalled_since_ns = None;
         self.timeouts_in_a_row = 0;
@@ -301,10 +299,8 @@ impl TcpSender {
 
     /// Handles timers that are due.
     pub(crate) fn tick(&mut self, now_ns: u64) -> TimerVerdict {
-        if self
-            .deadline_ns
-            .is_none_or(|deadline_ns| now_ns < deadline_ns)
-        {
+        let deadline_ns = self.deadline_ns;
+        if deadline_ns.is_none_or(|deadline_ns| now_ns < deadline_ns) {
             return TimerVerdict::Waits;
         }
         if self.sent.is_empty() {

@@ -101,9 +101,8 @@ impl SentQueue {
 
     /// Marks segments wholly inside the block. True if any of it is new.
     pub(crate) fn sack(&mut self, from: u64, to: u64) -> bool {
-        let first = self
-            .segments
-            .partition_point(|segment| segment.start < from);
+        let segments = &self.segments;
+        let first = segments.partition_point(|segment| segment.start < from);
         let mut is_new = false;
         for index in first..self.segments.len() {
             if self.segments[index].end > to {
@@ -189,7 +188,6 @@ impl SentQueue {
         segments.find(|(_, segment)| segment.state == SegmentState::Lost)
     }
 
-    /// Marks the segment at this index as sent again.
     pub(crate) fn resend(&mut self, index: usize, now_ns: u64) {
         self.set(index, SegmentState::InFlight);
         if let Some(segment) = self.segments.get_mut(index) {
@@ -226,13 +224,11 @@ mod tests {
     use super::*;
 
     fn recount(queue: &SentQueue) -> (u64, usize) {
-        let of = |state| move |segment: &&SentSegment| segment.state == state;
+        let in_state = |state| move |segment: &&SentSegment| segment.state == state;
         let segments = || queue.segments.iter();
-        let in_flight = segments().filter(of(SegmentState::InFlight));
-        (
-            in_flight.map(SentSegment::length).sum(),
-            segments().filter(of(SegmentState::Lost)).count(),
-        )
+        let in_flight = segments().filter(in_state(SegmentState::InFlight));
+        let lost = segments().filter(in_state(SegmentState::Lost));
+        (in_flight.map(SentSegment::length).sum(), lost.count())
     }
 
     proptest! {

@@ -180,21 +180,18 @@ impl BareServer {
         let client = (addresses.source, segment.src_port);
         let sequence = segment.seq_number.0.cast_unsigned();
         let opens = segment.control == TcpControl::Syn && segment.ack_number.is_none();
-        let is_own_port = segment.dst_port == self.settings.port;
-        if opens
-            && self
-                .connections
-                .get(&client)
-                .is_some_and(|connection| connection.may_be_replaced(sequence))
-        {
+        let is_served_port = segment.dst_port == self.settings.port;
+        let before = self.connections.get(&client);
+        if opens && before.is_some_and(|before| before.may_be_replaced(sequence)) {
             self.remove(client);
         }
-        match self.connections.get_mut(&client).filter(|_| is_own_port) {
+        let known = self.connections.get_mut(&client);
+        match known.filter(|_| is_served_port) {
             Some(connection) => {
                 connection.receive(now_ns, &segment, addresses.ethernet_source, &self.files);
                 self.make_ready(client);
             }
-            None if opens && is_own_port => self.open(now_ns, client, &segment, &addresses),
+            None if opens && is_served_port => self.open(now_ns, client, &segment, &addresses),
             None => self.refuse(&segment, &addresses),
         }
         Some(())
@@ -212,13 +209,13 @@ impl BareServer {
             return;
         }
         self.counters.connections += 1;
-        let mss_of_version = |(ipv4, ipv6): (u16, u16)| {
+        let by_version = |(ipv4, ipv6): (u16, u16)| {
             if client.0.is_ipv4() { ipv4 } else { ipv6 }
         };
         let settings = ConnectionSettings {
             sender: self.settings.sender,
-            own_mss: self.settings.mtu.saturating_sub(mss_of_version(HEADERS)),
-            default_mss: mss_of_version(DEFAULT_MSS),
+            local_mss: self.settings.mtu.saturating_sub(by_version(HEADERS)),
+            default_mss: by_version(DEFAULT_MSS),
             first_sequence: self.first_sequence(now_ns, client),
             time_wait_ns: self.settings.time_wait_ns,
             idle_ns: self.settings.idle_ns,
@@ -250,12 +247,10 @@ impl BareServer {
         if segment.control == TcpControl::Rst {
             return;
         }
+        let end = segment.seq_number + segment.segment_len();
         let (sequence, acknowledged) = match segment.ack_number {
             Some(acknowledged) => (acknowledged, None),
-            None => (
-                TcpSeqNumber(0),
-                Some(segment.seq_number + segment.segment_len()),
-            ),
+            None => (TcpSeqNumber(0), Some(end)),
         };
         let reset = TcpRepr {
             src_port: segment.dst_port,
@@ -292,13 +287,10 @@ impl BareServer {
 
     /// Handles timers that are due.
     pub fn tick(&mut self, now_ns: u64) {
-        let is_due = |connection: &BareConnection| {
-            let deadline_ns = connection.deadline_ns();
-            deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns)
-        };
         let mut due = Vec::new();
         for (client, connection) in &mut self.connections {
-            if is_due(connection) {
+            let deadline_ns = connection.deadline_ns();
+            if deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
                 connection.tick(now_ns);
                 due.push(*client);
             }
@@ -310,15 +302,13 @@ impl BareServer {
 
     /// The next frame to send now: replies first, then one of each connection in turn.
     pub fn next_frame(&mut self, now_ns: u64) -> Option<Vec<u8>> {
-        let frame = match self.replies.pop_front() {
-            Some(reply) => Some(reply),
-            None => self.next_of_connections(now_ns),
-        };
+        let reply = self.replies.pop_front();
+        let frame = reply.or_else(|| self.next_connection_frame(now_ns));
         self.counters.frames_out += u64::from(frame.is_some());
         frame
     }
 
-    fn next_of_connections(&mut self, now_ns: u64) -> Option<Vec<u8>> {
+    fn next_connection_frame(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         while let Some(client) = self.ready.pop_front() {
             let Some(connection) = self.connections.get_mut(&client) else {
                 continue;

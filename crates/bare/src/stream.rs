@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A part of the stream.
 #[derive(Debug, Clone)]
 struct StreamPiece {
     start: u64,
@@ -36,7 +35,6 @@ impl ResponseStream {
         self.end
     }
 
-    /// Number of pieces that wait for acknowledgments.
     pub(crate) fn pieces(&self) -> usize {
         self.pieces.len()
     }
@@ -51,11 +49,8 @@ impl ResponseStream {
 
     /// Discards pieces wholly before the offset.
     pub(crate) fn release(&mut self, offset: u64) {
-        while self
-            .pieces
-            .front()
-            .is_some_and(|piece| piece.end() <= offset)
-        {
+        let is_released = |piece: &StreamPiece| piece.end() <= offset;
+        while self.pieces.front().is_some_and(is_released) {
             self.pieces.pop_front();
         }
     }

@@ -9,7 +9,6 @@ use crate::counters::{RttLog, RttLogEntry};
 /// Doublings after which every timeout is the maximum.
 const MOST_DOUBLINGS: u32 = 40;
 
-/// The timeout of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct RetransmissionTimeout {
     settings: SenderSettings,
@@ -38,9 +37,8 @@ impl RetransmissionTimeout {
             return;
         }
         self.estimator.add(sample.rtt_ns as f64);
-        if let (Some(srtt_ns), Some(rttvar_ns)) =
-            (self.estimator.srtt_ns(), self.estimator.rttvar_ns())
-        {
+        let smoothed = self.estimator.srtt_ns().zip(self.estimator.rttvar_ns());
+        if let Some((srtt_ns, rttvar_ns)) = smoothed {
             self.log.add(RttLogEntry {
                 sample,
                 srtt_ns,
@@ -56,12 +54,10 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// The current timeout, in nanoseconds.
     pub(crate) fn timeout_ns(&self) -> u64 {
         let doubled_ns = u128::from(self.computed_ns()) << self.doublings;
-        u64::try_from(doubled_ns)
-            .unwrap_or(u64::MAX)
-            .min(self.settings.maximum_rto_ns)
+        let doubled_ns = u64::try_from(doubled_ns).unwrap_or(u64::MAX);
+        doubled_ns.min(self.settings.maximum_rto_ns)
     }
 
     pub(crate) fn srtt_ns(&self) -> Option<f64> {

@@ -8,7 +8,6 @@ const TICK_NS: u64 = 1_000_000;
 /// Longest plausible round trip, in ticks: four minutes.
 const LONGEST_TICKS: u32 = 240_000;
 
-/// Time stamps of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeStamps {
     /// The value that the next segment echoes.
@@ -60,10 +59,8 @@ mod tests {
         assert!(!stamps.accepts(2));
         let option = stamps.option(5 * TICK_NS);
         assert_eq!((option.tsval, option.tsecr), (3, 3));
-        assert_eq!(
-            stamps.round_trip(25 * TICK_NS, option.tsval),
-            Some(20 * TICK_NS)
-        );
+        let round_trip = stamps.round_trip(25 * TICK_NS, option.tsval);
+        assert_eq!(round_trip, Some(20 * TICK_NS));
         assert_eq!(stamps.round_trip(25 * TICK_NS, 24), None, "of the future");
     }
 }

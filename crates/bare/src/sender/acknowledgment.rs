@@ -25,7 +25,6 @@ pub(crate) struct ReceivedAck {
 pub(crate) enum AckVerdict {
     /// Data that was never sent is acknowledged.
     Impossible,
-    /// Any other.
     Accepted,
 }
 

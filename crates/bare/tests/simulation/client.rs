@@ -3,7 +3,7 @@
 //! checked by other libraries than the server's.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use etherparse::{
     NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement, TransportHeader,
@@ -20,7 +20,6 @@ pub(crate) const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1
 /// Time after which unacknowledged data is sent again.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// Settings of the client.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSettings {
     pub(crate) is_ipv6: bool,
@@ -28,7 +27,6 @@ pub(crate) struct ClientSettings {
     pub(crate) first_sequence: u32,
     pub(crate) mss: u16,
     pub(crate) shift: Option<u8>,
-    /// Bytes of the window.
     pub(crate) window: u64,
     pub(crate) has_sack: bool,
     pub(crate) has_time_stamps: bool,
@@ -123,26 +121,18 @@ impl Client {
     }
 
     pub(crate) fn deadline_ns(&self) -> Option<u64> {
-        let open = self
-            .settings
-            .closed_window
-            .filter(|_| self.is_window_closed);
-        let times = [
-            self.ack_at_ns,
-            self.resend_at_ns,
-            open.map(|(_, until)| until),
-        ];
+        let closed = self.settings.closed_window;
+        let open = closed.filter(|_| self.is_window_closed);
+        let open_at_ns = open.map(|(_, until)| until);
+        let times = [self.ack_at_ns, self.resend_at_ns, open_at_ns];
         times.into_iter().flatten().min()
     }
 
     pub(crate) fn tick(&mut self, now_ns: u64) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
-        if self.is_window_closed
-            && self
-                .settings
-                .closed_window
-                .is_some_and(|(_, until)| until <= now_ns)
-        {
+        let closed = self.settings.closed_window;
+        let opens = closed.is_some_and(|(_, until)| until <= now_ns);
+        if self.is_window_closed && opens {
             self.is_window_closed = false;
             self.settings.closed_window = None;
             frames.push(self.ack(now_ns));
@@ -197,9 +187,8 @@ impl Client {
         let Some(first) = self.first_received else {
             return Vec::new();
         };
-        let acknowledged = segment
-            .acknowledged
-            .wrapping_sub(self.settings.first_sequence);
+        let first_sequence = self.settings.first_sequence;
+        let acknowledged = segment.acknowledged.wrapping_sub(first_sequence);
         self.acknowledged = self.acknowledged.max(u64::from(acknowledged));
         let expected = first.wrapping_add(1 + self.received.len() as u32);
         let offset = self.received.len() as i64
@@ -212,10 +201,8 @@ impl Client {
         self.has_sack = segment.options.sack_permitted;
         self.settings.has_time_stamps &= segment.options.timestamps.is_some();
         self.server_shift = segment.options.window_scale.unwrap_or(0);
-        assert_eq!(
-            segment.options.window_scale.is_some(),
-            self.settings.shift.is_some()
-        );
+        let has_scale = segment.options.window_scale.is_some();
+        assert_eq!(has_scale, self.settings.shift.is_some());
         if self.acknowledged > 1 {
             return vec![self.ack(now_ns)];
         }
@@ -234,12 +221,10 @@ impl Client {
         if !payload.is_empty() && !is_closed && offset + payload.len() as i64 > before as i64 {
             let skipped = (before as i64 - offset).max(0);
             let offset = (offset + skipped) as u64;
-            assert!(
-                offset + payload.len() as u64 - skipped as u64
-                    <= before as u64 + self.settings.window
-            );
-            self.ahead
-                .insert(offset, payload[skipped as usize..].to_vec());
+            let end = offset + payload.len() as u64 - skipped as u64;
+            assert!(end <= before as u64 + self.settings.window);
+            let new = payload[skipped as usize..].to_vec();
+            self.ahead.insert(offset, new);
         }
         while let Some((offset, bytes)) = self.ahead.pop_first() {
             let known = self.received.len() as u64;
@@ -261,11 +246,8 @@ impl Client {
         // missing.
         let may_wait =
             is_expected && self.ahead.is_empty() && !segment.flags.fin && self.ack_at_ns.is_none();
-        match self
-            .settings
-            .delayed_ack_ns
-            .filter(|_| may_wait && !is_closed)
-        {
+        let delay_ns = self.settings.delayed_ack_ns;
+        match delay_ns.filter(|_| may_wait && !is_closed) {
             Some(delay_ns) => {
                 self.ack_at_ns = Some(now_ns + delay_ns);
                 Vec::new()
@@ -275,10 +257,8 @@ impl Client {
     }
 
     fn is_closed_at(&mut self, now_ns: u64) -> bool {
-        let is_closed = self
-            .settings
-            .closed_window
-            .is_some_and(|(behind, until)| self.received.len() as u64 >= behind && now_ns < until);
+        let (received, closed) = (self.received.len() as u64, self.settings.closed_window);
+        let is_closed = closed.is_some_and(|(behind, until)| received >= behind && now_ns < until);
         self.is_window_closed |= is_closed;
         is_closed
     }
@@ -314,10 +294,8 @@ impl Client {
             }
         }
         if self.settings.has_time_stamps {
-            options.push(TcpOptionElement::Timestamp(
-                (now_ns / 1_000_000) as u32 + 1,
-                self.echo,
-            ));
+            let value = (now_ns / 1_000_000) as u32 + 1;
+            options.push(TcpOptionElement::Timestamp(value, self.echo));
         }
         if self.has_sack
             && let Some((first, rest)) = self.blocks().split_first()
@@ -341,11 +319,8 @@ impl Client {
         }
         let first = self.first_received.unwrap_or(0).wrapping_add(1);
         let sequence = |offset: u64| first.wrapping_add(offset as u32);
-        blocks
-            .iter()
-            .rev()
-            .map(|(start, end)| (sequence(*start), sequence(*end)))
-            .collect()
+        let block = |(start, end): &(u64, u64)| (sequence(*start), sequence(*end));
+        blocks.iter().rev().map(block).collect()
     }
 
     fn frame(&self, header: TcpHeader, payload: &[u8]) -> Vec<u8> {
@@ -362,10 +337,8 @@ pub(crate) fn tcp_frame(is_ipv6: bool, header: TcpHeader, payload: &[u8]) -> Vec
     } else {
         ethernet.ipv4(CLIENT_V4.octets(), SERVER_V4.octets(), 64)
     };
-    builder
-        .tcp_header(header)
-        .write(&mut frame, payload)
-        .unwrap();
+    let builder = builder.tcp_header(header);
+    builder.write(&mut frame, payload).unwrap();
     frame
 }
 
@@ -389,13 +362,4 @@ pub(crate) fn check_checksums(frame: &[u8]) {
         NetHeaders::Arp(_) => panic!("ARP"),
     };
     assert_eq!(tcp.checksum, expected);
-}
-
-pub(crate) fn server_address(is_ipv6: bool) -> SocketAddr {
-    let ip: IpAddr = if is_ipv6 {
-        SERVER_V6.into()
-    } else {
-        SERVER_V4.into()
-    };
-    SocketAddr::new(ip, 80)
 }

@@ -4,7 +4,7 @@ use bare::{CongestionControl, SenderSettings, TimeoutResend};
 use trace::rto::{PAPER_WEIGHTS, RtoEstimator, RtoFormula, SamplingStrategy};
 
 use crate::client::ClientSettings;
-use crate::link::LinkSettings;
+use crate::link::{LinkSettings, delayed};
 use crate::world::{SentData, World};
 
 const MS: u64 = 1_000_000;
@@ -30,10 +30,7 @@ fn transfer(sender: SenderSettings, size: usize, window: u64, lost: &[u64]) -> W
         lost: lost.iter().copied().collect(),
         ..LinkSettings::default()
     };
-    let to_server = LinkSettings {
-        delay_ns: ONE_WAY,
-        ..LinkSettings::default()
-    };
+    let to_server = delayed(ONE_WAY);
     let client = ClientSettings {
         window,
         ..ClientSettings::default()
@@ -126,7 +123,6 @@ fn three_duplicate_acknowledgments_cause_a_fast_retransmit_where_it_is_on() {
     assert!(counters.duplicate_acks > 3);
 }
 
-/// Two duplicates are too few.
 #[test]
 fn two_duplicate_acknowledgments_are_not_enough() {
     let sender = SenderSettings {
@@ -144,7 +140,7 @@ fn two_duplicate_acknowledgments_are_not_enough() {
 #[test]
 fn recovery_takes_a_round_trip_for_each_loss_without_sack() {
     let lost = [6, 9, 12];
-    let of = |sack| {
+    let resent_with = |sack| {
         let sender = SenderSettings {
             sack,
             initial_window_segments: 40,
@@ -152,18 +148,15 @@ fn recovery_takes_a_round_trip_for_each_loss_without_sack() {
         };
         let mut world = transfer(sender, 100 * 1024, 64 * 1024, &lost);
         let counters = world.ended().sender;
-        assert_eq!(
-            (counters.timeouts, counters.fast_retransmits),
-            (0, 1),
-            "sack: {sack}"
-        );
+        let counts = (counters.timeouts, counters.fast_retransmits);
+        assert_eq!(counts, (0, 1), "sack: {sack}");
         assert_eq!(counters.resent_segments, 3);
         resent(&world)
     };
-    let without = of(false);
+    let without = resent_with(false);
     assert_eq!(without[1].at_ns - without[0].at_ns, 2 * ONE_WAY);
     assert_eq!(without[2].at_ns - without[1].at_ns, 2 * ONE_WAY);
-    let with = of(true);
+    let with = resent_with(true);
     assert!(with[2].at_ns - with[0].at_ns < ONE_WAY);
 }
 
@@ -186,19 +179,14 @@ fn reno_halves_and_cubic_takes_seven_tenths() {
             let sent = world.sent.iter().filter(|sent| sent.at_ns < at_ns);
             let sent = sent.map(|sent| sent.offset + sent.length).max().unwrap();
             let acknowledged = world.acknowledged.iter().filter(|(ns, _)| *ns < at_ns);
-            sent - acknowledged
-                .map(|(_, offset)| *offset)
-                .filter(|offset| *offset < 1 << 30)
-                .max()
-                .unwrap()
+            let offsets = acknowledged.map(|(_, offset)| *offset);
+            sent - offsets.filter(|offset| *offset < 1 << 30).max().unwrap()
         };
         let before = in_flight(again[0].at_ns) as f64;
         let after = in_flight(again[0].at_ns + 2 * ONE_WAY + 1) as f64;
         let ratio = after / before;
-        assert!(
-            (ratio - factor).abs() < 0.08,
-            "{control:?}: {before} to {after}"
-        );
+        let error = (ratio - factor).abs();
+        assert!(error < 0.08, "{control:?}: {before} to {after}");
     }
 }
 
@@ -212,18 +200,13 @@ fn slow_start_follows_a_timeout() {
         initial_window_segments: 40,
         ..conventional(CongestionControl::Reno)
     };
-    let world = transfer(
-        sender,
-        100 * 1024,
-        64 * 1024,
-        &[6, 7, 8, 9, 10, 11, 12, 13, 14],
-    );
+    let lost: Vec<u64> = (6..15).collect();
+    let world = transfer(sender, 100 * 1024, 64 * 1024, &lost);
     let again = resent(&world);
     let at = |at_ns| again.iter().filter(|sent| sent.at_ns == at_ns).count();
     let first_ns = again[0].at_ns;
-    let counts: Vec<usize> = (0..3)
-        .map(|round| at(first_ns + round * 2 * ONE_WAY))
-        .collect();
+    let count = |round: u64| at(first_ns + round * 2 * ONE_WAY);
+    let counts: Vec<usize> = (0..3).map(count).collect();
     assert_eq!(counts, [1, 2, 4]);
 }
 
@@ -237,7 +220,7 @@ fn timeouts_are_those_of_the_formula() {
             SamplingStrategy::Some,
             SamplingStrategy::All,
         ]
-        .map(|of| (weights, of))
+        .map(|strategy| (weights, strategy))
     }) {
         let to_client = LinkSettings {
             delay_ns: ONE_WAY,
@@ -245,10 +228,7 @@ fn timeouts_are_those_of_the_formula() {
             queue: 1000,
             ..LinkSettings::default()
         };
-        let to_server = LinkSettings {
-            delay_ns: ONE_WAY,
-            ..LinkSettings::default()
-        };
+        let to_server = delayed(ONE_WAY);
         let client = ClientSettings {
             window: 20_000,
             ..ClientSettings::default()
@@ -272,19 +252,14 @@ fn timeouts_are_those_of_the_formula() {
             SamplingStrategy::Some => segments / 2..=segments * 6 / 10,
             SamplingStrategy::One => segments / 14..=segments / 12 + 4,
         };
+        let count = samples.len();
         assert!(
-            expected.contains(&samples.len()),
-            "{sampling:?}: {} of {segments}",
-            samples.len()
+            expected.contains(&count),
+            "{sampling:?}: {count} of {segments}"
         );
-        assert_eq!(
-            sampling.select(&samples).len(),
-            if sampling == SamplingStrategy::Some {
-                sampling.select(&samples).len()
-            } else {
-                samples.len()
-            }
-        );
+        if sampling != SamplingStrategy::Some {
+            assert_eq!(sampling.select(&samples).len(), count);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use etherparse::{TcpHeader, TcpOptionElement};
 use proptest::prelude::*;
 use trace::rto::{PAPER_WEIGHTS, SamplingStrategy};
 
-use crate::client::{Client, ClientSettings, server_address, tcp_frame};
+use crate::client::{Client, ClientSettings, tcp_frame};
 use crate::link::LinkSettings;
 use crate::world::{World, server};
 
@@ -175,20 +175,9 @@ fn what_is_outstanding_is_bounded() {
         lost: (3..100_000).collect(),
         ..LinkSettings::default()
     };
-    let mut world = World::new(
-        sender,
-        10_000_000,
-        client,
-        LinkSettings::default(),
-        to_server,
-    );
+    let to_client = LinkSettings::default();
+    let mut world = World::new(sender, 10_000_000, client, to_client, to_server);
     assert!(!world.run(500 * MS));
-    let sent = world
-        .sent
-        .iter()
-        .map(|sent| sent.offset + sent.length)
-        .max()
-        .unwrap();
-    assert_eq!(sent, 4096 * 64);
-    assert_eq!(server_address(false).port(), 80);
+    let ends = world.sent.iter().map(|sent| sent.offset + sent.length);
+    assert_eq!(ends.max(), Some(4096 * 64));
 }

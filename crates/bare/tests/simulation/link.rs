@@ -21,6 +21,14 @@ pub(crate) struct LinkSettings {
     pub(crate) seed: u64,
 }
 
+/// A direction that only takes time.
+pub(crate) fn delayed(delay_ns: u64) -> LinkSettings {
+    LinkSettings {
+        delay_ns,
+        ..LinkSettings::default()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Link {
     settings: LinkSettings,

@@ -101,11 +101,8 @@ fn neighbour_solicitations_for_its_address_have_replies() {
         assert_eq!(reply[58], flags, "{reply:x?}");
     }
     assert_eq!(reply_to(&solicitation(CLIENT_V6, CLIENT_V6, 255)), None);
-    assert_eq!(
-        reply_to(&solicitation(CLIENT_V6, SERVER_V6, 254)),
-        None,
-        "from another link"
-    );
+    let from_another_link = solicitation(CLIENT_V6, SERVER_V6, 254);
+    assert_eq!(reply_to(&from_another_link), None);
 }
 
 #[test]
@@ -163,12 +160,9 @@ fn segments_of_no_connection_are_reset() {
         header.syn = true;
         header.destination_port = 81;
     });
-    assert!(
-        trace::segment::parse(&other_port.unwrap(), 0)
-            .unwrap()
-            .flags
-            .rst
-    );
+    let other_port = other_port.unwrap();
+    let reset = trace::segment::parse(&other_port, 0).unwrap();
+    assert!(reset.flags.rst);
     // The server recognises the segment, and ignores it.
     let bare = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);
     let mut server = server(bare, 10);

@@ -5,17 +5,10 @@ use proptest::prelude::*;
 use trace::rto::{PAPER_WEIGHTS, SamplingStrategy};
 
 use crate::client::ClientSettings;
-use crate::link::LinkSettings;
+use crate::link::{LinkSettings, delayed};
 use crate::world::World;
 
 const MS: u64 = 1_000_000;
-
-fn delay(delay_ns: u64) -> LinkSettings {
-    LinkSettings {
-        delay_ns,
-        ..LinkSettings::default()
-    }
-}
 
 fn senders() -> impl Strategy<Value = SenderSettings> {
     let controls = prop_oneof![
@@ -179,7 +172,7 @@ fn presets_transfer_the_files_of_the_dissertation() {
                 ..ClientSettings::default()
             };
             let size = kib * 1024;
-            let mut world = World::new(sender, size, client, delay(5 * MS), delay(5 * MS));
+            let mut world = World::new(sender, size, client, delayed(5 * MS), delayed(5 * MS));
             assert!(world.run(60_000 * MS));
             assert!(world.body() == test_pattern(size));
             let ended = world.ended();
@@ -204,16 +197,13 @@ fn a_closed_window_is_probed_until_it_opens() {
         ..ClientSettings::default()
     };
     let sender = SenderSettings::conventional(CongestionControl::Reno);
-    let mut world = World::new(sender, 100_000, client, delay(MS), delay(MS));
+    let mut world = World::new(sender, 100_000, client, delayed(MS), delayed(MS));
     assert!(world.run(120_000 * MS));
     assert!(world.body() == test_pattern(100_000));
     let ended = world.ended();
     // From 0.2 s on, doubling.
-    assert!(
-        (5..12).contains(&ended.sender.window_probes),
-        "{:?}",
-        ended.sender
-    );
+    let probes = ended.sender.window_probes;
+    assert!((5..12).contains(&probes), "{probes}");
     assert_eq!(ended.sender.timeouts, 0);
     assert!(ended.ended_ns < 20_200 * MS, "{}", ended.ended_ns);
 }
@@ -223,16 +213,14 @@ fn a_closed_window_is_probed_until_it_opens() {
 fn a_connection_serves_several_requests() {
     let keep = "GET /file HTTP/1.1\r\nHost: a\r\n\r\n";
     let close = "GET /file HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let head = "HEAD /no HTTP/1.1\r\nHost: a\r\n\r\n";
+    let requests = [&keep.repeat(20), head, close].concat();
     let client = ClientSettings {
-        request: format!(
-            "{}HEAD /no HTTP/1.1\r\nHost: a\r\n\r\n{close}",
-            keep.repeat(20)
-        )
-        .into_bytes(),
+        request: requests.into_bytes(),
         ..ClientSettings::default()
     };
     let sender = SenderSettings::conventional(CongestionControl::Cubic);
-    let mut world = World::new(sender, 5000, client, delay(MS), delay(MS));
+    let mut world = World::new(sender, 5000, client, delayed(MS), delayed(MS));
     assert!(world.run(60_000 * MS));
     let received = String::from_utf8_lossy(&world.client.received).into_owned();
     assert_eq!(received.matches("HTTP/1.1 200 OK").count(), 21);
@@ -247,9 +235,10 @@ fn a_connection_serves_several_requests() {
 fn silence_ends_a_connection() {
     let sender = SenderSettings::bare(PAPER_WEIGHTS[0], SamplingStrategy::One);
     // All frames but the first three are lost: the handshake, the first data.
-    let mut lossy = delay(MS);
+    let mut lossy = delayed(MS);
     lossy.lost = (3..100_000).collect();
-    let mut world = World::new(sender, 100_000, ClientSettings::default(), delay(MS), lossy);
+    let client = ClientSettings::default();
+    let mut world = World::new(sender, 100_000, client, delayed(MS), lossy);
     world.run(300_000 * MS);
     let ended = world.ended();
     assert!(!ended.is_complete);

@@ -8,7 +8,7 @@ use trace::rto::{PAPER_WEIGHTS, SamplingStrategy};
 use trace::{CapturedPacket, PcapngWriter};
 
 use crate::client::ClientSettings;
-use crate::link::LinkSettings;
+use crate::link::{LinkSettings, delayed};
 use crate::world::World;
 
 const MS: u64 = 1_000_000;
@@ -32,11 +32,8 @@ fn tshark(capture: &[u8], filter: &str) -> Option<Vec<String>> {
         }
         Err(error) => panic!("tshark: {error}"),
     };
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     let printed = String::from_utf8(output.stdout).unwrap();
     Some(printed.lines().map(str::to_owned).collect())
 }
@@ -87,10 +84,7 @@ fn nothing_is_malformed_and_retransmissions_are_seen_as_such() {
             lost: [6, 40].into_iter().collect(),
             ..LinkSettings::default()
         };
-        let to_server = LinkSettings {
-            delay_ns: 10 * MS,
-            ..LinkSettings::default()
-        };
+        let to_server = delayed(10 * MS);
         let mut world = World::new(sender, 160 * 1024, client, to_client, to_server);
         assert!(world.run(60_000 * MS));
         let resent = world.ended().sender.resent_segments;
@@ -100,17 +94,13 @@ fn nothing_is_malformed_and_retransmissions_are_seen_as_such() {
             return;
         };
         assert_eq!(found, Vec::<String>::new());
-        let retransmissions_filter = "tcp.srcport == 80 && tcp.analysis.retransmission";
-        assert_eq!(
-            tshark(&capture, retransmissions_filter).unwrap().len() as u64,
-            resent
-        );
+        let filter = "tcp.srcport == 80 && tcp.analysis.retransmission";
+        let retransmissions = tshark(&capture, filter).unwrap();
+        assert_eq!(retransmissions.len() as u64, resent);
         // A byte of the last packet, which has a checksum.
         let last = world.frames_at_server.last().unwrap().1[..].to_vec();
-        let index = capture
-            .windows(last.len())
-            .rposition(|bytes| bytes == last)
-            .unwrap();
+        let mut windows = capture.windows(last.len());
+        let index = windows.rposition(|bytes| bytes == last).unwrap();
         capture[index + last.len() - 1] ^= 1;
         assert_eq!(tshark(&capture, bad).unwrap().len(), 1);
     }

@@ -10,7 +10,6 @@ use trace::TcpSegment;
 use crate::client::{Client, ClientSettings, SERVER_MAC, SERVER_V4, SERVER_V6};
 use crate::link::{Link, LinkSettings};
 
-/// A segment of the server, as it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentData {
     pub(crate) at_ns: u64,
@@ -30,7 +29,6 @@ pub(crate) struct World {
     frames: u64,
     first_sequence: Option<u32>,
     pub(crate) now_ns: u64,
-    /// Data segments of the server.
     pub(crate) sent: Vec<SentData>,
     /// Frames in the format of a capture at the server.
     pub(crate) frames_at_server: Vec<(u64, Vec<u8>)>,
@@ -81,15 +79,11 @@ impl World {
 
     fn go_on(&mut self, until_ns: u64) -> bool {
         loop {
-            let times = [
-                self.under_way
-                    .first_key_value()
-                    .map(|((at_ns, _), _)| *at_ns),
-                self.client
-                    .deadline_ns()
-                    .filter(|_| !self.client.is_closed()),
-                self.server.next_deadline_ns(),
-            ];
+            let first = self.under_way.first_key_value();
+            let arrival_ns = first.map(|((at_ns, _), _)| *at_ns);
+            let (client_ns, server_ns) =
+                (self.client_deadline_ns(), self.server.next_deadline_ns());
+            let times = [arrival_ns, client_ns, server_ns];
             let Some(next_ns) = times.into_iter().flatten().min() else {
                 return true;
             };
@@ -98,18 +92,19 @@ impl World {
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.deliver();
-            if !self.client.is_closed()
-                && self
-                    .client
-                    .deadline_ns()
-                    .is_some_and(|at| at <= self.now_ns)
-            {
+            let deadline_ns = self.client_deadline_ns();
+            if deadline_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
                 let frames = self.client.tick(self.now_ns);
                 self.send_to_server(frames);
             }
             self.server.tick(self.now_ns);
             self.send_to_client();
         }
+    }
+
+    fn client_deadline_ns(&self) -> Option<u64> {
+        let deadline_ns = self.client.deadline_ns();
+        deadline_ns.filter(|_| !self.client.is_closed())
     }
 
     fn deliver(&mut self) {
@@ -175,7 +170,6 @@ impl World {
         ended.remove(0)
     }
 
-    /// The body that the client received.
     pub(crate) fn body(&self) -> &[u8] {
         let received = &self.client.received;
         let end = received.windows(4).position(|bytes| bytes == b"\r\n\r\n");
