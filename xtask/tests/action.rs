@@ -86,8 +86,11 @@ impl Runner {
         let runner = Runner { home };
         fs::create_dir(runner.path("bin")).unwrap();
         for tool in TOOLS {
-            let places = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(tool));
-            let found = places.into_iter().find(|place| place.exists()).unwrap();
+            let programs = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(tool));
+            let found = programs
+                .into_iter()
+                .find(|program| program.exists())
+                .unwrap();
             symlink(found, runner.path("bin").join(tool)).unwrap();
         }
         let cargo = "#!/bin/sh\necho \"$*\" >> \"$RUNNER_TEMP/cargo.log\"\n";
@@ -123,9 +126,9 @@ impl Runner {
         };
         output(Command::new("tar").args(["-czf", &archive, &name]));
         let sums = output(Command::new("sha256sum").arg(&archive));
-        let place = |file: &str| format!("/o/prestan/releases/download/v{VERSION}/{file}");
+        let url = |file: &str| format!("/o/prestan/releases/download/v{VERSION}/{file}");
         let content = fs::read(made.join(&archive)).unwrap();
-        Releases::from([(place(&archive), content), (place("SHA256SUMS"), sums)])
+        Releases::from([(url(&archive), content), (url("SHA256SUMS"), sums)])
     }
 
     /// Runs the step with releases at this URL.

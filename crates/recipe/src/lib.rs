@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_its_port() {
+    fn a_server_gets_its_port() {
         assert!(recipes().iter().all(|recipe| !recipe.lacks_port()));
         let fixed = Some("http://127.0.0.1:8080/");
         for (command, url, lacks) in [

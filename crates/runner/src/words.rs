@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_from_words() {
+    fn urls_differ_from_words() {
         for url in [
             "localhost",
             "LocalHost",

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_its_own_is_written_through() {
+    fn what_is_no_plain_file_is_written_through() {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         fs::write(path("file"), "old").unwrap();

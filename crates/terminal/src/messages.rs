@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_our_libraries_are_told_and_no_others() {
+    fn messages_of_our_libraries_are_printed_and_no_others() {
         let logged = |target, level| {
             let text = format_args!("it is late");
             let record = Record::builder()

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_of_children_are_those_after_the_own_ones() {
+    fn the_fields_of_children_follow_those_of_the_process() {
         let stat = "1 (a ) b) S 0 1 1 0 -1 0 1 2 3 4 100 200 30 40 20 0 1 0 5";
         assert_eq!(ticks_of_children(stat), Some(70));
         assert_eq!(ticks_of_children("1 (a) S 0"), None);

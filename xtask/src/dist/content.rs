@@ -44,19 +44,19 @@ impl PackageTree {
     }
 
     /// A path in it, in an existing directory.
-    pub(super) fn place(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
-        let place = self.path().join(name);
-        let directory = place.parent().unwrap_or(self.path());
+    pub(super) fn new_path(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
+        let path = self.path().join(name);
+        let directory = path.parent().unwrap_or(self.path());
         fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
-        Ok(place)
+        Ok(path)
     }
 
     pub(super) fn copy(&self, from: &Path, to: impl AsRef<Path>, mode: u32) -> Result<()> {
-        copy(from, &self.place(to)?, mode)
+        copy(from, &self.new_path(to)?, mode)
     }
 
     pub(super) fn write(&self, to: impl AsRef<Path>, text: &str) -> Result<()> {
-        write(&self.place(to)?, text)
+        write(&self.new_path(to)?, text)
     }
 }
 

@@ -36,22 +36,22 @@ pub(super) fn package(
     let top = content.top();
     tree.copy(&top.join("prestan"), "usr/bin/prestan", 0o755)?;
     for (name, page) in files_of(&top.join("man1"))? {
-        compressed(&page, &tree.place(format!("{MANUAL}/{name}"))?)?;
+        compressed(&page, &tree.new_path(format!("{MANUAL}/{name}"))?)?;
     }
-    for (shell, place) in COMPLETIONS {
+    for (shell, directory) in COMPLETIONS {
         for (name, script) in files_of(&top.join("completions").join(shell))? {
-            tree.copy(&script, format!("{place}/{name}"), 0o644)?;
+            tree.copy(&script, format!("{directory}/{name}"), 0o644)?;
         }
     }
     let documentation = Path::new(DOCUMENTATION);
     for document in &content.documents {
         tree.copy(&top.join(document), documentation.join(document), 0o644)?;
     }
-    let place = tree.place(documentation.join("changelog"))?;
-    write(&place, &changelog(release)?)?;
-    compress(&place)?;
-    let place = tree.place(documentation.join(THIRD_PARTY))?;
-    compressed(&top.join(THIRD_PARTY), &place)?;
+    let path = tree.new_path(documentation.join("changelog"))?;
+    write(&path, &changelog(release)?)?;
+    compress(&path)?;
+    let path = tree.new_path(documentation.join(THIRD_PARTY))?;
+    compressed(&top.join(THIRD_PARTY), &path)?;
     tree.write(documentation.join("copyright"), &copyright(&top)?)?;
     let files = files_of(tree.path())?;
     let control = control(release, target, &top, installed_size(&files)?)?;

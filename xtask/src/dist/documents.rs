@@ -19,16 +19,18 @@ const FIRST: [&str; 2] = ["README.md", "CHANGELOG.md"];
 pub(super) fn linked(root: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut open: Vec<PathBuf> = FIRST.map(PathBuf::from).to_vec();
-    while let Some(place) = open.pop() {
-        let path = root.join(&place);
+    while let Some(document) = open.pop() {
+        let path = root.join(&document);
         if path.is_dir() {
             let files = files_of(&path)?;
-            open.extend(files.into_iter().map(|(name, _)| place.join(name)));
-        } else if found.insert(place.clone()) && place.extension().is_some_and(|end| end == "md") {
-            let page = place.display();
+            open.extend(files.into_iter().map(|(name, _)| document.join(name)));
+        } else if found.insert(document.clone())
+            && document.extension().is_some_and(|end| end == "md")
+        {
+            let page = document.display();
             let text = fs::read_to_string(&path).with_context(|| format!("read {page}"))?;
             for link in links(&text) {
-                let target = joined(place.parent().unwrap_or(&place), link);
+                let target = joined(document.parent().unwrap_or(&document), link);
                 if target.is_absolute() || !root.join(&target).exists() {
                     bail!("{page} links to {link}, which is no file of the project");
                 }

@@ -63,13 +63,13 @@ struct ImageStore {
 
 impl ImageStore {
     fn buildah(&self, arguments: &[&str]) -> Result<String> {
-        let place = |name: &str| self.storage.path().join(name);
+        let directory = |name: &str| self.storage.path().join(name);
         let mut buildah = Command::new("buildah");
         buildah
             .args(["--storage-driver=vfs", "--root"])
-            .arg(place("images"))
+            .arg(directory("images"))
             .arg("--runroot")
-            .arg(place("running"))
+            .arg(directory("running"))
             .args(arguments)
             // Without a container runtime.
             .env("BUILDAH_ISOLATION", "chroot")

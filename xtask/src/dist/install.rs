@@ -138,8 +138,12 @@ impl BareRoot {
             .args([temporary.path().as_os_str(), "uv".as_ref()]);
         finish(&mut pip)?;
         for program in ["uv", "uvx"] {
-            let place = self.directory.path().join("usr/local/bin").join(program);
-            copy(&temporary.path().join("bin").join(program), &place, 0o755)?;
+            let installed = self.directory.path().join("usr/local/bin").join(program);
+            copy(
+                &temporary.path().join("bin").join(program),
+                &installed,
+                0o755,
+            )?;
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ pub(super) fn package(
     tree.copy(&top.join("prestan"), script, 0o755)?;
     let information = format!("{name}.dist-info");
     for licence in LICENCES {
-        let place = format!("{information}/licenses/{licence}");
-        tree.copy(&top.join(licence), place, 0o644)?;
+        let path = format!("{information}/licenses/{licence}");
+        tree.copy(&top.join(licence), path, 0o644)?;
     }
     let tag = tag(target, &top.join("prestan"))?;
     let kind =

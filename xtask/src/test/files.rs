@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn what_killed_runs_have_left_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
-        let place = |name: &str| parent.path().join(name);
+        let path = |name: &str| parent.path().join(name);
         for name in ["prestan-tests-stale/file", "other/file"] {
-            fs::create_dir_all(place(name)).unwrap();
+            fs::create_dir_all(path(name)).unwrap();
         }
         let running = FilesInMemory::in_directory(parent.path()).unwrap();
         remove_stale(parent.path());
-        assert!(!place("prestan-tests-stale").exists());
-        assert!(place("other/file").exists() && running.path().exists());
+        assert!(!path("prestan-tests-stale").exists());
+        assert!(path("other/file").exists() && running.path().exists());
         let path = running.path().to_owned();
         drop(running);
         assert!(!path.exists());

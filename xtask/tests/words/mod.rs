@@ -66,11 +66,11 @@ const TOLERATED: f64 = 0.03;
 /// Number of doc lines, and those that begin with one of [`OPENINGS`].
 fn openings(text: &str) -> (usize, Vec<String>) {
     let lines = text.lines().map(str::trim_start).enumerate();
-    let docs = lines.filter_map(|(place, line)| {
+    let docs = lines.filter_map(|(index, line)| {
         let doc = line
             .strip_prefix("///")
             .or_else(|| line.strip_prefix("//!"))?;
-        Some((place + 1, doc.trim_start()))
+        Some((index + 1, doc.trim_start()))
     });
     let mut all = 0;
     let mut open = Vec::new();

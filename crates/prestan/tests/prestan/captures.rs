@@ -89,7 +89,7 @@ fn isolated() -> Result<(), String> {
 }
 
 #[test]
-fn a_command_runs_in_a_namespace_of_its_own_and_its_packets_are_recorded() {
+fn a_command_runs_in_another_namespace_and_its_packets_are_recorded() {
     let prestan = Prestan::new();
     let file = prestan.home().join("own.pcapng");
     let Some(()) = need_or(isolated()) else {

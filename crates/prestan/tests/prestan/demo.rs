@@ -443,7 +443,7 @@ impl Drop for Serving {
 }
 
 #[test]
-fn serve_serves_a_directory_until_it_is_told_to_stop() {
+fn serve_serves_a_directory_until_it_is_stopped() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("files");
     fs::create_dir(&directory).unwrap();

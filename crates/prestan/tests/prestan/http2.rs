@@ -36,7 +36,7 @@ fn run_at(url: &str, method: &str, options: &[&str]) -> (Outcome, Run) {
 }
 
 fn responds(peer: &mut Peer, asked: Asked) -> bool {
-    peer.answer(asked.stream);
+    peer.respond(asked.stream);
     true
 }
 
@@ -87,7 +87,7 @@ fn what_a_server_may_do_is_no_failure() {
                 let (kind, flags, ..) = peer.receive().unwrap();
                 peer.pongs += usize::from(kind == PING && flags & ACK != 0);
             }
-            peer.answer(asked.stream);
+            peer.respond(asked.stream);
             // Of a stream that has ended.
             peer.send(WINDOW_UPDATE, 0, asked.stream, &[0, 0, 1, 0]);
             peer.reset(asked.stream, 0);
@@ -109,7 +109,7 @@ fn what_a_server_may_do_is_no_failure() {
             responds(peer, asked)
         }),
         ("GOAWAY behind a response", |peer, asked| {
-            peer.answer(asked.stream);
+            peer.respond(asked.stream);
             peer.go_away(asked.stream);
             false
         }),
@@ -278,7 +278,7 @@ fn a_stream_that_fails_leaves_the_connection_to_others() {
         |peer, asked| {
             match asked.number {
                 Some(2) => peer.reset(asked.stream, INTERNAL_ERROR),
-                _ => peer.answer(asked.stream),
+                _ => peer.respond(asked.stream),
             }
             true
         },
@@ -353,7 +353,10 @@ fn four_streams(peer: &mut Peer, asked: Asked) -> Vec<u32> {
 /// Responds to four requests at a time, the last one first.
 fn backwards(peer: &mut Peer, asked: Asked) -> bool {
     let streams = four_streams(peer, asked);
-    streams.iter().rev().for_each(|stream| peer.answer(*stream));
+    streams
+        .iter()
+        .rev()
+        .for_each(|stream| peer.respond(*stream));
     true
 }
 
@@ -426,7 +429,7 @@ fn a_server_may_allow_fewer_streams() {
 fn one_late_stream_is_late_alone() {
     let url = scripted(&[], |peer, asked| {
         if asked.number != Some(0) {
-            peer.answer(asked.stream);
+            peer.respond(asked.stream);
         }
         true
     });

@@ -63,7 +63,7 @@ fn warnings(outcome: &Outcome) -> Vec<Value> {
 }
 
 #[test]
-fn a_cache_in_front_is_told_and_nothing_is_found_by_its_times() {
+fn a_cache_in_front_is_reported_and_nothing_is_found_by_its_times() {
     let Some(server) = nginx(CACHE) else { return };
     fs::write(server.storage().join("a.txt"), "some text").unwrap();
     let url = format!("{}a.txt", server.url());
@@ -331,7 +331,7 @@ fn addresses_are_taken_in_turn_where_that_is_asked_for() {
 }
 
 #[test]
-fn an_address_that_is_silent_alone_is_told_after_a_second() {
+fn an_address_that_is_silent_alone_is_reported_after_a_second() {
     let (name, [first, _second]) = two_addresses();
     let _waiting = silenced(&first);
     let option = &name.options[0];

@@ -105,7 +105,7 @@ fn pages(outcome: &Outcome) -> BTreeMap<String, [u64; 4]> {
 }
 
 #[test]
-fn a_page_names_its_own_parts() {
+fn a_page_names_its_parts() {
     let server = site();
     let outcome = run(&server.url()).ended(0);
     let pages = pages(&outcome);

@@ -179,7 +179,7 @@ fn assert_log_is_joined(server: &str, resolution: f64) {
 }
 
 #[test]
-fn several_users_are_told_apart_in_a_log() {
+fn several_users_are_distinguished_in_a_log() {
     if !is_installed("apache") {
         return;
     }

@@ -171,7 +171,7 @@ fn a_tls_handshake_is_measured_apart() {
 
 /// A server that resumes sessions saves itself the signature, if it is let to.
 #[test]
-fn full_and_resumed_handshakes_are_told_apart() {
+fn full_and_resumed_handshakes_are_distinguished() {
     let authority = Authority::new();
     for resumption in ["on", "off"] {
         let faulty = closing_after_each(&authority);
@@ -260,7 +260,7 @@ fn the_wrong_scheme_is_recognised() {
 }
 
 #[test]
-fn a_handshake_without_an_answer_is_given_up_in_time() {
+fn a_handshake_without_a_response_is_given_up_in_time() {
     // Connections wait in its queue for ever.
     let listener = TcpListener::bind(LOOPBACK).unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());

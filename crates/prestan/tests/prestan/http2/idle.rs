@@ -10,7 +10,7 @@ const PACE: [&str; 6] = ["--rate", "5", "--arrivals", "constant", "-c", "1"];
 
 /// A client that sends a request after GOAWAY gets no response.
 fn end_of_idle_time(peer: &mut Peer, asked: Asked) -> bool {
-    peer.answer(asked.stream);
+    peer.respond(asked.stream);
     if !peer.is_read_in_a_pause() {
         return true;
     }
@@ -24,7 +24,7 @@ fn a_request_after_a_pause_in_which_the_server_said_goaway_goes_to_a_new_connect
     let table: [(&str, Script); 2] = [
         ("the connection stays open", end_of_idle_time),
         ("the connection ends", |peer, asked| {
-            peer.answer(asked.stream);
+            peer.respond(asked.stream);
             let is_over = peer.is_read_in_a_pause();
             if is_over {
                 peer.go_away(asked.stream);
@@ -54,7 +54,7 @@ fn control_frames_in_a_pause_are_acknowledged_with_the_next_request() {
         // Each request arrives with one for the pause before it.
         assert_eq!(peer.pongs, peer.pings, "{asked:?}");
         assert!(asked.number < Some(5) || peer.pings >= 2, "{asked:?}");
-        peer.answer(asked.stream);
+        peer.respond(asked.stream);
         if peer.is_read_in_a_pause() {
             peer.send(PING, 0, 0, b"12345678");
             peer.settings(&[(4, 100_000)]);

@@ -117,7 +117,7 @@ impl Peer {
         }
     }
 
-    pub(crate) fn answer(&mut self, stream: u32) {
+    pub(crate) fn respond(&mut self, stream: u32) {
         self.send(HEADERS, END_HEADERS, stream, OK);
         self.send(DATA, END_STREAM, stream, b"hello");
     }
@@ -203,7 +203,7 @@ pub(crate) fn scripted(settings: &'static [(u16, u32)], script: Script) -> Strin
                 peer.settings(settings);
                 while let Some(asked) = peer.asked() {
                     if asked.number.is_none() {
-                        peer.answer(asked.stream);
+                        peer.respond(asked.stream);
                     } else if !script(&mut peer, asked) {
                         return;
                     }
