@@ -31,7 +31,7 @@ fn judged(constraint: &JudgedConstraint) -> Words {
     };
     let tone = match constraint.verdict {
         Conclusion::Pass => Tone::Good,
-        Conclusion::Inconclusive => Tone::Doubtful,
+        Conclusion::Inconclusive => Tone::Caution,
         Conclusion::Fail => Tone::Bad,
     };
     Words::from(format!("{}: ", constraint.name))

@@ -70,7 +70,7 @@ impl Block {
 pub(crate) enum Tone {
     Good,
     Bad,
-    Doubtful,
+    Caution,
     Same,
     #[default]
     Plain,
@@ -205,7 +205,7 @@ impl ListItem {
         look_at: &str,
     ) -> ListItem {
         ListItem {
-            tone: Tone::Doubtful,
+            tone: Tone::Caution,
             words: title.into(),
             below: vec![
                 Block::Paragraph(explanation.into()),

@@ -97,7 +97,7 @@ impl<'a> NamedRun<'a> {
         let heading = self.heading("Warnings");
         Block::list(
             heading,
-            ListLook::Boxed(Tone::Doubtful),
+            ListLook::Boxed(Tone::Caution),
             shown.map(crate::warning),
         )
     }
@@ -113,7 +113,7 @@ impl<'a> NamedRun<'a> {
             format!("{} ({whose}): {}", left.url, left.reason)
         });
         let heading = self.heading("Leftovers on the server");
-        Block::list(heading, ListLook::Boxed(Tone::Doubtful), left)
+        Block::list(heading, ListLook::Boxed(Tone::Caution), left)
     }
 
     pub(crate) fn notes(self) -> Block {

@@ -18,7 +18,7 @@ impl Paint {
         self.in_color(AnsiColor::Red, text)
     }
 
-    pub(crate) fn doubtful(self, text: &str) -> String {
+    pub(crate) fn caution(self, text: &str) -> String {
         self.in_color(AnsiColor::Yellow, text)
     }
 

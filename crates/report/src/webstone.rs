@@ -166,12 +166,12 @@ fn of_server(server: &ServerSummary) -> String {
 pub(crate) fn a_minute(rate: f64, ci95: Option<(f64, f64)>, wanders: bool) -> (String, String) {
     let (rate, range) = figure::rate(rate, ci95);
     let range = range.as_deref().unwrap_or(NONE);
-    let doubt = if wanders {
+    let caveat = if wanders {
         "; possibly too narrow, because throughput wandered: measure longer"
     } else {
         ""
     };
-    (rate, format!("({range}{doubt})"))
+    (rate, format!("({range}{caveat})"))
 }
 
 /// Seconds of all of them together.

@@ -204,9 +204,9 @@ impl WatchedRows {
         let batches = self.accounts.end().into_iter().map(EventKind::Inside);
         let unseen = self.accounts.unseen();
         let unseen = unseen.map(|by| EventKind::UnseenCalls { by });
-        let doubts = self.accounts.cautions().into_iter();
-        let doubts = doubts.map(|text| EventKind::Warning { text });
-        batches.chain(unseen).chain(doubts).collect()
+        let cautions = self.accounts.cautions().into_iter();
+        let cautions = cautions.map(|text| EventKind::Warning { text });
+        batches.chain(unseen).chain(cautions).collect()
     }
 
     /// Repeats operations of each row, and counts the system calls of the server; then again for

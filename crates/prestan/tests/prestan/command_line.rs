@@ -377,7 +377,7 @@ fn without_numbers(value: &mut Value) {
                 } else if ["notes", "warnings", "inconclusive", "disqualified"]
                     .contains(&key.as_str())
                 {
-                    // A busy machine makes for doubts that a quiet one does not have.
+                    // A busy machine causes warnings that a quiet one does not.
                     *member = Value::Array(Vec::new());
                 } else {
                     without_numbers(member);

@@ -77,7 +77,7 @@ fn head(of: &CaptureAnalysis) -> Vec<Block> {
     ]);
     let parts = parts.collect::<Vec<_>>().join(", ");
     let overview = format!("{} ({parts})", of.file);
-    let warnings = Block::list("Warnings", ListLook::Boxed(Tone::Doubtful), warnings(of));
+    let warnings = Block::list("Warnings", ListLook::Boxed(Tone::Caution), warnings(of));
     let capture = Block::Facts(vec![("Capture".to_owned(), overview.into())]);
     let left_out = left_out(of).map(|left_out| Block::Paragraph(left_out.into()));
     let head = damage(of).into_iter().chain([capture, warnings]);

@@ -20,8 +20,8 @@ pub(super) fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
 
 fn figures(of: &CampaignReport<'_>, warning: EstimateWarning) -> Option<String> {
     let cells = of.summary.cells.iter();
-    let doubtful = cells.filter(|cell| cell.estimate.warnings.contains(&warning));
-    let names: BTreeSet<&str> = doubtful.map(|cell| cell.figure.as_str()).collect();
+    let uncertain = cells.filter(|cell| cell.estimate.warnings.contains(&warning));
+    let names: BTreeSet<&str> = uncertain.map(|cell| cell.figure.as_str()).collect();
     let titles = names
         .into_iter()
         .map(|name| of.figure(name).map_or(name, |spec| &spec.title));

@@ -48,7 +48,7 @@ fn in_short(of: &CampaignReport<'_>) -> Block {
     let progress = words::progress(of);
     let progress = match words::to_go_on(of) {
         None => Block::Paragraph(progress.into()),
-        Some(to_go_on) => Block::Alert(Tone::Doubtful, format!("{progress} {to_go_on}").into()),
+        Some(to_go_on) => Block::Alert(Tone::Caution, format!("{progress} {to_go_on}").into()),
     };
     let failures = of.summary.failures.iter().map(words::of_trials);
     let blocks = vec![
@@ -58,7 +58,7 @@ fn in_short(of: &CampaignReport<'_>) -> Block {
         Block::Paragraph(Words::default().strong(words::conclusion(of))),
         Block::Page(important(of).render()),
         boxed("Failed trials", Tone::Bad, failures.collect()),
-        boxed("Warnings", Tone::Doubtful, caveats::warnings(of)),
+        boxed("Warnings", Tone::Caution, caveats::warnings(of)),
         boxed("What is missing", Tone::Plain, caveats::missing(of)),
     ];
     section("answer", "In short", blocks)

@@ -197,7 +197,7 @@ pub(super) fn verdict(of: PairVerdict) -> (&'static str, Tone) {
     match of {
         PairVerdict::Holds => ("holds", Tone::Good),
         PairVerdict::Fails => ("does not hold", Tone::Bad),
-        PairVerdict::Inconclusive => ("inconclusive", Tone::Doubtful),
+        PairVerdict::Inconclusive => ("inconclusive", Tone::Caution),
     }
 }
 

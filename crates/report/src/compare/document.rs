@@ -51,8 +51,8 @@ const VERDICTS: [(Verdict, &str, Tone); 9] = [
     (Verdict::Repaired, "failing only with A", Tone::Good),
     (Verdict::Gained, "supported only there", Tone::Good),
     (Verdict::Same, "the same", Tone::Same),
-    (Verdict::Inconclusive, "inconclusive", Tone::Doubtful),
-    (Verdict::NotCompared, "not compared", Tone::Doubtful),
+    (Verdict::Inconclusive, "inconclusive", Tone::Caution),
+    (Verdict::NotCompared, "not compared", Tone::Caution),
 ];
 
 /// Rows of a verdict that are named; the table has all.
@@ -113,7 +113,7 @@ pub(crate) fn all_warnings(all: &Comparisons) -> Vec<Block> {
 
 fn warnings(heading: String, versus: &Versus) -> Block {
     let caveats = versus.comparison.caveats.iter().map(caveat);
-    Block::list(heading, ListLook::Boxed(Tone::Doubtful), caveats)
+    Block::list(heading, ListLook::Boxed(Tone::Caution), caveats)
 }
 
 /// The parts of a page behind its figures: all ratios, and costs inside of the servers.

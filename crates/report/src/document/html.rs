@@ -18,7 +18,7 @@ impl Tone {
         match self {
             Tone::Good => Some("ok"),
             Tone::Bad => Some("bad"),
-            Tone::Doubtful => Some("doubt"),
+            Tone::Caution => Some("caution"),
             Tone::Same => Some("same"),
             Tone::Plain => None,
         }

@@ -36,7 +36,7 @@ impl Paint {
         match tone {
             Tone::Bad => self.bad(text),
             Tone::Good => self.good(text),
-            Tone::Doubtful => self.doubtful(text),
+            Tone::Caution => self.caution(text),
             Tone::Same | Tone::Plain => text.to_owned(),
         }
     }

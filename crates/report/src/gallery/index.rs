@@ -39,7 +39,7 @@ pub(super) fn index(
         }
         h2 { "Ranking" }
         (ranks(gallery, rows, places))
-        (boxed("Warnings", "doubt", words::disqualified(gallery)))
+        (boxed("Warnings", "caution", words::disqualified(gallery)))
         h2 { "Mean response times" }
         (table(gallery, rows, places))
         h2 { "Server by server" }

@@ -166,8 +166,8 @@ fn unranked(row: Option<&TestSummary>) -> Markup {
         return html! { "not part of this run" };
     };
     if row.disqualified().is_some() {
-        return html! { span.doubt { "inconclusive" } };
+        return html! { span.caution { "inconclusive" } };
     }
     let (word, why) = in_words(row);
-    html! { span.doubt { (word) } " " (why) }
+    html! { span.caution { (word) } " " (why) }
 }

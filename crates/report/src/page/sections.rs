@@ -173,9 +173,9 @@ fn counts(summary: &Summary, name: &str) -> Markup {
     let ok = of(Status::Ok).len();
     let others = [
         ("bad", "failed", of(Status::Failed)),
-        ("doubt", "not supported", of(Status::NotSupported)),
-        ("doubt", "skipped", of(Status::Skipped)),
-        ("doubt", "not drawn", of(Status::NotDrawn)),
+        ("caution", "not supported", of(Status::NotSupported)),
+        ("caution", "skipped", of(Status::Skipped)),
+        ("caution", "not drawn", of(Status::NotDrawn)),
     ];
     html! {
         bdi.name { (name) } " "

@@ -136,7 +136,7 @@ fn without_time(test: Option<&TestSummary>) -> Markup {
     let (word, why) = in_words(test);
     let class = match test.status {
         Status::Failed => "bad",
-        Status::NotSupported | Status::Skipped | Status::NotDrawn | Status::Ok => "doubt",
+        Status::NotSupported | Status::Skipped | Status::NotDrawn | Status::Ok => "caution",
     };
     html! { span class=(class) { (word) } " " (why) }
 }

@@ -30,7 +30,7 @@ pub(super) fn document(found: &SearchResult) -> Vec<Block> {
 }
 
 pub(crate) fn warnings(found: &SearchResult) -> Block {
-    let look = ListLook::Boxed(Tone::Doubtful);
+    let look = ListLook::Boxed(Tone::Caution);
     Block::list("Warnings", look, &found.caveats)
 }
 

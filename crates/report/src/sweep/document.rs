@@ -40,7 +40,7 @@ fn facts(sweep: &Sweep) -> Vec<(String, Words)> {
 
 /// Warnings, and how it was measured.
 pub(crate) fn overview(sweep: &Sweep) -> [Block; 2] {
-    let look = ListLook::Boxed(Tone::Doubtful);
+    let look = ListLook::Boxed(Tone::Caution);
     [
         Block::list("Warnings", look, &sweep.caveats),
         Block::Paragraph(how(sweep).into()),

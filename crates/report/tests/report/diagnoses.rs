@@ -320,7 +320,7 @@ fn the_page_is_about_one_server_and_its_runs_are_suites() {
         "{overview}"
     );
     assert!(
-        page.contains("<h3><span class=\"doubt\"><bdi>listing</bdi>: PUT is much slower"),
+        page.contains("<h3><span class=\"caution\"><bdi>listing</bdi>: PUT is much slower"),
         "{page}"
     );
     assert!(page.contains(">Run</th>") && !page.contains(">Server</th>"));

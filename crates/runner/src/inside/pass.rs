@@ -87,6 +87,6 @@ impl RepeatedPass {
 }
 
 /// A warning for the record.
-pub(super) fn doubt(text: String) -> EventKind {
+pub(super) fn caution(text: String) -> EventKind {
     EventKind::Warning { text }
 }

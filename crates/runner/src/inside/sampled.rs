@@ -10,7 +10,7 @@ use inside::sampler::StackSampler;
 use record::{EventKind, FlameRow, MeasureId, Sample};
 use suite::Limit;
 
-use super::pass::{RepeatedPass, doubt};
+use super::pass::{RepeatedPass, caution};
 
 /// Duration of each test: a server that works for half of it has a thousand samples.
 const LASTS: Duration = Duration::from_millis(400);
@@ -44,7 +44,7 @@ impl Sink for NoSamples {
 pub(super) fn pass(roots: &[u32], run: (&RunSpec, &RunPlace), cancel: &Cancel) -> Vec<EventKind> {
     let sampler = match StackSampler::attach(roots, LASTS / FlameRow::PARTS as u32) {
         Ok(sampler) => sampler,
-        Err(why) => return vec![doubt(format!("there are no flame graphs: {why}"))],
+        Err(why) => return vec![caution(format!("there are no flame graphs: {why}"))],
     };
     let pass = RepeatedPass::of(run, "sampled", |_| Limit::Duration(LASTS));
     let rows = Arc::new(FlamedRows(sampler));
@@ -55,7 +55,7 @@ pub(super) fn pass(roots: &[u32], run: (&RunSpec, &RunPlace), cancel: &Cancel) -
     );
     let mut events = ended.events;
     if let Some(why) = ended.cut_off {
-        events.push(doubt(format!(
+        events.push(caution(format!(
             "there are not flame graphs of all rows: {why}"
         )));
     }

@@ -13,7 +13,7 @@ use inside::{CurrentRow, NamedProcesses};
 use record::{EventKind, MeasureId, Nanos, Outcome, Sample, TracedRow};
 use suite::Limit;
 
-use super::pass::{RepeatedPass, doubt};
+use super::pass::{RepeatedPass, caution};
 
 /// Operations of each row that are traced.
 const OPERATIONS: u32 = 5;
@@ -71,11 +71,11 @@ impl RowWatch for TracedRows {
 impl TracedRows {
     /// A warning if the server seldom rested: calls that it makes by itself are among those
     /// counted.
-    fn doubt(&self) -> Option<EventKind> {
+    fn caution(&self) -> Option<EventKind> {
         let [rests, unrest] =
             [&self.rests, &self.unrest].map(|count| count.load(Ordering::Relaxed));
         (unrest > rests / 2).then(|| {
-            doubt(format!(
+            caution(format!(
                 "calls that the server makes without being asked are among those that were counted: it was at work {unrest} \
                  of {rests} times when it had responded"
             ))
@@ -119,7 +119,7 @@ impl TracedServer {
         let _alone = TRACING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(which) = self.named.description_of_end() {
             let why = format!("system calls of the server were not counted: {which} had ended");
-            return vec![doubt(why)];
+            return vec![caution(why)];
         }
         let pass = RepeatedPass::of(run, "traced", shortened);
         let current = Arc::new(CurrentRow::new(pass.spec.plan.measures.len()));
@@ -133,7 +133,7 @@ impl TracedServer {
         let tracer = match tracer {
             Ok(tracer) => tracer,
             Err(why) => {
-                return vec![doubt(format!(
+                return vec![caution(format!(
                     "system calls of the server were not counted: {why}"
                 ))];
             }
@@ -150,16 +150,16 @@ impl TracedServer {
         // The last call may have been cut off by the end of the server.
         rows.rests();
         let mut events = ended.events;
-        events.extend(rows.doubt());
+        events.extend(rows.caution());
         let is_cut_off = ended.cut_off.is_some();
         let dead = self.named.description_of_end();
         if let Some(which) = &dead {
-            events.push(doubt(format!(
+            events.push(caution(format!(
                 "{which} ended while it was traced, and system calls are those of the operations before that; attaching a tracer \
                  interrupts calls that wait (EINTR), which some servers take for fatal: --no-trace leaves tracing out"
             )));
         } else if let Some(why) = ended.cut_off {
-            events.push(doubt(format!(
+            events.push(caution(format!(
                 "system calls of the server were not counted for all rows: {why}"
             )));
         }
@@ -172,7 +172,7 @@ impl TracedServer {
         let whole: Vec<TracedRow> = whole.map(|row| times.complete(row)).collect();
         let failed = whole.iter().filter(|row| row.ok == 0).count();
         if failed > 0 && !is_cut_off && dead.is_none() {
-            events.push(doubt(format!(
+            events.push(caution(format!(
                 "system calls of {failed} of {} rows were not counted: no operation was ok while the server was traced; has it \
                  ended?",
                 whole.len()
