@@ -318,7 +318,7 @@ pub fn compare_by(
         .into_iter()
         .map(|row| {
             let inside = ComparedInside::of(a, b, &row.name);
-            let (a, b) = (rows::of_runs(a, &row, times), rows::of_runs(b, &row, times));
+            let (a, b) = (rows::in_runs(a, &row, times), rows::in_runs(b, &row, times));
             compared(row, (&a, &b), inside)
         })
         .collect();
@@ -332,7 +332,6 @@ pub fn compare_by(
     })
 }
 
-/// Judges the rows, all of them together.
 fn judge(rows: &mut [Compared], same_within: f64) {
     let tests = rows.iter_mut().flat_map(|row| {
         let times = row.ratio.as_mut().and_then(|ratio| ratio.evidence.as_mut());
@@ -371,7 +370,7 @@ fn compared(
     let reached: Vec<(&RowInRun, &RowInRun)> = a
         .iter()
         .zip(b)
-        .filter(|(a, b)| !a.is_unreached() && !b.is_unreached())
+        .filter(|(a, b)| !a.is_unreached && !b.is_unreached)
         .collect();
     let is_any = !reached.is_empty();
     let a_never = is_any && reached.iter().all(|(a, _)| a.is_unsupported());
@@ -383,14 +382,14 @@ fn compared(
         (true, false) if reached.iter().any(|(_, b)| b.has_worked()) => verdict = Verdict::Gained,
         (false, false) => {
             let is_disqualified =
-                |(a, b): &(&RowInRun, &RowInRun)| a.is_disqualified() || b.is_disqualified();
+                |(a, b): &(&RowInRun, &RowInRun)| a.is_disqualified || b.is_disqualified;
             disqualified = reached.iter().filter(|pair| is_disqualified(pair)).count();
             let sound: Vec<(&RowInRun, &RowInRun)> =
                 sound(&reached, is_disqualified).copied().collect();
             ratio = Ratio::new(&Observations::of(&sound));
             let pairs = reached.iter().copied();
             let of_server =
-                |(a, b): &(&RowInRun, &RowInRun)| !a.may_be_no_failure() && !b.may_be_no_failure();
+                |(a, b): &(&RowInRun, &RowInRun)| !a.may_be_no_failure && !b.may_be_no_failure;
             let judged: Vec<(&RowInRun, &RowInRun)> = pairs.filter(of_server).collect();
             doubtful = reached.len() - judged.len();
             failing = Failing::of(&judged);
@@ -414,7 +413,6 @@ fn compared(
     }
 }
 
-/// Up to that share of difference a ratio counts as none.
 pub(crate) fn is_same(ratio: f64, same_within: f64) -> bool {
     let limit = 1.0 + same_within;
     ratio <= limit && ratio >= 1.0 / limit

@@ -61,7 +61,7 @@ pub struct Pooled {
     pub halves: Vec<Material>,
     /// What figures show, one for each row; empty where no details are wanted.
     pub details: Vec<Details>,
-    /// The run whose rows these are, by its place.
+    /// The run whose rows these are, by its index.
     pub base: usize,
 }
 
@@ -113,25 +113,25 @@ where
     let mut opened = Vec::new();
     // Where the run begins on the time line, and where the next one will.
     let (mut begin, mut next) = (0, 0);
-    for (place, (run, added)) in runs.iter().zip(&pool.runs).enumerate() {
+    for (index, (run, added)) in runs.iter().zip(&pool.runs).enumerate() {
         for selection in &mut selections {
-            pool.begin_run(selection, place, begin);
+            pool.begin_run(selection, index, begin);
         }
         for piece in (run.pieces)()? {
             for sample in piece?.as_ref() {
                 next = next.max(begin + end(sample));
-                if place == 0 && sample.connect.is_some() && opened.len() < OPENED {
+                if index == 0 && sample.connect.is_some() && opened.len() < OPENED {
                     opened.push(sample.number);
                 }
                 let Some(row) = added.counted(sample) else {
                     continue;
                 };
                 for selection in &mut selections {
-                    if selection.chosen[row].contains(&place) {
+                    if selection.chosen[row].contains(&index) {
                         selection.courses[row].add(sample);
                     }
                 }
-                let is_drawn = selections[0].chosen[row].contains(&place);
+                let is_drawn = selections[0].chosen[row].contains(&index);
                 if let Some(drawing) = drawings.get_mut(row).filter(|_| is_drawn) {
                     drawing.add(sample, begin);
                 }
@@ -141,12 +141,12 @@ where
     }
     opened.sort_unstable();
     let server = runs.iter().find_map(|run| run.env.server.clone());
-    let material = |(place, selection): (usize, ChosenRuns)| Material {
-        summary: pool.summary((place > 0).then_some(&selection.chosen)),
+    let material = |(index, selection): (usize, ChosenRuns)| Material {
+        summary: pool.summary((index > 0).then_some(&selection.chosen)),
         plan: plan.clone(),
         server: server.clone(),
         courses: selection.courses,
-        first_answers: pool.first_answers(runs),
+        first_responses: pool.first_responses(runs),
         opened: opened.clone(),
         facts: pool.facts(runs),
     };
@@ -162,32 +162,29 @@ where
 /// The first one of the plans with the most rows.
 fn most_rows<'a>(plans: impl Iterator<Item = &'a PlanRecord>) -> usize {
     let rows = plans.map(|plan| plan.measures.len()).enumerate();
-    let most = rows.max_by_key(|(place, rows)| (*rows, Reverse(*place)));
+    let most = rows.max_by_key(|(index, rows)| (*rows, Reverse(*index)));
     most.expect("a pool has a run").0
 }
 
-/// Runs whose operations have been added up.
 struct Pool<'a> {
     plan: &'a PlanRecord,
     runs: Vec<Added>,
 }
 
-/// Some of the runs.
 struct ChosenRuns {
     /// Of each row, the runs that its estimates come from.
     chosen: Vec<Vec<usize>>,
     courses: Vec<Course>,
 }
 
-/// A run whose operations have been added up.
 struct Added {
     windows: Windows,
     summariser: Summariser,
     summary: Summary,
     pages: Option<PageTally>,
-    /// For each measure of the pool, its place in this run.
-    places: Vec<Option<usize>>,
-    /// For each measure of this run, its place in the pool and its test.
+    /// For each measure of the pool, its index in this run.
+    indices: Vec<Option<usize>>,
+    /// For each measure of this run, its index in the pool and its test.
     rows: Vec<(Option<usize>, TestId)>,
     /// For each test of this run, that of the pool.
     tests: Vec<Option<TestId>>,
@@ -204,10 +201,10 @@ impl Added {
             plan, events, env, ..
         } = *run;
         let (windows, summariser) = added_up(plan, events, &run.pieces)?;
-        let places = places(pool, plan);
-        let row = |(own, measure): (usize, &MeasureRecord)| {
-            let place = places.iter().position(|place| *place == Some(own));
-            (place, measure.test)
+        let indices = indices(pool, plan);
+        let row = |(in_run, measure): (usize, &MeasureRecord)| {
+            let index = indices.iter().position(|index| *index == Some(in_run));
+            (index, measure.test)
         };
         let test = |test: &TestRecord| {
             let mut tests = pool.tests.iter().zip(0..);
@@ -222,34 +219,32 @@ impl Added {
             tests: plan.tests.iter().map(test).collect(),
             windows,
             summariser,
-            places,
+            indices,
         })
     }
 
-    /// The row of the pool that an operation counts for.
     fn counted(&self, sample: &Sample) -> Option<usize> {
         let (row, test) = *self.rows.get(usize::from(sample.measure.0))?;
-        row.filter(|_| self.windows.of_test(test).contains(sample))
+        row.filter(|_| self.windows.test_window(test).contains(sample))
     }
 
-    /// What this run says of that row of the pool.
     fn row(&self, row: usize) -> Option<RunRow<'_>> {
-        let place = self.places[row]?;
-        Some((self.summariser.row(place)?, self.summary.tests.get(place)?))
+        let index = self.indices[row]?;
+        Some((self.summariser.row(index)?, self.summary.tests.get(index)?))
     }
 }
 
-/// For each measure of the pool, its place in the plan of a run: that with the same name in a test
+/// For each measure of the pool, its index in the plan of a run: that with the same name in a test
 /// of the same name.
-fn places(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
+fn indices(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
     fn names(plan: &PlanRecord) -> impl Iterator<Item = (Option<&str>, &str)> {
         plan.measures.iter().map(|measure| {
             let test = plan.tests.get(usize::from(measure.test.0));
             (test.map(|test| test.name.as_str()), measure.name.as_str())
         })
     }
-    let place = |name| names(run).position(|other| other == name);
-    names(pool).map(place).collect()
+    let index = |name| names(run).position(|other| other == name);
+    names(pool).map(index).collect()
 }
 
 impl Pool<'_> {
@@ -273,24 +268,23 @@ impl Pool<'_> {
         selections
     }
 
-    /// The runs that the estimates of a row come from.
     fn sound(&self, row: usize) -> Vec<usize> {
-        let places = self.runs.iter().enumerate();
-        let rows = places.filter_map(|(place, run)| {
+        let runs = self.runs.iter().enumerate();
+        let rows = runs.filter_map(|(index, run)| {
             let (_, summary) = run.row(row)?;
-            Some((place, summary.disqualified().is_some()))
+            Some((index, summary.disqualified().is_some()))
         });
         let rows: Vec<(usize, bool)> = rows.collect();
         let sound = sound(&rows, |(_, is_disqualified)| *is_disqualified);
-        sound.map(|(place, _)| *place).collect()
+        sound.map(|(index, _)| *index).collect()
     }
 
     /// These runs of each row, with courses that nothing was added to.
     fn selection(&self, chosen: Vec<Vec<usize>>) -> ChosenRuns {
         let course = |(row, runs): (usize, &Vec<usize>)| {
             let longest = self.longest(row, runs);
-            let longest = longest.and_then(|place| self.runs[place].row(row));
-            Course::of_seconds(longest.and_then(|(_, summary)| summary.window_s))
+            let longest = longest.and_then(|index| self.runs[index].row(row));
+            Course::with_seconds(longest.and_then(|(_, summary)| summary.window_s))
         };
         ChosenRuns {
             courses: chosen.iter().enumerate().map(course).collect(),
@@ -301,26 +295,26 @@ impl Pool<'_> {
     /// Of these runs of a row, the one with the most operations: what goes on in the course of a
     /// run is looked for in it.
     fn longest(&self, row: usize, runs: &[usize]) -> Option<usize> {
-        let operations = |place: usize| {
-            let row = self.runs[place].row(row);
+        let operations = |index: usize| {
+            let row = self.runs[index].row(row);
             row.map_or(0, |(_, summary)| summary.operations())
         };
         let runs = runs.iter().copied();
-        runs.max_by_key(|place| (operations(*place), Reverse(*place)))
+        runs.max_by_key(|index| (operations(*index), Reverse(*index)))
     }
 
-    /// From here on comes the run of that place, which begins there on the time line.
-    fn begin_run(&self, selection: &mut ChosenRuns, place: usize, begin: Nanos) {
+    /// From here on comes the run of that index, which begins there on the time line.
+    fn begin_run(&self, selection: &mut ChosenRuns, index: usize, begin: Nanos) {
         let rows = selection.chosen.iter().zip(&mut selection.courses);
         for (row, (runs, course)) in rows.enumerate() {
-            if runs.contains(&place) {
-                course.begin_run(begin, self.longest(row, runs) == Some(place));
+            if runs.contains(&index) {
+                course.begin_run(begin, self.longest(row, runs) == Some(index));
             }
         }
     }
 
     /// What the first requests took. What is cold is so in the first run.
-    fn first_answers<P>(&self, runs: &[PoolRun<'_, P>]) -> BTreeMap<MeasureId, Nanos> {
+    fn first_responses<P>(&self, runs: &[PoolRun<'_, P>]) -> BTreeMap<MeasureId, Nanos> {
         let mut all = BTreeMap::new();
         for (run, added) in runs.iter().zip(&self.runs) {
             for event in run.events {
@@ -334,7 +328,6 @@ impl Pool<'_> {
         all
     }
 
-    /// What the events of all runs tell of the server.
     fn facts<P>(&self, runs: &[PoolRun<'_, P>]) -> ServerFacts {
         let mut facts = ServerFacts::default();
         for (run, added) in runs.iter().zip(&self.runs) {
@@ -359,9 +352,9 @@ impl Pool<'_> {
         let tests: Vec<_> = (0..self.plan.measures.len())
             .map(|row| {
                 let is_wanted =
-                    |place: usize| chosen.is_none_or(|chosen| chosen[row].contains(&place));
+                    |index: usize| chosen.is_none_or(|chosen| chosen[row].contains(&index));
                 let runs = self.runs.iter().enumerate();
-                let runs = runs.filter(|(place, _)| is_wanted(*place));
+                let runs = runs.filter(|(index, _)| is_wanted(*index));
                 let runs: Vec<RunRow<'_>> = runs.filter_map(|(_, run)| run.row(row)).collect();
                 if runs.is_empty() {
                     self.without_times(row)
@@ -423,23 +416,19 @@ impl Pool<'_> {
         (!runs.is_empty()).then(|| pages::pooled(&runs))
     }
 
-    /// How the load generator fared in each test of all runs.
     fn generator(&self) -> Vec<Generator> {
         let mut all: Vec<Generator> = Vec::new();
         for run in &self.runs {
             for generator in &run.summary.generator {
-                let test = run
-                    .tests
-                    .get(usize::from(generator.test.0))
-                    .copied()
-                    .flatten();
-                let Some(test) = test else { continue };
+                let Some(Some(test)) = run.tests.get(usize::from(generator.test.0)) else {
+                    continue;
+                };
                 let generator = Generator {
-                    test,
+                    test: *test,
                     ..generator.clone()
                 };
-                match all.iter_mut().find(|own| own.test == test) {
-                    Some(own) => *own = together(own, &generator),
+                match all.iter_mut().find(|known| known.test == *test) {
+                    Some(known) => *known = together(known, &generator),
                     None => all.push(generator),
                 }
             }

@@ -6,8 +6,7 @@ use record::{
 };
 
 use super::{Side, TotalTimes};
-use crate::warning::Warning;
-use crate::warning::origin_warnings;
+use crate::warning::{Warning, origin_warnings};
 
 /// Why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +126,8 @@ fn essentials(plan: &PlanRecord) -> Vec<Setting> {
 
 fn background(plan: &PlanRecord) -> Setting {
     let background = plan.background.as_ref();
-    let (components, generators) = background.map_or_else(Default::default, |own| {
-        (own.components.clone(), own.generators.clone())
+    let (components, generators) = background.map_or_else(Default::default, |background| {
+        (background.components.clone(), background.generators.clone())
     });
     Setting::Background(components, generators)
 }
@@ -175,14 +174,12 @@ fn harmless(side: &Side<'_>) -> Vec<Setting> {
     ]
 }
 
-/// Settings that are not the same in both.
 fn differing(one: Vec<Setting>, other: Vec<Setting>) -> impl Iterator<Item = (Setting, Setting)> {
     one.into_iter()
         .zip(other)
         .filter(|(one, other)| one != other)
 }
 
-/// Both are the same run.
 fn is_same_run(one: &Side<'_>, other: &Side<'_>) -> bool {
     one.plan.run_id == other.plan.run_id && one.env.started_at == other.env.started_at
 }
@@ -202,15 +199,15 @@ fn times(env: &Environment) -> (&str, &str) {
 fn twice<'a>(runs: &[Side<'a>]) -> Option<&'a str> {
     let mut later = runs.iter().enumerate();
     let found =
-        later.find(|(place, run)| runs[..*place].iter().any(|other| is_same_run(run, other)));
+        later.find(|(index, run)| runs[..*index].iter().any(|other| is_same_run(run, other)));
     found.map(|(_, run)| run.plan.run_id.as_str())
 }
 
 /// True if processes were watched, and none of them used any processor time. Rows that exist only
 /// because they were traced are left out.
-fn are_others_watched(side: &Side<'_>) -> bool {
+fn is_processor_unused(side: &Side<'_>) -> bool {
     let inside = side.summary.inside.as_ref();
-    let rows = inside.into_iter().flat_map(|own| &own.rows);
+    let rows = inside.into_iter().flat_map(|inside| &inside.rows);
     let mut counted = rows.filter(|row| row.operations > 0).peekable();
     counted.peek().is_some() && counted.all(|row| row.counted.processor == 0)
 }
@@ -225,53 +222,42 @@ pub(super) fn check(a: &[Side<'_>], b: &[Side<'_>]) -> Result<Vec<Caveat>, Diffe
     }
     let first = a[0].plan;
     let all = || a.iter().chain(b);
-    let ways = a.iter().map(|side| (first, side.plan));
-    let tests = a.iter().zip(b).map(|(a, b)| (a.plan, b.plan));
-    let of_all = ways
-        .chain(b.iter().map(|side| (first, side.plan)))
-        .map(|(one, other)| differing(essentials(one), essentials(other)).next());
-    let of_pairs = tests.map(|(one, other)| differing(tests_of(one), tests_of(other)).next());
+    let pairs = || a.iter().zip(b);
+    let of_all = all().map(|side| differing(essentials(first), essentials(side.plan)).next());
+    let of_pairs = pairs().map(|(a, b)| differing(tests_of(a.plan), tests_of(b.plan)).next());
     if let Some((one, other)) = of_all.chain(of_pairs).flatten().next() {
         return Err(Difference::Plan(one, other));
     }
     let mut caveats = Vec::new();
+    let some = |count: usize, caveat: fn(usize) -> Caveat| (count > 0).then(|| caveat(count));
     let is_disqualified = |side: &&Side<'_>| side.summary.disqualified().next().is_some();
     let disqualified = all().filter(is_disqualified).count();
-    if disqualified > 0 {
-        caveats.push(Caveat::Disqualified(disqualified));
-    }
+    caveats.extend(some(disqualified, Caveat::Disqualified));
     let is_incomplete = |side: &&Side<'_>| side.summary.complete != crate::Completeness::Complete;
     let incomplete = all().filter(is_incomplete).count();
-    if incomplete > 0 {
-        caveats.push(Caveat::Incomplete(incomplete));
-    }
+    caveats.extend(some(incomplete, Caveat::Incomplete));
     if a.len() == 1 {
         caveats.push(Caveat::OneRun);
     }
-    let count = |is_so: fn(&Side<'_>, &Side<'_>) -> bool| {
-        a.iter().zip(b).filter(|(a, b)| is_so(a, b)).count()
-    };
-    let same = count(is_same_run);
-    if same > 0 {
-        caveats.push(Caveat::SameRun(same));
-    }
+    let same = pairs().filter(|(a, b)| is_same_run(a, b)).count();
+    caveats.extend(some(same, Caveat::SameRun));
     if all().any(|side| !side.plan.fresh_start) && same < a.len() && a.len() > 1 {
         caveats.push(Caveat::OneProcess);
     }
-    let apart = count(|a, b| !is_same_run(a, b) && !is_beside(a, b));
-    if apart > 0 {
-        caveats.push(Caveat::Apart(apart));
-    }
-    let others = [('A', a), ('B', b)].into_iter();
-    let others = others.filter(|(_, sides)| sides.iter().any(are_others_watched));
-    caveats.extend(others.map(|(name, _)| Caveat::OtherProcesses(name)));
-    for (name, sides) in [('A', a), ('B', b)] {
+    let is_apart = |(a, b): &(&Side<'_>, &Side<'_>)| !is_same_run(a, b) && !is_beside(a, b);
+    caveats.extend(some(pairs().filter(is_apart).count(), Caveat::Apart));
+    let servers = [('A', a), ('B', b)];
+    let watched = servers
+        .iter()
+        .filter(|(_, sides)| sides.iter().any(is_processor_unused));
+    caveats.extend(watched.map(|(name, _)| Caveat::OtherProcesses(*name)));
+    for (name, sides) in servers {
         let warnings = origin_warnings(sides.iter().flat_map(|side| &side.summary.tests));
-        caveats.extend(warnings.into_iter().map(|own| Caveat::Origins(name, own)));
+        let origins = |warning| Caveat::Origins(name, warning);
+        caveats.extend(warnings.into_iter().map(origins));
     }
     let of_all = all().flat_map(|side| differing(harmless(&a[0]), harmless(side)));
-    let of_pairs = a.iter().zip(b);
-    let of_pairs = of_pairs.flat_map(|(a, b)| differing(amounts(a), amounts(b)));
+    let of_pairs = pairs().flat_map(|(a, b)| differing(amounts(a), amounts(b)));
     for (one, other) in of_all.chain(of_pairs) {
         let caveat = Caveat::Differs(one, other);
         if !caveats.contains(&caveat) {

@@ -25,7 +25,6 @@ use super::{
 
 /// The least difference that is one, for the language: more than nothing.
 const LEAST: f64 = f64::MIN_POSITIVE;
-/// A share that is just not reached.
 const JUST_BELOW: f64 = 1.0 - 1e-9;
 
 impl Comparison {
@@ -103,11 +102,11 @@ fn span(row: &Compared, of: ComparedCharacteristic, same_within: f64) -> (f64, f
     let is = |verdict: Verdict| match row.verdict {
         // The row always failed with both, or no pair of runs reached it.
         Verdict::NotCompared => (0.0, 1.0),
-        own if own == verdict => (1.0, 1.0),
+        found if found == verdict => (1.0, 1.0),
         _ => (0.0, 0.0),
     };
     let fails = |verdict: Verdict| match is(verdict) {
-        (0.0, _) if !is_failing_clear(row) => (0.0, 1.0),
+        (0.0, _) if !is_failing_decided(row) => (0.0, 1.0),
         known => known,
     };
     match of {
@@ -128,7 +127,7 @@ const UNKNOWN: (f64, f64) = (0.0, f64::INFINITY);
 
 fn more_processor(row: &Compared, same_within: f64) -> (f64, f64) {
     let inside = row.inside.as_ref();
-    let processor = inside.and_then(|own| own.cost(InsideCost::Processor));
+    let processor = inside.and_then(|inside| inside.cost(InsideCost::Processor));
     let Some(ratio) = processor.and_then(ComparedCost::ratio) else {
         return UNKNOWN;
     };
@@ -137,16 +136,16 @@ fn more_processor(row: &Compared, same_within: f64) -> (f64, f64) {
 }
 
 fn more_calls(row: &Compared, call: StorageCall) -> (f64, f64) {
-    let Some(inside) = row.inside.as_ref().filter(|own| own.traced > 0) else {
+    let Some(inside) = row.inside.as_ref().filter(|inside| inside.traced > 0) else {
         return UNKNOWN;
     };
-    let Some(own) = inside.cost(InsideCost::Calls(call)) else {
+    let Some(cost) = inside.cost(InsideCost::Calls(call)) else {
         // Neither made one in any run.
         let is_certain = inside.traced >= LEAST_STARTS;
         return if is_certain { (0.0, 0.0) } else { UNKNOWN };
     };
-    let more = (own.b - own.a).max(0.0);
-    match own.certainty {
+    let more = (cost.b - cost.a).max(0.0);
+    match cost.certainty {
         CostCertainty::Constant => (more, more),
         CostCertainty::Varying { ratio, added } => {
             let most = ratio.evidence.map_or(f64::INFINITY, |found| found.most());
@@ -155,7 +154,7 @@ fn more_calls(row: &Compared, call: StorageCall) -> (f64, f64) {
                 Verdict::Slower => more,
                 _ => 0.0,
             };
-            (low, ((most - 1.0) * (own.a + added)).max(low))
+            (low, ((most - 1.0) * (cost.a + added)).max(low))
         }
         CostCertainty::FewStarts | CostCertainty::Unknown => UNKNOWN,
     }
@@ -206,13 +205,11 @@ fn faster(row: &Compared, same_within: f64) -> (f64, f64) {
     (low, if is_same { 0.0 } else { most.max(low) })
 }
 
-/// True if the comparison of failures of the row is decided.
-fn is_failing_clear(row: &Compared) -> bool {
+fn is_failing_decided(row: &Compared) -> bool {
     let is_open = |failing: super::Failing| failing.verdict == Verdict::Inconclusive;
     row.doubtful == 0 && !row.failing.is_some_and(is_open)
 }
 
-/// More failures with B are excluded.
 fn is_more_failing_excluded(row: &Compared) -> bool {
     let is_repaired = |failing: super::Failing| failing.verdict == Verdict::Repaired;
     row.doubtful == 0 && row.failing.is_none_or(is_repaired)

@@ -54,10 +54,10 @@ impl Failing {
             .iter()
             .map(|(a, b)| (a.share_failed(), b.share_failed()))
             .collect();
-        Failing::of_shares(&shares)
+        Failing::from_shares(&shares)
     }
 
-    pub(super) fn of_shares(shares: &[(f64, f64)]) -> Option<Failing> {
+    pub(super) fn from_shares(shares: &[(f64, f64)]) -> Option<Failing> {
         if shares.iter().all(|both| *both == (0.0, 0.0)) {
             return None;
         }
@@ -128,9 +128,9 @@ fn sign_flips(differences: &[f64]) -> f64 {
         for _ in 0..DRAWS {
             let of_word = |differences: &[f64]| {
                 let flips: u64 = rng.random();
-                let places = differences.iter().enumerate();
-                places
-                    .map(|(place, one)| if flips >> place & 1 == 1 { -one } else { *one })
+                let indexed = differences.iter().enumerate();
+                indexed
+                    .map(|(index, one)| if flips >> index & 1 == 1 { -one } else { *one })
                     .sum::<f64>()
             };
             count(differences.chunks(64).map(of_word).sum());

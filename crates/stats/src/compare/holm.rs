@@ -7,8 +7,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
     let (mut corrected, mut least) = (vec![1.0; p.len()], 0.0_f64);
-    for (place, of) in order.into_iter().enumerate() {
-        least = least.max((p[of] * (p.len() - place) as f64).min(1.0));
+    for (index, of) in order.into_iter().enumerate() {
+        least = least.max((p[of] * (p.len() - index) as f64).min(1.0));
         corrected[of] = least;
     }
     corrected

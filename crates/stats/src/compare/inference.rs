@@ -66,7 +66,6 @@ impl Early {
         self.interval.0 > self.interval.1
     }
 
-    /// Nothing is known.
     const NOTHING: Early = Early {
         p_slower: 1.0,
         p_faster: 1.0,

@@ -106,10 +106,10 @@ impl ComparedInside {
         let pairs: Vec<PairInside<'_>> = pairs
             .filter_map(|(a, b)| a.summary.inside_of(row).zip(b.summary.inside_of(row)))
             .collect();
-        ComparedInside::of_pairs(&pairs)
+        ComparedInside::from_pairs(&pairs)
     }
 
-    pub(super) fn of_pairs(pairs: &[PairInside<'_>]) -> Option<ComparedInside> {
+    pub(super) fn from_pairs(pairs: &[PairInside<'_>]) -> Option<ComparedInside> {
         let traced: Vec<(CallsInRun, CallsInRun)> = pairs
             .iter()
             .filter_map(|(a, b)| CallsInRun::of(a).zip(CallsInRun::of(b)))
@@ -127,7 +127,7 @@ impl ComparedInside {
 
     /// A cost of this kind, where one of both has it.
     pub fn cost(&self, cost: InsideCost) -> Option<&ComparedCost> {
-        self.costs.iter().find(|own| own.cost == cost)
+        self.costs.iter().find(|compared| compared.cost == cost)
     }
 
     /// The ratios in it that have p-values.
@@ -162,7 +162,7 @@ impl ComparedCost {
         let mut sums = [(0.0, 0.0), (0.0, 0.0)];
         let mut means = Vec::new();
         for (a, b) in pairs {
-            let mean = |row: &InsideRow| row.mean(InsideFigure::Processor).map(|own| own.mean);
+            let mean = |row: &InsideRow| row.mean(InsideFigure::Processor).map(|found| found.mean);
             let both = mean(a).zip(mean(b));
             let Some((mean_a, mean_b)) = both.filter(|(a, b)| *a > 0.0 && *b > 0.0) else {
                 continue;
@@ -226,7 +226,6 @@ impl ComparedCost {
 }
 
 impl CostCertainty {
-    /// Of the numbers of all pairs of runs.
     fn of(numbers: &[(f64, f64)]) -> CostCertainty {
         if numbers.iter().all(|pair| pair == &numbers[0]) {
             return if numbers.len() < LEAST_STARTS {
@@ -259,7 +258,6 @@ fn means(numbers: &[(f64, f64)]) -> (f64, f64) {
     (mean(|(a, _)| *a), mean(|(_, b)| *b))
 }
 
-/// System calls that occur in any of the runs.
 fn keys(traced: &[(CallsInRun, CallsInRun)]) -> BTreeSet<&CallKey> {
     let runs = traced.iter().flat_map(|(a, b)| [a, b]);
     runs.flat_map(|run| run.counts.keys()).collect()
@@ -281,7 +279,7 @@ fn differing(
 ) -> Vec<(String, CallTarget, f64, f64)> {
     let keys = keys(traced).into_iter().filter(|(of, ..)| *of == kind);
     let both = keys.map(|key| {
-        let (a, b) = means(&numbers(traced, |own| own == key));
+        let (a, b) = means(&numbers(traced, |other| other == key));
         (key.1.clone(), key.2.clone(), a, b)
     });
     both.filter(|(_, _, a, b)| a != b).collect()

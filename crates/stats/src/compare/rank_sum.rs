@@ -22,8 +22,8 @@ pub(super) fn p_value(one: &[f64], other: &[f64]) -> f64 {
         Some(vec![first + 1 + *end; values.len()])
     });
     let ranks: Vec<usize> = ranks.flatten().collect();
-    let places = ranks.iter().zip(&values);
-    let sum: usize = places
+    let ranked = ranks.iter().zip(&values);
+    let sum: usize = ranked
         .filter_map(|(rank, (_, is_one))| is_one.then_some(rank))
         .sum();
     let ways = ways(&ranks, one.len());

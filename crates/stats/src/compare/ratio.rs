@@ -34,11 +34,10 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// The pairs of these runs.
     pub(super) fn of(pairs: &[(&RowInRun, &RowInRun)]) -> Observations {
         let (mut found, mut all) = (Observations::default(), [Vec::new(), Vec::new()]);
         for (a, b) in pairs {
-            let (Some(times_a), Some(times_b)) = (a.times(), b.times()) else {
+            let (Some(times_a), Some(times_b)) = (a.times, b.times) else {
                 continue;
             };
             found.means.push(log(times_b.mean) - log(times_a.mean));

@@ -34,35 +34,31 @@ impl RowKind {
     }
 }
 
-/// Nanoseconds of a minute.
 const MINUTE: f64 = 60e9;
 
-/// The name of the row of the WEBSTONE number.
 pub(super) const NUMBER: &str = "WEBSTONE number";
 
-/// A row, as it is called.
 pub(super) struct RowName {
     pub(super) kind: RowKind,
     pub(super) name: String,
     pub(super) method: String,
 }
 
-/// A row of a comparison in one run.
 #[derive(Debug, Clone)]
 pub(super) struct RowInRun {
     status: Status,
-    times: Option<TimesInRun>,
+    pub(super) times: Option<TimesInRun>,
     failed: u64,
     /// Operations that were as expected or failed.
     operations: u64,
     /// The test could not be measured, and not because operations failed.
     is_unmeasured: bool,
     /// The run ended before it reached this row.
-    is_unreached: bool,
+    pub(super) is_unreached: bool,
     /// A warning disqualifies its times.
-    is_disqualified: bool,
+    pub(super) is_disqualified: bool,
     /// The row failed, and the load generator may have caused all of its failures.
-    may_be_no_failure: bool,
+    pub(super) may_be_no_failure: bool,
 }
 
 /// Times of a row of a run, in nanoseconds.
@@ -87,7 +83,11 @@ impl TimesInRun {
 }
 
 impl RowInRun {
-    fn of_operations(row: &TestSummary, complete: &Completeness, times: ComparedTimes) -> RowInRun {
+    fn from_operations(
+        row: &TestSummary,
+        complete: &Completeness,
+        times: ComparedTimes,
+    ) -> RowInRun {
         let failed = row.failed();
         let operations = row.expected() + failed;
         let has_stalled_totals = |warning: &Warning| warning.kind == WarningKind::TotalStalled;
@@ -108,7 +108,7 @@ impl RowInRun {
         }
     }
 
-    fn of_page(page: &PageSummary, files: &Files) -> RowInRun {
+    fn from_page(page: &PageSummary, files: &Files) -> RowInRun {
         let visits = &page.visits;
         let operations = visits.complete + visits.incomplete;
         RowInRun {
@@ -127,7 +127,7 @@ impl RowInRun {
         }
     }
 
-    fn of_number(pages: &PagesSummary, files: &Files) -> RowInRun {
+    fn from_number(pages: &PagesSummary, files: &Files) -> RowInRun {
         let is_known = pages.per_minute > 0.0;
         let between = MINUTE / pages.per_minute;
         RowInRun {
@@ -149,32 +149,14 @@ impl RowInRun {
         }
     }
 
-    pub(super) fn times(&self) -> Option<TimesInRun> {
-        self.times
-    }
-
-    pub(super) fn is_unreached(&self) -> bool {
-        self.is_unreached
-    }
-
-    pub(super) fn is_disqualified(&self) -> bool {
-        self.is_disqualified
-    }
-
-    pub(super) fn may_be_no_failure(&self) -> bool {
-        self.may_be_no_failure
-    }
-
     pub(super) fn is_unsupported(&self) -> bool {
         self.status.is_beyond_the_server()
     }
 
-    /// Some operation ended as expected.
     pub(super) fn has_worked(&self) -> bool {
         self.operations > self.failed
     }
 
-    /// The share of its operations that failed.
     pub(super) fn share_failed(&self) -> f64 {
         if self.is_unmeasured || self.is_unsupported() {
             1.0
@@ -201,7 +183,7 @@ fn names_of(summary: &Summary) -> Vec<RowName> {
     });
     let pages = pages.flat_map(|pages| &pages.pages).map(|page| RowName {
         kind: RowKind::Page,
-        name: page_name(page),
+        name: page_row(&page.page.name),
         method: "GET".to_owned(),
     });
     let operations = summary.tests.iter().map(|row| RowName {
@@ -212,17 +194,12 @@ fn names_of(summary: &Summary) -> Vec<RowName> {
     number.chain(pages).chain(operations).collect()
 }
 
-fn page_name(page: &PageSummary) -> String {
-    page_row(&page.page.name)
-}
-
 /// The name of the row of a page.
 pub(super) fn page_row(page: &str) -> String {
     format!("page {page}")
 }
 
-/// Row of this name in each of the runs that have it.
-pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName, times: ComparedTimes) -> Vec<RowInRun> {
+pub(super) fn in_runs(sides: &[Side<'_>], row: &RowName, times: ComparedTimes) -> Vec<RowInRun> {
     let found = sides.iter().map(|side| find(side.summary, row, times));
     found.flatten().collect()
 }
@@ -230,15 +207,15 @@ pub(super) fn of_runs(sides: &[Side<'_>], row: &RowName, times: ComparedTimes) -
 fn find(summary: &Summary, row: &RowName, times: ComparedTimes) -> Option<RowInRun> {
     let pages = summary.pages.as_ref();
     match row.kind {
-        RowKind::Number => pages.map(|pages| RowInRun::of_number(pages, &Files::of(summary))),
+        RowKind::Number => pages.map(|pages| RowInRun::from_number(pages, &Files::of(summary))),
         RowKind::Page => {
             let mut pages = pages?.pages.iter();
-            let page = pages.find(|page| page_name(page) == row.name)?;
-            Some(RowInRun::of_page(page, &Files::of(summary)))
+            let page = pages.find(|page| page_row(&page.page.name) == row.name)?;
+            Some(RowInRun::from_page(page, &Files::of(summary)))
         }
         RowKind::Operation => {
             let found = summary.tests.iter().find(|test| test.name == row.name)?;
-            Some(RowInRun::of_operations(found, &summary.complete, times))
+            Some(RowInRun::from_operations(found, &summary.complete, times))
         }
     }
 }
@@ -267,7 +244,7 @@ impl Files {
 /// The estimate from the runs of one server together: the same as the pages of all these runs show
 /// ([`pool`](crate::pool())).
 pub(super) fn estimate(rows: &[RowInRun]) -> Estimate {
-    let sound = sound(rows, RowInRun::is_disqualified);
+    let sound = sound(rows, |row: &RowInRun| row.is_disqualified);
     let sums: Vec<Batch> = sound.filter_map(|row| Some(row.times?.sum)).collect();
     let all = total(&sums);
     Estimate {

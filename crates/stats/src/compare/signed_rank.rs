@@ -17,9 +17,7 @@ pub(super) const LEAST: usize = 20;
 /// Result of the signed-rank test on some differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Middle {
-    /// The estimate.
     pub(super) value: f64,
-    /// Its interval.
     pub(super) interval: (f64, f64),
     /// The one-sided p-value of a middle above zero.
     pub(super) p_above: f64,
@@ -33,7 +31,7 @@ pub(super) fn middle(differences: &[f64], confidence: f64) -> Middle {
     let (expected, deviation) = by_chance(differences.len());
     let outside =
         expected - Normal::standard().inverse_cdf(f64::midpoint(1.0, confidence)) * deviation;
-    let place = (outside.floor() as usize).saturating_sub(1);
+    let index = (outside.floor() as usize).saturating_sub(1);
     let last = means.len() - 1;
     // The number of such means above zero is Wilcoxon's statistic (Tukey 1949).
     let above = means.partition_point(|mean| *mean <= 0.0);
@@ -41,7 +39,7 @@ pub(super) fn middle(differences: &[f64], confidence: f64) -> Middle {
     let statistic = (means.len() - above) as f64 + (above - below) as f64 / 2.0;
     Middle {
         value: f64::midpoint(means[last / 2], means[last - last / 2]),
-        interval: (means[place], means[last - place]),
+        interval: (means[index], means[last - index]),
         p_above: p_of(statistic, (expected, deviation)),
         p_below: p_of(2.0 * expected - statistic, (expected, deviation)),
     }
@@ -63,8 +61,8 @@ fn p_of(statistic: f64, (expected, deviation): (f64, f64)) -> f64 {
 fn means_of_two(values: &[f64]) -> Vec<f64> {
     let pairs = values.iter().enumerate();
     let mut means: Vec<f64> = pairs
-        .flat_map(|(place, one)| {
-            let others = values[place..].iter();
+        .flat_map(|(index, one)| {
+            let others = values[index..].iter();
             others.map(move |other| f64::midpoint(*one, *other))
         })
         .collect();

@@ -7,7 +7,6 @@ use super::{Side, rows};
 /// Smallest difference, as a share of the larger total time.
 const SHARE: f64 = 0.25;
 
-/// ... and in nanoseconds.
 const NANOS: f64 = 50_000.0;
 
 /// A row, and its median total times in nanoseconds, averaged over the runs of a server.
@@ -21,7 +20,6 @@ pub struct TotalTimes {
     pub b: f64,
 }
 
-/// Median times of a row in one run, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct RunMedians {
     total: f64,

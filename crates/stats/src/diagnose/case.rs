@@ -66,7 +66,7 @@ const FAMILIES: [(&str, SizeUnit); 11] = [
 
 /// Names of all families of which the number counts that.
 pub(super) fn families(counts: SizeUnit) -> impl Iterator<Item = &'static str> {
-    let found = FAMILIES.iter().filter(move |(_, own)| *own == counts);
+    let found = FAMILIES.iter().filter(move |(_, unit)| *unit == counts);
     found.map(|(name, _)| *name)
 }
 
@@ -88,7 +88,6 @@ pub(super) struct Case<'a> {
     pub(super) floor: f64,
 }
 
-/// The measurement of a row that is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measurement {
     /// The further one of that number, or the last one where there are fewer; the first one at 0.
@@ -105,11 +104,9 @@ pub(super) struct SoundRow<'a> {
     pub(super) summary: &'a TestSummary,
     pub(super) course: &'a Course,
     pub(super) material: &'a Material,
-    /// Its means are taken without their intervals.
     is_exact: bool,
 }
 
-/// A mean with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mean {
     /// The quantity behind the mean, as the name of a figure.
@@ -136,7 +133,6 @@ impl<'a> Case<'a> {
         self.runs
     }
 
-    /// Rows with too few operations to have a course.
     pub(super) fn few(&self) -> usize {
         self.rows().count() - self.courses().count()
     }
@@ -149,7 +145,6 @@ impl<'a> Case<'a> {
         Case::looking_at(runs, first)
     }
 
-    /// The same runs, with that measurement of each row.
     pub(super) fn again(&self, which: Measurement) -> Case<'a> {
         Case::looking_at(self.runs, which)
     }
@@ -216,18 +211,17 @@ impl<'a> Case<'a> {
     fn first_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
         let is_first = |row: &SoundRow<'a>| {
             let before = &self.runs[..row.run];
-            let suite = |material: &Material| material.plan.suite.name.clone();
-            let own = &row.plan().suite.name;
             let has_it = |material: &Material| {
                 let mut names = material.summary.tests.iter().map(|test| &test.name);
-                suite(material) == *own && names.any(|name| name == row.name())
+                material.plan.suite.name == row.plan().suite.name
+                    && names.any(|name| name == row.name())
             };
             !before.iter().any(has_it)
         };
         self.all_rows().filter(is_first)
     }
 
-    /// All rows of all runs in which the generator was at its ease.
+    /// All good rows of all runs.
     fn all_rows(&self) -> impl Iterator<Item = SoundRow<'a>> {
         let is_exact = self.which.is_exact;
         let runs = self.runs.iter().enumerate();
@@ -246,7 +240,6 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Rows with enough operations to have a course.
     pub(super) fn courses(&self) -> impl Iterator<Item = SoundRow<'a>> {
         self.rows().filter(SoundRow::has_course)
     }
@@ -271,7 +264,6 @@ impl<'a> Case<'a> {
         self.rows().find(|row| row.name() == name)
     }
 
-    /// Mean response time of the row of that name.
     pub(super) fn response(&self, name: &str) -> Option<Mean> {
         self.row(name)?.response()
     }
@@ -306,7 +298,6 @@ impl<'a> SoundRow<'a> {
         &self.summary.name
     }
 
-    /// There are enough operations for a course.
     pub(super) fn has_course(&self) -> bool {
         self.course.response.count() >= MANY
     }
@@ -321,7 +312,6 @@ impl<'a> SoundRow<'a> {
         &self.material.plan
     }
 
-    /// Mean response time: until the first byte.
     pub(super) fn response(&self) -> Option<Mean> {
         self.mean("mean", self.summary.response)
     }
@@ -386,8 +376,9 @@ impl<'a> SoundRow<'a> {
         let operations = of_run(self.course);
         let rarest = |test: TestId| {
             let rows = self.plan().measures.iter().zip(&self.material.courses);
-            let own = rows.filter(|(measure, _)| measure.test == test);
-            own.map(|(_, course)| of_run(course))
+            let of_test = rows.filter(|(measure, _)| measure.test == test);
+            of_test
+                .map(|(_, course)| of_run(course))
                 .filter(|n| *n > 0)
                 .min()
         };
@@ -409,7 +400,6 @@ impl<'a> SoundRow<'a> {
 }
 
 impl Mean {
-    /// As a figure of that name.
     pub(super) fn figure(&self, name: &'static str) -> NamedQuantity {
         NamedQuantity {
             name,
@@ -419,7 +409,6 @@ impl Mean {
         }
     }
 
-    /// As a piece of evidence.
     pub(super) fn evidence(&self) -> Evidence {
         Evidence {
             row: self.row.clone(),

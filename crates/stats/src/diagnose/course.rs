@@ -25,7 +25,6 @@ const PARTS: usize = 1 << 10;
 /// the run are seen in them, and one row takes 64 KiB.
 const PEAKS: usize = 1 << 12;
 
-/// Course of one measure during the run. Times are nanoseconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Course {
     /// *First* minus *sent*.
@@ -84,7 +83,7 @@ impl Default for Course {
 
 impl Course {
     /// An empty course; the run whose course is examined has a window of `seconds`.
-    pub(crate) fn of_seconds(seconds: Option<f64>) -> Course {
+    pub(crate) fn with_seconds(seconds: Option<f64>) -> Course {
         Course {
             seconds,
             ..Course::default()
@@ -98,7 +97,6 @@ impl Course {
         self.runs.push(Batch::default());
     }
 
-    /// Adds an operation that counts.
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.operations += 1;
         self.sent += sample.bytes_sent;
@@ -136,8 +134,7 @@ impl Course {
         }
     }
 
-    /// The whole times. With several runs the interval of their mean comes from how much these
-    /// differ.
+    /// With several runs, the interval of the mean comes from how much they differ.
     pub(crate) fn describe_whole(&self) -> Option<Distribution> {
         let times = self.whole.describe()?;
         let runs = self.runs.iter().filter(|run| run.n > 0);
@@ -156,7 +153,6 @@ impl Course {
     }
 }
 
-/// Some operations that followed each other.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CoursePart {
     n: u64,
@@ -187,7 +183,6 @@ impl Bin for CoursePart {
     }
 }
 
-/// A short time of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Peak {
     n: u64,

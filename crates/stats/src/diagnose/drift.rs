@@ -47,7 +47,7 @@ fn neighbours(parts: &[f64], slope: f64) -> f64 {
     let flat: Vec<f64> = parts
         .iter()
         .zip(0..)
-        .map(|(part, place)| part - slope * f64::from(place))
+        .map(|(part, index)| part - slope * f64::from(index))
         .collect();
     let mean = mean(&flat);
     let squares: f64 = flat.iter().map(|value| (value - mean).powi(2)).sum();

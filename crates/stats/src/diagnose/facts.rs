@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use record::{Cause, EventKind, MeasureId, TestId};
 
-/// Facts other than times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerFacts {
     /// One for each status of each run.
@@ -46,12 +45,12 @@ impl ServerFacts {
                 lost: *lost,
             }),
             EventKind::NotSupported {
-                test: own,
+                test: id,
                 step: Some(step),
                 ..
             } => {
                 let its = step.measure.map(&measure);
-                if let (Some(test), Some(cause)) = (test(*own), &step.cause)
+                if let (Some(test), Some(cause)) = (test(*id), &step.cause)
                     && its != Some(None)
                 {
                     let first = || (its.flatten(), cause.clone());
@@ -59,11 +58,9 @@ impl ServerFacts {
                 }
             }
             EventKind::OperationFailed {
-                measure: own,
-                cause,
-                ..
+                measure: id, cause, ..
             } => {
-                if let Some(measure) = measure(*own) {
+                if let Some(measure) = measure(*id) {
                     let causes = self.failures.entry(measure).or_default();
                     causes.push(cause.clone());
                 }

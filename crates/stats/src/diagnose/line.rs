@@ -16,14 +16,11 @@
 
 use crate::interval::t_quantile;
 
-/// Mean time of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinePoint {
     /// Members.
     pub(crate) size: f64,
-    /// Mean time.
     pub(crate) mean: f64,
-    /// Standard error of it.
     pub(crate) error: f64,
 }
 

@@ -20,11 +20,10 @@ pub struct Material {
     /// One for each measure of the plan.
     pub(crate) courses: Vec<Course>,
     /// Times of the first requests, in the warm-up.
-    pub(crate) first_answers: BTreeMap<MeasureId, Nanos>,
+    pub(crate) first_responses: BTreeMap<MeasureId, Nanos>,
     /// Numbers of the requests for which connections were opened, the first ones of the (first)
     /// run.
     pub(crate) opened: Vec<u64>,
-    /// Facts about the server from the events.
     pub(crate) facts: ServerFacts,
 }
 

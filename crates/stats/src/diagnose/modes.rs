@@ -76,31 +76,31 @@ impl Grid {
         let first = logarithm(values.first()?.0);
         let mut counts = Vec::new();
         for (value, count) in values {
-            let place = (((logarithm(*value) - first) / STEP) as usize).min(MOST_STEPS - 1);
-            if counts.len() <= place {
-                counts.resize(place + 1, 0);
+            let index = (((logarithm(*value) - first) / STEP) as usize).min(MOST_STEPS - 1);
+            if counts.len() <= index {
+                counts.resize(index + 1, 0);
             }
-            counts[place] += count;
+            counts[index] += count;
         }
         Some(Grid { counts })
     }
 
     /// Valleys between windows of `steps` that are significantly denser.
     fn valleys(&self, steps: usize) -> Vec<Valley> {
-        let sum = |place: usize| -> u64 {
-            let end = (place + steps).min(self.counts.len());
-            self.counts[place..end].iter().sum()
+        let sum = |index: usize| -> u64 {
+            let end = (index + steps).min(self.counts.len());
+            self.counts[index..end].iter().sum()
         };
         let sums: Vec<u64> = (0..self.counts.len()).map(sum).collect();
         let densest = |side: &[u64]| side.iter().max().copied().unwrap_or(0);
-        let valley = |(place, inside): (usize, &u64)| {
-            let left = densest(&sums[..(place + 1).saturating_sub(steps)]);
-            let right = densest(sums.get(place + steps..).unwrap_or_default());
+        let valley = |(index, inside): (usize, &u64)| {
+            let left = densest(&sums[..(index + 1).saturating_sub(steps)]);
+            let right = densest(sums.get(index + steps..).unwrap_or_default());
             let sparser = left.min(right);
             let is_deep = inside * 2 <= sparser;
             let is_sure = || binomial_tail(*inside, inside + sparser) <= SURE;
             (is_deep && is_sure()).then(|| Valley {
-                middle: place + steps / 2,
+                middle: index + steps / 2,
                 depth: sparser - inside,
             })
         };
@@ -113,7 +113,6 @@ impl Grid {
     }
 }
 
-/// The value at that place, counted from 1.
 fn at_rank(values: &[(u64, u64)], rank: u64) -> f64 {
     let mut before = 0;
     let found = values.iter().find(|(_, count)| {

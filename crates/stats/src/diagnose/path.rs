@@ -36,13 +36,11 @@ pub(super) fn is_of_others(case: &Case<'_>, row: &SoundRow<'_>, longer: f64, sha
     others.sort_by_key(|(median, _)| *median);
     let (mut slow, mut all) = (0, 0);
     for (median, other) in others.iter().take(OTHERS) {
-        other.course.response.for_each(|value, of| {
-            slow += if value as f64 > *median as f64 + longer {
-                of
-            } else {
-                0
-            };
-            all += of;
+        other.course.response.for_each(|value, count| {
+            if value as f64 > *median as f64 + longer {
+                slow += count;
+            }
+            all += count;
         });
     }
     all > 0 && slow as f64 >= LESS * share * all as f64

@@ -23,7 +23,6 @@ const SURE: f64 = 1e-4;
 /// Share of all that must be regular.
 const MOST: f64 = 0.7;
 
-/// Slow operations at regular times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Period {
     /// Median from beginning to beginning, in the unit of the moments.

@@ -27,7 +27,6 @@ pub struct DiagnosisRule {
     find: Detector,
 }
 
-/// Examines the rows of a case, from a threshold on.
 type Look = fn(&Case<'_>, f64) -> Option<Detection>;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +39,6 @@ enum Detector {
     EachTime(Look),
 }
 
-/// Result of a rule.
 #[derive(Debug, Default)]
 struct Detection {
     figures: Vec<NamedQuantity>,
@@ -108,7 +106,6 @@ impl DiagnosisRule {
 
 #[cfg(test)]
 impl DiagnosisRule {
-    /// The same rule with another threshold.
     pub(super) fn from(&self, at_least: f64) -> DiagnosisRule {
         DiagnosisRule { at_least, ..*self }
     }
@@ -125,7 +122,6 @@ impl Detection {
         found
     }
 
-    /// Rests on these as well.
     fn add(&mut self, means: &[&Mean]) {
         self.is_of_means = true;
         for mean in means {

@@ -86,7 +86,6 @@ fn run(case: &BudgetCase, level: f64, rng: &mut ChaCha8Rng) -> (f64, f64, Batch)
     )
 }
 
-/// A row under comparison.
 #[derive(Default)]
 struct SampledRow {
     seen: Observations,

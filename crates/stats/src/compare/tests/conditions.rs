@@ -7,7 +7,7 @@ use super::simulated::{Stream, judged, row};
 
 const SAME_WITHIN: f64 = 0.02;
 
-fn checked(text: &str) -> constraint::CheckedConstraint {
+pub(super) fn checked(text: &str) -> constraint::CheckedConstraint {
     let scope = Scope {
         subject: ConstraintSubject::Comparison,
         measurements: vec!["0"],
@@ -20,29 +20,29 @@ fn checked(text: &str) -> constraint::CheckedConstraint {
 fn rows(seed: u64) -> Vec<Compared> {
     let rng = &mut Stream::new(seed);
     let mut rows = Vec::new();
-    for place in 0..40 {
-        let (shift, spread) = (0.01 * f64::from(place % 10 - 3), 0.002 * rng.uniform());
-        let pairs = if place % 13 == 12 { 1 } else { 8 };
+    for index in 0..40 {
+        let (shift, spread) = (0.01 * f64::from(index % 10 - 3), 0.002 * rng.uniform());
+        let pairs = if index % 13 == 12 { 1 } else { 8 };
         let mut draw = || (0..pairs).map(|_| shift + spread * rng.normal()).collect();
         let observed = Observations {
             means: draw(),
             medians: draw(),
             pooled: shift,
         };
-        let shares = match place % 8 {
+        let shares = match index % 8 {
             1 => vec![(0.0, 1.0); 8],
             3 => vec![(1.0, 0.0); 8],
             5 => vec![(0.0, 0.1), (0.0, 0.0), (0.0, 0.0)],
             _ => Vec::new(),
         };
-        let ratio = (place % 11 != 10).then(|| Ratio::new(&observed)).flatten();
-        let mut row = row(ratio, Failing::of_shares(&shares));
-        row.name = place.to_string();
+        let ratio = (index % 11 != 10).then(|| Ratio::new(&observed)).flatten();
+        let mut row = row(ratio, Failing::from_shares(&shares));
+        row.name = index.to_string();
         row.reached = 8;
-        row.disqualified = if place % 7 == 6 { 4 } else { 0 };
-        row.doubtful = usize::from(place % 9 == 8);
-        if place % 17 == 16 {
-            row.verdict = [Verdict::Lost, Verdict::Gained][usize::from(place > 20)];
+        row.disqualified = if index % 7 == 6 { 4 } else { 0 };
+        row.doubtful = usize::from(index % 9 == 8);
+        if index % 17 == 16 {
+            row.verdict = [Verdict::Lost, Verdict::Gained][usize::from(index > 20)];
             row.ratio = None;
             row.failing = None;
             row.disqualified = 0;
@@ -72,7 +72,7 @@ fn usual(row: &Compared, by: f64) -> Option<bool> {
     passes.then_some(false)
 }
 
-fn comparison(rows: Vec<Compared>) -> Comparison {
+pub(super) fn comparison(rows: Vec<Compared>) -> Comparison {
     Comparison {
         rows,
         caveats: Vec::new(),
@@ -104,10 +104,13 @@ fn slower_by_a_share_is_what_the_verdicts_say() {
         }
     }
     for verdict in Verdict::ALL {
-        assert!(seen.iter().any(|(own, _)| *own == verdict), "{verdict:?}");
+        assert!(
+            seen.iter().any(|(found, _)| *found == verdict),
+            "{verdict:?}"
+        );
     }
     for truth in [Some(true), Some(false), None] {
-        assert!(seen.iter().any(|(_, own)| *own == truth), "{truth:?}");
+        assert!(seen.iter().any(|(_, found)| *found == truth), "{truth:?}");
     }
 }
 
@@ -119,8 +122,8 @@ fn the_other_words_are_the_verdicts_of_the_rows() {
             let truth = |text: &str| {
                 let judged = comparison.judged_by(&checked(text));
                 let mut judged = judged.into_iter();
-                let own = judged.find(|own| own.row.as_deref() == Some(&*row.name));
-                own.unwrap().truth
+                let judged = judged.find(|judged| judged.row.as_deref() == Some(&*row.name));
+                judged.unwrap().truth
             };
             for verdict in [
                 Verdict::Broken,
@@ -129,11 +132,11 @@ fn the_other_words_are_the_verdicts_of_the_rows() {
                 Verdict::Gained,
                 Verdict::Inconclusive,
             ] {
-                let told = truth(verdict.name());
-                assert_eq!(told == Some(true), row.verdict == verdict, "{row:#?}");
+                let found = truth(verdict.name());
+                assert_eq!(found == Some(true), row.verdict == verdict, "{row:#?}");
                 let is_clear = row.doubtful == 0 && row.failing.is_none();
                 let is_known = row.verdict != Verdict::NotCompared && is_clear;
-                assert!(told.is_some() || !is_known, "{row:#?}");
+                assert!(found.is_some() || !is_known, "{row:#?}");
             }
             // A row that is faster is not slower, and the reverse.
             if row.verdict == Verdict::Faster && row.failing.is_none() {

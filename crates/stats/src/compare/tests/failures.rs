@@ -35,7 +35,7 @@ impl Fails {
 }
 
 /// Verdicts on the failures of 23 rows, each of which has times without a difference, too.
-fn of_failures(
+fn failure_verdicts(
     pairs: usize,
     operations: usize,
     first: [Fails; 2],
@@ -43,8 +43,8 @@ fn of_failures(
     seed: u64,
 ) -> Vec<Verdict> {
     let rng = &mut Stream::new(seed);
-    let rows = (0..ROWS).map(|place| {
-        let [a, b] = if place == 0 { first } else { [others; 2] };
+    let rows = (0..ROWS).map(|index| {
+        let [a, b] = if index == 0 { first } else { [others; 2] };
         let share = |_| (a.share(operations, rng), b.share(operations, rng));
         let shares: Vec<(f64, f64)> = (0..pairs).map(share).collect();
         let means: Vec<f64> = (0..pairs).map(|_| rng.normal()).collect();
@@ -55,7 +55,7 @@ fn of_failures(
         };
         let is_always = |fails: Fails| matches!(fails, Fails::Wholly(1.0));
         let ratio = Ratio::new(&observed).filter(|_| !is_always(a) && !is_always(b));
-        row(ratio, Failing::of_shares(&shares))
+        row(ratio, Failing::from_shares(&shares))
     });
     let verdict = |row: Compared| {
         row.failing
@@ -67,7 +67,7 @@ fn of_failures(
 /// Comparisons in which both fail alike and some row is broken or repaired, in percent.
 fn falsely_broken(pairs: usize, operations: usize, fails: Fails, times: u64) -> f64 {
     let is_wrong = |seed: &u64| {
-        let verdicts = of_failures(pairs, operations, [fails; 2], fails, *seed);
+        let verdicts = failure_verdicts(pairs, operations, [fails; 2], fails, *seed);
         verdicts
             .iter()
             .any(|verdict| matches!(verdict, Verdict::Broken | Verdict::Repaired))
@@ -79,7 +79,7 @@ fn falsely_broken(pairs: usize, operations: usize, fails: Fails, times: u64) -> 
 fn surely_broken(pairs: usize, fails: Fails, times: u64) -> f64 {
     let is_found = |seed: &u64| {
         let first = [Fails::Never, fails];
-        of_failures(pairs, 10, first, Fails::Never, *seed)[0] == Verdict::Broken
+        failure_verdicts(pairs, 10, first, Fails::Never, *seed)[0] == Verdict::Broken
     };
     percent((0..times).filter(is_found).count(), times)
 }

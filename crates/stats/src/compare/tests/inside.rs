@@ -7,11 +7,12 @@
 //! ([`a_server_beside_itself_has_no_difference_inside`]). With the same spread, 3 % more processor
 //! time on one row is found in at least 95 % ([`three_percent_of_processor_time_are_found`]).
 
-use constraint::{Constraint, ConstraintSubject, Scope, StorageCall};
+use constraint::StorageCall;
 use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
 
 use super::super::inside::{ComparedCost, ComparedInside, CostCertainty, InsideCost, LEAST_STARTS};
 use super::super::*;
+use super::conditions::checked;
 use super::simulated::{Stream, judged, row};
 use crate::inside::{InsideFigure, InsideMean, InsideRow};
 
@@ -63,7 +64,7 @@ fn compared_rows(pairs: &[(InsideRow, InsideRow)]) -> Compared {
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (a, b)).collect();
     Compared {
         name: "0".to_owned(),
-        inside: ComparedInside::of_pairs(&pairs),
+        inside: ComparedInside::from_pairs(&pairs),
         ..row(None, None)
     }
 }
@@ -81,20 +82,8 @@ fn verdict_on(row: &Compared, call: StorageCall) -> Option<Verdict> {
 
 /// Truth of a condition on a single row.
 fn truth(text: &str, row: Compared) -> Option<bool> {
-    let scope = Scope {
-        subject: ConstraintSubject::Comparison,
-        measurements: vec!["0"],
-        ..Scope::default()
-    };
-    let condition = Constraint::parse(text).unwrap().check(&scope).unwrap();
-    let comparison = Comparison {
-        rows: judged(vec![row]),
-        caveats: Vec::new(),
-        pairs: 8,
-        same_within: 0.02,
-        since: Since::Sent,
-    };
-    comparison.judged_by(&condition)[0].truth
+    let comparison = super::conditions::comparison(judged(vec![row]));
+    comparison.judged_by(&checked(text))[0].truth
 }
 
 /// No call that could be seen is a flush, and a server that flushes by io_uring may be any of them.
@@ -111,7 +100,7 @@ fn calls_that_are_not_seen_are_unknown() {
         let row = compared_rows(&vec![pair; LEAST_STARTS]);
         let inside = row.inside.as_ref().unwrap();
         assert_eq!(inside.unseen, Some(AsyncInterface::IoUring));
-        let costs: Vec<InsideCost> = inside.costs.iter().map(|own| own.cost).collect();
+        let costs: Vec<InsideCost> = inside.costs.iter().map(|compared| compared.cost).collect();
         assert_eq!(costs, [InsideCost::Processor]);
         assert_eq!(truth("fsync > 0", row.clone()), None);
         assert_eq!(truth("open > 0", row), None);
@@ -120,10 +109,8 @@ fn calls_that_are_not_seen_are_unknown() {
 
 #[test]
 fn a_number_of_calls_that_never_varies_is_a_fact() {
-    let (a, b) = (
-        [("openat", 8), ("fsync", 1)],
-        [("openat", 8), ("fdatasync", 2)],
-    );
+    let a = [("openat", 8), ("fsync", 1)];
+    let b = [("openat", 8), ("fdatasync", 2)];
     let few = constant(LEAST_STARTS - 1, &a, &b);
     assert_eq!(
         verdict_on(&few, StorageCall::Fsync),
@@ -224,23 +211,21 @@ fn a_number_of_calls_that_varies_has_an_interval() {
     assert_eq!(fsync(&seldom), (Some(Verdict::Inconclusive), None));
 }
 
-/// Rows of a comparison.
 const ROWS: usize = 23;
-/// Pairs of starts.
 const PAIRS: usize = 8;
 /// Standard deviation of processor time between starts.
 const BETWEEN_STARTS: f64 = 0.005;
 
 /// A comparison whose first row needs so much more processor time with B.
 fn comparison(more: f64, has_modes: bool, rng: &mut Stream) -> Vec<Compared> {
-    let rows = (0..ROWS).map(|place| {
-        let more = if place == 0 { more } else { 0.0 };
+    let rows = (0..ROWS).map(|index| {
+        let more = if index == 0 { more } else { 0.0 };
         let mut processor = |by: f64| 1e5 * (by + BETWEEN_STARTS * rng.normal()).exp();
         let processors: Vec<(f64, f64)> = (0..PAIRS)
             .map(|_| (processor(0.0), processor(more)))
             .collect();
         // Of every other row, some runs have none.
-        let least = if place % 2 == 0 { 8 } else { 0 };
+        let least = if index % 2 == 0 { 8 } else { 0 };
         let mut calls = || least + u64::from(has_modes && rng.chance(0.5));
         let pairs = processors.into_iter().map(|(a, b)| {
             (

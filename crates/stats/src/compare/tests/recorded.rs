@@ -2,6 +2,7 @@
 
 use record::{
     Event, EventKind, HttpVersion, InsideBatch, InsideCounts, InsideRecord, MeasureId, Outcome,
+    Run, Sample,
 };
 
 use super::super::*;
@@ -9,7 +10,7 @@ use crate::summarise;
 use crate::testing::RunBuilder;
 
 /// A recorded run of two rows with these times in microseconds.
-fn recorded(id: &str, us: u64) -> record::Run {
+fn recorded(id: &str, us: u64) -> Run {
     let builder = RunBuilder::new(1)
         .test("Upload", &[("Put1K", "PUT")])
         .ok("Put1K", 60, |i| us + i % 7)
@@ -18,7 +19,7 @@ fn recorded(id: &str, us: u64) -> record::Run {
     builder.with(|run| run.plan.run_id = id.to_owned()).build()
 }
 
-fn of<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
+fn of<'a>(run: &'a Run, summary: &'a Summary) -> Side<'a> {
     Side {
         plan: &run.plan,
         env: &run.env,
@@ -26,45 +27,50 @@ fn of<'a>(run: &'a record::Run, summary: &'a Summary) -> Side<'a> {
     }
 }
 
+fn compare_two(a: &Run, b: &Run) -> Result<Comparison, Difference> {
+    let (of_a, of_b) = (summarise(a), summarise(b));
+    compare(&[of(a, &of_a)], &[of(b, &of_b)], 0.02)
+}
+
 /// Compares two runs, the second of them with a change.
-fn changed(change: impl FnOnce(&mut record::Run)) -> Result<Comparison, Difference> {
+fn changed(change: impl FnOnce(&mut Run)) -> Result<Comparison, Difference> {
     let (a, mut b) = (recorded("a", 100), recorded("b", 100));
     change(&mut b);
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
+    compare_two(&a, &b)
 }
 
 /// Compares `count` runs of A with as many of B, each changed.
 fn pairs(
     count: usize,
-    change_a: impl Fn(usize, &mut record::Run),
-    change_b: impl Fn(usize, &mut record::Run),
+    change_a: impl Fn(usize, &mut Run),
+    change_b: impl Fn(usize, &mut Run),
 ) -> Comparison {
-    let runs = |name: &str, change: &dyn Fn(usize, &mut record::Run)| -> Vec<record::Run> {
-        let run = |place: usize| {
-            let mut run = recorded(&format!("{name}{place}"), 100 + place as u64 % 3);
-            change(place, &mut run);
+    let runs = |name: &str, change: &dyn Fn(usize, &mut Run)| -> Vec<Run> {
+        let run = |index: usize| {
+            let mut run = recorded(&format!("{name}{index}"), 100 + index as u64 % 3);
+            change(index, &mut run);
             run
         };
         (0..count).map(run).collect()
     };
     let (a, b) = (runs("a", &change_a), runs("b", &change_b));
-    let summaries = |runs: &[record::Run]| -> Vec<Summary> { runs.iter().map(summarise).collect() };
+    let summaries = |runs: &[Run]| -> Vec<Summary> { runs.iter().map(summarise).collect() };
     let (of_a, of_b) = (summaries(&a), summaries(&b));
-    fn sides<'a>(runs: &'a [record::Run], summaries: &'a [Summary]) -> Vec<Side<'a>> {
+    fn sides<'a>(runs: &'a [Run], summaries: &'a [Summary]) -> Vec<Side<'a>> {
         let both = runs.iter().zip(summaries);
         both.map(|(run, summary)| of(run, summary)).collect()
     }
     compare(&sides(&a, &of_a), &sides(&b, &of_b), 0.02).unwrap()
 }
 
+fn samples_of_first_row(run: &mut Run) -> impl Iterator<Item = &mut Sample> {
+    let samples = run.samples.iter_mut();
+    samples.filter(|sample| sample.measure.0 == 0)
+}
+
 /// Makes the first row take `us` microseconds more, and not quite the same in each run.
-fn delay(run: &mut record::Run, us: u64) {
-    let of_row = run
-        .samples
-        .iter_mut()
-        .filter(|sample| sample.measure.0 == 0);
-    for sample in of_row {
+fn delay(run: &mut Run, us: u64) {
+    for sample in samples_of_first_row(run) {
         let moments = &mut sample.moments;
         moments.first = moments.first.map(|at| at + us * 1_000);
         moments.done = moments.done.map(|at| at + us * 1_000);
@@ -73,7 +79,7 @@ fn delay(run: &mut record::Run, us: u64) {
 
 #[test]
 fn rows_are_compared_one_by_one() {
-    let slower = pairs(5, |_, _| (), |place, run| delay(run, 48 + place as u64 % 2));
+    let slower = pairs(5, |_, _| (), |index, run| delay(run, 48 + index as u64 % 2));
     let verdicts: Vec<_> = slower
         .rows
         .iter()
@@ -94,7 +100,7 @@ fn rows_are_compared_one_by_one() {
 #[test]
 fn processes_that_are_not_the_server_are_told() {
     let watched = |processor: u64| {
-        move |_: usize, run: &mut record::Run| {
+        move |_: usize, run: &mut Run| {
             run.plan.inside = Some(InsideRecord::default());
             let counted = InsideCounts {
                 processor,
@@ -115,7 +121,7 @@ fn processes_that_are_not_the_server_are_told() {
     assert!(!compared.caveats.contains(&Caveat::OtherProcesses('A')));
     // Rows that cannot be separated are not counted, which does not mean that their processes were
     // idle.
-    let uncounted = |_: usize, run: &mut record::Run| {
+    let uncounted = |_: usize, run: &mut Run| {
         run.plan.inside = Some(InsideRecord::default());
     };
     let compared = pairs(1, uncounted, uncounted);
@@ -140,43 +146,39 @@ fn one_run_of_each_has_ratios_and_no_verdicts() {
 }
 
 /// Lets this number of operations of the first row fail.
-fn fail(run: &mut record::Run, operations: usize) {
-    let of_row = run
-        .samples
-        .iter_mut()
-        .filter(|sample| sample.measure.0 == 0);
-    for sample in of_row.take(operations) {
+fn fail(run: &mut Run, operations: usize) {
+    for sample in samples_of_first_row(run).take(operations) {
         sample.outcome = Outcome::WrongStatus;
     }
 }
 
-fn not_supported(run: &mut record::Run) {
+fn not_supported(run: &mut Run) {
     run.samples.retain(|sample| sample.measure.0 != 0);
-    event(run, |test| record::EventKind::NotSupported {
+    event(run, |test| EventKind::NotSupported {
         test,
         step: None,
         evidence: "405".to_owned(),
     });
 }
 
-fn not_set_up(run: &mut record::Run) {
+fn not_set_up(run: &mut Run) {
     run.samples.retain(|sample| sample.measure.0 != 0);
-    event(run, |test| record::EventKind::TestFailed {
+    event(run, |test| EventKind::TestFailed {
         test,
         evidence: "PUT: 500".to_owned(),
     });
 }
 
-fn event(run: &mut record::Run, kind: impl FnOnce(record::TestId) -> record::EventKind) {
+fn event(run: &mut Run, kind: impl FnOnce(record::TestId) -> EventKind) {
     let kind = kind(run.plan.measures[0].test);
-    run.events.push(record::Event { at: 0, kind });
+    run.events.push(Event { at: 0, kind });
 }
 
 /// The first row of `count` pairs, in which all runs are changed.
 fn first_row(
     count: usize,
-    change_a: impl Fn(usize, &mut record::Run),
-    change_b: impl Fn(usize, &mut record::Run),
+    change_a: impl Fn(usize, &mut Run),
+    change_b: impl Fn(usize, &mut Run),
 ) -> Compared {
     pairs(count, change_a, change_b).rows.remove(0)
 }
@@ -187,10 +189,10 @@ fn failures_are_compared_too_and_times_all_the_same() {
     // Pairs; what fails in a run of A and of B; verdicts on failures, turned, and on times.
     type Failed = fn(usize) -> usize;
     let never: Failed = |_| 0;
-    let once: Failed = |place| usize::from(place == 3);
+    let once: Failed = |index| usize::from(index == 3);
     let some: Failed = |_| 20;
     let all: Failed = |_| 60;
-    let burst: Failed = |place| if place == 3 { 15 } else { 0 };
+    let burst: Failed = |index| if index == 3 { 15 } else { 0 };
     let table = [
         (10, never, once, Inconclusive, Inconclusive, Some(Same)),
         (10, never, burst, Inconclusive, Inconclusive, Some(Same)),
@@ -202,32 +204,31 @@ fn failures_are_compared_too_and_times_all_the_same() {
         (10, some, some, Inconclusive, Inconclusive, Some(Same)),
         (10, all, all, NotCompared, NotCompared, None),
     ];
-    for (place, (count, a, b, there, back, times)) in table.into_iter().enumerate() {
-        let fails =
-            |failed: Failed| move |place: usize, run: &mut record::Run| fail(run, failed(place));
+    for (index, (count, a, b, there, back, times)) in table.into_iter().enumerate() {
+        let fails = |failed: Failed| move |index: usize, run: &mut Run| fail(run, failed(index));
         let row = first_row(count, fails(a), fails(b));
         let failing = row.failing.unwrap();
-        assert_eq!(failing.verdict, there, "{place}: {row:?}");
+        assert_eq!(failing.verdict, there, "{index}: {row:?}");
         assert_eq!(
             row.ratio.map(|ratio| ratio.verdict),
             times,
-            "{place}: {row:?}"
+            "{index}: {row:?}"
         );
-        assert_eq!(row.b.operations, 60 * count as u64, "{place}: {row:?}");
+        assert_eq!(row.b.operations, 60 * count as u64, "{index}: {row:?}");
         assert_eq!(
             failing.is_total,
             there == Broken && times.is_none() && count == 2
         );
         let turned = first_row(count, fails(b), fails(a));
-        assert_eq!(turned.failing.unwrap().verdict, back, "{place}: {turned:?}");
+        assert_eq!(turned.failing.unwrap().verdict, back, "{index}: {turned:?}");
     }
     // A row that is twice as slow and failed once is still slower.
     let slow = first_row(
         10,
         |_, _| (),
-        |place, run| {
+        |index, run| {
             delay(run, 100);
-            fail(run, usize::from(place == 0));
+            fail(run, usize::from(index == 0));
         },
     );
     let times = slow.ratio.unwrap().verdict;
@@ -247,10 +248,10 @@ fn failures_are_compared_too_and_times_all_the_same() {
 }
 
 /// Makes the load generator the bottleneck of the first row.
-fn saturate(run: &mut record::Run) {
+fn saturate(run: &mut Run) {
     event(run, |test| {
         let generator = crate::testing::generator(test);
-        record::EventKind::Generator(record::Generator {
+        EventKind::Generator(record::Generator {
             cpu: u64::from(generator.workers) * generator.wall,
             ..generator
         })
@@ -263,20 +264,20 @@ fn pairs_that_the_load_generator_may_have_changed_are_left_out() {
     // verdict.
     type Saturated = fn(usize) -> bool;
     let (none, two, five): (Saturated, Saturated, Saturated) =
-        (|_| false, |place| place < 2, |place| place < 5);
+        (|_| false, |index| index < 2, |index| index < 5);
     let table = [
         (none, none, 0, Verdict::Slower),
         (none, two, 2, Verdict::Slower),
         (two, two, 2, Verdict::Slower),
-        (two, |place| place == 5, 3, Verdict::Slower),
+        (two, |index| index == 5, 3, Verdict::Slower),
         (none, five, 5, Verdict::Inconclusive),
         (none, |_| true, 10, Verdict::Inconclusive),
     ];
     for (a, b, left_out, verdict) in table {
         let change = |is_saturated: Saturated, us: u64| {
-            move |place: usize, run: &mut record::Run| {
+            move |index: usize, run: &mut Run| {
                 delay(run, us);
-                if is_saturated(place) {
+                if is_saturated(index) {
                     delay(run, 2_000);
                     saturate(run);
                 }
@@ -304,12 +305,8 @@ fn pairs_that_the_load_generator_may_have_changed_are_left_out() {
 
 #[test]
 fn failures_that_the_load_generator_may_have_caused_break_nothing() {
-    let exhausted = |_: usize, run: &mut record::Run| {
-        for sample in run
-            .samples
-            .iter_mut()
-            .filter(|sample| sample.measure.0 == 0)
-        {
+    let exhausted = |_: usize, run: &mut Run| {
+        for sample in samples_of_first_row(run) {
             sample.outcome = Outcome::ConnectFailed;
         }
         saturate(run);
@@ -327,13 +324,13 @@ fn failures_that_the_load_generator_may_have_caused_break_nothing() {
 #[test]
 fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
     use Verdict::{Broken, Gained, Inconclusive, Lost, NotCompared, Repaired};
-    type Change = fn(usize, &mut record::Run);
+    type Change = fn(usize, &mut Run);
     let (fine, some, all): (Change, Change, Change) =
         (|_, _| (), |_, run| fail(run, 20), |_, run| fail(run, 60));
     let (unsupported, unset): (Change, Change) =
         (|_, run| not_supported(run), |_, run| not_set_up(run));
-    let once_unset: Change = |place, run| {
-        if place == 3 {
+    let once_unset: Change = |index, run| {
+        if index == 3 {
             not_set_up(run)
         }
     };
@@ -349,18 +346,18 @@ fn what_cannot_be_measured_at_all_is_compared_by_what_stands_in_its_way() {
         (10, unset, unset, NotCompared, NotCompared),
         (20, fine, once_unset, Inconclusive, Inconclusive),
     ];
-    for (place, (count, a, b, there, back)) in table.into_iter().enumerate() {
-        assert_eq!(first_row(count, a, b).verdict, there, "{place}");
-        assert_eq!(first_row(count, b, a).verdict, back, "{place}");
+    for (index, (count, a, b, there, back)) in table.into_iter().enumerate() {
+        assert_eq!(first_row(count, a, b).verdict, there, "{index}");
+        assert_eq!(first_row(count, b, a).verdict, back, "{index}");
     }
 }
 
 #[test]
 fn what_an_interrupted_run_did_not_reach_is_not_broken() {
-    let cut_off = |run: &mut record::Run| {
+    let cut_off = |run: &mut Run| {
         run.samples.retain(|sample| sample.measure.0 != 1);
-        let kind = record::EventKind::Interrupted;
-        run.events.push(record::Event { at: 0, kind });
+        let kind = EventKind::Interrupted;
+        run.events.push(Event { at: 0, kind });
     };
     let cut = pairs(5, |_, _| (), |_, run| cut_off(run));
     let verdicts: Vec<Verdict> = cut.rows.iter().map(|row| row.verdict).collect();
@@ -380,8 +377,8 @@ fn what_an_interrupted_run_did_not_reach_is_not_broken() {
     let last = pairs(
         5,
         |_, _| (),
-        |place, run| {
-            if place == 4 {
+        |index, run| {
+            if index == 4 {
                 cut_off(run)
             }
         },
@@ -408,12 +405,8 @@ fn failures_outside_the_window_have_operations_outside_the_window_beside_them() 
         });
         run.build()
     };
-    let (a, b) = (run("a", 0), run("b", 30));
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    let row = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02)
-        .unwrap()
-        .rows
-        .remove(0);
+    let compared = compare_two(&run("a", 0), &run("b", 30));
+    let row = compared.unwrap().rows.remove(0);
     assert_eq!((row.b.failed, row.b.operations), (30, 80), "{row:?}");
     assert_eq!(row.verdict, Verdict::Inconclusive);
 }
@@ -422,7 +415,7 @@ fn failures_outside_the_window_have_operations_outside_the_window_beside_them() 
 fn in_an_open_loop_waiting_is_part_of_the_time() {
     // The server responds as fast, and delays every user.
     let run = |id: &str, late: u64| {
-        let waits = |run: &mut record::Run| {
+        let waits = |run: &mut Run| {
             run.plan.run_id = id.to_owned();
             run.plan.load.pace = crate::testing::open_loop();
             for sample in &mut run.samples {
@@ -439,13 +432,12 @@ fn in_an_open_loop_waiting_is_part_of_the_time() {
             .build()
     };
     let (a, b) = (run("a", 0), run("b", 500_000));
-    let (of_a, of_b) = (summarise(&a), summarise(&b));
-    let found = compare(&[of(&a, &of_a)], &[of(&b, &of_b)], 0.02).unwrap();
+    let found = compare_two(&a, &b).unwrap();
     assert_eq!(found.since, Since::Planned);
     let row = &found.rows[0];
     let ratio = row.ratio.unwrap();
     assert!(ratio.value > 4.0 && ratio.usual > 4.0, "{row:?}");
-    let waited = of_b.tests[0].waited().unwrap().mean;
+    let waited = summarise(&b).tests[0].waited().unwrap().mean;
     assert!((row.b.mean.unwrap() - waited).abs() < 1.0, "{row:?}");
     assert_eq!(changed(|_| ()).unwrap().since, Since::Sent);
 }
@@ -454,7 +446,7 @@ fn in_an_open_loop_waiting_is_part_of_the_time() {
 fn runs_that_were_not_made_at_the_same_time_are_told() {
     let at = |from: &str, to: &str| {
         let (from, to) = (from.to_owned(), to.to_owned());
-        move |run: &mut record::Run| {
+        move |run: &mut Run| {
             run.env.started_at = from;
             run.env.ended_at = (!to.is_empty()).then_some(to);
         }
@@ -468,12 +460,12 @@ fn runs_that_were_not_made_at_the_same_time_are_told() {
         (at("2026-11-21T04:06:01Z", ""), 0),
         (at("2026-11-21T05:06:01Z", ""), 1),
     ];
-    for (place, (change, apart)) in table.into_iter().enumerate() {
+    for (index, (change, apart)) in table.into_iter().enumerate() {
         let found = changed(change).unwrap().caveats;
         assert_eq!(
             found.contains(&Caveat::Apart(1)),
             apart == 1,
-            "{place}: {found:?}"
+            "{index}: {found:?}"
         );
     }
     let itself = changed(|run| run.plan.run_id = "a".to_owned()).unwrap();
@@ -497,7 +489,7 @@ fn runs_that_were_not_made_at_the_same_time_are_told() {
 
 #[test]
 fn what_did_not_do_the_same_is_refused_or_said() {
-    type Change = fn(&mut record::Run);
+    type Change = fn(&mut Run);
     let refused: [(Change, &str); 6] = [
         (|run| run.plan.suite.sha256 = "f".repeat(64), "Suite(\""),
         (

@@ -53,8 +53,8 @@ fn run(id: &str, ms: u64, incomplete: usize) -> Run {
 
 fn compared(ms_of_b: u64, incomplete: usize) -> Vec<Compared> {
     let runs = |name: &str, ms: u64, incomplete: usize| -> Vec<(Run, Summary)> {
-        let run = |place: u64| {
-            let run = run(&format!("{name}{place}"), ms + place % 2, incomplete);
+        let run = |index: u64| {
+            let run = run(&format!("{name}{index}"), ms + index % 2, incomplete);
             let summary = summarise(&run);
             (run, summary)
         };

@@ -43,30 +43,30 @@ const MEMBER: f64 = 500e3;
 fn copy(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let removal = case.response("DeleteCol")?;
     let rows = ("COPY", "CopyCol", "Copy");
-    per_member(case, rows, Some(&removal), (at_least, MEMBER))
+    per_member(case, rows, Some(&removal), at_least)
 }
 
 fn delete(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let rows = ("DELETE", "DeleteCol", "Delete");
-    per_member(case, rows, None, (at_least, MEMBER))
+    per_member(case, rows, None, at_least)
 }
 
 fn move_(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let (members, all, one) = both(case, "MoveCol", "Move")?;
     let removal = case.response("DeleteCol")?;
-    let own = all.mean - removal.mean;
+    let alone = all.mean - removal.mean;
     let (work, at_most) = case.work(&one);
-    let is_noticeable = own - at_least * work >= NOTICEABLE;
+    let is_noticeable = alone - at_least * work >= NOTICEABLE;
     if all.low - removal.high < at_least * at_most || !is_noticeable {
         return None;
     }
     Some(Detection {
         figures: vec![
             count("members", members as u64),
-            time("own", own),
+            time("own", alone),
             one.figure("one"),
-            ratio("ratio", own / work),
-            time("each", own / members),
+            ratio("ratio", alone / work),
+            time("each", alone / members),
         ],
         saved: all.beyond(removal.mean + at_least * work),
         ..Detection::on(&[&all, &removal, &one])
@@ -77,7 +77,7 @@ fn per_member(
     case: &Case<'_>,
     (method, all, one): (&str, &str, &str),
     removal: Option<&Mean>,
-    (at_least, nanos): (f64, f64),
+    at_least: f64,
 ) -> Option<Detection> {
     let (members, all, one) = both(case, all, one)?;
     // The floor of the request is in the removal as well; else in the time of a single one.
@@ -87,9 +87,9 @@ fn per_member(
     };
     let (work, work_at_most) = case.work(&one);
     let surely = (all.low - at_most) / members;
-    let normal = base + members * (at_least * work).max(nanos);
+    let normal = base + members * (at_least * work).max(MEMBER);
     let is_noticeable = all.mean - normal >= NOTICEABLE;
-    if surely < (at_least * work_at_most).max(nanos) || !is_noticeable {
+    if surely < (at_least * work_at_most).max(MEMBER) || !is_noticeable {
         return None;
     }
     let each = (all.mean - base) / members;

@@ -63,7 +63,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
 ];
 
 /// The format of runs from which on samples distinguish full handshakes from resumed ones.
-const TELLS_RESUMED: u32 = 4;
+const RECORDS_RESUMED: u32 = 4;
 
 /// Operations that must have met it.
 const LEAST: u64 = 5;
@@ -176,8 +176,8 @@ fn limit(row: &SoundRow<'_>) -> Option<(u64, usize, usize)> {
 fn first_runs<'a>(case: &Case<'a>) -> impl Iterator<Item = (usize, &'a Material)> {
     let runs = case.runs();
     let key = |run: &Material| (run.plan.suite.sha256.clone(), run.plan.load.users);
-    let is_first = move |(place, run): &(usize, &Material)| {
-        !runs[..*place].iter().any(|other| key(other) == key(run))
+    let is_first = move |(index, run): &(usize, &Material)| {
+        !runs[..*index].iter().any(|other| key(other) == key(run))
     };
     runs.iter().enumerate().filter(is_first)
 }
@@ -256,11 +256,11 @@ impl Handshakes {
 }
 
 fn full_handshakes(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let is_told = |row: &SoundRow<'_>| {
+    let is_recorded = |row: &SoundRow<'_>| {
         let plan = row.plan();
-        plan.format >= TELLS_RESUMED && !plan.load.http.full_handshakes
+        plan.format >= RECORDS_RESUMED && !plan.load.http.full_handshakes
     };
-    let rows: Vec<SoundRow<'_>> = case.rows().filter(is_told).collect();
+    let rows: Vec<SoundRow<'_>> = case.rows().filter(is_recorded).collect();
     let all = Handshakes::of(&rows);
     let (tls, tcp) = (all.tls / all.full, all.tcp / all.full);
     let part = all.full / (all.full + all.resumed);

@@ -223,9 +223,7 @@ fn grows(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
-/// Operations of a row that take 40 ms too many.
 struct Delayed {
-    /// Which part of the time holds them.
     part: ResponsePart,
     operations: u64,
     all: u64,
@@ -291,7 +289,6 @@ impl Delayed {
     }
 }
 
-/// How many of the times lie there.
 fn between(times: &Times, [from, to]: [Nanos; 2]) -> u64 {
     let mut count = 0;
     times.for_each(|value, of| {
@@ -315,11 +312,8 @@ fn delayed_ack(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         figures.extend(delayed.quick.map(|quick| time("others", quick)));
         Some((figures, (operations as f64 - at_least * all as f64) * 40e6))
     };
-    gather(
-        case.rows()
-            .filter_map(|row| Some((row, seen(row)?)))
-            .collect(),
-    )
+    let rows = case.rows().filter_map(|row| Some((row, seen(row)?)));
+    gather(rows.collect())
 }
 
 /// True if slow operations of that row have another explanation.
@@ -385,8 +379,8 @@ fn tail(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         let times = row.summary.response.filter(|times| times.n >= TAIL)?;
         // Rank of the lower end of the 95 % interval of the 99th percentile (Woodruff 1952).
         let n = times.n as f64;
-        let place = (0.99 * n - 1.96 * (0.99 * 0.01 * n).sqrt()).floor();
-        let [low] = row.course.response.at_ranks([place.max(1.0) as u64])?;
+        let rank = (0.99 * n - 1.96 * (0.99 * 0.01 * n).sqrt()).floor();
+        let [low] = row.course.response.at_ranks([rank.max(1.0) as u64])?;
         let (low, median) = (low as f64, times.p50 as f64);
         let normal = at_least * work(case, row, median);
         let more = low - median;
@@ -490,7 +484,7 @@ struct First<'a> {
 
 impl<'a> First<'a> {
     fn of(case: &Case<'a>, row: SoundRow<'a>) -> Option<First<'a>> {
-        let took = *row.material.first_answers.get(&row.id)?;
+        let took = *row.material.first_responses.get(&row.id)?;
         let (mut longer, times) = (0, row.summary.response?);
         row.course
             .response
@@ -519,10 +513,8 @@ impl<'a> First<'a> {
 /// The ranks of first requests among all are evenly spread where these are like the others; several
 /// are combined as Fisher did (*Statistical Methods for Research Workers*, section 21.1).
 fn cold_start(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let mut firsts: Vec<First<'_>> = {
-        let first = |row| First::of(case, row);
-        case.courses().filter_map(first).collect()
-    };
+    let firsts = case.courses().filter_map(|row| First::of(case, row));
+    let mut firsts: Vec<First<'_>> = firsts.collect();
     firsts.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
     let typical = firsts.get(firsts.len() / 2)?.ratio();
     let statistic = -2.0 * firsts.iter().map(|first| first.rank.ln()).sum::<f64>();

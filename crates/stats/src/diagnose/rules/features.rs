@@ -87,8 +87,8 @@ impl UnsupportedRow<'_> {
 
 /// Rows of the first run that has one of them.
 fn first_run(mut rows: Vec<UnsupportedRow<'_>>) -> Vec<UnsupportedRow<'_>> {
-    let first = rows.first().map(|told| told.run);
-    rows.retain(|told| Some(told.run) == first);
+    let first = rows.first().map(|row| row.run);
+    rows.retain(|row| Some(row.run) == first);
     rows
 }
 
@@ -107,26 +107,27 @@ fn unsupported<'a>(case: &Case<'a>, family: &str) -> Vec<UnsupportedRow<'a>> {
         })
     };
     let rows = runs.flat_map(of_run);
-    first_run(
-        rows.filter(|told| family_of(&told.row.name) == family)
-            .collect(),
-    )
+    let rows = rows.filter(|found| family_of(&found.row.name) == family);
+    first_run(rows.collect())
 }
 
 fn found(rows: &[UnsupportedRow<'_>]) -> Detection {
     Detection {
         evidence: rows.iter().map(UnsupportedRow::evidence).collect(),
-        tests: rows.iter().map(|told| told.row.name.clone()).collect(),
-        run: rows.first().map_or(0, |told| told.run),
+        tests: rows.iter().map(|found| found.row.name.clone()).collect(),
+        run: rows.first().map_or(0, |found| found.run),
         ..Detection::default()
     }
 }
 
-fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let lacks =
-        |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Header { name } if name == "ETag");
+/// Rows of GET with If-None-Match that are not supported for such a cause.
+fn get_unchanged(
+    case: &Case<'_>,
+    at_least: f64,
+    is_cause: fn(&Cause) -> bool,
+) -> Option<Detection> {
     let mut rows = unsupported(case, "GetUnchanged");
-    rows.retain(lacks);
+    rows.retain(|found| is_cause(found.cause));
     let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
     Some(Detection {
         figures: vec![text("row", &first.row.name)],
@@ -134,16 +135,14 @@ fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     })
 }
 
+fn no_etag(case: &Case<'_>, at_least: f64) -> Option<Detection> {
+    let lacks = |cause: &Cause| matches!(cause, Cause::Header { name } if name == "ETag");
+    get_unchanged(case, at_least, lacks)
+}
+
 fn etag_ignored(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let is_whole =
-        |told: &UnsupportedRow<'_>| matches!(told.cause, Cause::Status { status: 200, .. });
-    let mut rows = unsupported(case, "GetUnchanged");
-    rows.retain(is_whole);
-    let first = rows.first().filter(|_| rows.len() as f64 >= at_least)?;
-    Some(Detection {
-        figures: vec![text("row", &first.row.name)],
-        ..found(&rows)
-    })
+    let is_whole = |cause: &Cause| matches!(cause, Cause::Status { status: 200, .. });
+    get_unchanged(case, at_least, is_whole)
 }
 
 fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> {
@@ -176,13 +175,13 @@ fn uncompressed(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 }
 
 fn infinity_declined(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let is_unnamed = |told: &UnsupportedRow<'_>| {
+    let is_unnamed = |found: &UnsupportedRow<'_>| {
         // A server that has no other PROPFIND either declines no depth.
-        let rows = &case.runs()[told.run].summary.tests;
+        let rows = &case.runs()[found.run].summary.tests;
         let mut others = rows.iter().filter(|row| row.method == "PROPFIND");
         let has_others = others.any(|row| row.status == Status::Ok);
         let is_named = matches!(
-            told.cause,
+            found.cause,
             Cause::Status { status: 403, condition: Some(code) } if code == FINITE_DEPTH
         );
         has_others && !is_named

@@ -12,8 +12,7 @@ use record::{CallTarget, TracedCall, TracedRow};
 
 use super::{Detection, Detector, DiagnosisRule};
 use crate::diagnose::case::{Case, SizeUnit, SoundRow, families};
-use crate::diagnose::figure::{Evidence, NamedQuantity};
-use crate::diagnose::figure::{bytes, count, share, text, time};
+use crate::diagnose::figure::{Evidence, NamedQuantity, bytes, count, share, text, time};
 use crate::inside::storage::{is_flush, storage_kind, storage_kinds};
 use crate::inside::{slowed, tells_shares};
 
@@ -84,14 +83,12 @@ const BOTH_WAYS: f64 = 4096.0;
 /// Part of a call for each member from which it is named.
 const NAMED: f64 = 0.5;
 
-/// A row whose calls were counted.
 struct CountedCalls<'a> {
     row: SoundRow<'a>,
     traced: &'a TracedRow,
 }
 
 impl<'a> CountedCalls<'a> {
-    /// All rows whose calls were counted.
     fn all(case: &Case<'a>) -> Vec<CountedCalls<'a>> {
         case.rows().filter_map(CountedCalls::of).collect()
     }
@@ -108,16 +105,16 @@ impl<'a> CountedCalls<'a> {
 
     /// Calls that are chosen, for an operation: how many, and how long they took.
     fn calls(&self, is_chosen: impl Fn(&TracedCall) -> bool) -> (f64, f64) {
-        let chosen = self.traced.calls.iter().filter(|own| is_chosen(own));
-        let (count, lasted) = chosen.fold((0, 0), |(count, lasted), own| {
-            (count + own.count, lasted + own.lasted)
+        let chosen = self.traced.calls.iter().filter(|call| is_chosen(call));
+        let (count, lasted) = chosen.fold((0, 0), |(count, lasted), call| {
+            (count + call.count, lasted + call.lasted)
         });
         (self.each(count), self.each(lasted))
     }
 
-    /// Calls of this kind on the storage.
     fn on_storage(&self, kind: StorageCall) -> f64 {
-        self.calls(|own| storage_kinds(own).any(|of| of == kind)).0
+        self.calls(|call| storage_kinds(call).any(|of| of == kind))
+            .0
     }
 
     /// The share of the time of an operation that lasted so long in it; `None` where tracing
@@ -155,7 +152,6 @@ fn calls(number: f64) -> String {
     format!("{number:.*}", usize::from(!is_whole))
 }
 
-/// Figures of a row.
 struct ShownByRow {
     /// How bad it is.
     degree: f64,
@@ -187,16 +183,18 @@ fn spends(
     at_least: f64,
     is_chosen: impl Fn(&TracedCall) -> bool,
 ) -> Option<Detection> {
-    let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
-        let (number, lasted) = own.calls(&is_chosen);
-        let part = own.share_of_time(lasted).filter(|part| *part >= at_least)?;
+    let shown = CountedCalls::all(case).into_iter().filter_map(|counted| {
+        let (number, lasted) = counted.calls(&is_chosen);
+        let part = counted
+            .share_of_time(lasted)
+            .filter(|part| *part >= at_least)?;
         let figures = vec![
             text("calls", calls(number)),
             time("each", lasted / number),
             share("share", part),
         ];
-        let saved = own.spent(part - at_least);
-        Some(own.shows(own.spent(part), saved, figures))
+        let saved = counted.spent(part - at_least);
+        Some(counted.shows(counted.spent(part), saved, figures))
     });
     detection(shown)
 }
@@ -206,13 +204,13 @@ fn waits_for_disk(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 }
 
 fn waits_for_locks(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    spends(case, at_least, |own| own.for_lock)
+    spends(case, at_least, |call| call.for_lock)
 }
 
 fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
+    let shown = CountedCalls::all(case).into_iter().filter_map(|counted| {
         let mut peers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for call in &own.traced.calls {
+        for call in &counted.traced.calls {
             if let CallTarget::Socket { peer } = &call.target {
                 let of_peer = peers.entry(peer).or_default();
                 of_peer.1 += call.bytes;
@@ -222,21 +220,22 @@ fn waits_for_others(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             }
         }
         let (peer, (received, transferred)) = peers.into_iter().max_by_key(|(_, of)| of.0)?;
-        let number = own.each(received);
+        let number = counted.each(received);
         if number < at_least {
             return None;
         }
-        let (_, lasted) = own
-            .calls(|call| matches!(&call.target, CallTarget::Socket { peer: own } if own == peer));
-        let part = own.share_of_time(lasted);
+        let (_, lasted) = counted.calls(
+            |call| matches!(&call.target, CallTarget::Socket { peer: found } if found == peer),
+        );
+        let part = counted.share_of_time(lasted);
         let mut figures = vec![text("calls", calls(number))];
         // The peer of a socket pair is unknown.
         figures.extend((!peer.is_empty()).then(|| text("peer", peer)));
-        figures.push(bytes("bytes", own.each(transferred)));
+        figures.push(bytes("bytes", counted.each(transferred)));
         figures.extend(part.map(|part| share("share", part)));
         // As many less as there are more than the threshold.
-        let saved = part.map_or(0.0, |part| own.spent(part * (1.0 - at_least / number)));
-        Some(own.shows(number, saved, figures))
+        let saved = part.map_or(0.0, |part| counted.spent(part * (1.0 - at_least / number)));
+        Some(counted.shows(number, saved, figures))
     });
     detection(shown)
 }
@@ -271,13 +270,13 @@ fn calls_per_member(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 }
 
 fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
+    let shown = CountedCalls::all(case).into_iter().filter_map(|counted| {
         let mut files: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for call in &own.traced.calls {
+        for call in &counted.traced.calls {
             let CallTarget::File { path } = &call.target else {
                 continue;
             };
-            let transferred = own.each(call.bytes);
+            let transferred = counted.each(call.bytes);
             let of_file = files.entry(path).or_default();
             match storage_kind(call) {
                 Some(StorageCall::Read) => of_file.0 += transferred,
@@ -296,7 +295,7 @@ fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             bytes("read", read),
             bytes("written", written),
         ];
-        Some(own.shows(read + written, 0.0, figures))
+        Some(counted.shows(read + written, 0.0, figures))
     });
     detection(shown)
 }
@@ -304,10 +303,10 @@ fn whole_file(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     let moves = CountedCalls::all(case)
         .into_iter()
-        .filter(|own| own.row.summary.method == "MOVE");
-    let shown = moves.filter_map(|own| {
-        let renamed = own.on_storage(StorageCall::Rename);
-        let (made, _) = own.calls(|call| {
+        .filter(|counted| counted.row.summary.method == "MOVE");
+    let shown = moves.filter_map(|counted| {
+        let renamed = counted.on_storage(StorageCall::Rename);
+        let (made, _) = counted.calls(|call| {
             matches!(
                 storage_kind(call),
                 Some(
@@ -315,7 +314,7 @@ fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detection> {
                 )
             )
         });
-        let removed = own.on_storage(StorageCall::Unlink);
+        let removed = counted.on_storage(StorageCall::Unlink);
         if renamed > 0.0 || removed < at_least || made < at_least {
             return None;
         }
@@ -323,32 +322,29 @@ fn moves_by_copying(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             text("removed", calls(removed)),
             text("written", calls(made)),
         ];
-        Some(own.shows(removed, 0.0, figures))
+        Some(counted.shows(removed, 0.0, figures))
     });
     detection(shown)
 }
 
 fn opens_again(case: &Case<'_>, at_least: f64) -> Option<Detection> {
-    let shown = CountedCalls::all(case).into_iter().filter_map(|own| {
-        let opens = own
-            .traced
-            .calls
-            .iter()
-            .filter_map(|call| match &call.target {
-                // A path that represents several files has a mark.
-                CallTarget::File { path }
-                    if storage_kind(call) == Some(StorageCall::Open) && !path.contains('*') =>
-                {
-                    Some((path.as_str(), own.each(call.count)))
-                }
-                _ => None,
-            });
+    let shown = CountedCalls::all(case).into_iter().filter_map(|counted| {
+        let all = counted.traced.calls.iter();
+        let opens = all.filter_map(|call| match &call.target {
+            // A path that represents several files has a mark.
+            CallTarget::File { path }
+                if storage_kind(call) == Some(StorageCall::Open) && !path.contains('*') =>
+            {
+                Some((path.as_str(), counted.each(call.count)))
+            }
+            _ => None,
+        });
         let (file, number) = opens.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
         if number < at_least {
             return None;
         }
         let figures = vec![text("file", file), text("calls", calls(number))];
-        Some(own.shows(number, 0.0, figures))
+        Some(counted.shows(number, 0.0, figures))
     });
     detection(shown)
 }

@@ -80,7 +80,6 @@ const LONG: f64 = 1e9;
 /// Nanoseconds that a small request may lose after a large one, of which caches are full.
 const COLD_AGAIN: f64 = 500e3;
 
-/// Cost of a kind of listing.
 struct ListingCost {
     name: &'static str,
     rows: Vec<(u32, Mean)>,
@@ -155,7 +154,6 @@ impl ListingCost {
     }
 }
 
-/// Mean bytes of a response.
 pub(super) fn bytes_of(row: &SoundRow<'_>) -> f64 {
     row.course.received as f64 / row.course.operations.max(1) as f64
 }

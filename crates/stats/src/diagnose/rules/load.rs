@@ -58,7 +58,7 @@ const GROWS: f64 = 2.5;
 /// A row with few users and with more, in runs of one suite.
 struct Pair<'a> {
     run: usize,
-    /// The load generator was at its ease in both.
+    /// No warning disqualifies it in either run.
     is_sound: bool,
     users: u32,
     alone: &'a TestSummary,
@@ -66,7 +66,6 @@ struct Pair<'a> {
     loaded: &'a TestSummary,
 }
 
-/// All rows that were measured with few users and with more.
 fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for (run, loaded) in case.runs().iter().enumerate() {
@@ -78,7 +77,11 @@ fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
             continue;
         };
         for row in &loaded.summary.tests {
-            let alone = base.summary.tests.iter().find(|own| own.name == row.name);
+            let alone = base
+                .summary
+                .tests
+                .iter()
+                .find(|other| other.name == row.name);
             pairs.extend(alone.map(|alone| Pair {
                 run,
                 is_sound: alone.disqualified().is_none()
@@ -93,7 +96,7 @@ fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// Operations that the server failed, and those that it was asked for.
+/// Operations that the server failed, and all of them.
 fn failed(row: &TestSummary) -> (u64, u64) {
     let outcomes = row.outcomes.plus(&row.left_out_outcomes);
     let failed = SERVERS.iter().map(|outcome| outcomes.of(*outcome)).sum();
@@ -109,7 +112,7 @@ fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
     broken.retain(is_broken);
     broken.sort_by_key(|pair| std::cmp::Reverse(failed(pair.loaded).0));
     let worst = broken.first()?;
-    let said = |pair: &Pair<'_>| {
+    let first_failure = |pair: &Pair<'_>| {
         let mut failures = pair.loaded.failures.iter();
         let first = failures.find_map(|group| group.example.as_ref());
         reason("answer", first.or(pair.loaded.evidence.as_ref()))
@@ -119,7 +122,7 @@ fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         figures: vec![
             count("failed", failed(pair.loaded).0),
             count("operations", failed(pair.loaded).1),
-            said(pair),
+            first_failure(pair),
         ],
     };
     let (lost, of) = failed(worst.loaded);
@@ -130,7 +133,7 @@ fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
             text("row", &worst.loaded.name),
             count("failed", lost),
             count("operations", of),
-            said(worst),
+            first_failure(worst),
         ],
         evidence: broken.iter().map(evidence).collect(),
         tests: broken.iter().map(|pair| pair.loaded.name.clone()).collect(),

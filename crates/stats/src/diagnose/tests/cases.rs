@@ -6,7 +6,6 @@ use super::lacking;
 use super::simulated::{Odd, PlainRow, of};
 use super::traced;
 
-/// A server with one defect.
 pub(super) struct RuleCase {
     pub(super) rule: &'static str,
     pub(super) users: u32,

@@ -75,9 +75,9 @@ fn modes_are_where_they_are() {
 /// Means of parts of a run, neighbours alike by `rho`, that grows by a share.
 fn parts((sigma, rho, grows): (f64, f64, f64), rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut state = normal(rng);
-    let part = |place: i32| {
+    let part = |index: i32| {
         state = rho * state + (1.0 - rho * rho).sqrt() * normal(rng);
-        sigma * state + (1.0 + grows * f64::from(place) / 23.0).ln()
+        sigma * state + (1.0 + grows * f64::from(index) / 23.0).ln()
     };
     (0..24).map(part).collect()
 }
@@ -99,7 +99,7 @@ fn growth_is_found_and_noise_is_not_taken_for_it() {
 #[test]
 fn growth_is_as_much_as_it_is() {
     let straight: Vec<f64> = (0..24)
-        .map(|place| f64::from(place) / 23.0 * 2.0_f64.ln())
+        .map(|index| f64::from(index) / 23.0 * 2.0_f64.ln())
         .collect();
     assert!((growth(&straight, 1e-3).unwrap() - 1.0).abs() < 1e-9);
     assert_eq!(growth(&[0.0; 24], 1e-3), None);

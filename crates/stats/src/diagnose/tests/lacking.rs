@@ -9,21 +9,28 @@ use super::simulated::{material, of, plain, run};
 use super::table::NOISE;
 use crate::diagnose::{LeftOut, diagnose};
 
-/// Two of a row: its measure and its test.
-fn place(run: &Run, row: &str) -> (MeasureId, TestId) {
+fn ids(run: &Run, row: &str) -> (MeasureId, TestId) {
     let mut measures = run.plan.measures.iter().zip(0..);
-    let (measure, id) = measures.find(|(own, _)| own.name == row).unwrap();
+    let (measure, id) = measures.find(|(measure, _)| measure.name == row).unwrap();
     (MeasureId(id), measure.test)
 }
 
-fn tell(run: &mut Run, kind: EventKind) {
+fn add_event(run: &mut Run, kind: EventKind) {
     run.events.push(Event { at: 0, kind });
+}
+
+fn closed_silently(status: u16, noticed: u64, lost: u64) -> EventKind {
+    EventKind::ClosedSilently {
+        status,
+        noticed,
+        lost,
+    }
 }
 
 /// A server that closes the connection without notice after every response with this status, of
 /// which a row has as many as operations. One request comes next that is measured.
 pub(super) fn closes(run: &mut Run, row: &str, status: u16) {
-    let (measure, _) = place(run, row);
+    let (measure, _) = ids(run, row);
     let users = u64::from(run.plan.load.users);
     let mut its = run.samples.iter_mut().filter(|one| one.measure == measure);
     let first = its.next().unwrap();
@@ -33,14 +40,7 @@ pub(super) fn closes(run: &mut Run, row: &str, status: u16) {
         resumed: None,
     });
     let noticed = its.count() as u64;
-    tell(
-        run,
-        EventKind::ClosedSilently {
-            status,
-            noticed,
-            lost: users,
-        },
-    );
+    add_event(run, closed_silently(status, noticed, users));
 }
 
 /// A server behind TLS that ends each connection after a hundred requests.
@@ -69,13 +69,13 @@ pub(super) fn status(status: u16, condition: Option<&str>) -> Cause {
 
 /// A server that does not support a row, for this cause.
 pub(super) fn has_no(run: &mut Run, row: &str, cause: Cause) {
-    let (measure, test) = place(run, row);
+    let (measure, test) = ids(run, row);
     run.samples.retain(|one| one.measure != measure);
-    let is_its = |event: &Event| matches!(event.kind, EventKind::FirstAnswer { measure: own, .. } if own == measure);
+    let is_its = |event: &Event| matches!(event.kind, EventKind::FirstAnswer { measure: answered, .. } if answered == measure);
     run.events.retain(|event| !is_its(event));
     let method = run.plan.measures[usize::from(measure.0)].method.clone();
     let evidence = format!("{method} of {row}: {cause:?}");
-    tell(
+    add_event(
         run,
         EventKind::NotSupported {
             test,
@@ -95,10 +95,10 @@ pub(super) fn cut_short(run: &mut Run, row: &str) {
 }
 
 fn fails(run: &mut Run, row: &str, cause: Option<Cause>) {
-    let (measure, _) = place(run, row);
+    let (measure, _) = ids(run, row);
     let its = run.samples.iter_mut().filter(|one| one.measure == measure);
     its.for_each(|one| one.outcome = Outcome::WrongBody);
-    tell(
+    add_event(
         run,
         EventKind::OperationFailed {
             measure,
@@ -118,14 +118,14 @@ fn a_row_from_a_cache_is_evidence_of_nothing() {
         let mut rows = plain();
         of(&mut rows, "Put1K").us = 8_000.0;
         let mut run = run(&rows, NOISE, 1, 3);
-        let (measure, _) = place(&run, "Get1K");
+        let (measure, _) = ids(&run, "Get1K");
         let origins = RowOrigins {
             measure,
             cached,
             cache: None,
             addresses: Vec::new(),
         };
-        tell(&mut run, EventKind::Origins(origins));
+        add_event(&mut run, EventKind::Origins(origins));
         let diagnosis = diagnose(&[material(&run)]);
         let mut rules = diagnosis.findings.iter().map(|finding| finding.rule);
         let left = |left: &LeftOut| left.row == "Get1K" && !left.disqualified;
@@ -139,7 +139,7 @@ fn a_row_from_a_cache_is_evidence_of_nothing() {
 }
 
 /// The rules that speak of a server whose record is changed like that.
-fn said(change: impl Fn(&mut Run)) -> Vec<&'static str> {
+fn rules_after(change: impl Fn(&mut Run)) -> Vec<&'static str> {
     let mut run = run(&plain(), NOISE, 1, 3);
     change(&mut run);
     let found = diagnose(&[material(&run)]).findings;
@@ -150,15 +150,7 @@ fn said(change: impl Fn(&mut Run)) -> Vec<&'static str> {
 fn a_server_that_is_started_anew_closes_one_connection_for_each_user() {
     let closes = |users: u32, noticed: u64, lost: u64| {
         let mut run = run(&plain(), NOISE, users, 3);
-        let status = 207;
-        tell(
-            &mut run,
-            EventKind::ClosedSilently {
-                status,
-                noticed,
-                lost,
-            },
-        );
+        add_event(&mut run, closed_silently(207, noticed, lost));
         let found = diagnose(&[material(&run)]).findings;
         let mut rules = found.iter().map(|finding| finding.rule);
         rules.any(|rule| rule == "closes-silently")
@@ -169,12 +161,7 @@ fn a_server_that_is_started_anew_closes_one_connection_for_each_user() {
     assert!(closes(8, 9, 4));
     // A run that repeats another one, as parts of several do, is not counted as well.
     let mut run = run(&plain(), NOISE, 1, 3);
-    let kind = EventKind::ClosedSilently {
-        status: 207,
-        noticed: 4,
-        lost: 0,
-    };
-    tell(&mut run, kind);
+    add_event(&mut run, closed_silently(207, 4, 0));
     let run = material(&run);
     let found = diagnose(&[run.clone(), run]).findings;
     assert_eq!(found, []);
@@ -182,21 +169,24 @@ fn a_server_that_is_started_anew_closes_one_connection_for_each_user() {
 
 #[test]
 fn handshakes_are_full_because_the_server_wants_it() {
-    assert_eq!(said(|run| handshakes(run, false)), ["tls-not-resumed"]);
-    assert_eq!(said(|run| handshakes(run, true)), [""; 0]);
+    assert_eq!(
+        rules_after(|run| handshakes(run, false)),
+        ["tls-not-resumed"]
+    );
+    assert_eq!(rules_after(|run| handshakes(run, true)), [""; 0]);
     // The client did not want to resume any, or the record is too old to distinguish them.
-    let unasked = said(|run| {
+    let unasked = rules_after(|run| {
         handshakes(run, false);
         run.plan.load.http.full_handshakes = true;
     });
     assert_eq!(unasked, [""; 0]);
-    let old = said(|run| {
+    let old = rules_after(|run| {
         handshakes(run, false);
         run.plan.format = 3;
     });
     assert_eq!(old, [""; 0]);
     // A few, while the server has forgotten its sessions.
-    let some = said(|run| {
+    let some = rules_after(|run| {
         handshakes(run, true);
         let mut connects = run
             .samples
@@ -214,33 +204,34 @@ fn handshakes_are_full_because_the_server_wants_it() {
 #[test]
 fn what_is_missing_altogether_is_no_matter_of_etags() {
     for cause in [status(405, None), status(501, None)] {
-        let declined = said(|run| has_no(run, "GetUnchanged", cause.clone()));
+        let declined = rules_after(|run| has_no(run, "GetUnchanged", cause.clone()));
         assert_eq!(declined, [""; 0]);
     }
     // Another header, another row.
     let name = "Last-Modified".to_owned();
-    let other = said(|run| has_no(run, "GetUnchanged", Cause::Header { name: name.clone() }));
+    let other =
+        rules_after(|run| has_no(run, "GetUnchanged", Cause::Header { name: name.clone() }));
     assert_eq!(other, [""; 0]);
-    assert_eq!(said(|run| has_no(run, "Get1K", no_etag())), [""; 0]);
+    assert_eq!(rules_after(|run| has_no(run, "Get1K", no_etag())), [""; 0]);
 }
 
 #[test]
 fn a_server_may_decline_depth_infinity() {
     let named = status(403, Some("propfind-finite-depth"));
     assert_eq!(
-        said(|run| has_no(run, "Infinityx10", named.clone())),
+        rules_after(|run| has_no(run, "Infinityx10", named.clone())),
         [""; 0]
     );
     let another = status(403, Some("need-privileges"));
     let declined = |cause: &Cause, others: bool| {
-        said(|run| {
+        rules_after(|run| {
             has_no(run, "Infinityx10", cause.clone());
             if !others {
                 let of_another = |row: &str| row != "Infinityx10";
                 let propfind = run.plan.measures.iter().zip(0..);
-                let propfind = propfind.filter(|(own, _)| own.method == "PROPFIND");
+                let propfind = propfind.filter(|(measure, _)| measure.method == "PROPFIND");
                 let ids: Vec<u16> = propfind
-                    .filter(|(own, _)| of_another(&own.name))
+                    .filter(|(measure, _)| of_another(&measure.name))
                     .map(|(_, id)| id)
                     .collect();
                 run.samples.retain(|one| !ids.contains(&one.measure.0));
@@ -257,18 +248,18 @@ fn a_server_may_decline_depth_infinity() {
 #[test]
 fn a_listing_that_fails_otherwise_was_not_cut_short() {
     assert_eq!(
-        said(|run| cut_short(run, "Infinityx10")),
+        rules_after(|run| cut_short(run, "Infinityx10")),
         ["infinity-cut-short"]
     );
-    assert_eq!(said(|run| fails(run, "Infinityx10", None)), [""; 0]);
-    let both = said(|run| {
+    assert_eq!(rules_after(|run| fails(run, "Infinityx10", None)), [""; 0]);
+    let both = rules_after(|run| {
         cut_short(run, "Infinityx10");
         fails(run, "Infinityx10", None);
     });
     assert_eq!(both, [""; 0]);
     // Once it was whole.
-    let once = said(|run| {
-        let (measure, _) = place(run, "Infinityx10");
+    let once = rules_after(|run| {
+        let (measure, _) = ids(run, "Infinityx10");
         cut_short(run, "Infinityx10");
         let mut its = run.samples.iter_mut().filter(|one| one.measure == measure);
         its.next().unwrap().outcome = Outcome::Ok;

@@ -13,7 +13,6 @@ use crate::testing::{RunBuilder, moments, sample};
 /// Pattern in a row beside its noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Odd {
-    /// Nothing.
     Plain,
     /// Times become that share longer over the run.
     Grows(f64),
@@ -43,7 +42,6 @@ pub(super) enum Odd {
 /// How times scatter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Noise {
-    /// Not at all.
     None,
     /// Log-normal, with this deviation of the logarithm.
     LogNormal(f64),
@@ -65,7 +63,6 @@ pub(super) enum Path {
     Wireless,
 }
 
-/// A row of the plain server.
 #[derive(Debug, Clone)]
 pub(super) struct PlainRow {
     pub(super) name: String,
@@ -174,18 +171,15 @@ pub(super) fn plain() -> Vec<PlainRow> {
     rows
 }
 
-/// The row of that name, to be changed.
 pub(super) fn of<'a>(rows: &'a mut [PlainRow], name: &str) -> &'a mut PlainRow {
     let found = rows.iter_mut().find(|row| row.name == name);
     found.unwrap_or_else(|| panic!("no row {name}"))
 }
 
-/// A run of these rows, on one machine.
 pub(super) fn run(rows: &[PlainRow], noise: Noise, users: u32, seed: u64) -> Run {
     run_over(Path::Loopback, rows, noise, users, seed)
 }
 
-/// A run of these rows over that path.
 pub(super) fn run_over(path: Path, rows: &[PlainRow], noise: Noise, users: u32, seed: u64) -> Run {
     let mut builder = RunBuilder::new(users);
     for row in rows {
@@ -205,13 +199,12 @@ pub(super) fn run_over(path: Path, rows: &[PlainRow], noise: Noise, users: u32, 
         clock: 0,
         number: 0,
     };
-    for (row, place) in rows.iter().zip(0..) {
-        server.measure(row, MeasureId(place), users, &mut run);
+    for (row, index) in rows.iter().zip(0..) {
+        server.measure(row, MeasureId(index), users, &mut run);
     }
     run
 }
 
-/// The run, ready to be diagnosed.
 pub(super) fn material(run: &Run) -> Material {
     let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
     let Ok(material) = material_from(&run.plan, &run.events, &run.env, samples);

@@ -79,7 +79,7 @@ fn each_rule_finds_what_it_is_for_and_no_other_rule_does() {
         let evidence = format!("{:?}", finding.evidence);
         assert!(evidence.contains(says), "no `{says}`: {finding:#?}");
         let names = finding.figures.iter().map(|figure| figure.name);
-        let rule = all_rules().find(|own| own.name == *rule).unwrap();
+        let rule = all_rules().find(|known| known.name == *rule).unwrap();
         assert_eq!(names.collect::<Vec<_>>(), rule.figures);
         assert!((0.0..=1.0).contains(&finding.weight), "{finding:#?}");
         assert!(
@@ -182,7 +182,10 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
             .lines()
             .find(|line| line.starts_with(&format!("| {rule} |")));
         let line = line.unwrap_or_else(|| panic!("{rule} is not in diagnosis.md"));
-        let threshold = all_rules().find(|own| own.name == *rule).unwrap().at_least;
+        let threshold = all_rules()
+            .find(|known| known.name == *rule)
+            .unwrap()
+            .at_least;
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         assert_eq!(cells[3].parse(), Ok(threshold), "{line}");
     }
@@ -229,7 +232,7 @@ fn what_is_at_its_threshold_weighs_nothing() {
         };
         let material = patient(Path::Loopback, case, noise);
         let case = Case::of(&material);
-        let rule = all_rules().find(|own| own.name == *rule).unwrap();
+        let rule = all_rules().find(|known| known.name == *rule).unwrap();
         assert!(saves(rule, &case).is_some(), "{}", rule.name);
         // As high as the threshold may be.
         let (mut found, mut missed) = (rule.at_least, rule.at_least * 1e4);
@@ -295,17 +298,14 @@ fn what_failed_or_is_too_little_gives_no_finding() {
     let said = diagnose(&[material(&run(&failed, NOISE, 1, 4))]);
     let [
         LeftOut {
-            run: 0, row, why, ..
+            run: 0,
+            row,
+            why: WhyLeftOut::Evidence(StatusReason::Failed(outcomes)),
+            ..
         },
     ] = &said.left_out[..]
     else {
         panic!("{:?}", said.left_out);
-    };
-    let WhyLeftOut::Evidence(why) = why else {
-        panic!("{why:?}");
-    };
-    let StatusReason::Failed(outcomes) = why else {
-        panic!("{why:?}");
     };
     assert_eq!(
         (&**row, outcomes.failed(), outcomes.total()),
@@ -340,9 +340,8 @@ fn a_disqualified_row_is_left_out_and_no_other() {
     of(&mut rows, "ContendedLock").us = 4_000.0;
     let quiet = run(&rows, NOISE, 4, 8);
     let mut busy = quiet.clone();
-    let place = busy.plan.measures.iter();
-    let test = place
-        .clone()
+    let mut measures = busy.plan.measures.iter();
+    let test = measures
         .find(|measure| measure.name == "Put1K")
         .unwrap()
         .test;
@@ -363,11 +362,8 @@ fn a_disqualified_row_is_left_out_and_no_other() {
     let said = diagnose(&[material(&busy)]);
     assert_eq!(rules(&said), ["contended-lock"]);
     let left_out: Vec<&str> = said.disqualified().map(|left| left.row.as_str()).collect();
-    let of_test = busy
-        .plan
-        .measures
-        .iter()
-        .filter(|measure| measure.test == test);
+    let measures = busy.plan.measures.iter();
+    let of_test = measures.filter(|measure| measure.test == test);
     let of_test: Vec<&str> = of_test.map(|measure| measure.name.as_str()).collect();
     assert_eq!(left_out, of_test);
     let WhyLeftOut::Warned(warning) = &said.left_out[0].why else {

@@ -8,10 +8,8 @@ use record::{
 use super::simulated::{self, Noise};
 use crate::diagnose;
 
-/// Operations that are traced.
 const TRACED: u64 = 5;
 
-/// A call that an operation makes.
 pub(super) struct OddCall {
     call: &'static str,
     target: CallTarget,
@@ -57,23 +55,32 @@ pub(super) fn file(path: &str) -> CallTarget {
 
 /// The row of that name makes these calls, and is as fast while it is traced as it is without.
 pub(super) fn trace(run: &mut Run, row: &str, calls: Vec<OddCall>) {
-    let place = run.plan.measures.iter().position(|own| own.name == row);
-    let place = place.unwrap_or_else(|| panic!("no row {row}"));
-    let measure = MeasureId(u16::try_from(place).unwrap());
-    let own = |sample: &&Sample| sample.measure == measure;
+    let index = run
+        .plan
+        .measures
+        .iter()
+        .position(|measure| measure.name == row);
+    let index = index.unwrap_or_else(|| panic!("no row {row}"));
+    let measure = MeasureId(u16::try_from(index).unwrap());
+    let is_of_row = |sample: &&Sample| sample.measure == measure;
     let time = |sample: &Sample| Some(sample.moments.done? - sample.moments.started);
-    let mut times: Vec<Nanos> = run.samples.iter().filter(own).filter_map(time).collect();
+    let mut times: Vec<Nanos> = run
+        .samples
+        .iter()
+        .filter(is_of_row)
+        .filter_map(time)
+        .collect();
     times.sort_unstable();
     let median = times[times.len() / 2];
-    let traced = |own: OddCall| TracedCall {
-        call: own.call.to_owned(),
-        target: own.target,
-        for_lock: own.for_lock,
+    let traced = |odd: OddCall| TracedCall {
+        call: odd.call.to_owned(),
+        target: odd.target,
+        for_lock: odd.for_lock,
         synchronous: false,
-        count: own.count * TRACED,
+        count: odd.count * TRACED,
         failed: 0,
-        bytes: own.bytes * TRACED,
-        lasted: (own.share * (median * TRACED) as f64) as Nanos,
+        bytes: odd.bytes * TRACED,
+        lasted: (odd.share * (median * TRACED) as f64) as Nanos,
     };
     run.plan.inside = Some(InsideRecord {
         missing: Vec::new(),
