@@ -65,18 +65,16 @@ impl Adaptation {
             self.users = rungs.pop().unwrap_or(self.users);
             return self.users;
         }
-        let part = (self.users / 8).max(1);
         let wanted = match wish {
             LoadWish { lower: true, .. } => {
+                // The first step was a doubling, and half of it was known to be fine.
                 let is_first = !std::mem::replace(&mut self.is_near, true);
-                // The last step was a doubling, and half of it was known to be fine.
-                if is_first {
-                    self.users.saturating_sub((self.users / 4).max(1))
-                } else {
-                    self.users.saturating_sub(part)
-                }
+                let divisor = if is_first { 4 } else { 8 };
+                self.users.saturating_sub((self.users / divisor).max(1))
             }
-            LoadWish { raise: true, .. } if self.is_near => self.users.saturating_add(part),
+            LoadWish { raise: true, .. } if self.is_near => {
+                self.users.saturating_add((self.users / 8).max(1))
+            }
             LoadWish { raise: true, .. } => self.users.saturating_mul(2),
             LoadWish { .. } => self.users,
         };

@@ -16,7 +16,6 @@ pub(crate) use faults::BackgroundFaults;
 pub use faults::{LATE_BLOCKS, UNSENT_BLOCKS};
 pub use measured::MeasuredPart;
 
-/// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
 /// Background traffic beside a run.
@@ -76,7 +75,7 @@ impl BackgroundSummary {
         Some(summary)
     }
 
-    /// Figures of the measured part, or of the last seconds of it; of one component by its place,
+    /// Figures of the measured part, or of the last seconds of it; of one component by its index,
     /// or of all. `None` where no second counts.
     pub fn figures(&self, component: Option<usize>, part: PartOfRun) -> Option<BackgroundFigures> {
         let (from, to) = self.measured;
@@ -104,8 +103,8 @@ impl BackgroundSummary {
         for (_, reading) in self.seconds.iter().filter(counts) {
             sum.span += reading.span;
             sum.seconds += 1;
-            let of = |(place, _): &(usize, &BackgroundCounts)| {
-                component.is_none_or(|component| component == *place)
+            let of = |(index, _): &(usize, &BackgroundCounts)| {
+                component.is_none_or(|component| component == *index)
             };
             for (_, counts) in reading.components.iter().enumerate().filter(of) {
                 sum.counts.add(counts);
@@ -127,12 +126,17 @@ impl BackgroundSummary {
         part: PartOfRun,
         goes_on: bool,
     ) -> ConstraintFigure {
-        let components = plan.background.iter().flat_map(|own| &own.components);
-        let place = components.into_iter().position(|own| own.name == component);
-        if place.is_none() && component != ALL_COMPONENTS {
+        let components = plan
+            .background
+            .iter()
+            .flat_map(|background| &background.components);
+        let index = components
+            .into_iter()
+            .position(|known| known.name == component);
+        if index.is_none() && component != ALL_COMPONENTS {
             return ConstraintFigure::Unknown(WhyUnknown::NoBackground);
         }
-        let Some(figures) = self.figures(place, part) else {
+        let Some(figures) = self.figures(index, part) else {
             return ConstraintFigure::Unknown(WhyUnknown::NoOperation);
         };
         let time = |ns: Option<Nanos>| ns.map(|ns| ns as f64 / SECOND);

@@ -18,7 +18,6 @@ use crate::times::{add_all, histogram, record};
 /// Significant digits of the histogram of a batch: it only counts how many times lie below a limit.
 const DIGITS: u8 = 2;
 
-/// Times of a piece of the run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimedBatch {
     pub(crate) sum: Sum,
@@ -35,7 +34,6 @@ impl TimedBatch {
         record(times, time);
     }
 
-    /// Times that are at most `limit`.
     pub(crate) fn at_most(&self, limit: Nanos) -> u64 {
         let times = self.times.as_ref();
         times.map_or(0, |times| times.count_between(0, limit))
@@ -46,7 +44,6 @@ impl TimedBatch {
         (self.at_most(limit), self.sum.n)
     }
 
-    /// Times that are at least `limit`.
     pub(crate) fn at_least(&self, limit: Nanos) -> u64 {
         let times = self.times.as_ref();
         times.map_or(0, |times| times.count_between(limit, Nanos::MAX))
@@ -61,8 +58,8 @@ impl Bin for TimedBatch {
     fn absorb(&mut self, other: &TimedBatch) {
         self.sum.absorb(&other.sum);
         match (&mut self.times, &other.times) {
-            (Some(own), Some(others)) => add_all(own, others),
-            (own @ None, others) => own.clone_from(others),
+            (Some(times), Some(others)) => add_all(times, others),
+            (times @ None, others) => times.clone_from(others),
             (Some(_), None) => {}
         }
     }

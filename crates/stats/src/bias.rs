@@ -4,7 +4,7 @@ use record::Nanos;
 
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bin, Bins};
-use crate::distribution::{half_width_at, has_enough_beyond, places};
+use crate::distribution::{half_width_at, has_enough_beyond, ranks_around};
 use crate::interval::LEAST;
 use crate::times::{TIMED_BATCHES, Times, rank};
 
@@ -30,11 +30,9 @@ const PER_MILLE: [u64; 2] = [500, 990];
 pub(crate) struct Differences {
     /// How far the negative ones lie below zero.
     below: Times,
-    /// The others.
     above: Times,
 }
 
-/// Differences of a piece of the run.
 #[derive(Debug, Clone, Default)]
 struct Batch {
     below: TimedBatch,
@@ -76,13 +74,11 @@ impl Differences {
         side.add(moment, difference.unsigned_abs());
     }
 
-    /// Takes in all differences of another set.
     pub(crate) fn merge(&mut self, other: &Differences) {
         self.below.merge(&other.below);
         self.above.merge(&other.above);
     }
 
-    /// What they look like; `None` without any.
     pub(crate) fn describe(&self) -> Option<Bias> {
         let n = self.count();
         let [p50, p99] = PER_MILLE.map(|per_mille| self.at(rank(n, per_mille)));
@@ -95,8 +91,7 @@ impl Differences {
         })
     }
 
-    /// What those of several runs look like together; `None` without any. As with
-    /// [times](Times::describe_runs), runs are the batches that intervals come from.
+    /// As with [times](Times::describe_runs), runs are the batches that intervals come from.
     pub(crate) fn describe_runs(runs: &[&Differences]) -> Option<Bias> {
         let runs = runs.iter().copied().filter(|run| run.count() > 0);
         let runs: Vec<&Differences> = runs.collect();
@@ -123,7 +118,6 @@ impl Differences {
         self.below.count() + self.above.count()
     }
 
-    /// How many differences are at most that.
     fn count_to(&self, most: i64) -> u64 {
         let size = most.unsigned_abs();
         if most < 0 {
@@ -133,23 +127,22 @@ impl Differences {
         }
     }
 
-    /// The interval of a percentile from half that of its share; `None` where too few lie beyond
-    /// it.
+    /// The interval of a percentile from half that of its share; `None` with too few beyond.
     fn interval(&self, per_mille: u64, half: f64) -> Option<(i64, i64)> {
         let n = self.count();
         let is_there = has_enough_beyond(n, per_mille);
-        let (low, high) = places(n, per_mille, half).filter(|_| is_there)?;
+        let (low, high) = ranks_around(n, per_mille, half).filter(|_| is_there)?;
         Some((self.at(low)?, self.at(high)?))
     }
 
-    /// The difference at that place of the sorted set, counted from 1.
+    /// The difference of that rank, counted from 1.
     fn at(&self, rank: u64) -> Option<i64> {
         let below = self.below.count();
-        let (side, place, sign) = match rank.checked_sub(below) {
+        let (side, rank_in_side, sign) = match rank.checked_sub(below) {
             None | Some(0) => (&self.below, below - rank + 1, -1),
-            Some(place) => (&self.above, place, 1),
+            Some(rank_in_side) => (&self.above, rank_in_side, 1),
         };
-        let [size] = side.at_ranks([place])?;
+        let [size] = side.at_ranks([rank_in_side])?;
         Some(sign * i64::try_from(size).unwrap_or(i64::MAX))
     }
 

@@ -8,11 +8,8 @@
 
 use record::Nanos;
 
-/// Content of a bin.
 pub(crate) trait Bin: Default + Clone {
-    /// Values in it.
     fn count(&self) -> u64;
-    /// Adds the content of another bin.
     fn absorb(&mut self, other: &Self);
 }
 
@@ -36,14 +33,12 @@ impl Sum {
         self.sum += u128::from(value);
     }
 
-    /// Adds the square of a value.
     pub(crate) fn add_square(&mut self, value: Nanos) {
         self.n += 1;
         self.sum = self.sum.saturating_add(u128::from(value).pow(2));
     }
 }
 
-/// Number and sum of all their values.
 pub(crate) fn total<'a>(sums: impl IntoIterator<Item = &'a Sum>) -> Sum {
     let mut all = Sum::default();
     sums.into_iter().for_each(|sum| all.absorb(sum));
@@ -61,7 +56,6 @@ impl Bin for Sum {
     }
 }
 
-/// Consecutive bins of equal length.
 #[derive(Debug, Clone)]
 pub(crate) struct Bins<B> {
     most: usize,
@@ -82,14 +76,13 @@ impl<B: Bin> Bins<B> {
         }
     }
 
-    /// The bin of that moment.
     pub(crate) fn at(&mut self, moment: Nanos) -> &mut B {
-        let place = (moment >> self.shift).wrapping_sub(self.first);
-        let place = match usize::try_from(place) {
-            Ok(place) if place < self.bins.len() => place,
+        let index = (moment >> self.shift).wrapping_sub(self.first);
+        let index = match usize::try_from(index) {
+            Ok(index) if index < self.bins.len() => index,
             _ => self.make_room(moment),
         };
-        &mut self.bins[place]
+        &mut self.bins[index]
     }
 
     /// Adds bins, and makes them longer, until one contains that moment; returns its index.
@@ -118,9 +111,9 @@ impl<B: Bin> Bins<B> {
     pub(crate) fn coarsen(&mut self) {
         let first = self.first >> 1;
         let mut bins: Vec<B> = Vec::with_capacity(self.most);
-        for (place, bin) in std::mem::take(&mut self.bins).into_iter().enumerate() {
-            let place = (((self.first + place as u64) >> 1) - first) as usize;
-            match bins.get_mut(place) {
+        for (index, bin) in std::mem::take(&mut self.bins).into_iter().enumerate() {
+            let index = (((self.first + index as u64) >> 1) - first) as usize;
+            match bins.get_mut(index) {
                 Some(whole) => whole.absorb(&bin),
                 None => bins.push(bin),
             }
@@ -128,13 +121,12 @@ impl<B: Bin> Bins<B> {
         (self.first, self.bins, self.shift) = (first, bins, self.shift + 1);
     }
 
-    /// Takes in the values of others.
     pub(crate) fn merge(&mut self, other: &Bins<B>) {
-        for (place, bin) in other.bins.iter().enumerate() {
+        for (index, bin) in other.bins.iter().enumerate() {
             if bin.count() == 0 {
                 continue;
             }
-            let begin = (other.first + place as u64) << other.shift;
+            let begin = (other.first + index as u64) << other.shift;
             // The length of these bins may be less than that of the others; then it must grow
             // first, so that values that are spread over a bin do not fall into a part of it.
             while self.shift < other.shift {
@@ -163,7 +155,6 @@ impl<B: Bin> Bins<B> {
         batches
     }
 
-    /// The same bins with another content.
     pub(crate) fn map<C>(self, of: impl FnMut(B) -> C) -> Bins<C> {
         Bins {
             most: self.most,
@@ -175,9 +166,9 @@ impl<B: Bin> Bins<B> {
 
     /// All bins with the moments at which they begin, in the order of time; some may be empty.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, &B)> {
-        let begin = |place: usize| (self.first + place as u64) << self.shift;
+        let begin = |index: usize| (self.first + index as u64) << self.shift;
         let bins = self.bins.iter().enumerate();
-        bins.map(move |(place, bin)| (begin(place), bin))
+        bins.map(move |(index, bin)| (begin(index), bin))
     }
 
     /// The bins that are not empty, each with the moment at which it begins.

@@ -15,7 +15,7 @@ use record::{Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
 
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
-use crate::distribution::places;
+use crate::distribution::ranks_around;
 use crate::interval::interval_of_batches;
 use crate::times::{Times, rank};
 use crate::until::{TimedStatistic, Until};
@@ -66,7 +66,7 @@ impl Convergence {
             counts: plan
                 .measures
                 .iter()
-                .map(|own| !own.stop_watch && !own.conditional)
+                .map(|measure| !measure.stop_watch && !measure.conditional)
                 .collect(),
         }
     }
@@ -87,9 +87,9 @@ impl Convergence {
 
     /// Takes in the operations of another one of the same plan and statistic.
     pub fn merge(&mut self, other: &Convergence) {
-        for (own, others) in self.measures.iter_mut().zip(&other.measures) {
-            own.times.merge(&others.times);
-            own.bins.merge(&others.bins);
+        for (measure, others) in self.measures.iter_mut().zip(&other.measures) {
+            measure.times.merge(&others.times);
+            measure.bins.merge(&others.bins);
         }
     }
 
@@ -123,7 +123,6 @@ fn time(sample: &Sample, open: bool) -> Option<Nanos> {
     }
 }
 
-/// The times of one measure.
 #[derive(Debug, Clone)]
 struct MeasureTimes {
     times: Times,
@@ -174,14 +173,13 @@ impl MeasureTimes {
     fn percentile(&self, batches: &[TimedBatch], n: u64, per_mille: u64) -> Option<f64> {
         let [estimate] = self.times.at_ranks([rank(n, per_mille)])?;
         let half = half_width_of_share(batches.iter().map(|batch| batch.share(estimate)));
-        let (low, high) = places(n, per_mille, half)?;
+        let (low, high) = ranks_around(n, per_mille, half)?;
         let [low, high] = self.times.at_ranks([low, high])?;
         let farther = (high - estimate).max(estimate.saturating_sub(low));
         (estimate > 0).then(|| farther as f64 / estimate as f64)
     }
 }
 
-/// Times required before there is an estimate.
 fn needed(statistic: TimedStatistic) -> u64 {
     let beyond = match statistic {
         TimedStatistic::Mean => 0,

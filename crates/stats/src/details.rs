@@ -144,16 +144,14 @@ where
 {
     let windows = Windows::of(plan, events, &pieces)?;
     let background = BackgroundCourse::of(plan, events).map(Arc::new);
-    let mut rows: Vec<(MeasurementWindow, DetailsBuilder)> = plan
-        .measures
-        .iter()
-        .map(|measure| {
-            (
-                windows.of_test(measure.test),
-                DetailsBuilder::new(resolution, &plan.load.pace).beside(background.as_ref()),
-            )
-        })
-        .collect();
+    let measures = plan.measures.iter().map(|measure| {
+        let builder = DetailsBuilder::new(resolution, &plan.load.pace);
+        (
+            windows.test_window(measure.test),
+            builder.beside(background.as_ref()),
+        )
+    });
+    let mut rows: Vec<(MeasurementWindow, DetailsBuilder)> = measures.collect();
     for piece in pieces()? {
         for sample in piece?.as_ref() {
             let row = rows.get_mut(usize::from(sample.measure.0));
@@ -166,7 +164,6 @@ where
     Ok(rows.map(|(_, drawing)| drawing.finish()).collect())
 }
 
-/// The details of a row as far as they are known.
 #[derive(Debug)]
 pub(crate) struct DetailsBuilder {
     resolution: Resolution,
@@ -192,11 +189,10 @@ impl DetailsBuilder {
         }
     }
 
-    /// With its course beside background traffic.
     pub(crate) fn beside(self, background: Option<&Arc<BackgroundCourse>>) -> DetailsBuilder {
         let open = self.load.as_ref().is_some_and(|load| load.is_open());
         DetailsBuilder {
-            foreground: background.map(|own| ForegroundBuilder::new(Arc::clone(own), open)),
+            foreground: background.map(|course| ForegroundBuilder::new(Arc::clone(course), open)),
             ..self
         }
     }
@@ -211,7 +207,7 @@ impl DetailsBuilder {
             foreground.add(sample);
         }
         match sample.outcome {
-            // Whoever interrupted it made it no failure of the server.
+            // An interrupted operation is no failure of the server.
             Outcome::Cancelled => {}
             Outcome::Ok if sample.timing == Timing::Missed => {}
             Outcome::Ok => {
@@ -273,8 +269,7 @@ fn steps(times: &Times, most: usize) -> (Vec<DistributionStep>, bool) {
     (kept, false)
 }
 
-/// The ranks, of so many times, at which steps are kept: ascending, the first and the last among
-/// them.
+/// Ranks of `n` times at which steps are kept, ascending; the first and the last are among them.
 fn ranks(n: u64, most: usize) -> Vec<u64> {
     let tail = most / 10;
     let even = most - tail;
@@ -297,8 +292,7 @@ fn ranks(n: u64, most: usize) -> Vec<u64> {
 enum DrawnLine {
     /// At most so many operations.
     Every(Vec<DrawnOperation>, usize),
-    /// They were more.
-    Binned(Bins<Heap>),
+    Binned(Bins<OperationTotals>),
 }
 
 impl DrawnLine {
@@ -308,7 +302,7 @@ impl DrawnLine {
                 operations.push(DrawnOperation { at, took });
             }
             DrawnLine::Every(operations, most) => {
-                let mut bins: Bins<Heap> = Bins::new(*most, 0);
+                let mut bins: Bins<OperationTotals> = Bins::new(*most, 0);
                 for operation in operations {
                     bins.at(operation.at).add(operation.took);
                 }
@@ -327,29 +321,31 @@ impl DrawnLine {
             }
             DrawnLine::Binned(bins) => TimeLine::Buckets {
                 length: bins.length(),
-                buckets: bins.iter().map(|(from, heap)| heap.bucket(from)).collect(),
+                buckets: bins
+                    .iter()
+                    .map(|(from, totals)| totals.bucket(from))
+                    .collect(),
             },
         }
     }
 }
 
-/// Some operations.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heap {
+struct OperationTotals {
     n: u64,
     ends: Option<(Nanos, Nanos)>,
     sum: u128,
     failed: u64,
 }
 
-impl Heap {
+impl OperationTotals {
     fn add(&mut self, took: Option<Nanos>) {
         self.absorb(&match took {
-            None => Heap {
+            None => OperationTotals {
                 failed: 1,
-                ..Heap::default()
+                ..OperationTotals::default()
             },
-            Some(took) => Heap {
+            Some(took) => OperationTotals {
                 n: 1,
                 ends: Some((took, took)),
                 sum: u128::from(took),
@@ -371,18 +367,18 @@ impl Heap {
     }
 }
 
-impl Bin for Heap {
+impl Bin for OperationTotals {
     fn count(&self) -> u64 {
         self.n + self.failed
     }
 
-    fn absorb(&mut self, other: &Heap) {
+    fn absorb(&mut self, other: &OperationTotals) {
         self.n += other.n;
         self.sum += other.sum;
         self.failed += other.failed;
         self.ends = match (self.ends, other.ends) {
             (Some((low, high)), Some((min, max))) => Some((low.min(min), high.max(max))),
-            (own, others) => own.or(others),
+            (ends, others) => ends.or(others),
         };
     }
 }

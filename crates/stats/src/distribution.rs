@@ -54,7 +54,6 @@ const BEYOND: u64 = 10;
 const DOMINATES: f64 = 0.1;
 const DOMINATES_FEW: f64 = 3.0;
 
-/// The part of a [`Distribution`] that comes from sums.
 pub(crate) struct MeanAndSpread {
     pub(crate) n: u64,
     pub(crate) mean: f64,
@@ -65,8 +64,8 @@ pub(crate) struct MeanAndSpread {
 impl Distribution {
     /// The 95 % interval of one of the percentiles, given in parts of a thousand.
     pub fn percentile_ci95(&self, per_mille: u64) -> Option<(Nanos, Nanos)> {
-        let place = PER_MILLE.iter().position(|own| *own == per_mille)?;
-        self.percentiles_ci95[place]
+        let index = PER_MILLE.iter().position(|known| *known == per_mille)?;
+        self.percentiles_ci95[index]
     }
 
     /// Describes values that stand in the order of time, or `None` when there are none.
@@ -95,7 +94,8 @@ impl Distribution {
         let quantiles = PER_MILLE.map(|per_mille| sorted[rank(n, per_mille) as usize - 1]);
         let described = Distribution::from_parts(moments, (min, max), quantiles);
         Some(Distribution {
-            percentiles_ci95: PER_MILLE.map(|per_mille| of_percentile(values, &sorted, per_mille)),
+            percentiles_ci95: PER_MILLE
+                .map(|per_mille| percentile_interval(values, &sorted, per_mille)),
             ..described
         })
     }
@@ -115,7 +115,6 @@ impl Distribution {
         self.n > 1 && self.slowest_share() >= DOMINATES.max(DOMINATES_FEW / self.n as f64)
     }
 
-    /// Puts together what was found out; percentiles are those of [`PER_MILLE`].
     pub(crate) fn from_parts(
         moments: MeanAndSpread,
         (min, max): (Nanos, Nanos),
@@ -138,21 +137,24 @@ impl Distribution {
     }
 }
 
-/// Enough values lie beyond a percentile for an interval of it.
 pub(crate) fn has_enough_beyond(n: u64, per_mille: u64) -> bool {
     n.saturating_mul(per_mille.min(1000 - per_mille)) >= BEYOND * 1000
 }
 
 /// The 95 % interval of a percentile (Woodruff 1952), from batches of values in the order of time:
 /// see [`convergence`](crate::convergence).
-fn of_percentile(values: &[Nanos], sorted: &[Nanos], per_mille: u64) -> Option<(Nanos, Nanos)> {
+fn percentile_interval(
+    values: &[Nanos],
+    sorted: &[Nanos],
+    per_mille: u64,
+) -> Option<(Nanos, Nanos)> {
     let n = values.len() as u64;
     if !has_enough_beyond(n, per_mille) {
         return None;
     }
     let estimate = sorted[rank(n, per_mille) as usize - 1];
-    let places = places(n, per_mille, half_width_at(values, estimate))?;
-    Some((sorted[places.0 as usize - 1], sorted[places.1 as usize - 1]))
+    let ranks = ranks_around(n, per_mille, half_width_at(values, estimate))?;
+    Some((sorted[ranks.0 as usize - 1], sorted[ranks.1 as usize - 1]))
 }
 
 /// Half the 95 % interval of the share of values, in the order of time, that are at most `limit`.
@@ -166,10 +168,10 @@ pub(crate) fn half_width_at<T: PartialOrd>(values: &[T], limit: T) -> f64 {
 
 /// The places in the sorted values, counted from 1, that are so far to both sides of a percentile,
 /// as a share of all; `None` where they would lie beyond the values.
-pub(crate) fn places(n: u64, per_mille: u64, half: f64) -> Option<(u64, u64)> {
+pub(crate) fn ranks_around(n: u64, per_mille: u64, half: f64) -> Option<(u64, u64)> {
     let q = per_mille as f64 / 1000.0;
-    let place = |q: f64| ((q * n as f64).ceil() as u64).max(1);
-    (half < q && q + half < 1.0).then(|| (place(q - half), place(q + half)))
+    let rank_at = |q: f64| ((q * n as f64).ceil() as u64).max(1);
+    (half < q && q + half < 1.0).then(|| (rank_at(q - half), rank_at(q + half)))
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use crate::times::{histogram, record};
 /// The operations of a row in a part of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForegroundPart {
-    /// Its place in [`BackgroundCourse::parts`].
-    pub place: usize,
+    /// Its index in [`BackgroundCourse::parts`].
+    pub index: usize,
     /// Expected responses that were complete in it.
     pub done: u64,
     /// Operations that were begun in it and failed.
@@ -30,7 +30,6 @@ pub struct ForegroundPart {
     pub percentiles: [Option<Nanos>; 2],
 }
 
-/// The operations of a row as far as they are known.
 #[derive(Debug)]
 pub(crate) struct ForegroundBuilder {
     course: Arc<BackgroundCourse>,
@@ -54,7 +53,6 @@ impl ForegroundBuilder {
         }
     }
 
-    /// Adds an operation that counts.
     pub(crate) fn add(&mut self, sample: &Sample) {
         let (moments, outcome) = (&sample.moments, sample.outcome);
         match outcome {
@@ -80,14 +78,13 @@ impl ForegroundBuilder {
     }
 
     fn at(&mut self, moment: Nanos) -> Option<&mut ForegroundTally> {
-        let place = self.course.place(moment)?;
-        Some(self.parts.entry(place).or_default())
+        let index = self.course.part_index(moment)?;
+        Some(self.parts.entry(index).or_default())
     }
 
-    /// The parts with operations.
     pub(crate) fn finish(self) -> Vec<ForegroundPart> {
-        let part = |(place, tally): (usize, ForegroundTally)| ForegroundPart {
-            place,
+        let part = |(index, tally): (usize, ForegroundTally)| ForegroundPart {
+            index,
             done: tally.done,
             failed: tally.failed,
             percentiles: [50, 99].map(|per_cent| percentile(tally.times.as_deref(), per_cent)),

@@ -169,15 +169,14 @@ impl InsideFigure {
 }
 
 impl InsideSummary {
-    /// Of the events of a run; `None` where the server was not watched.
     pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<InsideSummary> {
         let record = plan.inside.as_ref()?;
         let unseen = events.iter().find_map(|event| match event.kind {
             EventKind::UnseenCalls { by } => Some(by),
             _ => None,
         });
-        let measures = (0..plan.measures.len()).filter_map(|place| u16::try_from(place).ok());
-        let rows = measures.map(|place| InsideRow::of(MeasureId(place), events, record, unseen));
+        let measures = (0..plan.measures.len()).filter_map(|index| u16::try_from(index).ok());
+        let rows = measures.map(|index| InsideRow::of(MeasureId(index), events, record, unseen));
         Some(InsideSummary {
             processes: record.processes.clone(),
             missing: record.missing.clone(),
@@ -219,9 +218,9 @@ pub fn tells_shares(slowed: Option<f64>) -> bool {
 impl Summary {
     /// The counts inside of the server for the row of this name.
     pub(crate) fn inside_of(&self, row: &str) -> Option<&InsideRow> {
-        let place = self.tests.iter().position(|test| test.name == row)?;
+        let index = self.tests.iter().position(|test| test.name == row)?;
         let mut rows = self.inside.as_ref()?.rows.iter();
-        rows.find(|own| usize::from(own.measure.0) == place)
+        rows.find(|row| usize::from(row.measure.0) == index)
     }
 }
 
@@ -284,7 +283,7 @@ impl InsideRow {
     /// others that are not seen.
     pub fn traced_calls(&self) -> Option<&TracedRow> {
         let traced = self.traced.as_ref().filter(|_| self.unseen.is_none());
-        traced.filter(|own| own.ok > 0 && own.operations > 0)
+        traced.filter(|row| row.ok > 0 && row.operations > 0)
     }
 
     fn has_something(&self) -> bool {
@@ -293,7 +292,7 @@ impl InsideRow {
 
     /// The mean of a figure per operation.
     pub fn mean(&self, figure: InsideFigure) -> Option<InsideMean> {
-        let found = self.means.iter().find(|(own, _)| *own == figure);
+        let found = self.means.iter().find(|(known, _)| *known == figure);
         found.map(|(_, mean)| *mean)
     }
 }

@@ -126,7 +126,6 @@ pub(crate) fn error_of(half: f64, operations: u64) -> f64 {
     half / t_quantile((batches - 1) as f64)
 }
 
-/// Batches for `n` operations.
 fn batches(n: usize) -> usize {
     (n / LONG).clamp(LEAST, MOST).min(n)
 }
@@ -187,6 +186,21 @@ pub fn upper_tail(estimate: f64, error: f64, degrees: f64) -> Option<f64> {
         f64::NEG_INFINITY => Some(1.0),
         errors => Some(t.sf(errors)),
     }
+}
+
+/// The last point on the way from `from` to `to` for which `is_so` is true, as it is for all of
+/// those before.
+pub(crate) fn border(from: f64, to: f64, halvings: u32, is_so: impl Fn(f64) -> bool) -> f64 {
+    let (mut so, mut not) = (from, to);
+    for _ in 0..halvings {
+        let middle = f64::midpoint(so, not);
+        if is_so(middle) {
+            so = middle;
+        } else {
+            not = middle;
+        }
+    }
+    so
 }
 
 /// Student's distribution; `None` without degrees of freedom.

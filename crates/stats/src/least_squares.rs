@@ -17,7 +17,7 @@ pub(crate) struct LeastSquares {
     reflected: Vec<Vec<f64>>,
     /// The diagonal of R: from the largest down, in absolute values.
     diagonal: Vec<f64>,
-    /// Which column stands at each place.
+    /// Which column stands at each index.
     order: Vec<usize>,
     /// Lengths of the columns, in their own order.
     lengths: Vec<f64>,
@@ -47,36 +47,39 @@ impl MatrixColumns {
 impl LeastSquares {
     pub(crate) fn of(columns: &MatrixColumns) -> LeastSquares {
         let count = columns.0.len();
-        let lengths: Vec<f64> = columns.0.iter().map(|own| length(own)).collect();
-        let scaled = |(own, length): (&Vec<f64>, &f64)| {
+        let lengths: Vec<f64> = columns.0.iter().map(|column| length(column)).collect();
+        let scaled = |(column, length): (&Vec<f64>, &f64)| {
             let length = if *length > 0.0 { *length } else { 1.0 };
-            own.iter().map(|value| value / length).collect()
+            column.iter().map(|value| value / length).collect()
         };
         let mut reflected: Vec<Vec<f64>> = columns.0.iter().zip(&lengths).map(scaled).collect();
         let mut order: Vec<usize> = (0..count).collect();
         let mut diagonal = Vec::with_capacity(count);
-        for place in 0..count {
-            let rest = |column: &Vec<f64>| length(column.get(place..).unwrap_or_default());
-            let longest = (place..count)
+        for index in 0..count {
+            let rest = |column: &Vec<f64>| length(column.get(index..).unwrap_or_default());
+            let longest = (index..count)
                 .max_by(|one, other| rest(&reflected[*one]).total_cmp(&rest(&reflected[*other])))
-                .unwrap_or(place);
-            reflected.swap(place, longest);
-            order.swap(place, longest);
-            let (own, others) = reflected.split_at_mut(place + 1);
-            let Some(own) = own[place].get_mut(place..).filter(|own| !own.is_empty()) else {
+                .unwrap_or(index);
+            reflected.swap(index, longest);
+            order.swap(index, longest);
+            let (column, others) = reflected.split_at_mut(index + 1);
+            let Some(column) = column[index]
+                .get_mut(index..)
+                .filter(|column| !column.is_empty())
+            else {
                 diagonal.push(0.0);
                 continue;
             };
             // The sign with which nothing is lost by a difference.
-            let end = -length(own).copysign(own[0]);
+            let end = -length(column).copysign(column[0]);
             diagonal.push(end);
-            own[0] -= end;
-            let size = length(own);
+            column[0] -= end;
+            let size = length(column);
             if size > 0.0 {
-                own.iter_mut().for_each(|value| *value /= size);
+                column.iter_mut().for_each(|value| *value /= size);
                 others
                     .iter_mut()
-                    .for_each(|other| reflect(&mut other[place..], own));
+                    .for_each(|other| reflect(&mut other[index..], column));
             }
         }
         LeastSquares {
@@ -90,7 +93,7 @@ impl LeastSquares {
     /// How many columns are linearly independent. Those that do not stick out of the space of the
     /// others by more than `tolerance` of their length are not.
     pub(crate) fn rank(&self, tolerance: f64) -> usize {
-        let is_independent = |own: &&f64| own.abs() > tolerance;
+        let is_independent = |entry: &&f64| entry.abs() > tolerance;
         self.diagonal.iter().take_while(is_independent).count()
     }
 
@@ -101,16 +104,16 @@ impl LeastSquares {
             return None;
         }
         let mut right = goal.to_vec();
-        for (place, own) in self.reflected.iter().enumerate() {
-            reflect(&mut right[place..], &own[place..]);
+        for (index, column) in self.reflected.iter().enumerate() {
+            reflect(&mut right[index..], &column[index..]);
         }
         let mut solution = vec![0.0; self.order.len()];
-        for place in (0..self.order.len()).rev() {
-            let known = place + 1..self.order.len();
+        for index in (0..self.order.len()).rev() {
+            let known = index + 1..self.order.len();
             let sum: f64 = known
-                .map(|other| self.reflected[other][place] * solution[self.order[other]])
+                .map(|other| self.reflected[other][index] * solution[self.order[other]])
                 .sum();
-            solution[self.order[place]] = (right[place] - sum) / self.diagonal[place];
+            solution[self.order[index]] = (right[index] - sum) / self.diagonal[index];
         }
         for (value, length) in solution.iter_mut().zip(&self.lengths) {
             *value /= length;
@@ -129,14 +132,14 @@ impl LeastSquares {
         // Column by column of the inverse of R, which adds the square of each of its rows.
         for column in 0..count {
             let mut inverse = vec![0.0; count];
-            for place in (0..=column).rev() {
-                let known = place + 1..=column;
+            for index in (0..=column).rev() {
+                let known = index + 1..=column;
                 let sum: f64 = known
-                    .map(|other| self.reflected[other][place] * inverse[other])
+                    .map(|other| self.reflected[other][index] * inverse[other])
                     .sum();
-                let one = f64::from(u8::from(place == column));
-                inverse[place] = (one - sum) / self.diagonal[place];
-                variances[self.order[place]] += inverse[place].powi(2);
+                let one = f64::from(u8::from(index == column));
+                inverse[index] = (one - sum) / self.diagonal[index];
+                variances[self.order[index]] += inverse[index].powi(2);
             }
         }
         for (value, length) in variances.iter_mut().zip(&self.lengths) {
@@ -147,18 +150,18 @@ impl LeastSquares {
 }
 
 /// The reflection on the plane that this vector of length 1 is perpendicular to.
-fn reflect(own: &mut [f64], perpendicular: &[f64]) {
-    let along: f64 = own
+fn reflect(vector: &mut [f64], perpendicular: &[f64]) {
+    let along: f64 = vector
         .iter()
         .zip(perpendicular)
         .map(|(one, other)| one * other)
         .sum();
-    add(own, -2.0 * along, perpendicular);
+    add(vector, -2.0 * along, perpendicular);
 }
 
-fn add(own: &mut [f64], times: f64, other: &[f64]) {
-    for (own, other) in own.iter_mut().zip(other) {
-        *own += times * other;
+fn add(vector: &mut [f64], times: f64, other: &[f64]) {
+    for (value, other) in vector.iter_mut().zip(other) {
+        *value += times * other;
     }
 }
 
@@ -189,7 +192,6 @@ mod tests {
 
     use super::*;
 
-    /// Of the arithmetic.
     const EXACT: f64 = 1e-12;
 
     fn assert_near(found: &[f64], expected: &[f64], share: f64) {
@@ -211,17 +213,17 @@ mod tests {
             left.chain([product(one, goal)]).collect()
         };
         let mut rows: Vec<Vec<f64>> = columns.0.iter().map(row).collect();
-        for place in 0..count {
+        for index in 0..count {
             for other in 0..count {
-                if other != place {
-                    let times = -rows[other][place] / rows[place][place];
-                    let own = rows[place].clone();
-                    add(&mut rows[other], times, &own);
+                if other != index {
+                    let times = -rows[other][index] / rows[index][index];
+                    let row = rows[index].clone();
+                    add(&mut rows[other], times, &row);
                 }
             }
         }
         (0..count)
-            .map(|own| rows[own][count] / rows[own][own])
+            .map(|index| rows[index][count] / rows[index][index])
             .collect()
     }
 
@@ -283,7 +285,7 @@ mod tests {
             .variances(EXACT)
             .unwrap()
             .iter()
-            .map(|own| (own * residuals / 9.0).sqrt())
+            .map(|variance| (variance * residuals / 9.0).sqrt())
             .collect();
         assert_near(&found, &deviations, 1e-8);
     }
@@ -297,7 +299,9 @@ mod tests {
         let value = |number: &i128| {
             let terms = coefficients.iter().zip(0_u32..);
             let sum: i128 = terms
-                .map(|(own, power)| own * number.pow(power) * 16_i128.pow(10 - power))
+                .map(|(coefficient, power)| {
+                    coefficient * number.pow(power) * 16_i128.pow(10 - power)
+                })
                 .sum();
             sum as f64 / 16_f64.powi(10)
         };
@@ -308,7 +312,7 @@ mod tests {
         let decomposed = LeastSquares::of(&columns);
         assert_eq!(decomposed.rank(EXACT), 11);
         let found = decomposed.solve(&goal, EXACT).unwrap();
-        let expected = coefficients.map(|own| own as f64);
+        let expected = coefficients.map(|coefficient| coefficient as f64);
         assert_near(&found, &expected, 1e-4);
         let lost = by_normal_equations(&columns, &goal);
         assert!((lost[7] - expected[7]).abs() > 0.01, "{lost:?}");
@@ -402,7 +406,7 @@ mod tests {
                 let mut one = vec![0.0; 12];
                 one[row] = 1.0;
                 let moved = decomposed.solve(&one, EXACT).unwrap();
-                expected.iter_mut().zip(moved).for_each(|(sum, own)| *sum += own.powi(2));
+                expected.iter_mut().zip(moved).for_each(|(sum, moved)| *sum += moved.powi(2));
             }
             for (found, expected) in decomposed.variances(EXACT).unwrap().iter().zip(expected) {
                 prop_assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");

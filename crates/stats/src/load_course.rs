@@ -69,7 +69,6 @@ pub struct OutcomeWithStatus {
     pub outcome: Outcome,
 }
 
-/// The course of a load as far as it is known.
 #[derive(Debug)]
 pub(crate) struct LoadCourseBuilder {
     open: bool,
@@ -79,7 +78,6 @@ pub(crate) struct LoadCourseBuilder {
 }
 
 impl LoadCourseBuilder {
-    /// A course of at most `parts`.
     pub(crate) fn new(parts: usize, open: bool) -> LoadCourseBuilder {
         LoadCourseBuilder {
             open,
@@ -115,7 +113,6 @@ impl LoadCourseBuilder {
         }
     }
 
-    /// A schedule decides when operations begin.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
@@ -174,7 +171,6 @@ pub(crate) fn percentile(times: Option<&Histogram<u32>>, per_cent: u64) -> Optio
     (beyond > 0).then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
 }
 
-/// Counts of a part of the time.
 #[derive(Debug, Clone, Default)]
 struct PartTally {
     planned: u64,
@@ -215,8 +211,8 @@ impl Bin for PartTally {
         self.sent += other.sent;
         self.done += other.done;
         match (&mut self.times, &other.times) {
-            (Some(own), Some(others)) => add_all(own, others),
-            (own @ None, others) => own.clone_from(others),
+            (Some(times), Some(others)) => add_all(times, others),
+            (times @ None, others) => times.clone_from(others),
             (Some(_), None) => {}
         }
         for (ending, count) in &other.endings {

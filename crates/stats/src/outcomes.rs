@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn the_index_is_the_place_in_the_order_of_reports() {
-        for (place, outcome) in Outcome::ALL.into_iter().enumerate() {
-            assert_eq!(outcome as usize, place);
+        for (index, outcome) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, index);
         }
     }
 

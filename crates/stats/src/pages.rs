@@ -26,7 +26,6 @@ pub use came::{BodySizes, FilesCame};
 pub(crate) use judged::PageRow;
 pub(crate) use pooled::pooled;
 
-/// Seconds of a minute.
 const MINUTE: f64 = 60.0;
 
 /// Results of the pages of a run.
@@ -138,7 +137,6 @@ pub(crate) struct PageTally {
     /// Tally of each page of each server.
     counted: Vec<VisitTally>,
     left_out: VisitTally,
-    /// Rows of the pages, which constraints read.
     rows: Vec<PageRow>,
     /// Nanoseconds of visits inside the window, of all users together.
     under_way: u128,
@@ -148,7 +146,6 @@ pub(crate) struct PageTally {
     throughput: Vec<Throughput>,
 }
 
-/// A visit as far as it is known.
 #[derive(Debug, Clone)]
 struct Visit {
     server: usize,
@@ -170,7 +167,6 @@ struct Visit {
     came: FilesCame,
 }
 
-/// Visits, added up.
 #[derive(Debug, Clone, Default)]
 struct VisitTally {
     amounts: Visits,
@@ -181,7 +177,6 @@ struct VisitTally {
 }
 
 impl PageTally {
-    /// `None` for a plan without pages.
     pub(crate) fn new(plan: &PlanRecord) -> Option<PageTally> {
         let pages = plan.pages.iter().enumerate();
         // Users are spread over servers, unless the suite names the servers of its requests.
@@ -193,7 +188,7 @@ impl PageTally {
         let servers: Vec<String> = plan.servers().take(spread).map(str::to_owned).collect();
         (!plan.pages.is_empty()).then(|| PageTally {
             of: pages
-                .flat_map(|(place, page)| page.files.iter().map(move |file| (*file, place)))
+                .flat_map(|(index, page)| page.files.iter().map(move |file| (*file, index)))
                 .collect(),
             open: HashMap::new(),
             counted: vec![VisitTally::default(); servers.len() * plan.pages.len()],
@@ -208,7 +203,6 @@ impl PageTally {
         })
     }
 
-    /// Adds an operation, of whichever kind.
     pub(crate) fn add(&mut self, sample: &Sample, window: MeasurementWindow) {
         let (Some(number), Some(page)) = (sample.visit, self.of.get(&sample.measure)) else {
             return;
@@ -228,10 +222,10 @@ impl PageTally {
     fn close(&mut self, visit: &Visit, window: MeasurementWindow) {
         let is_complete =
             visit.failed == 0 && visit.requests() == files_of(&self.pages[visit.page], visit);
-        let place = visit.server * self.pages.len() + visit.page;
+        let index = visit.server * self.pages.len() + visit.page;
         self.under_way += u128::from(window.share(visit.span()));
         let timed = if window.counts_from(visit.started) {
-            &mut self.counted[place]
+            &mut self.counted[index]
         } else {
             &mut self.left_out
         };
@@ -240,36 +234,34 @@ impl PageTally {
         if !window.contains_moment(visit.ended) {
             return self.left_out.count(visit, is_complete);
         }
-        self.counted[place].count(visit, is_complete);
+        self.counted[index].count(visit, is_complete);
         if is_complete {
             self.throughput[visit.server].add(visit.ended);
         }
     }
 
-    /// Adds the tally of another part of the same plan. Of a visit that is open in both, each has a
-    /// part.
+    /// Of a visit that is open in both tallies, each has a part.
     pub(crate) fn merge(&mut self, other: &PageTally) {
-        for (own, others) in self.counted.iter_mut().zip(&other.counted) {
-            own.merge(others);
+        for (tally, others) in self.counted.iter_mut().zip(&other.counted) {
+            tally.merge(others);
         }
         self.left_out.merge(&other.left_out);
-        for (own, others) in self.rows.iter_mut().zip(&other.rows) {
-            own.merge(others);
+        for (row, others) in self.rows.iter_mut().zip(&other.rows) {
+            row.merge(others);
         }
         self.under_way += other.under_way;
-        for (own, others) in self.throughput.iter_mut().zip(&other.throughput) {
-            own.merge(others);
+        for (tally, others) in self.throughput.iter_mut().zip(&other.throughput) {
+            tally.merge(others);
         }
         for (number, visit) in &other.open {
-            let own = self.open.remove(number);
-            let whole = own.map_or_else(|| visit.clone(), |own| own.with(visit));
+            let known = self.open.remove(number);
+            let whole = known.map_or_else(|| visit.clone(), |known| known.with(visit));
             self.open.insert(*number, whole);
         }
     }
 
-    /// The row that constraints read of the page at that place of the plan.
-    pub(crate) fn row(&self, place: usize) -> Option<&PageRow> {
-        self.rows.get(place)
+    pub(crate) fn row(&self, index: usize) -> Option<&PageRow> {
+        self.rows.get(index)
     }
 
     /// Nanoseconds of visits inside the window, those included that still miss a file.
@@ -282,17 +274,17 @@ impl PageTally {
     /// The results of the visits in these windows, in which that many nanoseconds of requests were
     /// in progress. No visit is open any more.
     pub(crate) fn describe(&self, windows: &[Span], under_way: u128) -> PagesSummary {
-        let all = VisitTally::of_all(&self.counted).describe();
+        let all = VisitTally::merged(&self.counted).describe();
         let window_s: f64 = windows.iter().map(|window| window.seconds()).sum();
         let rate = |per_second: f64| if window_s > 0.0 { per_second } else { 0.0 };
         let per_minute = rate(all.complete as f64 / window_s * MINUTE);
         let mut throughput = Throughput::default();
         let of_servers = self.throughput.iter();
-        of_servers.for_each(|own| throughput.merge(own));
+        of_servers.for_each(|of_server| throughput.merge(of_server));
         let Uncertainty { ci95, wanders } = self.uncertainty(&throughput, windows);
         PagesSummary {
-            pages: self.of_pages(),
-            servers: self.of_servers(windows, |complete| {
+            pages: self.page_summaries(),
+            servers: self.server_summaries(windows, |complete| {
                 rate(complete as f64 / window_s * MINUTE)
             }),
             per_minute,
@@ -309,10 +301,10 @@ impl PageTally {
     pub(crate) fn closed(&self, windows: &[Span]) -> PageTally {
         let mut whole = self.clone();
         for (_, visit) in std::mem::take(&mut whole.open) {
-            let mut own = windows
+            let mut all = windows
                 .iter()
                 .map(|window| MeasurementWindow::from(Ok(*window)));
-            let window = own.find(|window| window.contains_moment(visit.ended));
+            let window = all.find(|window| window.contains_moment(visit.ended));
             whole.close(&visit, window.unwrap_or(MeasurementWindow::Nothing));
         }
         whole
@@ -333,28 +325,32 @@ impl PageTally {
     }
 
     /// Page by page, over all servers.
-    fn of_pages(&self) -> Vec<PageSummary> {
-        let of_page = |(place, page): (usize, &PageRecord)| {
-            let tallies = self.counted.iter().skip(place).step_by(self.pages.len());
+    fn page_summaries(&self) -> Vec<PageSummary> {
+        let of_page = |(index, page): (usize, &PageRecord)| {
+            let tallies = self.counted.iter().skip(index).step_by(self.pages.len());
             PageSummary {
                 page: page.clone(),
-                visits: VisitTally::of_all(tallies).describe(),
+                visits: VisitTally::merged(tallies).describe(),
             }
         };
         self.pages.iter().enumerate().map(of_page).collect()
     }
 
     /// Server by server, over all pages; empty where there is one server.
-    fn of_servers(&self, windows: &[Span], per_minute: impl Fn(u64) -> f64) -> Vec<ServerSummary> {
+    fn server_summaries(
+        &self,
+        windows: &[Span],
+        per_minute: impl Fn(u64) -> f64,
+    ) -> Vec<ServerSummary> {
         let count = self.servers.len();
         if count < 2 {
             return Vec::new();
         }
         let tallies = self.counted.chunks(self.pages.len());
-        let of_server = |(place, (url, tallies)): (usize, (&String, &[VisitTally]))| {
-            let visits = VisitTally::of_all(tallies).describe();
-            let asks_it = |user: &u32| server_of(*user, count) == place;
-            let Uncertainty { ci95, wanders } = self.uncertainty(&self.throughput[place], windows);
+        let of_server = |(index, (url, tallies)): (usize, (&String, &[VisitTally]))| {
+            let visits = VisitTally::merged(tallies).describe();
+            let asks_it = |user: &u32| server_of(*user, count) == index;
+            let Uncertainty { ci95, wanders } = self.uncertainty(&self.throughput[index], windows);
             ServerSummary {
                 url: url.clone(),
                 users: (0..self.users).filter(asks_it).count() as u32,
@@ -464,7 +460,6 @@ impl Visit {
     }
 }
 
-/// How far a rate of complete visits is known.
 struct Uncertainty {
     /// The 95 % interval, a minute.
     ci95: Option<(f64, f64)>,
@@ -476,14 +471,12 @@ fn earlier(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
 }
 
 impl VisitTally {
-    /// All of them together.
-    fn of_all<'a>(tallies: impl IntoIterator<Item = &'a VisitTally>) -> VisitTally {
+    fn merged<'a>(tallies: impl IntoIterator<Item = &'a VisitTally>) -> VisitTally {
         let mut all = VisitTally::default();
         tallies.into_iter().for_each(|tally| all.merge(tally));
         all
     }
 
-    /// Counts the files and bytes of a visit.
     fn count(&mut self, visit: &Visit, is_complete: bool) {
         let amounts = &mut self.amounts;
         amounts.came.merge(&visit.came());
@@ -503,7 +496,6 @@ impl VisitTally {
         amounts.body_received += visit.body_received;
     }
 
-    /// Adds the times of a visit.
     fn time(&mut self, visit: &Visit, is_complete: bool) {
         let started = visit.started;
         for took in &visit.connects {
@@ -520,19 +512,19 @@ impl VisitTally {
     }
 
     fn merge(&mut self, other: &VisitTally) {
-        let (own, others) = (&mut self.amounts, &other.amounts);
-        own.complete += others.complete;
-        own.incomplete += others.incomplete;
-        own.files += others.files;
-        own.files_of_complete += others.files_of_complete;
-        own.failed += others.failed;
-        own.connects += others.connects;
-        SegmentCount::add(&mut own.segments, others.segments);
-        own.bytes_sent += others.bytes_sent;
-        own.bytes_received += others.bytes_received;
-        own.body_received += others.body_received;
-        own.bytes_apart += others.bytes_apart;
-        own.came.merge(&others.came);
+        let (amounts, others) = (&mut self.amounts, &other.amounts);
+        amounts.complete += others.complete;
+        amounts.incomplete += others.incomplete;
+        amounts.files += others.files;
+        amounts.files_of_complete += others.files_of_complete;
+        amounts.failed += others.failed;
+        amounts.connects += others.connects;
+        SegmentCount::add(&mut amounts.segments, others.segments);
+        amounts.bytes_sent += others.bytes_sent;
+        amounts.bytes_received += others.bytes_received;
+        amounts.body_received += others.body_received;
+        amounts.bytes_apart += others.bytes_apart;
+        amounts.came.merge(&others.came);
         self.connect.merge(&other.connect);
         self.load.merge(&other.load);
         self.first_byte.merge(&other.first_byte);

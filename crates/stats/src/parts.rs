@@ -1,4 +1,4 @@
-//! PartsOfRun of a run that constraints are about: stages of the load, and the last seconds.
+//! Parts of a run that constraints are about: stages of the load, and the last seconds.
 //!
 //! The operations of a stage are those that were planned in it, and its window reaches from the
 //! first of them to the last response, as that of an open loop does. A sliding window has the
@@ -37,7 +37,6 @@ struct Recent {
     lost_until: Nanos,
 }
 
-/// The estimates of a part.
 pub(crate) enum PartEstimates {
     Known(Box<RunEstimates<'static>>),
     /// The load has no such stage.
@@ -84,8 +83,8 @@ fn plan_of_stage(plan: &PlanRecord, stage: u16) -> Option<PlanRecord> {
     let Pace::Open { stages, .. } = &mut plan.load.pace else {
         return (stage == 1 || is_adaptive).then_some(plan);
     };
-    let own = *stages.get(usize::from(stage).checked_sub(1)?)?;
-    *stages = vec![own];
+    let stage = *stages.get(usize::from(stage).checked_sub(1)?)?;
+    *stages = vec![stage];
     Some(plan)
 }
 
@@ -96,8 +95,8 @@ impl PartsOfRun {
             match part {
                 PartOfRun::Whole => {}
                 PartOfRun::Stage(stage) => {
-                    if let Some(own) = plan_of_stage(plan, stage) {
-                        parts.stages.insert(stage, Summariser::new(&own));
+                    if let Some(plan) = plan_of_stage(plan, stage) {
+                        parts.stages.insert(stage, Summariser::new(&plan));
                     }
                 }
                 PartOfRun::Last(seconds) => parts.length = parts.length.max(nanos(seconds)),
@@ -106,7 +105,6 @@ impl PartsOfRun {
         parts
     }
 
-    /// Adds an operation of a test, for the window of that.
     pub(crate) fn add(&mut self, sample: &Sample, test: TestId, window: MeasurementWindow) {
         if let Some(stage) = self.stages.get_mut(&sample.phase.saturating_add(1)) {
             stage.add_one(sample, |_| window);
@@ -119,20 +117,18 @@ impl PartsOfRun {
         }
     }
 
-    /// Adds the sums of another part of the same plan.
     pub(crate) fn merge(&mut self, other: &PartsOfRun) {
-        for (stage, own) in &mut self.stages {
+        for (stage, sums) in &mut self.stages {
             if let Some(others) = other.stages.get(stage) {
-                own.merge(others);
+                sums.merge(others);
             }
         }
         for (test, others) in &other.recent {
-            let own = self.recent.entry(*test).or_default();
-            own.lost_until = own.lost_until.max(others.lost_until);
-            others
-                .samples
-                .iter()
-                .for_each(|sample| own.add(sample, self.length));
+            let recent = self.recent.entry(*test).or_default();
+            recent.lost_until = recent.lost_until.max(others.lost_until);
+            for sample in &others.samples {
+                recent.add(sample, self.length);
+            }
         }
     }
 
@@ -145,8 +141,10 @@ impl PartsOfRun {
     ) -> Vec<(PartOfRun, PartEstimates)> {
         let of = |part: PartOfRun| match part {
             PartOfRun::Whole => PartEstimates::NoStage,
-            PartOfRun::Stage(stage) => self.of_stage(stage, windows),
-            PartOfRun::Last(seconds) => self.of_last(plan, nanos(seconds), windows, goes_on),
+            PartOfRun::Stage(stage) => self.stage_estimates(stage, windows),
+            PartOfRun::Last(seconds) => {
+                self.window_estimates(plan, nanos(seconds), windows, goes_on)
+            }
         };
         named(plan)
             .into_iter()
@@ -154,12 +152,12 @@ impl PartsOfRun {
             .collect()
     }
 
-    fn of_stage(
+    fn stage_estimates(
         &self,
         stage: u16,
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
     ) -> PartEstimates {
-        let Some(own) = self.stages.get(&stage) else {
+        let Some(operations) = self.stages.get(&stage) else {
             return PartEstimates::NoStage;
         };
         // Operations before all users were at work, and after, are not counted.
@@ -169,26 +167,16 @@ impl PartsOfRun {
                 .copied()
                 .unwrap_or(Err(NoWindow::Nothing));
             let both = hull.and_then(|hull| Ok(hull.overlap(whole?)));
-            (
-                test,
-                both.and_then(|both| {
-                    if both.start <= both.end {
-                        Ok(both)
-                    } else {
-                        Err(NoWindow::Nothing)
-                    }
-                }),
-            )
+            let is_some = |both: &Span| both.start <= both.end;
+            let both = both.and_then(|both| Some(both).filter(is_some).ok_or(NoWindow::Nothing));
+            (test, both)
         };
-        let windows = own.hulls().into_iter().map(inside).collect();
-        PartEstimates::Known(Box::new(RunEstimates::of(
-            Cow::Owned(own.clone()),
-            &[],
-            windows,
-        )))
+        let windows = operations.hulls().into_iter().map(inside).collect();
+        let estimates = RunEstimates::of(Cow::Owned(operations.clone()), &[], windows);
+        PartEstimates::Known(Box::new(estimates))
     }
 
-    fn of_last(
+    fn window_estimates(
         &self,
         plan: &PlanRecord,
         length: Nanos,
@@ -203,7 +191,7 @@ impl PartsOfRun {
             .iter()
             .map(|(test, whole)| (*test, whole.as_ref().map(last).map_err(|why| *why)))
             .collect();
-        let mut own = Summariser::new(&plan_of_part(plan));
+        let mut operations = Summariser::new(&plan_of_part(plan));
         for (test, recent) in &self.recent {
             let Some(Ok(window)) = windows.get(test) else {
                 continue;
@@ -213,13 +201,17 @@ impl PartsOfRun {
             }
             for sample in &recent.samples {
                 if !goes_on {
-                    own.add_one(sample, |_| Ok(*window).into());
+                    operations.add_one(sample, |_| Ok(*window).into());
                 } else if (window.start..=window.end).contains(&end(sample)) {
-                    own.add_one(sample, |_| MeasurementWindow::Everything);
+                    operations.add_one(sample, |_| MeasurementWindow::Everything);
                 }
             }
         }
-        PartEstimates::Known(Box::new(RunEstimates::of(Cow::Owned(own), &[], windows)))
+        PartEstimates::Known(Box::new(RunEstimates::of(
+            Cow::Owned(operations),
+            &[],
+            windows,
+        )))
     }
 }
 
@@ -231,11 +223,8 @@ impl Recent {
         self.newest = self.newest.max(end(sample));
         self.samples.push_back(sample.clone());
         let oldest = self.newest.saturating_sub(length);
-        while self
-            .samples
-            .front()
-            .is_some_and(|first| end(first) < oldest)
-        {
+        let is_old = |first: &Sample| end(first) < oldest;
+        while self.samples.front().is_some_and(is_old) {
             self.samples.pop_front();
         }
         if self.samples.len() > HELD {

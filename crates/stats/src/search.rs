@@ -104,7 +104,6 @@ pub struct TrialsLeft {
     pub is_least: bool,
 }
 
-/// State of a load that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LoadState {
     Passed,
@@ -135,12 +134,12 @@ fn has_failed_for_good(trials: Tally) -> bool {
 
 impl Search {
     /// For numbers of users, from `start` on, up to `most`.
-    pub fn of_users(start: u32, most: u32) -> Search {
+    pub fn for_users(start: u32, most: u32) -> Search {
         Search::new(f64::from(start.max(1)), f64::from(most), 1.0, true)
     }
 
     /// For rates, from `start` requests a second on, up to `most`, and not below `least`.
-    pub fn of_rate(start: f64, most: f64, least: f64) -> Search {
+    pub fn for_rate(start: f64, most: f64, least: f64) -> Search {
         Search::new(start, most, least.max(start / 1024.0), false)
     }
 
@@ -166,7 +165,7 @@ impl Search {
         }
     }
 
-    /// The load to try next; `None` when there is an [outcome](Search::answer).
+    /// The load to try next; `None` when there is an [outcome](Search::outcome).
     pub fn next_load(&self) -> Option<OfferedLoad> {
         if self.made >= MOST {
             return None;
@@ -189,7 +188,7 @@ impl Search {
     }
 
     /// The outcome so far.
-    pub fn answer(&self) -> SearchOutcome {
+    pub fn outcome(&self) -> SearchOutcome {
         let fails = self.fails();
         let below = fails.map_or(f64::INFINITY, |fails| fails.load);
         let loads = || self.loads().rev().filter(|tested| tested.load < below);
@@ -269,7 +268,6 @@ impl Search {
             load.round()
         } else {
             // Three digits are more than a trial can resolve.
-
             let scale = 10_f64.powf(load.log10().floor() - 2.0);
             (load / scale).round() * scale
         }
@@ -279,6 +277,7 @@ impl Search {
 fn last_look(fails: Tested) -> Option<OfferedLoad> {
     (!has_failed_for_good(fails.trials)).then_some(fails.load)
 }
+
 /// Figures of a server under a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {

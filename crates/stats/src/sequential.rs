@@ -12,6 +12,8 @@ mod mean;
 
 pub(crate) use mean::Sequence;
 
+use crate::interval::border;
+
 /// Trials of one kind, by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -69,14 +71,14 @@ impl ProbabilityTest {
     /// lower probability is rejected in favour of the high one. It never exceeds the high one.
     pub fn at_least(self, tally: Tally) -> f64 {
         let rejected = |p| log_ratio(tally, self.high, p) >= self.bound();
-        border(0.0, self.high, rejected)
+        border(0.0, self.high, HALVINGS, rejected)
     }
 
     /// The upper confidence bound of the probability, of level `1 - alpha`, at any time. It is
     /// never below the low one.
     pub fn at_most(self, tally: Tally) -> f64 {
         let rejected = |p| log_ratio(tally, self.low, p) >= self.bound();
-        border(1.0, self.low, rejected)
+        border(1.0, self.low, HALVINGS, rejected)
     }
 
     fn bound(self) -> f64 {
@@ -84,26 +86,12 @@ impl ProbabilityTest {
     }
 }
 
-/// The logarithm of the likelihood ratio of two probabilities.
+/// The logarithm of the likelihood ratio of two probabilities. The likelihood has one maximum, so
+/// all probabilities before one that is rejected are rejected.
 fn log_ratio(tally: Tally, over: f64, under: f64) -> f64 {
     let held = f64::from(tally.held) * (over / under).ln();
     let failed = f64::from(tally.failed) * ((1.0 - over) / (1.0 - under)).ln();
     held + failed
-}
-
-/// The last probability on the way from `from` to `to` that is rejected. All of those before it
-/// are, because the likelihood has one maximum.
-fn border(from: f64, to: f64, rejected: impl Fn(f64) -> bool) -> f64 {
-    let (mut out, mut inside) = (from, to);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(out, inside);
-        if rejected(middle) {
-            out = middle
-        } else {
-            inside = middle
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -164,7 +152,6 @@ mod tests {
         assert_eq!(one_percent(TEST.at_most(tally(0, 3))), 82.0);
     }
 
-    /// Trials of the longest sequence.
     const LONGEST: u32 = 60;
 
     /// The share of sequences of trials in which `is_so` is ever true.

@@ -93,12 +93,12 @@ impl ServerView {
 
 impl ServerViewRow {
     fn of(measure: MeasureId, source: ServerTimeSource, threads: &[&ServerTimes]) -> ServerViewRow {
-        let resolutions = threads.iter().map(|own| own.resolution);
+        let resolutions = threads.iter().map(|times| times.resolution);
         let resolution = resolutions.max().unwrap_or_default();
         ServerViewRow {
             measure,
             source,
-            operations: threads.iter().map(|own| own.operations).sum(),
+            operations: threads.iter().map(|times| times.operations).sum(),
             resolution,
             times: ServerViewTimes::of(&groups(threads), resolution),
         }
@@ -121,14 +121,15 @@ impl ServerViewTimes {
                 interval: ratio_interval(parts, value),
             }
         };
-        let mut server = ratio(|own| own.server, |own| own.operations);
+        let mut server = ratio(|batch| batch.server, |batch| batch.operations);
         let is_resolved = server.value >= resolution as f64;
         server.interval = server.interval.filter(|_| is_resolved);
         Some(ServerViewTimes {
             operations: all.operations,
             server,
             ours: all.ours as f64 / all.operations as f64,
-            share: (is_resolved && all.ours > 0).then(|| ratio(|own| own.server, |own| own.ours)),
+            share: (is_resolved && all.ours > 0)
+                .then(|| ratio(|batch| batch.server, |batch| batch.ours)),
         })
     }
 }
@@ -139,11 +140,11 @@ fn groups(threads: &[&ServerTimes]) -> Vec<ServerTimeBatch> {
     let mut groups: Vec<ServerTimeBatch> = Vec::new();
     for thread in threads {
         let size = thread.batches.len().div_ceil(MOST).max(1);
-        for (place, batches) in thread.batches.chunks(size).enumerate() {
-            if place == groups.len() {
+        for (index, batches) in thread.batches.chunks(size).enumerate() {
+            if index == groups.len() {
                 groups.push(ServerTimeBatch::default());
             }
-            batches.iter().for_each(|own| groups[place].add(own));
+            batches.iter().for_each(|batch| groups[index].add(batch));
         }
     }
     groups

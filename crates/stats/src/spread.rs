@@ -34,14 +34,14 @@ pub(crate) fn spread(response: &[&Times], planned: &[&Times], rows: usize) -> Ve
     let response = response.iter().map(|times| (times, BarSide::Response));
     let planned = planned.iter().map(|times| (times, BarSide::Planned));
     for (times, side) in response.chain(planned) {
-        let mut place = 0;
+        let mut index = 0;
         times.for_each(|value, count| {
-            while place + 1 < bars.len() && value >= bars[place].to {
-                place += 1;
+            while index + 1 < bars.len() && value >= bars[index].to {
+                index += 1;
             }
             match side {
-                BarSide::Response => bars[place].response += count,
-                BarSide::Planned => bars[place].planned += count,
+                BarSide::Response => bars[index].response += count,
+                BarSide::Planned => bars[index].planned += count,
             }
         });
     }

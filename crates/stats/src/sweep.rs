@@ -98,41 +98,40 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
             names.push((&row.name, &row.method));
         }
     }
-    let places: Vec<(usize, usize)> = (0..names.len())
-        .flat_map(|name| (0..servers).map(move |server| (name, server)))
-        .collect();
-    let points: Vec<Vec<SweepPoint>> = places
+    let cells: Vec<(&str, usize)> = names
         .iter()
-        .map(|(name, server)| points(names[*name].0, *server, runs))
+        .flat_map(|(name, _)| (0..servers).map(move |server| (*name, server)))
         .collect();
-    let observations: Vec<Vec<Observation>> = places
+    let points: Vec<Vec<SweepPoint>> = cells
+        .iter()
+        .map(|(name, server)| points(name, *server, runs))
+        .collect();
+    let observations = cells
         .iter()
         .zip(&points)
-        .map(|((name, server), points)| observations(names[*name].0, *server, runs, points))
-        .collect();
-    let of_processors: Vec<Vec<Observation>> = places
+        .map(|((name, server), points)| observations(name, *server, runs, points));
+    let of_processors = cells
         .iter()
-        .map(|(name, server)| inside::processors(names[*name].0, *server, runs))
-        .collect();
+        .map(|(name, server)| inside::processors(name, *server, runs));
     // All of them are judged together. Where no server was traced, there are no effects to be
     // tested.
-    let all: Vec<Vec<Observation>> = observations.into_iter().chain(of_processors).collect();
+    let all: Vec<Vec<Observation>> = observations.chain(of_processors).collect();
     let mut growths = growth(values, &all, same_within);
-    let processors = growths.split_off(places.len());
-    let insides = places
+    let processors = growths.split_off(cells.len());
+    let insides = cells
         .iter()
         .zip(processors)
         .map(|((name, server), processor)| {
-            let calls = inside::calls(names[*name].0, *server, runs, values);
+            let calls = inside::calls(name, *server, runs, values);
             let is_looked_into = !calls.is_empty() || processor.effects.iter().any(Option::is_some);
             is_looked_into.then(|| SweptInside {
                 processor,
                 calls,
-                unseen: inside::unseen(names[*name].0, *server, runs),
+                unseen: inside::unseen(name, *server, runs),
             })
         });
     let insides: Vec<Option<SweptInside>> = insides.collect();
-    let mut said = points.into_iter().zip(growths).zip(insides);
+    let mut results = points.into_iter().zip(growths).zip(insides);
     let row = |(name, method): &(&str, &str)| SweptRow {
         name: (*name).to_owned(),
         method: (*method).to_owned(),
@@ -140,7 +139,7 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
             let tests = runs.iter().flat_map(|run| &run.summary.tests);
             Since::of(tests.filter(|row| row.name == *name))
         },
-        servers: said
+        servers: results
             .by_ref()
             .take(servers)
             .map(|((points, growth), inside)| SweptServer {
@@ -159,8 +158,8 @@ fn rows<'a>(
     server: usize,
     runs: &'a [Swept<'a>],
 ) -> impl Iterator<Item = (&'a Swept<'a>, &'a TestSummary)> {
-    let own = runs.iter().filter(move |run| run.server == server);
-    own.filter_map(move |run| {
+    let of_server = runs.iter().filter(move |run| run.server == server);
+    of_server.filter_map(move |run| {
         let row = run.summary.tests.iter().find(|row| row.name == name)?;
         Some((run, row))
     })
@@ -173,13 +172,13 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
     all.sort();
     all.dedup();
     let point = |levels: &[usize]| {
-        let own = || rows(name, server, runs).filter(|(run, _)| run.levels == levels);
-        let worst = own()
+        let at_point = || rows(name, server, runs).filter(|(run, _)| run.levels == levels);
+        let worst = at_point()
             .map(|(_, row)| row.status)
             .max_by_key(|status| status.badness());
         let status = worst.unwrap_or(Status::Failed);
         let is_disqualified = |row: &TestSummary| row.disqualified().is_some();
-        let sound = own().filter(|(_, row)| !is_disqualified(row));
+        let sound = at_point().filter(|(_, row)| !is_disqualified(row));
         let times = sound.filter_map(|(_, row)| row.waited());
         let times = times.filter(|_| status == Status::Ok);
         let sums: Vec<(f64, f64)> = times
@@ -187,15 +186,15 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
             .collect();
         let (sum, n) = sums
             .iter()
-            .fold((0.0, 0.0), |(sum, n), (own, of)| (sum + own, n + of));
+            .fold((0.0, 0.0), |(sum, n), (total, of)| (sum + total, n + of));
         let mean = (n > 0.0).then_some(sum / n);
         SweepPoint {
             levels: levels.to_vec(),
-            runs: own().count(),
-            disqualified: own().filter(|(_, row)| is_disqualified(row)).count(),
+            runs: at_point().count(),
+            disqualified: at_point().filter(|(_, row)| is_disqualified(row)).count(),
             status,
-            operations: own().map(|(_, row)| row.operations()).sum(),
-            failed: own().map(|(_, row)| row.failed()).sum(),
+            operations: at_point().map(|(_, row)| row.operations()).sum(),
+            failed: at_point().map(|(_, row)| row.failed()).sum(),
             mean,
             ci95: mean.and_then(|mean| ratio_interval(sums.iter().copied(), mean)),
             ratio: mean.and_then(|_| ratio(name, server, runs, levels)),
@@ -219,8 +218,8 @@ fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Opt
         });
         timed.collect()
     };
-    let (first, own) = (logs(0), logs(server));
-    let ratios: Vec<f64> = own
+    let (first, of_server) = (logs(0), logs(server));
+    let ratios: Vec<f64> = of_server
         .iter()
         .filter_map(|(repeat, log)| {
             let (_, of_first) = first.iter().find(|(other, _)| other == repeat)?;
@@ -251,8 +250,8 @@ fn observations(
         let point = points.iter().find(|point| point.levels == levels);
         point.is_some_and(|point| point.status == Status::Ok)
     };
-    let own = rows(name, server, runs).filter(|(run, _)| is_ok(run.levels));
-    let sound = own.filter(|(_, row)| row.disqualified().is_none());
+    let measured = rows(name, server, runs).filter(|(run, _)| is_ok(run.levels));
+    let sound = measured.filter(|(_, row)| row.disqualified().is_none());
     sound
         .filter_map(|(run, row)| {
             Some(Observation {
@@ -342,8 +341,8 @@ mod tests {
     fn rows_points_and_growth() {
         let widths: [u64; 4] = [10, 30, 100, 300];
         let values = vec![widths.map(|width| width as f64).to_vec()];
-        let places = (0..3).flat_map(|repeat| (0..4).map(move |level| (repeat, level)));
-        let summaries: Vec<([usize; 1], usize, Summary)> = places
+        let runs = (0..3).flat_map(|repeat| (0..4).map(move |level| (repeat, level)));
+        let summaries: Vec<([usize; 1], usize, Summary)> = runs
             .map(|(repeat, level)| ([level], repeat, run(widths[level], repeat as u64)))
             .collect();
         let runs: Vec<Swept<'_>> = summaries

@@ -260,38 +260,29 @@ impl RunBuilder {
 
     /// Adds an event. The function is given the ids of the test and the measure of this row.
     #[must_use]
-    pub fn event(
-        mut self,
-        row: &str,
-        kind: impl FnOnce(TestId, MeasureId) -> EventKind,
-    ) -> RunBuilder {
+    pub fn event(self, row: &str, kind: impl FnOnce(TestId, MeasureId) -> EventKind) -> RunBuilder {
         let measure = self.measure(row);
         let test = self.run.plan.measures[usize::from(measure.0)].test;
-        self.run.events.push(Event {
-            at: self.clock,
-            kind: kind(test, measure),
-        });
-        self
+        let (at, kind) = (self.clock, kind(test, measure));
+        self.push(at, kind)
     }
 
     /// Adds an event about the latest test, at that moment.
     #[must_use]
-    pub fn event_at(mut self, at: Nanos, kind: impl FnOnce(TestId) -> EventKind) -> RunBuilder {
+    pub fn event_at(self, at: Nanos, kind: impl FnOnce(TestId) -> EventKind) -> RunBuilder {
         let test = TestId(self.run.plan.tests.len().saturating_sub(1) as u16);
-        self.run.events.push(Event {
-            at,
-            kind: kind(test),
-        });
-        self
+        self.push(at, kind(test))
     }
 
     /// Adds an event about the run as a whole.
     #[must_use]
-    pub fn run_event(mut self, kind: EventKind) -> RunBuilder {
-        self.run.events.push(Event {
-            at: self.clock,
-            kind,
-        });
+    pub fn run_event(self, kind: EventKind) -> RunBuilder {
+        let at = self.clock;
+        self.push(at, kind)
+    }
+
+    fn push(mut self, at: Nanos, kind: EventKind) -> RunBuilder {
+        self.run.events.push(Event { at, kind });
         self
     }
 
@@ -301,17 +292,12 @@ impl RunBuilder {
     }
 
     fn measure(&self, row: &str) -> MeasureId {
-        let place = self
-            .run
-            .plan
-            .measures
-            .iter()
-            .position(|measure| measure.name == row);
-        MeasureId(place.expect("the row was added with `test`") as u16)
+        let mut measures = self.run.plan.measures.iter();
+        let index = measures.position(|measure| measure.name == row);
+        MeasureId(index.expect("the row was added with `test`") as u16)
     }
 }
 
-/// Parameters of the classic suite.
 fn params() -> BTreeMap<String, serde_json::Value> {
     [
         ("depth", 10),

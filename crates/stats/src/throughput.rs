@@ -57,7 +57,6 @@ pub(crate) struct Throughput {
 pub(crate) struct Rate {
     /// Completions in the window.
     pub(crate) completed: u64,
-    /// Over its length.
     pub(crate) per_second: f64,
     /// The 95 % interval of that; `None` where there are too few completions for one.
     pub(crate) ci95: Option<(f64, f64)>,
@@ -66,10 +65,8 @@ pub(crate) struct Rate {
     pub(crate) wanders: bool,
 }
 
-/// Unit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateOf {
-    /// Completions.
     Completions,
     /// Bytes of their responses.
     Bytes,
@@ -82,11 +79,9 @@ pub(crate) struct RateWithError {
     pub(crate) per_second: f64,
     /// In the same unit, with [`SLOW`] degrees of freedom.
     pub(crate) error: f64,
-    /// The rate went up or down over times that are not short beside the window.
     pub(crate) wanders: bool,
 }
 
-/// Completions of a bin.
 #[derive(Debug, Clone, Copy, Default)]
 struct Completions {
     count: u64,
@@ -124,7 +119,6 @@ impl Default for Throughput {
 }
 
 impl Throughput {
-    /// Adds a completion inside the window.
     pub(crate) fn add(&mut self, moment: Nanos) {
         self.receive(moment, 0);
     }
@@ -138,12 +132,10 @@ impl Throughput {
         bin.bytes += bytes;
     }
 
-    /// Completions inside the window.
     pub(crate) fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Bytes of their responses.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
@@ -167,7 +159,6 @@ impl Throughput {
         }
     }
 
-    /// Takes in those of the same window that another one has counted.
     pub(crate) fn merge(&mut self, other: &Throughput) {
         self.completed += other.completed;
         self.received += other.received;
@@ -231,7 +222,6 @@ fn half_width(waves: &[f64; WAVES]) -> f64 {
     t_quantile(SLOW as f64) * deviation(waves)
 }
 
-/// The standard deviation of the count in the window.
 fn deviation(waves: &[f64; WAVES]) -> f64 {
     (waves[..SLOW].iter().sum::<f64>() / SLOW as f64).sqrt()
 }

@@ -14,7 +14,7 @@ use record::Nanos;
 use crate::Distribution;
 use crate::batch::{TimedBatch, half_width_of_share};
 use crate::bins::{Bins, Sum};
-use crate::distribution::{MeanAndSpread, PER_MILLE, has_enough_beyond, places};
+use crate::distribution::{MeanAndSpread, PER_MILLE, has_enough_beyond, ranks_around};
 use crate::interval::{self, interval_of_batches, ratio_interval};
 
 /// Values that are kept as they are: 1 MiB.
@@ -43,7 +43,6 @@ pub(crate) struct Times(Form);
 enum Form {
     /// All of them: moment and value.
     Exact(Vec<(Nanos, Nanos)>),
-    /// Too many for that.
     Binned(Box<Binned>),
 }
 
@@ -56,7 +55,6 @@ struct Binned {
     squares: u128,
     histogram: Histogram<u64>,
     bins: Bins<Sum>,
-    /// Sums of squares in the same bins.
     square_bins: Bins<Sum>,
     timed: Bins<TimedBatch>,
 }
@@ -68,7 +66,6 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Adds a value of an operation that began at `moment`.
     pub(crate) fn add(&mut self, moment: Nanos, value: Nanos) {
         match &mut self.0 {
             Form::Binned(binned) => binned.add(moment, value),
@@ -77,23 +74,21 @@ impl Times {
         }
     }
 
-    /// Adds a value where there is one.
     pub(crate) fn add_some(&mut self, moment: Nanos, value: Option<Nanos>) {
         if let Some(value) = value {
             self.add(moment, value);
         }
     }
 
-    /// Takes in all values of another set.
     pub(crate) fn merge(&mut self, other: &Times) {
         match (&mut self.0, &other.0) {
-            (Form::Exact(own), Form::Exact(others)) if own.len() + others.len() <= EXACT => {
-                own.extend_from_slice(others);
+            (Form::Exact(values), Form::Exact(others)) if values.len() + others.len() <= EXACT => {
+                values.extend_from_slice(others);
             }
             (_, Form::Exact(others)) => {
-                let own = self.binned();
+                let binned = self.binned();
                 for (moment, value) in others {
-                    own.add(*moment, *value);
+                    binned.add(*moment, *value);
                 }
             }
             (_, Form::Binned(others)) => self.binned().merge(others),
@@ -115,7 +110,6 @@ impl Times {
         }
     }
 
-    /// Number of values.
     pub(crate) fn count(&self) -> u64 {
         match &self.0 {
             Form::Exact(values) => values.len() as u64,
@@ -126,14 +120,7 @@ impl Times {
     /// The distribution of the values; `None` without any.
     pub(crate) fn describe(&self) -> Option<Distribution> {
         match &self.0 {
-            Form::Exact(values) => {
-                // By time; values of the same moment by size, so that the order of recording
-                // leaves no trace.
-                let mut values = values.clone();
-                values.sort_unstable();
-                let values: Vec<Nanos> = values.into_iter().map(|(_, value)| value).collect();
-                Distribution::of(&values)
-            }
+            Form::Exact(_) => Distribution::of(&self.by_time()),
             Form::Binned(binned) => {
                 let ranks = PER_MILLE.map(|per_mille| rank(binned.n, per_mille));
                 let quantiles = self.at_ranks(ranks)?;
@@ -160,7 +147,7 @@ impl Times {
                 continue;
             }
             let half = half_width_of_share(batches.iter().map(|batch| batch.share(estimate)));
-            let ends = places(binned.n, *per_mille, half)
+            let ends = ranks_around(binned.n, *per_mille, half)
                 .and_then(|(low, high)| self.at_ranks([low, high]));
             *interval = ends.map(|[low, high]| (low, high));
         }
@@ -208,7 +195,7 @@ impl Times {
         }
         let shares = runs.iter().map(|run| (run.count_to(estimate), run.count()));
         let half = half_width_of_share(shares);
-        let (low, high) = places(n, per_mille, half)?;
+        let (low, high) = ranks_around(n, per_mille, half)?;
         let [low, high] = self.at_ranks([low, high])?;
         Some((low, high))
     }
@@ -291,11 +278,11 @@ impl Times {
     pub(crate) fn ranks_by_time(&self) -> Vec<f64> {
         let values = self.by_time();
         let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by_key(|place| values[*place]);
+        order.sort_by_key(|index| values[*index]);
         let middle = (values.len() as f64 - 1.0) / 2.0;
         let mut ranks = vec![0.0; values.len()];
-        for (rank, place) in order.into_iter().enumerate() {
-            ranks[place] = rank as f64 - middle;
+        for (rank, index) in order.into_iter().enumerate() {
+            ranks[index] = rank as f64 - middle;
         }
         ranks
     }
@@ -310,7 +297,6 @@ impl Times {
         values.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// The sum of all values.
     pub(crate) fn sum(&self) -> u128 {
         match &self.0 {
             Form::Exact(values) => values.iter().map(|(_, value)| u128::from(*value)).sum(),
@@ -334,14 +320,12 @@ impl Times {
         Some(found)
     }
 
-    /// How many values are at least that.
     pub(crate) fn count_from(&self, least: Nanos) -> u64 {
         let mut found = 0;
         self.for_each(|value, count| found += if value >= least { count } else { 0 });
         found
     }
 
-    /// How many values are at most that.
     pub(crate) fn count_to(&self, most: Nanos) -> u64 {
         self.count() - self.count_from(most.saturating_add(1))
     }
@@ -367,7 +351,8 @@ impl Times {
             }
             Form::Binned(binned) => {
                 for bucket in binned.histogram.iter_recorded() {
-                    let middle = middle(&binned.histogram, bucket.value_iterated_to());
+                    let value = bucket.value_iterated_to();
+                    let middle = binned.histogram.median_equivalent(value);
                     let value = middle.clamp(binned.min, binned.max);
                     take(value, bucket.count_since_last_iteration());
                 }
@@ -439,7 +424,6 @@ pub(crate) fn histogram<C: hdrhistogram::Counter>(digits: u8) -> Histogram<C> {
     Histogram::new(digits).expect("five digits are the limit, and it is auto-resizing")
 }
 
-/// Counts a value.
 pub(crate) fn record<C: hdrhistogram::Counter>(histogram: &mut Histogram<C>, value: Nanos) {
     histogram
         .record(value)
@@ -447,12 +431,7 @@ pub(crate) fn record<C: hdrhistogram::Counter>(histogram: &mut Histogram<C>, val
 }
 
 /// Counts all values of another histogram of the same digits.
-pub(crate) fn add_all<C: hdrhistogram::Counter>(own: &mut Histogram<C>, other: &Histogram<C>) {
-    own.add(other)
+pub(crate) fn add_all<C: hdrhistogram::Counter>(all: &mut Histogram<C>, other: &Histogram<C>) {
+    all.add(other)
         .expect("it grows as needed, and its buckets are fewer than 2^31");
-}
-
-/// The middle of the bucket of a value.
-fn middle(histogram: &Histogram<u64>, value: Nanos) -> Nanos {
-    histogram.median_equivalent(value)
 }

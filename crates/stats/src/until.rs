@@ -85,7 +85,6 @@ fn timed(statistic: Statistic) -> Result<TimedStatistic, UntilError> {
 }
 
 impl fmt::Display for Until {
-    /// Writes `p99 ±5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.statistic {
             TimedStatistic::Mean => f.write_str("mean")?,

@@ -178,7 +178,7 @@ fn made(
     let mut found = SearchResult {
         condition: Some(args.search.condition.to_string()),
         what: sending.what,
-        answer: trials.search().answer(),
+        answer: trials.search().outcome(),
         ..found(trials.find(), target, (made, seed), &ran)
     };
     let incomplete = |why| runner.anonymous().incomplete("search", why);
@@ -261,7 +261,7 @@ fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
                     least.ceil()
                 )));
             }
-            Ok(Search::of_rate(from, to, least))
+            Ok(Search::for_rate(from, to, least))
         }
         Find::Users if from.fract() != 0.0 || to.fract() != 0.0 || to > 100_000.0 || from < 1.0 => {
             Err(RunnerError::Usage(
@@ -269,7 +269,7 @@ fn begin(options: &SearchOptions) -> Result<Search, RunnerError> {
                     .to_owned(),
             ))
         }
-        Find::Users => Ok(Search::of_users(from as u32, to as u32)),
+        Find::Users => Ok(Search::for_users(from as u32, to as u32)),
     }
 }
 

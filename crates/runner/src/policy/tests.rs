@@ -202,8 +202,8 @@ fn searched(
         whole(vec![copy(like)])
     });
     let search = match find {
-        Find::Users => Search::of_users(1, 4096),
-        Find::Rate => Search::of_rate(20.0, 4096.0, 1.0),
+        Find::Users => Search::for_users(1, 4096),
+        Find::Rate => Search::for_rate(20.0, 4096.0, 1.0),
     };
     let mut policy = trials(find, search, task);
     let CompletedSeries { history, ended } = perform(&mut policy, &mut runner);
@@ -214,7 +214,7 @@ fn searched(
         let is_slow = ran.summary.tests[0].waited().unwrap().mean > 1e6;
         assert_eq!(tried.held, !is_slow, "a trial stands with its run");
     }
-    let holds = policy.search().answer().holds.map(|holds| holds.load);
+    let holds = policy.search().outcome().holds.map(|holds| holds.load);
     (capacity, holds, ended.map(|end| end.why), longest)
 }
 

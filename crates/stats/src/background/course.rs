@@ -50,19 +50,18 @@ impl BackgroundPart {
             self.components.clone_from(&next.components);
             return;
         }
-        for (own, other) in self.components.iter_mut().zip(&next.components) {
-            own.add(other);
+        for (counts, other) in self.components.iter_mut().zip(&next.components) {
+            counts.add(other);
         }
     }
 }
 
 impl BackgroundCourse {
-    /// Of a run; `None` without background traffic.
     pub(crate) fn of(plan: &PlanRecord, events: &[Event]) -> Option<BackgroundCourse> {
         plan.background.as_ref()?;
         let name = |test: record::TestId| {
             let record = plan.tests.get(usize::from(test.0));
-            record.map_or_else(String::new, |own| own.name.clone())
+            record.map_or_else(String::new, |test| test.name.clone())
         };
         let tests = MeasuredPart::all(events, name);
         let mut parts = Vec::new();
@@ -101,11 +100,11 @@ impl BackgroundCourse {
         })
     }
 
-    /// The place of the part that has a moment.
-    pub(crate) fn place(&self, moment: Nanos) -> Option<usize> {
+    /// The index of the part that has a moment.
+    pub(crate) fn part_index(&self, moment: Nanos) -> Option<usize> {
         let after = self.parts.partition_point(|part| part.from <= moment);
-        let place = after.checked_sub(1)?;
-        (moment <= self.parts[place].to()).then_some(place)
+        let index = after.checked_sub(1)?;
+        (moment <= self.parts[index].to()).then_some(index)
     }
 }
 
@@ -206,10 +205,10 @@ mod tests {
     }
 
     fn parts(course: &BackgroundCourse) -> Vec<(Nanos, Nanos, Option<u64>)> {
-        let part = |own: &BackgroundPart| {
-            let bytes = own.components.first().map(|own| own.received_bytes);
-            assert_eq!(own.counted > 0, bytes.is_some());
-            (own.from / 1_000_000, own.length / 1_000_000, bytes)
+        let part = |part: &BackgroundPart| {
+            let bytes = part.components.first().map(|counts| counts.received_bytes);
+            assert_eq!(part.counted > 0, bytes.is_some());
+            (part.from / 1_000_000, part.length / 1_000_000, bytes)
         };
         course.parts.iter().map(part).collect()
     }
@@ -241,19 +240,19 @@ mod tests {
                 (4000, 300, None),
             ]
         );
-        let names: Vec<&str> = course.tests.iter().map(|own| own.name.as_str()).collect();
+        let names: Vec<&str> = course.tests.iter().map(|test| test.name.as_str()).collect();
         assert_eq!(names, ["Put", "Get"]);
-        let counted: Vec<Nanos> = course.parts.iter().map(|own| own.counted).collect();
+        let counted: Vec<Nanos> = course.parts.iter().map(|part| part.counted).collect();
         assert_eq!(counted[..2], [SECOND, 1_010_000_000]);
-        for (ms, place) in [
+        for (ms, index) in [
             (0, Some(0)),
             (699, Some(0)),
             (1700, Some(2)),
             (4300, Some(5)),
         ] {
-            assert_eq!(course.place(ms * 1_000_000), place, "{ms}");
+            assert_eq!(course.part_index(ms * 1_000_000), index, "{ms}");
         }
-        assert_eq!(course.place(4_301_000_000), None);
+        assert_eq!(course.part_index(4_301_000_000), None);
         let without = BackgroundCourse::of(&plan(), &measuring).unwrap();
         assert_eq!(parts(&without)[0], (500, 1000, None));
         let other = PlanRecord {
@@ -271,7 +270,10 @@ mod tests {
             .collect();
         let course = BackgroundCourse::of(&plan(), &events).unwrap();
         assert!((200..=MOST).contains(&(course.parts.len() as u64)));
-        let bytes: u64 = parts(&course).iter().filter_map(|(_, _, own)| *own).sum();
+        let bytes: u64 = parts(&course)
+            .iter()
+            .filter_map(|(_, _, bytes)| *bytes)
+            .sum();
         assert_eq!(bytes, 10_000 * 10_001 / 2);
         let ends = course
             .parts
@@ -296,6 +298,12 @@ mod tests {
             .parts
             .windows(2)
             .all(|two| two[0].to() == two[1].from);
-        assert!(ends && parts(&course).iter().filter(|own| own.2.is_some()).count() == 1);
+        assert!(
+            ends && parts(&course)
+                .iter()
+                .filter(|part| part.2.is_some())
+                .count()
+                == 1
+        );
     }
 }

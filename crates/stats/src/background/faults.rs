@@ -65,7 +65,7 @@ impl<'a> SeenTraffic<'a> {
         for event in events {
             match &event.kind {
                 EventKind::Background(reading) => readings.push((event.at, reading)),
-                EventKind::BackgroundEnded(own) => end = Some((event.at, own)),
+                EventKind::BackgroundEnded(how) => end = Some((event.at, how)),
                 _ => {}
             }
         }
@@ -81,14 +81,24 @@ impl<'a> SeenTraffic<'a> {
     /// The latest moment at which no connection had failed.
     fn first_failed_flow(&self) -> Option<Nanos> {
         let failed = |reading: &BackgroundReading| -> u64 {
-            reading.components.iter().map(|own| own.failed_flows).sum()
+            reading
+                .components
+                .iter()
+                .map(|component| component.failed_flows)
+                .sum()
         };
         let mut readings = self.readings.iter();
         let seen = readings.find(|(_, reading)| failed(reading) > 0);
         let seen = seen.map(|(at, reading)| at.saturating_sub(reading.span));
-        let in_readings: u64 = self.readings.iter().map(|(_, own)| failed(own)).sum();
+        let in_readings: u64 = self
+            .readings
+            .iter()
+            .map(|(_, reading)| failed(reading))
+            .sum();
         let totals = self.end.iter().flat_map(|(_, end)| &end.components);
-        let in_all: u64 = totals.map(|own| u64::from(own.failed_flows)).sum();
+        let in_all: u64 = totals
+            .map(|component| u64::from(component.failed_flows))
+            .sum();
         if in_all <= in_readings {
             return seen;
         }
@@ -107,9 +117,9 @@ impl<'a> SeenTraffic<'a> {
         let (mut unsent, mut sent) = (0, 0);
         for (at, reading) in &self.readings {
             if *at > part.from && at.saturating_sub(reading.span) < part.to {
-                for own in &reading.components {
-                    unsent += own.unsent_blocks;
-                    sent += own.received + own.lost;
+                for component in &reading.components {
+                    unsent += component.unsent_blocks;
+                    sent += component.received + component.lost;
                 }
             }
         }
@@ -188,13 +198,9 @@ mod tests {
         BackgroundFaults::of(&events, |test| ["A", "B"][usize::from(test.0)].to_owned())
     }
 
-    fn listed(shares: &[Share]) -> Vec<(&str, u64, u64)> {
-        let share = |own: &'_ Share| (own.count, own.of);
-        let names = shares.iter().map(|own| own.name.as_str());
-        names
-            .zip(shares.iter().map(share))
-            .map(|(name, (count, of))| (name, count, of))
-            .collect()
+    fn listed<'a>(shares: &'a [Share]) -> Vec<(&'a str, u64, u64)> {
+        let share = |share: &'a Share| (share.name.as_str(), share.count, share.of);
+        shares.iter().map(share).collect()
     }
 
     const NONE: [u64; 9] = [0; 9];

@@ -21,20 +21,20 @@ impl MeasuredPart {
         let last = events.iter().map(|event| event.at).max().unwrap_or(0);
         let mut all: Vec<MeasuredPart> = Vec::new();
         for event in events {
-            let place = |test| {
+            let index = |test| {
                 let name = name(test);
-                (all.iter().position(|own| own.name == name), name)
+                (all.iter().position(|part| part.name == name), name)
             };
             match event.kind {
                 EventKind::MeasuringStarted { test } => {
-                    if let (None, name) = place(test) {
+                    if let (None, name) = index(test) {
                         let (from, to) = (event.at, last);
                         all.push(MeasuredPart { name, from, to });
                     }
                 }
                 EventKind::MeasuringEnded { test } => {
-                    if let (Some(place), _) = place(test) {
-                        all[place].to = event.at;
+                    if let (Some(index), _) = index(test) {
+                        all[index].to = event.at;
                     }
                 }
                 _ => {}

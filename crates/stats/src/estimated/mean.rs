@@ -21,9 +21,7 @@
 use super::dependence::dependence;
 use crate::interval::{t_at, variance};
 
-/// Most batches.
 const MOST: usize = 20;
-/// Fewest of them.
 const LEAST: usize = 8;
 /// Independent values in a batch, at least.
 const LONG: f64 = 3.0;
@@ -36,7 +34,6 @@ const LEAST_OF_BINS: usize = 4;
 /// Sum and number of values of a piece of the run.
 pub(crate) type SummedCell = (f64, f64);
 
-/// Both ends of an interval.
 pub(crate) type Ends = (f64, f64);
 
 /// An interval of the mean that lies too high with the probability `a`, and too low with the same.

@@ -13,7 +13,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::beta_reg;
 
 use super::dependence::dependence;
-use crate::interval::t_at;
+use crate::interval::{border, t_at};
 
 /// Operations of a piece of the run: how many of them are of the kind that is counted, and all.
 pub(super) type Counted = (f64, f64);
@@ -51,12 +51,16 @@ pub(super) fn effective_number(cells: &[Counted], tau: f64, a: f64) -> f64 {
 /// The interval of a share of which `hits` of `n` independent operations are.
 pub(super) fn interval_of_share(hits: f64, n: f64, a: f64) -> (f64, f64) {
     let low = if hits > 0.0 {
-        border(0.0, 1.0, |p| beta_reg(hits, n - hits + 1.0, p) <= a)
+        border(0.0, 1.0, HALVINGS, |p| {
+            beta_reg(hits, n - hits + 1.0, p) <= a
+        })
     } else {
         0.0
     };
     let high = if hits < n {
-        border(1.0, 0.0, |p| beta_reg(n - hits, hits + 1.0, 1.0 - p) <= a)
+        border(1.0, 0.0, HALVINGS, |p| {
+            beta_reg(n - hits, hits + 1.0, 1.0 - p) <= a
+        })
     } else {
         1.0
     };
@@ -69,24 +73,9 @@ pub(super) fn places_of_percentile(q: f64, n: f64, a: f64) -> (Option<f64>, Opti
     // The value at place l lies above the percentile if fewer than l values lie below.
     let is_low = |l: f64| beta_reg(n - l + 1.0, l, 1.0 - q) <= a;
     let is_high = |u: f64| beta_reg(u, n - u + 1.0, q) <= a;
-    let low = (n >= 1.0 && is_low(1.0)).then(|| border(1.0, n, is_low) / n);
-    let high = (n >= 1.0 && is_high(n)).then(|| border(n, 1.0, is_high) / n);
+    let low = (n >= 1.0 && is_low(1.0)).then(|| border(1.0, n, HALVINGS, is_low) / n);
+    let high = (n >= 1.0 && is_high(n)).then(|| border(n, 1.0, HALVINGS, is_high) / n);
     (low, high)
-}
-
-/// The last point on the way from `from` to `to` for which `is_so` is true, as it is for all of
-/// those before.
-fn border(from: f64, to: f64, is_so: impl Fn(f64) -> bool) -> f64 {
-    let (mut so, mut not) = (from, to);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(so, not);
-        if is_so(middle) {
-            so = middle;
-        } else {
-            not = middle;
-        }
-    }
-    so
 }
 
 #[cfg(test)]

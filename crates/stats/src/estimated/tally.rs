@@ -23,7 +23,6 @@ const COMPLETIONS_NEEDED: u64 = 100;
 /// three degrees of freedom falls with the third power.
 const WIDER: f64 = 4.0 / 3.0;
 
-/// Data of a row that only verdicts need.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgedTally {
     /// The first time and the last, by the moment at which the operation began; of several at one
@@ -33,7 +32,6 @@ pub(crate) struct JudgedTally {
     ended: Bins<Ended>,
 }
 
-/// How the operations of a bin ended.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ended {
     all: u64,
@@ -62,7 +60,6 @@ impl Default for JudgedTally {
 }
 
 impl JudgedTally {
-    /// Adds an operation that counts.
     pub(crate) fn add(&mut self, sample: &Sample) {
         self.add_end(sample.moments.started, sample.outcome.is_failure());
     }
@@ -75,11 +72,10 @@ impl JudgedTally {
 
     /// Adds the time of an expected operation that counts, where it has one.
     pub(crate) fn add_time(&mut self, moment: Nanos, time: Option<Nanos>) {
-        let own = time.map(|time| (moment, time));
-        self.take_in(own, own);
+        let timed = time.map(|time| (moment, time));
+        self.take_in(timed, timed);
     }
 
-    /// Adds the tally of another part of the same row.
     pub(crate) fn merge(&mut self, other: &JudgedTally) {
         self.take_in(other.first, other.last);
         self.ended.merge(&other.ended);
@@ -90,7 +86,6 @@ impl JudgedTally {
         self.last = self.last.into_iter().chain(last).max();
     }
 
-    /// The share of failures and its interval.
     pub(crate) fn failure_rate(&self, a: f64) -> Option<times::ValueWithEnds> {
         let cells = self.ended.recorded();
         let cells: Vec<(f64, f64)> = cells
@@ -105,7 +100,6 @@ impl JudgedTally {
     }
 }
 
-/// A row, as far as estimates and facts need it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EstimatedRow<'a> {
     /// Latencies from schedule in an open loop, else response times.
@@ -118,7 +112,6 @@ pub(crate) struct EstimatedRow<'a> {
     pub(crate) connections: u64,
 }
 
-/// The time in which a row was measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeasuredTime {
     pub(crate) window: Option<Span>,

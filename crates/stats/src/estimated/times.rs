@@ -9,7 +9,6 @@ use crate::times::Times;
 /// Fewest times for an interval of their mean or standard deviation.
 const NEEDED: u64 = 30;
 
-/// Parts per million in a whole.
 const MILLION: u64 = 1_000_000;
 
 /// How many times the median a kind of operation takes of which none came by chance, ...
@@ -28,7 +27,6 @@ const DOMINATES: f64 = 0.2;
 /// Half a bucket of the histogram of a large set, as a share of the value.
 const HALF_A_BUCKET: f64 = 0.0005;
 
-/// A value and its interval.
 pub(crate) type ValueWithEnds = (f64, Ends);
 
 /// The mean in nanoseconds. An end lies on the wrong side with the probability `a`.
@@ -79,10 +77,10 @@ pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnd
     let q = f64::from(ppm) / MILLION as f64;
     let (low, high) = places_of_percentile(q, independent, a);
     let all = n as f64;
-    let place = |share: Option<f64>, round: fn(f64) -> f64| share.map(|share| round(share * all));
+    let rank_at = |share: Option<f64>, round: fn(f64) -> f64| share.map(|share| round(share * all));
     // A share of 1 may have become a little more or less by the conversion to logarithms and back.
-    let low = place(low, |at| (at + 1e-6).floor()).filter(|at| *at >= 1.0);
-    let high = place(high, |at| (at - 1e-6).ceil()).filter(|at| *at <= all);
+    let low = rank_at(low, |at| (at + 1e-6).floor()).filter(|at| *at >= 1.0);
+    let high = rank_at(high, |at| (at - 1e-6).ceil()).filter(|at| *at <= all);
     let known = times.at_ranks([low.unwrap_or(1.0) as u64, high.unwrap_or(all) as u64]);
     let [at_low, at_high] = known.ok_or(NoEstimate::Nothing)?;
     let slack = if times.exact().is_some() {
@@ -103,9 +101,9 @@ fn unseen(times: &Times) -> Result<f64, NoEstimate> {
 }
 
 pub(crate) fn percentile_of(times: &Times, ppm: u32) -> Result<f64, NoEstimate> {
-    let place = (u128::from(times.count()) * u128::from(ppm)).div_ceil(u128::from(MILLION));
+    let rank = (u128::from(times.count()) * u128::from(ppm)).div_ceil(u128::from(MILLION));
     let [value] = times
-        .at_ranks([(place as u64).max(1)])
+        .at_ranks([(rank as u64).max(1)])
         .ok_or(NoEstimate::Nothing)?;
     Ok(value as f64)
 }

@@ -49,10 +49,10 @@ fn a_response_counts_where_it_is_complete_and_its_time_where_it_began() {
         let parts = row.finish();
         let counts: Vec<_> = parts
             .iter()
-            .map(|own| (own.place, own.done, own.failed))
+            .map(|part| (part.index, part.done, part.failed))
             .collect();
         assert_eq!(counts, [(0, 99, 0), (1, 2, 0), (2, 0, 1)]);
-        let times = |place: usize| parts[place].percentiles.map(|own| own.is_some());
+        let times = |index: usize| parts[index].percentiles.map(|time| time.is_some());
         assert_eq!(
             [times(0), times(1), times(2)],
             [[true, true], [false, false], [false, false]]

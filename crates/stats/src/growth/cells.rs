@@ -7,7 +7,6 @@ use statrs::distribution::ContinuousCDF;
 use super::Observation;
 use crate::interval::{students, two_sided_p};
 
-/// The runs of one row.
 #[derive(Debug, Clone)]
 pub(super) struct CellMeans {
     /// For each point that was measured, by its levels: mean of the logarithms, and runs.
@@ -21,16 +20,13 @@ pub(super) struct CellMeans {
     pub(super) level: (f64, usize),
 }
 
-/// One point.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CellMean {
     /// Mean of the logarithms of the times.
     pub(super) log: f64,
-    /// Runs.
     pub(super) runs: usize,
 }
 
-/// A difference of logarithms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contrast {
     pub(super) estimate: f64,

@@ -117,8 +117,8 @@ pub(super) fn fit(
         .iter()
         .map(|(_, does)| *does == Growing::Falls)
         .collect();
-    let begins_at_zero = |place: usize| all.x.iter().any(|x| x[place] == 0.0);
-    if (0..of.len()).any(|place| falls[place] && begins_at_zero(place)) {
+    let begins_at_zero = |index: usize| all.x.iter().any(|x| x[index] == 0.0);
+    if (0..of.len()).any(|index| falls[index] && begins_at_zero(index)) {
         return None;
     }
     let start: Vec<f64> = falls
@@ -202,13 +202,10 @@ fn shape(found: Option<Fitted>) -> Shape {
     }
 }
 
-/// The points as a problem of least squares.
 struct Points {
     /// For each point, the values of the parameters that matter.
     x: Vec<Vec<f64>>,
-    /// Logarithm of the time.
     logs: Vec<f64>,
-    /// Runs.
     weights: Vec<f64>,
     /// Variance between repeats, and its degrees of freedom.
     noise: (f64, usize),
@@ -216,7 +213,6 @@ struct Points {
     level: (f64, usize),
 }
 
-/// A fit for given exponents.
 #[derive(Debug, Clone)]
 struct Squares {
     /// Weighted sum of the squares of the distances.
@@ -398,14 +394,14 @@ impl Points {
         let found = &squares.coefficients;
         let fitted = columns.times(found);
         let free: Vec<usize> = (0..free.len()).filter(|of| free[*of]).collect();
-        let own = columns.0.len();
-        let width = own + free.len();
+        let count = columns.0.len();
+        let width = count + free.len();
         let slopes = MatrixColumns::of(self.x.len(), width, |point, column| {
             let scale = self.weights[point].sqrt() / fitted[point];
-            match column.checked_sub(own) {
+            match column.checked_sub(count) {
                 None => columns.0[column][point] * scale,
-                Some(place) => {
-                    let of = free[place];
+                Some(index) => {
+                    let of = free[index];
                     let x = self.x[point][of].max(f64::MIN_POSITIVE);
                     found[1 + of] * power(x, exponents[of]) * x.ln() * scale
                 }
@@ -414,23 +410,23 @@ impl Points {
         let degrees = self.degrees(width);
         let variance = (squares.sum + self.noise.0) / degrees;
         let variances = LeastSquares::of(&slopes).variances(DISTINCT);
-        let half = |place: usize, value: f64| -> f64 {
+        let half = |index: usize, value: f64| -> f64 {
             let Some(variances) = &variances else {
                 return f64::INFINITY;
             };
             // The machine makes everything slower or faster alike, by an amount with its own
             // variance: Welch and Satterthwaite's degrees of freedom of both.
-            let own = variance * variances[place];
+            let alone = variance * variances[index];
             let common = self.level.0 * value.powi(2);
-            let together = (own + common).powi(2)
-                / (own.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
+            let together = (alone + common).powi(2)
+                / (alone.powi(2) / degrees + common.powi(2) / self.level.1 as f64);
             let quantile = students(together).map_or(0.0, |t| t.inverse_cdf(0.975));
-            quantile * (own + common).sqrt()
+            quantile * (alone + common).sqrt()
         };
         let values = squares.coefficients.iter().enumerate();
         values
-            .map(|(place, value)| {
-                let half = half(place, *value);
+            .map(|(index, value)| {
+                let half = half(index, *value);
                 Fitted {
                     value: *value,
                     ci95: ((value - half).max(0.0), value + half),
@@ -462,8 +458,8 @@ fn non_negative(columns: &MatrixColumns, goal: &[f64], scale: &[f64], weights: &
         let kept: Vec<usize> = (0..count)
             .filter(|column| kept & (1 << column) != 0)
             .collect();
-        let left = MatrixColumns::of(goal.len(), kept.len(), |point, place| {
-            columns.0[kept[place]][point] * row(point)
+        let left = MatrixColumns::of(goal.len(), kept.len(), |point, index| {
+            columns.0[kept[index]][point] * row(point)
         });
         let Some(solution) = LeastSquares::of(&left).solve(&right, DISTINCT) else {
             continue;
@@ -521,17 +517,17 @@ fn last_inside(from: f64, end: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
     let (mut inside, mut outside) = (from, end);
     let step = STEP.copysign(end - from);
     // The nearest place outside first: farther away it may be inside again.
-    let mut place = from;
+    let mut point = from;
     loop {
-        place += step;
-        if (place - end) * step >= 0.0 {
+        point += step;
+        if (point - end) * step >= 0.0 {
             if is_inside(end) { return end } else { break }
         }
-        if !is_inside(place) {
-            outside = place;
+        if !is_inside(point) {
+            outside = point;
             break;
         }
-        inside = place;
+        inside = point;
     }
     while (outside - inside).abs() > PRECISE {
         let middle = f64::midpoint(inside, outside);

@@ -17,7 +17,6 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 
-/// A law with noise.
 #[derive(Debug, Clone, Copy)]
 struct Truth {
     base: f64,
@@ -51,7 +50,6 @@ impl Truth {
         self.base + part(self.width, width) + part(self.depth, depth)
     }
 
-    /// The runs of a sweep.
     fn runs(self, values: &[Vec<f64>], repeats: usize, seed: u64) -> Vec<Observation> {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(rng) };

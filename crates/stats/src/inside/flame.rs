@@ -52,7 +52,7 @@ impl StackProfile {
             _ => None,
         });
         let mut rows: Vec<StackProfile> = rows.collect();
-        rows.sort_by_key(|own| own.row.measure);
+        rows.sort_by_key(|profile| profile.row.measure);
         rows
     }
 
@@ -64,11 +64,11 @@ impl StackProfile {
             by_name.entry(innermost).or_default().push(stack);
         }
         let shares = by_name.into_iter().map(|(name, stacks)| {
-            let own = parts(stacks.into_iter());
-            share(name, &own, &all)
+            let in_function = parts(stacks.into_iter());
+            share(name, &in_function, &all)
         });
         let mut functions: Vec<FunctionShare> = shares.collect();
-        functions.sort_by_key(|own| Reverse(own.samples));
+        functions.sort_by_key(|function| Reverse(function.samples));
         StackProfile { row, functions }
     }
 
@@ -89,27 +89,27 @@ fn parts<'s>(stacks: impl Iterator<Item = &'s FlameStack>) -> [u64; FlameRow::PA
     sums
 }
 
-fn share(name: &str, own: &[u64], all: &[u64]) -> FunctionShare {
-    let samples: u64 = own.iter().sum();
+fn share(name: &str, in_function: &[u64], all: &[u64]) -> FunctionShare {
+    let samples: u64 = in_function.iter().sum();
     let whole: u64 = all.iter().sum();
     let share = samples as f64 / whole.max(1) as f64;
     FunctionShare {
         name: name.to_owned(),
         samples,
         share,
-        interval: interval(own, all),
+        interval: interval(in_function, all),
     }
 }
 
 /// The 95 % interval of a share, from the samples in each part and those of it.
-fn interval(own: &[u64], all: &[u64]) -> Option<(f64, f64)> {
-    let samples: u64 = own.iter().sum();
+fn interval(in_function: &[u64], all: &[u64]) -> Option<(f64, f64)> {
+    let samples: u64 = in_function.iter().sum();
     let n = all.iter().sum::<u64>() as f64;
-    let parts: Vec<(f64, f64)> = own
+    let parts: Vec<(f64, f64)> = in_function
         .iter()
         .zip(all)
         .filter(|(_, all)| **all > 0)
-        .map(|(own, all)| (*own as f64, *all as f64))
+        .map(|(in_function, all)| (*in_function as f64, *all as f64))
         .collect();
     if samples < ENOUGH || parts.len() < ENOUGH_PARTS {
         return None;
@@ -168,11 +168,11 @@ mod tests {
             ],
         };
         let functions = StackProfile::of(row).functions;
-        let told: Vec<(&str, u64)> = functions
+        let shares: Vec<(&str, u64)> = functions
             .iter()
-            .map(|own| (own.name.as_str(), own.samples))
+            .map(|function| (function.name.as_str(), function.samples))
             .collect();
-        assert_eq!(told, [("b", 61), ("a", 30), ("c", 9)]);
+        assert_eq!(shares, [("b", 61), ("a", 30), ("c", 9)]);
         assert_eq!(functions[0].share, 0.61);
         let (low, high) = functions[0].interval.unwrap();
         assert!(low < 0.5 && high > 0.7, "{low} .. {high}");
@@ -194,25 +194,25 @@ mod tests {
     /// True if the interval contains the mean: samples of operations, in each of which a function
     /// has a share of its own, `spread` apart from the mean `p`. An operation has `run` samples.
     fn simulated(p: f64, spread: f64, run: usize, samples: usize, rng: &mut ChaCha8Rng) -> bool {
-        let (mut own, mut all) = ([0_u64; FlameRow::PARTS], [0_u64; FlameRow::PARTS]);
+        let (mut in_function, mut all) = ([0_u64; FlameRow::PARTS], [0_u64; FlameRow::PARTS]);
         let mut share = p;
         for number in 0..samples {
             if number.is_multiple_of(run) {
                 let is_more: bool = rng.random_bool(0.5);
                 share = if is_more { p + spread } else { p - spread };
             }
-            let place = number * FlameRow::PARTS / samples;
-            all[place] += 1;
-            own[place] += u64::from(rng.random_bool(share));
+            let index = number * FlameRow::PARTS / samples;
+            all[index] += 1;
+            in_function[index] += u64::from(rng.random_bool(share));
         }
-        interval(&own, &all).is_none_or(|(low, high)| (low..=high).contains(&p))
+        interval(&in_function, &all).is_none_or(|(low, high)| (low..=high).contains(&p))
     }
 
     /// `docs/SIMULATIONS.md`, "Shares of samples", has the figures.
     #[test]
     fn intervals_contain_shares_of_dependent_samples() {
         let mut rng = ChaCha8Rng::seed_from_u64(20);
-        let mut told = Vec::new();
+        let mut shares = Vec::new();
         for (p, spread, run, samples) in [
             (0.05, 0.0, 1, 400),
             (0.3, 0.0, 1, 200),
@@ -225,11 +225,11 @@ mod tests {
             let runs = 2_000;
             let held = (0..runs).filter(|_| simulated(p, spread, run, samples, &mut rng));
             let percent = held.count() as f64 * 100.0 / f64::from(runs);
-            told.push((p, spread, run, samples, percent));
+            shares.push((p, spread, run, samples, percent));
         }
         assert!(
-            told.iter().all(|own| (93.0..=99.5).contains(&own.4)),
-            "{told:?}"
+            shares.iter().all(|case| (93.0..=99.5).contains(&case.4)),
+            "{shares:?}"
         );
         // The check must be able to fail: as if the samples were independent, it does.
         let naive = |rng: &mut ChaCha8Rng| {
@@ -242,6 +242,6 @@ mod tests {
             held.count() as f64 / 5.0
         };
         assert!(naive(&mut rng) < 80.0);
-        eprintln!("{told:?}");
+        eprintln!("{shares:?}");
     }
 }

@@ -37,33 +37,36 @@ impl InsideRow {
         let queued = self.mean(InsideFigure::Queued).zip(time);
         Some(TracedShares {
             queued: queued.map(|(queued, time)| (queued.mean / time).min(1.0)),
-            ..TracedShares::of_calls(traced)
+            ..TracedShares::from_calls(traced)
         })
     }
 }
 
 impl TracedShares {
     /// Of a row with operations that were ok.
-    fn of_calls(traced: &TracedRow) -> TracedShares {
+    fn from_calls(traced: &TracedRow) -> TracedShares {
         // Calls are those of all operations, times those of the ones that were ok.
         let time = traced.took as f64 / traced.ok as f64 * traced.operations as f64;
         let part = |is_part: fn(&TracedCall) -> bool| {
-            let calls = traced.calls.iter().filter(|own| is_part(own));
-            let lasted: u64 = calls.map(|own| own.lasted).sum();
+            let calls = traced.calls.iter().filter(|call| is_part(call));
+            let lasted: u64 = calls.map(|call| call.lasted).sum();
             (lasted as f64 / time).min(1.0)
         };
         TracedShares {
             sync: part(is_flush),
-            files: part(|own| is_file(own) && !own.for_lock && !is_flush(own)),
-            locks: part(|own| own.for_lock),
-            others: part(|own| matches!(own.target, CallTarget::Socket { .. })),
+            files: part(|call| is_file(call) && !call.for_lock && !is_flush(call)),
+            locks: part(|call| call.for_lock),
+            others: part(|call| matches!(call.target, CallTarget::Socket { .. })),
             queued: None,
         }
     }
 }
 
-fn is_file(own: &TracedCall) -> bool {
-    matches!(own.target, CallTarget::Collection | CallTarget::File { .. })
+fn is_file(call: &TracedCall) -> bool {
+    matches!(
+        call.target,
+        CallTarget::Collection | CallTarget::File { .. }
+    )
 }
 
 #[cfg(test)]
@@ -93,10 +96,10 @@ mod tests {
         }
     }
 
-    fn for_lock(own: TracedCall) -> TracedCall {
+    fn for_lock(call: TracedCall) -> TracedCall {
         TracedCall {
             for_lock: true,
-            ..own
+            ..call
         }
     }
 
@@ -137,10 +140,16 @@ mod tests {
     }
 
     fn parts(shares: Option<TracedShares>) -> [f64; 5] {
-        let own = shares.unwrap_or_else(|| panic!("it has no shares"));
-        let queued = own.queued.unwrap_or(-1.0);
-        [own.sync, own.files, own.locks, own.others, queued]
-            .map(|share| (share * 1e6).round() / 1e6)
+        let shares = shares.unwrap_or_else(|| panic!("it has no shares"));
+        let queued = shares.queued.unwrap_or(-1.0);
+        [
+            shares.sync,
+            shares.files,
+            shares.locks,
+            shares.others,
+            queued,
+        ]
+        .map(|share| (share * 1e6).round() / 1e6)
     }
 
     fn known() -> Vec<TracedCall> {
@@ -178,25 +187,25 @@ mod tests {
 
     #[test]
     fn a_row_that_tracing_changed_has_no_shares() {
-        let own = row(known(), 4);
-        assert!(shares(&own, 1, 840).is_some());
-        assert!(shares(&own, 1, 1_190).is_some());
+        let traced = row(known(), 4);
+        assert!(shares(&traced, 1, 840).is_some());
+        assert!(shares(&traced, 1, 1_190).is_some());
         // 25 % slower with tracing, and another load without.
-        assert_eq!(shares(&own, 1, 800), None);
-        assert_eq!(shares(&own, 1, 1_250), None);
+        assert_eq!(shares(&traced, 1, 800), None);
+        assert_eq!(shares(&traced, 1, 1_250), None);
         // Operations of several users delay each other, and tracing had one.
-        assert_eq!(shares(&own, 2, 1_000), None);
+        assert_eq!(shares(&traced, 2, 1_000), None);
         let untraced = InsideRow {
             traced: None,
-            ..own.clone()
+            ..traced.clone()
         };
         assert_eq!(shares(&untraced, 1, 1_000), None);
         let uncounted = InsideRow {
             means: Vec::new(),
-            ..own
+            ..traced
         };
         assert_eq!(
-            shares(&uncounted, 1, 1_000).map(|own| own.queued),
+            shares(&uncounted, 1, 1_000).map(|shares| shares.queued),
             Some(None)
         );
     }

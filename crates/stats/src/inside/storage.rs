@@ -40,12 +40,12 @@ impl InsideRow {
         let Some(calls) = CallsInRun::of(self) else {
             return Vec::new();
         };
-        let kinds = StorageCall::all().map(|kind| (kind, calls.number(|(own, ..)| *own == kind)));
+        let kinds =
+            StorageCall::all().map(|kind| (kind, calls.number(|(counted, ..)| *counted == kind)));
         kinds.filter(|(_, number)| *number > 0.0).collect()
     }
 }
 
-/// Calls on the storage in one run.
 pub(crate) struct CallsInRun {
     operations: u64,
     pub(crate) counts: BTreeMap<CallKey, u64>,
@@ -56,10 +56,10 @@ impl CallsInRun {
     pub(crate) fn of(row: &InsideRow) -> Option<CallsInRun> {
         let traced = row.traced_calls()?;
         let mut counts = BTreeMap::new();
-        for own in &traced.calls {
-            for kind in storage_kinds(own) {
-                let key = (kind, own.call.clone(), own.target.clone());
-                *counts.entry(key).or_default() += own.count;
+        for call in &traced.calls {
+            for kind in storage_kinds(call) {
+                let key = (kind, call.call.clone(), call.target.clone());
+                *counts.entry(key).or_default() += call.count;
             }
         }
         Some(CallsInRun {

@@ -22,10 +22,10 @@ fn late(n: u64) -> Run {
         .test("Get", &[("Get", "GET")])
         .ok("Get", n, |_| 100)
         .with(|run| {
-            for (place, sample) in run.samples.iter_mut().enumerate() {
+            for (index, sample) in run.samples.iter_mut().enumerate() {
                 let moments = &mut sample.moments;
-                let by = (place as u64 + 2) * MS - moments.started;
-                moments.planned = place as u64 * MS;
+                let by = (index as u64 + 2) * MS - moments.started;
+                moments.planned = index as u64 * MS;
                 moments.started += by;
                 for moment in [&mut moments.sent, &mut moments.first, &mut moments.done] {
                     *moment = moment.map(|moment| moment + by);

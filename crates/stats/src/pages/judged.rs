@@ -11,7 +11,6 @@ use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::window::MeasurementWindow;
 
-/// The visits of a page that count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PageRow {
     outcomes: Outcomes,
@@ -47,7 +46,6 @@ impl PageRow {
         }
     }
 
-    /// Takes in the visits of the same page that another one added up.
     pub(super) fn merge(&mut self, other: &PageRow) {
         self.outcomes = self.outcomes.plus(&other.outcomes);
         self.load.merge(&other.load);
@@ -58,7 +56,6 @@ impl PageRow {
         self.connections += other.connections;
     }
 
-    /// The input of its estimates and facts.
     pub(crate) fn estimated(&self) -> EstimatedRow<'_> {
         EstimatedRow {
             times: &self.load,

@@ -14,9 +14,9 @@ pub(crate) fn pooled(runs: &[(PageTally, PagesSummary)]) -> PagesSummary {
     let pages = tally.pages.len();
     let visits = |is_its: &dyn Fn(usize) -> bool| {
         let of_run = |(tally, _): &(PageTally, PagesSummary)| {
-            let places = tally.counted.iter().enumerate();
-            let own = places.filter(|(place, _)| is_its(*place));
-            VisitTally::of_all(own.map(|(_, visits)| visits))
+            let tallies = tally.counted.iter().enumerate();
+            let chosen = tallies.filter(|(index, _)| is_its(*index));
+            VisitTally::merged(chosen.map(|(_, visits)| visits))
         };
         VisitTally::describe_runs(&runs.iter().map(of_run).collect::<Vec<_>>())
     };
@@ -41,22 +41,22 @@ pub(crate) fn pooled(runs: &[(PageTally, PagesSummary)]) -> PagesSummary {
     let in_progress = runs
         .iter()
         .map(|(_, pages)| pages.in_progress * pages.window_s);
-    let of_page = |(place, own): (usize, &PageSummary)| PageSummary {
-        page: own.page.clone(),
-        visits: visits(&|other| other % pages == place),
+    let of_page = |(index, page): (usize, &PageSummary)| PageSummary {
+        page: page.page.clone(),
+        visits: visits(&|other| other % pages == index),
     };
-    let of_server = |(place, own): (usize, &ServerSummary)| {
-        let visits = visits(&|other| other / pages == place);
+    let of_server = |(index, server): (usize, &ServerSummary)| {
+        let visits = visits(&|other| other / pages == index);
         let per_minute = rate(visits.complete as f64 * MINUTE);
         let complete = |pages: &PagesSummary| {
             pages
                 .servers
-                .get(place)
-                .map_or(0, |own| own.visits.complete)
+                .get(index)
+                .map_or(0, |server| server.visits.complete)
         };
         ServerSummary {
-            url: own.url.clone(),
-            users: own.users,
+            url: server.url.clone(),
+            users: server.users,
             per_minute,
             per_minute_ci95: interval(per_minute, &complete),
             wanders: false,
@@ -87,7 +87,7 @@ impl VisitTally {
             load: describe(|visits| &visits.load),
             first_byte: describe(|visits| &visits.first_byte),
             file: describe(|visits| &visits.file),
-            ..VisitTally::of_all(runs).amounts
+            ..VisitTally::merged(runs).amounts
         }
     }
 }

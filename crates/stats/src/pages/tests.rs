@@ -204,7 +204,7 @@ fn servers_have_their_own_share() {
     run.plan.others = vec!["http://192.0.2.2/".to_owned()];
     run.plan.load.users = 3;
     let pages = summarise(&run).pages.unwrap();
-    let told: Vec<_> = pages
+    let found: Vec<_> = pages
         .servers
         .iter()
         .map(|one| {
@@ -218,7 +218,7 @@ fn servers_have_their_own_share() {
         })
         .collect();
     let first = run.plan.target.as_str();
-    assert_eq!(told, [(first, 2, 2, 0), ("http://192.0.2.2/", 1, 1, 1)]);
+    assert_eq!(found, [(first, 2, 2, 0), ("http://192.0.2.2/", 1, 1, 1)]);
     let rates: f64 = pages.servers.iter().map(|one| one.per_minute).sum();
     assert!((rates - pages.per_minute).abs() < 1e-9);
     // The sums over pages are those over servers.

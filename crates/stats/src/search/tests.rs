@@ -17,7 +17,7 @@ fn search(
         tried.push(load);
         assert!(tried.len() <= MOST as usize, "{tried:?}");
     }
-    (search.answer(), tried)
+    (search.outcome(), tried)
 }
 
 fn held(load: OfferedLoad, held: u32) -> Option<Tested> {
@@ -59,7 +59,7 @@ fn a_load_is_tested_confirmed_and_looked_at_again() {
 
 #[test]
 fn doubling_bisection_confirmation_last_look() {
-    let (answer, tried) = search(Search::of_users(1, 10_000), |load| load <= 23.0);
+    let (outcome, tried) = search(Search::for_users(1, 10_000), |load| load <= 23.0);
     let mut runs: Vec<(OfferedLoad, usize)> = Vec::new();
     for load in tried {
         match runs.last_mut() {
@@ -76,22 +76,22 @@ fn doubling_bisection_confirmation_last_look() {
         fails: tested(24.0, 0, 3),
         confirmed: true,
     };
-    assert_eq!(answer, found);
+    assert_eq!(outcome, found);
 }
 
 #[test]
 fn a_server_that_holds_everything_or_nothing() {
-    let (everything, tried) = search(Search::of_users(1, 100), |_| true);
+    let (everything, tried) = search(Search::for_users(1, 100), |_| true);
     assert_eq!(
         (everything.holds, everything.fails),
         (held(100.0, 20), None)
     );
     assert!(everything.confirmed && tried.iter().all(|load| *load <= 100.0));
-    let (nothing, tried) = search(Search::of_users(4, 100), |_| false);
+    let (nothing, tried) = search(Search::for_users(4, 100), |_| false);
     assert_eq!((nothing.holds, nothing.fails), (None, tested(1.0, 0, 3)));
     assert!(!nothing.confirmed);
     assert_eq!(tried, [4.0, 4.0, 2.0, 2.0, 1.0, 1.0, 1.0]);
-    let (nothing, _) = search(Search::of_rate(100.0, 1e6, 0.0), |_| false);
+    let (nothing, _) = search(Search::for_rate(100.0, 1e6, 0.0), |_| false);
     assert_eq!(nothing.holds, None);
 }
 
@@ -99,14 +99,14 @@ fn a_server_that_holds_everything_or_nothing() {
 fn a_bad_moment_does_not_hide_all_larger_loads() {
     // The first two trials with 8 users fail.
     let mut seen = 0;
-    let (answer, _) = search(Search::of_users(1, 1_000), |load| {
+    let (outcome, _) = search(Search::for_users(1, 1_000), |load| {
         seen += u32::from(load == 8.0);
         load <= 50.0 && (load != 8.0 || seen > 2)
     });
-    let holds = answer.holds.unwrap().load;
+    let holds = outcome.holds.unwrap().load;
     assert!(
-        answer.confirmed && (48.0..=50.0).contains(&holds),
-        "{answer:?}"
+        outcome.confirmed && (48.0..=50.0).contains(&holds),
+        "{outcome:?}"
     );
 }
 
@@ -114,17 +114,17 @@ fn a_bad_moment_does_not_hide_all_larger_loads() {
 fn an_answer_that_is_not_confirmed_gives_way_to_a_lower_load() {
     // 20 users hold six times and then no more.
     let mut with_twenty = 0;
-    let (answer, _) = search(Search::of_users(1, 1_000), |load| {
+    let (outcome, _) = search(Search::for_users(1, 1_000), |load| {
         with_twenty += u32::from(load == 20.0);
         load < 20.0 || (load == 20.0 && with_twenty <= 6)
     });
-    assert_eq!(answer.holds, held(19.0, 20));
-    assert_eq!(answer.fails, tested(20.0, 6, 3));
+    assert_eq!(outcome.holds, held(19.0, 20));
+    assert_eq!(outcome.fails, tested(20.0, 6, 3));
 }
 
 #[test]
 fn what_is_left_is_estimated() {
-    let mut search = Search::of_users(1, 10_000);
+    let mut search = Search::for_users(1, 10_000);
     while let Some(load) = search.next_load() {
         let left = search.left();
         assert!(left.likely <= left.most, "{left:?}");
@@ -134,7 +134,7 @@ fn what_is_left_is_estimated() {
     let left = search.left();
     assert_eq!((left.likely, left.is_least), (0, false));
     // 32 failed: four more loads, the confirmation and the last look.
-    let mut search = Search::of_users(1, 10_000);
+    let mut search = Search::for_users(1, 10_000);
     for load in [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0] {
         search.learn(load, load < 32.0);
     }
@@ -149,19 +149,19 @@ proptest! {
     #[test]
     fn the_answer_is_the_truth(truth in 1_u32..5_000, start in 1_u32..50) {
         let truth = f64::from(truth);
-        let (answer, _) = search(Search::of_users(start, 5_000), |load| load <= truth);
-        let holds = answer.holds.unwrap().load;
-        prop_assert!(holds <= truth && answer.confirmed);
-        prop_assert!(answer.fails.is_none_or(|fails| fails.load > truth));
-        prop_assert!(holds * (1.0 + NEAR) + 1.0 >= truth, "{answer:?}");
+        let (outcome, _) = search(Search::for_users(start, 5_000), |load| load <= truth);
+        let holds = outcome.holds.unwrap().load;
+        prop_assert!(holds <= truth && outcome.confirmed);
+        prop_assert!(outcome.fails.is_none_or(|fails| fails.load > truth));
+        prop_assert!(holds * (1.0 + NEAR) + 1.0 >= truth, "{outcome:?}");
     }
 
     #[test]
     fn rates_too(truth in 1.0..1e6_f64) {
-        let (answer, tried) = search(Search::of_rate(10.0, 1e6, 0.0), |load| load <= truth);
-        let holds = answer.holds.unwrap().load;
+        let (outcome, tried) = search(Search::for_rate(10.0, 1e6, 0.0), |load| load <= truth);
+        let holds = outcome.holds.unwrap().load;
         prop_assert!(holds <= truth);
-        prop_assert!(holds * 1.06 >= truth, "{answer:?}");
+        prop_assert!(holds * 1.06 >= truth, "{outcome:?}");
         prop_assert!(tried.len() < 100);
     }
 
@@ -172,13 +172,13 @@ proptest! {
     ) {
         let mut answers = answers.into_iter();
         let begun = if rate {
-Search::of_rate(10.0, 1e5, 0.0)
+Search::for_rate(10.0, 1e5, 0.0)
 } else {
-Search::of_users(1, 64)
+Search::for_users(1, 64)
 };
-        let (answer, tried) = search(begun, |_| answers.next().unwrap());
+        let (outcome, tried) = search(begun, |_| answers.next().unwrap());
         prop_assert!(tried.len() <= MOST as usize);
-        let loads = answer.holds.zip(answer.fails);
+        let loads = outcome.holds.zip(outcome.fails);
         prop_assert!(loads.is_none_or(|(holds, fails)| holds.load < fails.load));
     }
 }

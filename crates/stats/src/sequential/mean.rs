@@ -15,6 +15,8 @@
 //! such ratios is one, too: small `g` find small effects soon, large ones find large effects after
 //! few observations.
 
+use crate::interval::border;
+
 /// Variances of the effect that are averaged over, in units of the variance of an observation.
 const EFFECTS: [f64; 2] = [1.0, 100.0];
 
@@ -42,7 +44,6 @@ impl Sequence {
         self.squares += distance * (observation - self.mean);
     }
 
-    /// The mean of all observations.
     pub(crate) fn mean(&self) -> f64 {
         self.mean
     }
@@ -65,16 +66,10 @@ impl Sequence {
         if self.n < 2.0 || !is_excluded(LARGEST) {
             return f64::INFINITY;
         }
-        let (mut inside, mut outside) = (0.0_f64, LARGEST.ln_1p());
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(inside, outside);
-            if is_excluded(middle.exp_m1()) {
-                outside = middle
-            } else {
-                inside = middle
-            }
-        }
-        (outside.exp_m1() * self.squares / (self.n - 1.0) / self.n).sqrt()
+        let squared = |logarithm: f64| logarithm.exp_m1();
+        let is_outside = |logarithm: f64| is_excluded(squared(logarithm));
+        let outside = border(LARGEST.ln_1p(), 0.0, HALVINGS, is_outside);
+        (squared(outside) * self.squares / (self.n - 1.0) / self.n).sqrt()
     }
 
     /// The logarithm of the ratio, for a square of Student's statistic.

@@ -64,8 +64,8 @@ pub enum CallGrowth {
 
 /// The observations for a fit of the growth of processor time.
 pub(super) fn processors(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<Observation> {
-    let own = rows(name, server, runs);
-    own.filter_map(|(run, _)| {
+    let runs = rows(name, server, runs);
+    runs.filter_map(|(run, _)| {
         let inside = run.summary.inside_of(name)?;
         let mean = inside.mean(InsideFigure::Processor)?.mean;
         (mean > 0.0).then(|| Observation {
@@ -82,15 +82,14 @@ pub(super) fn unseen(name: &str, server: usize, runs: &[Swept<'_>]) -> Option<As
     rows(name, server, runs).find_map(|(run, _)| run.summary.inside.as_ref()?.unseen)
 }
 
-/// The laws of all kinds of calls of a row.
 pub(super) fn calls(
     name: &str,
     server: usize,
     runs: &[Swept<'_>],
     values: &[Vec<f64>],
 ) -> Vec<CallLaw> {
-    let own = rows(name, server, runs);
-    let traced: Vec<(&[usize], CallsInRun)> = own
+    let runs = rows(name, server, runs);
+    let traced: Vec<(&[usize], CallsInRun)> = runs
         .filter_map(|(run, _)| Some((run.levels, CallsInRun::of(run.summary.inside_of(name)?)?)))
         .collect();
     let kinds: BTreeSet<StorageCall> = traced
@@ -107,15 +106,14 @@ pub(super) fn calls(
 }
 
 impl CallLaw {
-    /// Of the number of each run, with the point at which it was made.
     fn of(call: StorageCall, numbers: &[(&[usize], f64)], values: &[Vec<f64>]) -> CallLaw {
         let levels: BTreeSet<&[usize]> = numbers.iter().map(|(levels, _)| *levels).collect();
         let mut is_varying = false;
         let points = levels.into_iter().map(|levels| {
-            let own = numbers.iter().filter(|(of, _)| *of == levels);
-            let own: Vec<f64> = own.map(|(_, number)| *number).collect();
-            is_varying |= own.iter().any(|number| *number != own[0]);
-            let mean = own.iter().sum::<f64>() / own.len() as f64;
+            let repeats = numbers.iter().filter(|(of, _)| *of == levels);
+            let repeats: Vec<f64> = repeats.map(|(_, number)| *number).collect();
+            is_varying |= repeats.iter().any(|number| *number != repeats[0]);
+            let mean = repeats.iter().sum::<f64>() / repeats.len() as f64;
             (levels.to_vec(), mean)
         });
         let points: Vec<(Vec<usize>, f64)> = points.collect();
@@ -150,7 +148,7 @@ impl CallGrowth {
             0 => 1.0,
             _ => value(&points[point].0, varied[column - 1]),
         });
-        let numbers: Vec<f64> = points.iter().map(|(_, own)| *own).collect();
+        let numbers: Vec<f64> = points.iter().map(|(_, number)| *number).collect();
         let greatest = largest(&numbers);
         // Parameters that only varied together cannot be separated.
         let found = LeastSquares::of(&columns).solve(&numbers, PRECISE);

@@ -208,7 +208,7 @@ impl<'a> BackgroundOverTime<'a> {
         for (_, parts) in self.rows() {
             has_rows = true;
             for part in parts {
-                if let Some(sum) = done.get_mut(part.place) {
+                if let Some(sum) = done.get_mut(part.index) {
                     *sum += part.done;
                 }
             }
@@ -243,7 +243,7 @@ impl<'a> BackgroundOverTime<'a> {
         let line = |name: String, look, (_, parts): &ForegroundRow<'_>, which: usize| {
             let known = parts.iter();
             let known: BTreeMap<usize, Option<Nanos>> = known
-                .map(|part| (part.place, part.percentiles[which]))
+                .map(|part| (part.index, part.percentiles[which]))
                 .collect();
             CourseLine {
                 name,

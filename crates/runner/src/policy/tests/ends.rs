@@ -263,7 +263,7 @@ fn whatever_the_policy_a_series_ends_with_the_step_that_does_not_go_through() {
         ends_so(
             ("search", end, &like),
             (9, 1),
-            || trials(Find::Users, Search::of_users(1, 64), &task),
+            || trials(Find::Users, Search::for_users(1, 64), &task),
             |policy, history| policy.made(history).1.len(),
         );
         let suites = || {

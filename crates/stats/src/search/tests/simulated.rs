@@ -55,7 +55,6 @@ const SERVERS: [LoadedServer; 10] = [
     server("medium, rates", 0.1, 0.0, Sought::Rate),
 ];
 
-/// Totals over many searches.
 #[derive(Debug, Default)]
 struct SearchTotals {
     /// Shares of searches whose result holds with this probability.
@@ -85,8 +84,8 @@ fn searches(server: &LoadedServer, seed: u64, number: usize) -> SearchTotals {
         let middle = rng.random_range(between[0].ln()..between[1].ln());
         let deviate = |load: f64| (middle - load.ln()) / server.spread;
         let mut search = match server.find {
-            Sought::Users => Search::of_users(1, 4096),
-            Sought::Rate => Search::of_rate(10.0, 1e6, 2.0),
+            Sought::Users => Search::for_users(1, 4096),
+            Sought::Rate => Search::for_rate(10.0, 1e6, 2.0),
         };
         let mut noise: f64 = StandardNormal.sample(&mut rng);
         while let Some(load) = search.next_load() {
@@ -94,10 +93,10 @@ fn searches(server: &LoadedServer, seed: u64, number: usize) -> SearchTotals {
             let fresh: f64 = StandardNormal.sample(&mut rng);
             noise = server.rho * noise + (1.0 - server.rho * server.rho).sqrt() * fresh;
         }
-        let answer = search.answer();
+        let outcome = search.outcome();
         lengths.push(f64::from(search.made));
         found.trials += each * f64::from(search.made);
-        let Some(holds) = answer.holds.filter(|_| answer.confirmed) else {
+        let Some(holds) = outcome.holds.filter(|_| outcome.confirmed) else {
             found.unconfirmed += each;
             continue;
         };
