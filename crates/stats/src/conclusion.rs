@@ -84,8 +84,9 @@ impl Summary {
         let rows = self.tests.iter().map(TestSummary::conclusion);
         // A trial is part of a search, which has a result of its own.
         let constraints = self.constraints.iter();
-        let constraints = constraints.filter(|own| own.sense != ConstraintSense::Trial);
-        let verdicts = constraints.map(|own| own.verdict);
+        let constraints =
+            constraints.filter(|constraint| constraint.sense != ConstraintSense::Trial);
+        let verdicts = constraints.map(|constraint| constraint.verdict);
         rows.chain(verdicts).max().unwrap_or(Conclusion::Pass)
     }
 }

@@ -26,14 +26,11 @@ pub struct FailureGroup {
     pub example: Option<StatusReason>,
 }
 
-/// How an operation failed.
 pub(crate) type FailureKind = (Outcome, Option<u16>);
 
-/// Failed operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FailureCounts(BTreeMap<FailureKind, FailureTally>);
 
-/// Number of operations that failed in one way, and the first and last moment of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FailureTally {
     count: u64,
@@ -48,7 +45,6 @@ impl FailureTally {
 }
 
 impl FailureCounts {
-    /// Counts an operation, if it failed.
     pub(crate) fn add(&mut self, sample: &Sample) {
         if sample.outcome.is_failure() {
             let ended = end(sample);
@@ -63,7 +59,6 @@ impl FailureCounts {
         }
     }
 
-    /// Adds the counts of another part.
     pub(crate) fn merge(&mut self, other: &FailureCounts) {
         for (kind, tally) in &other.0 {
             self.add_tally(*kind, tally);
@@ -73,7 +68,7 @@ impl FailureCounts {
     fn add_tally(&mut self, kind: FailureKind, tally: &FailureTally) {
         let known = self.0.entry(kind);
         known
-            .and_modify(|own| own.merge(tally))
+            .and_modify(|known| known.merge(tally))
             .or_insert_with(|| tally.clone());
     }
 
@@ -134,12 +129,12 @@ pub(crate) fn together<'a>(
     let is_one = runs.len() == 1;
     let mut all: Vec<FailureGroup> = Vec::new();
     for group in runs.flatten() {
-        let is_same = |own: &&mut FailureGroup| {
-            let alike = (own.outcome, own.status) == (group.outcome, group.status);
-            alike && (own.outcome.is_some() || own.example == group.example)
+        let is_same = |known: &&mut FailureGroup| {
+            let alike = (known.outcome, known.status) == (group.outcome, group.status);
+            alike && (known.outcome.is_some() || known.example == group.example)
         };
         match all.iter_mut().find(is_same) {
-            Some(own) => own.count += group.count,
+            Some(known) => known.count += group.count,
             None => all.push(FailureGroup {
                 ended: group.ended.filter(|_| is_one),
                 ..group.clone()
@@ -184,12 +179,12 @@ mod tests {
             (timeout, why("late")),
         ];
         let groups = counts.groups(&[why("set-up")], &described, None);
-        let told: Vec<_> = groups
+        let found: Vec<_> = groups
             .iter()
             .map(|group| (group.outcome, group.status, group.count, &group.example))
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 (None, None, 0, &Some(why("set-up"))),
                 (Some(WrongStatus), Some(404), 2, &Some(why("404"))),
@@ -202,6 +197,7 @@ mod tests {
         assert_eq!(twice.len(), groups.len());
         assert_eq!((twice[0].count, twice[1].count), (0, 4));
     }
+
     #[test]
     fn failures_have_their_moments_in_the_window() {
         const S: Nanos = 1_000_000_000;

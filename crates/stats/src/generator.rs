@@ -29,7 +29,6 @@ pub const LATE: Nanos = 1_000_000;
 /// Records of the load generator about itself, by the names of tests.
 #[derive(Debug, Default)]
 pub(crate) struct Strain {
-    /// As it was recorded.
     tests: Vec<(String, Generator)>,
     /// The same, as far as there is enough of it to judge shares of time: tests that are too short
     /// to be judged by themselves have the sum of all short ones.
@@ -46,12 +45,14 @@ impl Strain {
         let tests = generators.iter();
         let tests = tests.map(|generator| (name(generator.test), generator.clone()));
         let tests: Vec<(String, Generator)> = tests.collect();
-        let judged = |(name, own): &(String, Generator)| {
-            if own.wall < LEAST_WALL {
-                Some((name.clone(), short.clone()?))
+        let judged = |(name, generator): &(String, Generator)| {
+            let is_short = generator.wall < LEAST_WALL;
+            let judged = if is_short {
+                short.clone()?
             } else {
-                Some((name.clone(), own.clone()))
-            }
+                generator.clone()
+            };
+            Some((name.clone(), judged))
         };
         Strain {
             judged: tests.iter().filter_map(judged).collect(),
@@ -81,7 +82,7 @@ impl Strain {
     /// How late operations of an open loop began, which is recorded once for all of them.
     pub(crate) fn lateness(&self) -> Option<&Lateness> {
         let mut tests = self.tests.iter();
-        tests.find_map(|(_, own)| own.lateness.as_ref())
+        tests.find_map(|(_, generator)| generator.lateness.as_ref())
     }
 
     /// Tests in which the workers had no time, or little, to spare: time used and time wanted, of
@@ -90,12 +91,10 @@ impl Strain {
         self.shares(percent, |of| of.cpu + of.queued.unwrap_or(0))
     }
 
-    /// Tests in which workers waited for a processor.
     pub(crate) fn queued(&self) -> Vec<Share> {
         self.shares(QUEUED..u64::MAX, |of| of.queued.unwrap_or(0))
     }
 
-    /// Tests with a single long stall.
     pub(crate) fn hiccups(&self) -> Vec<Share> {
         let tests = self.tests.iter();
         let long = tests.filter(|(_, generator)| generator.longest_stall >= LONG_STALL);
@@ -118,12 +117,7 @@ impl Strain {
             count: part(generator),
             of: generator.wall * u64::from(generator.workers),
         });
-        shares
-            .filter(|share| {
-                let found = share.percent();
-                percent.start as f64 <= found && found < percent.end as f64
-            })
-            .collect()
+        shares.filter(|share| share.is_within(&percent)).collect()
     }
 }
 

@@ -20,21 +20,17 @@ use crate::{
     StatusReason, TestSummary,
 };
 
-/// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
-/// The figures of a run.
 pub(crate) struct FiguresOfRun<'a> {
     pub(crate) plan: &'a PlanRecord,
     pub(crate) estimates: &'a RunEstimates<'a>,
-    /// Those of parts of the run.
     pub(crate) parts: &'a [(PartOfRun, PartEstimates)],
     pub(crate) rows: &'a [TestSummary],
     pub(crate) background: Option<&'a BackgroundSummary>,
     pub(crate) moment: JudgingMoment,
 }
 
-/// When constraints are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct JudgingMoment {
     /// The probability with which an interval may miss the truth.
@@ -63,7 +59,6 @@ impl JudgingMoment {
     }
 }
 
-/// What the constraints of a plan come to.
 pub(crate) fn constraints(figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
     let plan = figures.plan;
     let parsed: Vec<_> = plan
@@ -92,7 +87,6 @@ pub(crate) fn constraints(figures: &FiguresOfRun<'_>) -> Vec<JudgedConstraint> {
     parsed.iter().map(judged).collect()
 }
 
-/// The parameters of a suite that are numbers.
 fn parameters(params: &BTreeMap<String, serde_json::Value>) -> BTreeMap<&str, f64> {
     let numbers = params
         .iter()
@@ -141,7 +135,7 @@ fn unreadable(record: &ConstraintRecord, why: &str) -> JudgedConstraint {
 
 fn reading(reading: Reading) -> ConstraintReading {
     let unit = reading.characteristic.statistic.kind();
-    let scale = of_one(unit);
+    let scale = scale(unit);
     ConstraintReading {
         characteristic: reading.characteristic.to_string(),
         unit,
@@ -181,12 +175,12 @@ impl FigureSource for FiguresOfRun<'_> {
             };
             return background.figure(self.plan, of, measurement, part, self.moment.goes_on);
         }
-        let Some(place) = self.estimates.row_named(measurement) else {
+        let Some(index) = self.estimates.row_named(measurement) else {
             return ConstraintFigure::Unknown(WhyUnknown::NotMeasured);
         };
-        match self.of_part(part) {
+        match self.part_estimates(part) {
             Ok(estimates) => {
-                let figure = self.of_row(estimates, place, statistic);
+                let figure = self.row_figure(estimates, index, statistic);
                 let slides = matches!(part, PartOfRun::Last(_));
                 if slides && self.moment.goes_on {
                     still_open(figure)
@@ -200,12 +194,15 @@ impl FigureSource for FiguresOfRun<'_> {
 }
 
 impl<'a> FiguresOfRun<'a> {
-    fn of_part(&self, part: PartOfRun) -> Result<&RunEstimates<'a>, WhyUnknown> {
+    fn part_estimates(&self, part: PartOfRun) -> Result<&RunEstimates<'a>, WhyUnknown> {
         if part == PartOfRun::Whole {
             return Ok(self.estimates);
         }
         let mut known = self.parts.iter();
-        match known.find(|(own, _)| *own == part).map(|(_, known)| known) {
+        match known
+            .find(|(other, _)| *other == part)
+            .map(|(_, known)| known)
+        {
             Some(PartEstimates::Known(estimates)) => Ok(estimates),
             Some(PartEstimates::TooMany) => Err(WhyUnknown::TooMany),
             Some(PartEstimates::NoStage) | None => Err(WhyUnknown::NoStage),
@@ -213,28 +210,23 @@ impl<'a> FiguresOfRun<'a> {
     }
 
     /// The summaries of a row; of a page, those of its files.
-    fn summaries(&self, place: usize) -> Vec<&TestSummary> {
-        let Some(page) = place.checked_sub(self.rows.len()) else {
-            return self.rows.get(place).into_iter().collect();
+    fn summaries(&self, index: usize) -> Vec<&TestSummary> {
+        let Some(page) = index.checked_sub(self.rows.len()) else {
+            return self.rows.get(index).into_iter().collect();
         };
-        let files = self
-            .plan
-            .pages
-            .get(page)
-            .map_or(&[][..], |page| &page.files);
-        let rows = files
-            .iter()
-            .filter_map(|file| self.rows.get(usize::from(file.0)));
+        let pages = self.plan.pages.get(page).into_iter();
+        let files = pages.flat_map(|page| &page.files);
+        let rows = files.filter_map(|file| self.rows.get(usize::from(file.0)));
         rows.collect()
     }
 
-    fn of_row(
+    fn row_figure(
         &self,
         estimates: &RunEstimates<'_>,
-        place: usize,
+        index: usize,
         statistic: Statistic,
     ) -> ConstraintFigure {
-        let rows = self.summaries(place);
+        let rows = self.summaries(index);
         let is = |status: Status| rows.iter().any(|row| row.status == status);
         let was_ended =
             |row: &&TestSummary| matches!(row.evidence, Some(StatusReason::EndedEarly(_)));
@@ -248,7 +240,7 @@ impl<'a> FiguresOfRun<'a> {
         if rows.iter().all(|row| row.status == Status::NotDrawn) {
             return ConstraintFigure::Unknown(WhyUnknown::NeverChosen);
         }
-        let (operations, seconds) = estimates.extent(place);
+        let (operations, seconds) = estimates.extent(index);
         if operations == 0 {
             return ConstraintFigure::Unknown(WhyUnknown::NoOperation);
         }
@@ -268,9 +260,9 @@ impl<'a> FiguresOfRun<'a> {
         if is_disqualified && !is_count && statistic != Statistic::Fact(FactOfRow::Failures) {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
-        let scale = of_one(statistic.kind());
+        let scale = scale(statistic.kind());
         match statistic {
-            Statistic::Fact(fact) => match estimates.fact(place, fact) {
+            Statistic::Fact(fact) => match estimates.fact(index, fact) {
                 Some(count) => {
                     let value = count as f64 / scale;
                     let (low, high) = self.moment.ends(fact, value);
@@ -292,7 +284,7 @@ impl<'a> FiguresOfRun<'a> {
                     samples: operations,
                     seconds,
                 };
-                self.estimate(estimates, place, of, known)
+                self.estimate(estimates, index, of, known)
             }
             Statistic::Background(_) | Statistic::Compared(_) => {
                 ConstraintFigure::Unknown(WhyUnknown::NotMeasured)
@@ -304,15 +296,15 @@ impl<'a> FiguresOfRun<'a> {
     fn estimate(
         &self,
         estimates: &RunEstimates<'_>,
-        place: usize,
+        index: usize,
         of: EstimatedStatistic,
         known: impl Fn(f64, f64, f64) -> Known,
     ) -> ConstraintFigure {
-        match estimates.estimate(place, of, self.moment.miss) {
+        match estimates.estimate(index, of, self.moment.miss) {
             Ok(JudgedEstimate {
                 value, low, high, ..
             }) => ConstraintFigure::Known(known(value, low, high)),
-            Err(why) => match estimates.value(place, of) {
+            Err(why) => match estimates.value(index, of) {
                 Some(value) => ConstraintFigure::Vague(
                     known(value, f64::NEG_INFINITY, f64::INFINITY),
                     without_interval(why),
@@ -339,14 +331,13 @@ fn still_open(figure: ConstraintFigure) -> ConstraintFigure {
 }
 
 /// How much of `stats` one of the language is: a second has 10^9 nanoseconds.
-fn of_one(kind: UnitKind) -> f64 {
+fn scale(kind: UnitKind) -> f64 {
     match kind {
         UnitKind::TIME => SECOND,
         _ => 1.0,
     }
 }
 
-/// Why there is no interval.
 fn without_interval(why: NoEstimate) -> WhyUnknown {
     match why {
         NoEstimate::UnknownRow => WhyUnknown::NotMeasured,

@@ -1,7 +1,7 @@
 //! Samples -> estimates: what a recorded run says, in numbers.
 //!
 //! ```text
-//! events  --> told ------------------------------------+--> status --+
+//! events  --> run_events ------------------------------+--> status --+
 //!              |  `--> generator (its strain) -----+    |             |
 //!              v                                  |    |             |
 //! samples --> window --> counted? --> Summariser --+----+--> row ------+--> Summary
@@ -59,6 +59,7 @@ mod pages;
 mod parts;
 mod pool;
 mod row;
+mod run_events;
 mod search;
 mod sequential;
 mod server_view;
@@ -74,7 +75,6 @@ pub mod testing;
 mod tests;
 mod throughput;
 mod times;
-mod told;
 mod until;
 mod warning;
 mod window;

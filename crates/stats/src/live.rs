@@ -47,7 +47,7 @@ impl LiveJudge {
     /// For the conditions of the steps of a plan; `None` where it has none, and no constraint that
     /// ends it.
     pub fn new(plan: &PlanRecord, conditions: &[String]) -> Option<LiveJudge> {
-        let may_end = plan.constraints.iter().any(|own| own.abort);
+        let may_end = plan.constraints.iter().any(|constraint| constraint.abort);
         if !may_end && conditions.is_empty() {
             return None;
         }
@@ -106,12 +106,12 @@ impl LiveJudge {
     /// that.
     fn are_all_at_work(&mut self, sample: &Sample) -> bool {
         let plan = self.operations.plan();
-        let place = usize::from(sample.measure.0);
-        let (Pace::Rounds, Some(measure)) = (&plan.load.pace, plan.measures.get(place)) else {
+        let index = usize::from(sample.measure.0);
+        let (Pace::Rounds, Some(measure)) = (&plan.load.pace, plan.measures.get(index)) else {
             return true;
         };
         let users = self.expected[&measure.test] as usize;
-        let shows_work = self.operations.shows_work(place);
+        let shows_work = self.operations.shows_work(index);
         let seen = self.seen.entry(measure.test).or_default();
         if seen.len() < users && shows_work {
             seen.insert(sample.user);
@@ -126,8 +126,8 @@ impl LiveJudge {
             return Vec::new();
         }
         let judged = self.judged(begun, MISS);
-        let own = judged.len().saturating_sub(self.conditions);
-        judged[own..]
+        let first = judged.len().saturating_sub(self.conditions);
+        judged[first..]
             .iter()
             .map(|one| one.verdict == Conclusion::Pass)
             .collect()

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Sample};
 
+use crate::load_course::DIGITS;
+use crate::run_events::RunEvents;
 use crate::times::{add_all, histogram, record};
-use crate::told::RunEvents;
-
-/// Significant digits of the times of a step: percentiles are within half a percent.
-const DIGITS: u8 = 2;
 
 /// The time from one change of the number of users to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +57,6 @@ impl Default for StepTally {
 }
 
 impl LoadSteps {
-    /// Adds an operation that counts.
     pub(crate) fn add(&mut self, sample: &Sample) {
         let step = self.0.entry(sample.phase).or_default();
         step.operations += 1;
@@ -75,17 +72,16 @@ impl LoadSteps {
 
     pub(crate) fn merge(&mut self, other: &LoadSteps) {
         for (phase, others) in &other.0 {
-            let own = self.0.entry(*phase).or_default();
-            own.operations += others.operations;
-            own.failed += others.failed;
-            own.first = own.first.min(others.first);
-            own.last = own.last.max(others.last);
-            add_all(&mut own.times, &others.times);
+            let step = self.0.entry(*phase).or_default();
+            step.operations += others.operations;
+            step.failed += others.failed;
+            step.first = step.first.min(others.first);
+            step.last = step.last.max(others.last);
+            add_all(&mut step.times, &others.times);
         }
     }
 
-    /// The steps in the events, in their order.
-    pub(crate) fn described(&self, told: &RunEvents) -> Vec<LoadStep> {
+    pub(crate) fn described(&self, run_events: &RunEvents) -> Vec<LoadStep> {
         let none = StepTally::default();
         let described = |(phase, users, from): &(u16, u32, Nanos)| {
             let step = self.0.get(phase).unwrap_or(&none);
@@ -106,6 +102,6 @@ impl LoadSteps {
                 p99: percentile(0.99, 100),
             }
         };
-        told.loads.iter().map(described).collect()
+        run_events.loads.iter().map(described).collect()
     }
 }

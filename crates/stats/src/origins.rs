@@ -2,7 +2,7 @@
 
 use record::{AddressResponses, RowOrigins};
 
-use crate::told::push_new;
+use crate::run_events::push_new;
 
 /// Where the expected responses of a row came from, those outside of the window among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,34 +16,31 @@ pub struct ResponseOrigins {
 }
 
 impl ResponseOrigins {
-    /// Adds the origins that one thread recorded.
-    pub(crate) fn add(&mut self, own: &RowOrigins) {
+    pub(crate) fn add(&mut self, origins: &RowOrigins) {
         self.merge(&ResponseOrigins {
-            cached: own.cached,
-            caches: own.cache.iter().cloned().collect(),
-            addresses: own.addresses.clone(),
+            cached: origins.cached,
+            caches: origins.cache.iter().cloned().collect(),
+            addresses: origins.addresses.clone(),
         });
     }
 
-    /// Those of several rows or runs.
     pub(crate) fn together<'a>(all: impl Iterator<Item = &'a ResponseOrigins>) -> ResponseOrigins {
         let mut together = ResponseOrigins::default();
-        all.for_each(|own| together.merge(own));
+        all.for_each(|origins| together.merge(origins));
         together
     }
 
-    /// Adds those of another run.
     pub(crate) fn merge(&mut self, other: &ResponseOrigins) {
         self.cached += other.cached;
         for cache in &other.caches {
             push_new(&mut self.caches, cache.clone());
         }
         for of in &other.addresses {
-            let is_it = |own: &&mut AddressResponses| {
-                (own.target, &own.address) == (of.target, &of.address)
+            let is_it = |known: &&mut AddressResponses| {
+                (known.target, &known.address) == (of.target, &of.address)
             };
             match self.addresses.iter_mut().find(is_it) {
-                Some(own) => own.responses += of.responses,
+                Some(known) => known.responses += of.responses,
                 None => self.addresses.push(of.clone()),
             }
         }
@@ -54,12 +51,19 @@ impl ResponseOrigins {
     /// one.
     pub(crate) fn other_addresses(&self) -> Option<(u64, u64)> {
         let (mut others, mut all) = (0, 0);
-        let mut targets: Vec<u16> = self.addresses.iter().map(|own| own.target).collect();
+        let mut targets: Vec<u16> = self
+            .addresses
+            .iter()
+            .map(|address| address.target)
+            .collect();
         targets.sort_unstable();
         targets.dedup();
         for target in targets {
-            let own = self.addresses.iter().filter(|own| own.target == target);
-            let counts: Vec<u64> = own.map(|own| own.responses).collect();
+            let of_target = self
+                .addresses
+                .iter()
+                .filter(|of_target| of_target.target == target);
+            let counts: Vec<u64> = of_target.map(|of_target| of_target.responses).collect();
             let (sum, most) = (counts.iter().sum::<u64>(), counts.iter().max());
             let most = most.copied().unwrap_or_default();
             if most < sum {

@@ -18,7 +18,7 @@ use crate::times::Times;
 use crate::warning::{RowFacts, StalledTimes, Stalls};
 use crate::window::{MeasurementWindow, Span, end};
 
-use crate::told::RunEvents;
+use crate::run_events::RunEvents;
 use crate::{Completeness, Distribution, Outcomes, Status, StatusReason, Warning};
 pub use note::Note;
 pub(crate) use pooled::{RunRow, each_once, pooled, sound};
@@ -129,7 +129,6 @@ impl Since {
     /// All of them.
     pub const ALL: [Since; 3] = [Since::Sent, Since::Planned, Since::Started];
 
-    /// That of these rows.
     pub(crate) fn of<'a>(rows: impl IntoIterator<Item = &'a TestSummary>) -> Since {
         if rows.into_iter().any(|row| row.planned.is_some()) {
             Since::Planned
@@ -178,14 +177,13 @@ pub struct SegmentCount {
 
 impl SegmentCount {
     /// Adds what is known of others.
-    pub(crate) fn add(own: &mut Option<SegmentCount>, others: Option<SegmentCount>) {
+    pub(crate) fn add(all: &mut Option<SegmentCount>, others: Option<SegmentCount>) {
         let Some(others) = others else { return };
-        let own = own.get_or_insert_default();
-        own.sent += others.sent;
-        own.received += others.received;
+        let all = all.get_or_insert_default();
+        all.sent += others.sent;
+        all.received += others.received;
     }
 
-    /// Those of one operation.
     pub(crate) fn of(sample: &Sample) -> Option<SegmentCount> {
         sample.segments.map(|segments| SegmentCount {
             sent: u64::from(segments.sent),
@@ -231,7 +229,6 @@ impl TestSummary {
     }
 }
 
-/// The operations of one measure, added up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RowTally {
     outcomes: Outcomes,
@@ -265,7 +262,6 @@ impl RowTally {
         }
     }
 
-    /// Adds an operation that does not count.
     pub(crate) fn leave_out(&mut self, sample: &Sample) {
         self.left_out.add(sample.outcome);
         self.failures.add(sample);
@@ -316,7 +312,6 @@ impl RowTally {
         }
     }
 
-    /// Takes in the operations of the same measure that another one added up.
     pub(crate) fn merge(&mut self, other: &RowTally) {
         self.outcomes = self.outcomes.plus(&other.outcomes);
         self.left_out = self.left_out.plus(&other.left_out);
@@ -331,7 +326,7 @@ impl RowTally {
         self.throughput.merge(&other.throughput);
         self.bias.merge(&other.bias);
         self.judged.merge(&other.judged);
-        for (own, others) in [
+        for (times, others) in [
             (&mut self.response, &other.response),
             (&mut self.planned, &other.planned),
             (&mut self.upload, &other.upload),
@@ -340,11 +335,10 @@ impl RowTally {
             (&mut self.tls, &other.tls),
             (&mut self.tls_resumed, &other.tls_resumed),
         ] {
-            own.merge(others);
+            times.merge(others);
         }
     }
 
-    /// What its estimates and facts are made of.
     pub(crate) fn estimated(&self) -> EstimatedRow<'_> {
         EstimatedRow {
             times: if self.planned.count() > 0 {
@@ -361,7 +355,6 @@ impl RowTally {
         }
     }
 
-    /// Outcomes inside the window and outside.
     pub(crate) fn all_outcomes(&self) -> Outcomes {
         self.outcomes.plus(&self.left_out)
     }
@@ -377,18 +370,16 @@ impl RowTally {
             bytes: self.bytes_received / self.outcomes.total().max(1),
         };
         RowFacts {
-            stalled: stalls.of_estimates(&times, load),
-            total_stalled: stalls.of_total(&times),
+            stalled: stalls.estimate_part(&times, load),
+            total_stalled: stalls.total_part(&times),
         }
     }
 
-    /// Adds what user space would have added to these response times.
     pub(crate) fn add_bias_to(&self, all: &mut Differences) {
         all.merge(&self.bias);
     }
 }
 
-/// Facts about a row of one run beside its operations.
 pub(crate) struct Around<'a> {
     pub(crate) plan: &'a PlanRecord,
     pub(crate) id: MeasureId,
@@ -399,28 +390,33 @@ pub(crate) struct Around<'a> {
     /// A schedule decides when operations begin, and nothing at all was recorded.
     pub(crate) nothing_due: bool,
     pub(crate) window: Option<Span>,
-    pub(crate) told: &'a RunEvents,
+    pub(crate) run_events: &'a RunEvents,
     pub(crate) complete: &'a Completeness,
 }
 
 /// The row of a measure in one run. Its warnings are known when all rows are.
 pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
-    let Around { plan, told, id, .. } = around;
+    let Around {
+        plan,
+        run_events,
+        id,
+        ..
+    } = around;
     let mut row = TestSummary::counted(plan, *id, &[tally], &[tally]);
     let measure = &plan.measures[usize::from(id.0)];
-    let test_failed = told
+    let test_failed = run_events
         .test_failed
         .get(&measure.test)
         .map_or(&[][..], Vec::as_slice);
-    let failures = told.failures.get(id).map_or(&[][..], Vec::as_slice);
+    let failures = run_events.failures.get(id).map_or(&[][..], Vec::as_slice);
     (row.status, row.evidence) = StatusFacts {
         outcomes: tally.all_outcomes(),
         together: around.together,
         never_drawn: around.never_drawn,
         nothing_due: around.nothing_due,
-        ended: told.ended(measure.test),
-        measured: told.measured.contains(&measure.test),
-        not_supported: told
+        ended: run_events.ended(measure.test),
+        measured: run_events.measured.contains(&measure.test),
+        not_supported: run_events
             .not_supported
             .get(&measure.test)
             .map(|(step, evidence)| MissingMethod {
@@ -439,9 +435,9 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         complete: around.complete,
     }
     .judge();
-    row.origins = told.origins.get(id).cloned().unwrap_or_default();
+    row.origins = run_events.origins.get(id).cloned().unwrap_or_default();
     // A run beside others did nothing while it waited for its turn.
-    let waited_s = told.waited(measure.test) as f64 / 1e9;
+    let waited_s = run_events.waited(measure.test) as f64 / 1e9;
     row.window_s = around.window.map(|span| span.seconds() - waited_s);
     let throughput = around
         .window
@@ -458,9 +454,9 @@ pub(crate) fn row(tally: &RowTally, around: &Around<'_>) -> TestSummary {
         });
     row.wanders = estimate.is_some_and(|rate| rate.wanders);
     row.failures = tally.failures.groups(test_failed, failures, around.window);
-    let remarks = told.notes.get(id).cloned().unwrap_or_default();
+    let remarks = run_events.notes.get(id).cloned().unwrap_or_default();
     let remarks = remarks.into_iter().map(Note::Remark).collect();
-    row.notes = Note::of_row(&row, remarks, row.wanders.then_some(Note::Wanders));
+    row.notes = Note::all(&row, remarks, row.wanders.then_some(Note::Wanders));
     row
 }
 
@@ -477,8 +473,8 @@ impl TestSummary {
         let measure = &plan.measures[usize::from(id.0)];
         let sum = |of: fn(&RowTally) -> u64| all.iter().map(|tally| of(tally)).sum();
         let outcomes = |of: fn(&RowTally) -> &Outcomes| {
-            let own = all.iter().map(|tally| of(tally));
-            own.fold(Outcomes::default(), |all, own| all.plus(own))
+            let each = all.iter().map(|tally| of(tally));
+            each.fold(Outcomes::default(), |all, each| all.plus(each))
         };
         let times = |of: fn(&RowTally) -> &Times| -> Vec<&Times> {
             sound.iter().map(|tally| of(tally)).collect()

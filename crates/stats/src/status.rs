@@ -122,12 +122,12 @@ pub enum Completeness {
 impl Completeness {
     /// The first end among the events; without any, a run whose record has no end was killed.
     pub fn of(events: &[Event], env: &Environment) -> Completeness {
-        let told = events.iter().find_map(|event| match &event.kind {
+        let end = events.iter().find_map(|event| match &event.kind {
             EventKind::Interrupted => Some(Completeness::Interrupted),
             EventKind::Aborted { reason } => Some(Completeness::Aborted(Some(reason.clone()))),
             _ => None,
         });
-        match (told, &env.ended_at) {
+        match (end, &env.ended_at) {
             (Some(end), _) => end,
             (None, Some(_)) => Completeness::Complete,
             (None, None) => Completeness::Aborted(None),
@@ -140,11 +140,9 @@ impl Completeness {
 pub(crate) struct MissingMethod<'a> {
     /// The method, where it is a step before that of the row: `COPY` before a DELETE.
     pub(crate) of_another_row: Option<&'a str>,
-    /// The attempt and its result.
     pub(crate) evidence: &'a str,
 }
 
-/// Facts that decide the status of a test.
 pub(crate) struct StatusFacts<'a> {
     /// Outcomes of all operations of the measure, inside and outside the window.
     pub(crate) outcomes: Outcomes,
@@ -158,15 +156,11 @@ pub(crate) struct StatusFacts<'a> {
     pub(crate) ended: Option<&'a EndedBy>,
     /// The record has the end of the measured part of its test.
     pub(crate) measured: bool,
-    /// Missing support that the engine reported.
     pub(crate) not_supported: Option<MissingMethod<'a>>,
-    /// Failure of the test that the engine reported.
     pub(crate) test_failed: Option<&'a StatusReason>,
-    /// The first failed operation.
     pub(crate) failure: Option<&'a StatusReason>,
     /// The kernel's clock was requested, and gave no operation a response time.
     pub(crate) stamps_missed: bool,
-    /// Completeness of the run.
     pub(crate) complete: &'a Completeness,
 }
 
@@ -251,7 +245,6 @@ impl StatusFacts<'_> {
     }
 }
 
-/// All operations met a server without the method.
 fn all_unsupported(outcomes: &Outcomes) -> bool {
     outcomes.total() > 0 && outcomes.of(Outcome::Unsupported) == outcomes.total()
 }
@@ -260,7 +253,6 @@ fn all_unsupported(outcomes: &Outcomes) -> bool {
 mod tests {
     use super::*;
 
-    /// Facts of a complete run with these outcomes and no events.
     fn facts(outcomes: &[Outcome]) -> StatusFacts<'static> {
         let outcomes: Outcomes = outcomes.iter().copied().collect();
         StatusFacts {
@@ -279,7 +271,7 @@ mod tests {
     }
 
     /// The row's own method is missing.
-    fn own(evidence: &str) -> MissingMethod<'_> {
+    fn missing(evidence: &str) -> MissingMethod<'_> {
         MissingMethod {
             of_another_row: None,
             evidence,
@@ -361,44 +353,47 @@ mod tests {
                 Status::Failed,
             ),
         ];
-        for (own, together, complete, status) in table {
+        for (outcomes, together, complete, status) in table {
             let facts = StatusFacts {
                 together: together.iter().copied().collect(),
-                never_drawn: own.is_empty() && !together.is_empty(),
+                never_drawn: outcomes.is_empty() && !together.is_empty(),
                 complete: &complete,
-                ..facts(own)
+                ..facts(outcomes)
             };
-            assert_eq!(facts.judge().0, status, "{own:?} of {together:?}");
+            assert_eq!(facts.judge().0, status, "{outcomes:?} of {together:?}");
         }
     }
 
     #[test]
     fn what_the_engine_told_comes_first() {
-        let told = StatusFacts {
-            not_supported: Some(own("LOCK: 405")),
+        let found = StatusFacts {
+            not_supported: Some(missing("LOCK: 405")),
             test_failed: Some(&evidence("PUT: 500")),
             ..facts(&[Outcome::WrongStatus])
         };
         assert_eq!(
-            told.judge(),
+            found.judge(),
             (Status::NotSupported, Some(evidence("LOCK: 405")))
         );
-        let told = StatusFacts {
+        let found = StatusFacts {
             not_supported: None,
-            ..told
+            ..found
         };
-        assert_eq!(told.judge(), (Status::Failed, Some(evidence("PUT: 500"))));
+        assert_eq!(found.judge(), (Status::Failed, Some(evidence("PUT: 500"))));
     }
 
     #[test]
     fn what_has_worked_is_supported() {
-        let told = StatusFacts {
-            not_supported: Some(own("MKCOL: 405")),
+        let found = StatusFacts {
+            not_supported: Some(missing("MKCOL: 405")),
             ..facts(&[Outcome::Ok, Outcome::Unsupported])
         };
-        assert_eq!(told.judge(), (Status::Failed, Some(evidence("MKCOL: 405"))));
+        assert_eq!(
+            found.judge(),
+            (Status::Failed, Some(evidence("MKCOL: 405")))
+        );
         let beside = StatusFacts {
-            not_supported: Some(own("FROB: 405")),
+            not_supported: Some(missing("FROB: 405")),
             ..facts(&[Outcome::Ok])
         };
         assert_eq!(beside.judge(), (Status::Ok, None));

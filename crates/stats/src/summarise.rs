@@ -41,7 +41,7 @@ where
 {
     let (windows, summariser) = added_up(plan, events, pieces)?;
     let (summary, _) = windows.conclude(&summariser, events, env);
-    Ok((summary, windows.of_measures(plan)))
+    Ok((summary, windows.measure_windows(plan)))
 }
 
 /// Summarises a run whose samples are read in pieces, as [`summarise_from`] does, and keeps the
@@ -80,7 +80,7 @@ where
     Pieces: IntoIterator<Item = Result<Piece, Error>>,
     Piece: AsRef<[Sample]>,
 {
-    Ok(Windows::of(plan, events, pieces)?.of_measures(plan))
+    Ok(Windows::of(plan, events, pieces)?.measure_windows(plan))
 }
 
 /// Reads all samples of a run, for its windows.
@@ -97,7 +97,7 @@ where
     let mut summariser = Summariser::new(plan);
     for piece in pieces()? {
         for sample in piece?.as_ref() {
-            summariser.add_one(sample, |test| windows.of_test(test));
+            summariser.add_one(sample, |test| windows.test_window(test));
         }
     }
     Ok((windows, summariser))
@@ -132,13 +132,14 @@ impl Windows {
         })
     }
 
-    /// Those of all measures, in the order of the plan.
-    pub(crate) fn of_measures(&self, plan: &PlanRecord) -> Vec<MeasurementWindow> {
+    pub(crate) fn measure_windows(&self, plan: &PlanRecord) -> Vec<MeasurementWindow> {
         let measures = plan.measures.iter();
-        measures.map(|measure| self.of_test(measure.test)).collect()
+        measures
+            .map(|measure| self.test_window(measure.test))
+            .collect()
     }
 
-    pub(crate) fn of_test(&self, test: TestId) -> MeasurementWindow {
+    pub(crate) fn test_window(&self, test: TestId) -> MeasurementWindow {
         match self {
             Windows::Rounds(windows) => windows
                 .get(&test)
@@ -160,7 +161,6 @@ impl Windows {
         }
     }
 
-    /// The summary of the operations that were added for these windows.
     pub(crate) fn conclude(
         &self,
         all: &Summariser,
@@ -185,11 +185,11 @@ where
     let shows_work = plan.shows_work();
     for piece in pieces {
         for sample in piece?.as_ref() {
-            let place = usize::from(sample.measure.0);
-            if shows_work.get(place) != Some(&true) {
+            let index = usize::from(sample.measure.0);
+            if shows_work.get(index) != Some(&true) {
                 continue;
             }
-            if let Some(users) = users.get_mut(&plan.measures[place].test) {
+            if let Some(users) = users.get_mut(&plan.measures[index].test) {
                 users.add(sample);
             }
         }

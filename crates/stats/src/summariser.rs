@@ -19,8 +19,8 @@ use crate::load_steps::LoadSteps;
 use crate::pages::{PageRow, PageTally};
 use crate::parts::PartsOfRun;
 use crate::row::{Around, RowTally, row};
+use crate::run_events::RunEvents;
 use crate::server_view::ServerView;
-use crate::told::RunEvents;
 use crate::warning::{self, RowFacts, Stalls, TestFacts, Warning};
 use crate::window::{MeasurementWindow, NoWindow, Span};
 use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
@@ -32,9 +32,7 @@ use crate::{ClockSummary, Completeness, Outcomes, Summary, TestSummary};
 pub struct Summariser {
     plan: PlanRecord,
     open: bool,
-    /// One for each measure of the plan.
     rows: Vec<RowTally>,
-    /// One for each test that has measures.
     tests: BTreeMap<TestId, TestTally>,
     pages: Option<PageTally>,
     orphans: u64,
@@ -45,11 +43,10 @@ pub struct Summariser {
     steps: Option<LoadSteps>,
 }
 
-/// The operations of one test, added up.
 #[derive(Debug, Clone, Default)]
 struct TestTally {
-    /// Places of its measures.
-    places: Vec<usize>,
+    /// Indices of its measures.
+    indices: Vec<usize>,
     /// Operations but for those that only kept the load up.
     recorded: u64,
     /// From the first beginning to the last end.
@@ -64,8 +61,8 @@ impl Summariser {
     /// Nothing yet, of a run of that plan.
     pub fn new(plan: &PlanRecord) -> Summariser {
         let mut tests: BTreeMap<TestId, TestTally> = BTreeMap::new();
-        for (place, measure) in plan.measures.iter().enumerate() {
-            tests.entry(measure.test).or_default().places.push(place);
+        for (index, measure) in plan.measures.iter().enumerate() {
+            tests.entry(measure.test).or_default().indices.push(index);
         }
         Summariser {
             plan: plan.clone(),
@@ -95,24 +92,23 @@ impl Summariser {
         }
     }
 
-    /// Adds an operation, for the window of its test.
     pub(crate) fn add_one(
         &mut self,
         sample: &Sample,
         window: impl FnOnce(TestId) -> MeasurementWindow,
     ) {
-        let place = usize::from(sample.measure.0);
-        let (Some(row), Some(measure)) = (self.rows.get_mut(place), self.plan.measures.get(place))
+        let index = usize::from(sample.measure.0);
+        let (Some(row), Some(measure)) = (self.rows.get_mut(index), self.plan.measures.get(index))
         else {
             self.orphans += 1;
             return;
         };
         let window = window(measure.test);
-        let shows_work = self.shows_work[place];
+        let shows_work = self.shows_work[index];
         if let Some(test) = self.tests.get_mut(&measure.test).filter(|_| shows_work) {
-            let own = Span::of_one(sample);
+            let span = Span::from_sample(sample);
             test.recorded += u64::from(!window.is_before(sample));
-            test.hull = Some(test.hull.map_or(own, |hull| hull.hull(own)));
+            test.hull = Some(test.hull.map_or(span, |hull| hull.hull(span)));
             let is_request = !measure.stop_watch;
             let inside = u128::from(window.share_of(sample)) * u128::from(is_request);
             test.under_way += inside;
@@ -138,22 +134,22 @@ impl Summariser {
     pub fn merge(&mut self, other: &Summariser) {
         self.orphans += other.orphans;
         self.parts.merge(&other.parts);
-        if let (Some(own), Some(others)) = (&mut self.steps, &other.steps) {
-            own.merge(others);
+        if let (Some(steps), Some(others)) = (&mut self.steps, &other.steps) {
+            steps.merge(others);
         }
-        if let (Some(own), Some(others)) = (&mut self.pages, &other.pages) {
-            own.merge(others);
+        if let (Some(pages), Some(others)) = (&mut self.pages, &other.pages) {
+            pages.merge(others);
         }
-        for (own, others) in self.rows.iter_mut().zip(&other.rows) {
-            own.merge(others);
+        for (row, others) in self.rows.iter_mut().zip(&other.rows) {
+            row.merge(others);
         }
-        for (own, others) in self.tests.values_mut().zip(other.tests.values()) {
-            own.recorded += others.recorded;
-            own.under_way += others.under_way;
-            own.alone_under_way += others.alone_under_way;
-            own.hull = match (own.hull, others.hull) {
-                (Some(own), Some(other)) => Some(own.hull(other)),
-                (own, other) => own.or(other),
+        for (test, others) in self.tests.values_mut().zip(other.tests.values()) {
+            test.recorded += others.recorded;
+            test.under_way += others.under_way;
+            test.alone_under_way += others.alone_under_way;
+            test.hull = match (test.hull, others.hull) {
+                (Some(hull), Some(other)) => Some(hull.hull(other)),
+                (hull, other) => hull.or(other),
             };
         }
     }
@@ -167,7 +163,6 @@ impl Summariser {
             .0
     }
 
-    /// The windows that the events tell of.
     pub(crate) fn windows(&self, events: &[Event]) -> BTreeMap<TestId, Result<Span, NoWindow>> {
         let measured = MeasuringTimes::by(&self.plan, events);
         let window = |test, tally: &TestTally| match self.plan.load.pace {
@@ -199,7 +194,7 @@ impl Summariser {
         windows: &BTreeMap<TestId, Result<Span, NoWindow>>,
         judged: JudgingMoment,
     ) -> (Summary, Option<PageTally>) {
-        let told = RunEvents::by(events, self.plan.load.users);
+        let run_events = RunEvents::by(events, self.plan.load.users);
         let complete = Completeness::of(events, env);
         let together = self.together();
         let is_load = self.plan.load.pace != Pace::Rounds;
@@ -222,7 +217,7 @@ impl Summariser {
                     never_drawn: self.was_never_drawn(MeasureId(index)) && were_others_drawn,
                     nothing_due,
                     window,
-                    told: &told,
+                    run_events: &run_events,
                     complete: &complete,
                 };
                 row(tally, &around)
@@ -230,7 +225,7 @@ impl Summariser {
             .collect();
         let facts = windows
             .iter()
-            .map(|(test, window)| self.facts(*test, *window, &tests, &told, &complete));
+            .map(|(test, window)| self.facts(*test, *window, &tests, &run_events, &complete));
         // In a load, users do all tests in one window.
         let facts: Vec<TestFacts> = match self.plan.load.pace {
             Pace::Rounds => facts.collect(),
@@ -239,22 +234,22 @@ impl Summariser {
             }
         };
         let clock = self.clock(&tests);
-        let generator: Vec<Generator> = told.generators.values().flatten().cloned().collect();
+        let generator: Vec<Generator> = run_events.generators.values().flatten().cloned().collect();
         let background_faults = BackgroundFaults::of(events, |test| self.name_of_part(test));
         let strain = Strain::of(&generator, |test| self.name_of_part(test));
         let warnings = warning::all(&warning::WarningInputs {
             load: &self.plan.load,
             ended_early: complete != Completeness::Complete,
             rows: &tests,
-            row_facts: &self.row_facts(&told),
+            row_facts: &self.row_facts(&run_events),
             tests: &facts,
             strain: &strain,
             orphans: self.orphans,
-            clock_steps: told.clock_steps,
-            recorded: &told.warnings,
+            clock_steps: run_events.clock_steps,
+            recorded: &run_events.warnings,
             background: &background_faults,
         });
-        self.warn(&mut tests, &warnings, &told);
+        self.warn(&mut tests, &warnings, &run_events);
         let tests_of_pages = self.tests_of_pages();
         let spans = tests_of_pages
             .iter()
@@ -275,7 +270,7 @@ impl Summariser {
             moment: judged,
         });
         let steps = self.steps.as_ref();
-        let load_steps = steps.map_or(Vec::new(), |steps| steps.described(&told));
+        let load_steps = steps.map_or(Vec::new(), |steps| steps.described(&run_events));
         let summary = Summary {
             tests,
             constraints,
@@ -284,15 +279,15 @@ impl Summariser {
                 .map(|pages| pages.describe(&spans, under_way)),
             warnings,
             complete,
-            left_behind: told.left_behind,
+            left_behind: run_events.left_behind,
             clock,
             generator,
-            goal: told.goal,
+            goal: run_events.goal,
             load_steps,
             background,
             inside: InsideSummary::of(&self.plan, events),
             server_view: ServerView::of(events),
-            ended_early: told.ended.into_iter().map(|(_, by)| by).collect(),
+            ended_early: run_events.ended.into_iter().map(|(_, by)| by).collect(),
             runs: 1,
         };
         (summary, pages)
@@ -300,32 +295,30 @@ impl Summariser {
 
     /// What the load generator recorded of that test; of a load, there is one record for all of
     /// them.
-    fn generator<'t>(&self, told: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
+    fn generator<'t>(&self, run_events: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
         match self.plan.load.pace {
-            Pace::Rounds => told.generators_of(test).first(),
-            _ => told.generators.values().flatten().next(),
+            Pace::Rounds => run_events.generators_of(test).first(),
+            _ => run_events.generators.values().flatten().next(),
         }
     }
 
-    /// What stalls can have done to each row.
-    fn row_facts(&self, told: &RunEvents) -> Vec<RowFacts> {
+    fn row_facts(&self, run_events: &RunEvents) -> Vec<RowFacts> {
         let PlanRecord { load, clock, .. } = &self.plan;
         let rows = self.plan.measures.iter().zip(&self.rows);
         let facts = |(measure, row): (&MeasureRecord, &RowTally)| {
-            let stalls = Stalls::of(self.generator(told, measure.test)?, load)?;
+            let stalls = Stalls::of(self.generator(run_events, measure.test)?, load)?;
             Some(row.facts(&stalls, load, *clock))
         };
         rows.map(|row| facts(row).unwrap_or_default()).collect()
     }
 
-    /// Gives each row its warnings, and what they make of its failures.
-    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], told: &RunEvents) {
+    fn warn(&self, rows: &mut [TestSummary], warnings: &[Warning], run_events: &RunEvents) {
         let timeout_s = self.plan.load.timeout_s;
         let warnings_of = warning::by_rows(warnings);
         for (row, measure) in rows.iter_mut().zip(&self.plan.measures) {
             row.warnings = warnings_of(&row.name, &self.name_of_part(measure.test));
-            let generator = self.generator(told, measure.test);
-            let longest = generator.map_or(0, |own| own.longest_stall);
+            let generator = self.generator(run_events, measure.test);
+            let longest = generator.map_or(0, |generator| generator.longest_stall);
             let all = row.outcomes.plus(&row.left_out_outcomes);
             row.may_be_no_failure = row.status == crate::Status::Failed
                 && may_be_no_failure(&all, &row.warnings, longest, timeout_s);
@@ -338,24 +331,20 @@ impl Summariser {
         measures.map(|measure| measure.test).collect()
     }
 
-    /// The plan of the run.
     pub(crate) fn plan(&self) -> &PlanRecord {
         &self.plan
     }
 
-    /// Whether the samples of the measure at that place of the plan tell when users are at work.
-    pub(crate) fn shows_work(&self, place: usize) -> bool {
-        self.shows_work[place]
+    pub(crate) fn shows_work(&self, index: usize) -> bool {
+        self.shows_work[index]
     }
 
-    /// The operations of the measure at that place of the plan.
-    pub(crate) fn row(&self, place: usize) -> Option<&RowTally> {
-        self.rows.get(place)
+    pub(crate) fn row(&self, index: usize) -> Option<&RowTally> {
+        self.rows.get(index)
     }
 
-    /// The visits of the page at that place of the plan.
-    pub(crate) fn page(&self, place: usize) -> Option<&PageRow> {
-        self.pages.as_ref()?.row(place)
+    pub(crate) fn page(&self, index: usize) -> Option<&PageRow> {
+        self.pages.as_ref()?.row(index)
     }
 
     /// Whether chance decides about a measure, and has never come to it: nor to any other file of
@@ -368,10 +357,10 @@ impl Summariser {
             _ => !load.in_turn || self.plan.measures[of(&id)].conditional,
         };
         let mut pages = self.plan.pages.iter();
-        let own = [id];
+        let alone = [id];
         // The first file of a page decides whether it has parts.
         let page = pages.find(|page| page.files.contains(&id) && page.parts != Some(id));
-        let drawn_together = page.map_or(&own[..], |page| &page.files);
+        let drawn_together = page.map_or(&alone[..], |page| &page.files);
         let was_done = |id| {
             let row = self.rows.get(of(id));
             row.is_some_and(|row| row.all_outcomes().total() > 0)
@@ -379,12 +368,11 @@ impl Summariser {
         by_chance && !drawn_together.iter().any(was_done)
     }
 
-    /// Outcomes of all operations of each test.
     fn together(&self) -> BTreeMap<TestId, Outcomes> {
         let mut together: BTreeMap<TestId, Outcomes> = BTreeMap::new();
         for (measure, row) in self.plan.measures.iter().zip(&self.rows) {
-            let own = together.entry(measure.test).or_default();
-            *own = own.plus(&row.all_outcomes());
+            let outcomes = together.entry(measure.test).or_default();
+            *outcomes = outcomes.plus(&row.all_outcomes());
         }
         together
     }
@@ -404,25 +392,31 @@ impl Summariser {
         test: TestId,
         window: Result<Span, NoWindow>,
         rows: &[TestSummary],
-        told: &RunEvents,
+        run_events: &RunEvents,
         complete: &Completeness,
     ) -> TestFacts {
         let nothing = TestTally::default();
         let tally = self.tests.get(&test).unwrap_or(&nothing);
-        let own = || tally.places.iter().filter_map(|place| rows.get(*place));
+        let its_rows = || tally.indices.iter().filter_map(|index| rows.get(*index));
         TestFacts {
             name: self.name_of_part(test),
             missing: window.err(),
-            counted: own().map(TestSummary::operations).sum(),
+            counted: its_rows().map(TestSummary::operations).sum(),
             recorded: tally.recorded,
-            not_supported: own().all(|row| row.status.is_beyond_the_server()),
+            not_supported: its_rows().all(|row| row.status.is_beyond_the_server()),
             under_way: match &self.pages {
                 Some(pages) => pages.under_way(window.into()) + tally.alone_under_way,
                 None => tally.under_way,
             },
             of_each_user: warning::operations_of_each_user(&self.plan),
-            rested: (!told.generators.is_empty() || *complete == Completeness::Complete)
-                .then(|| told.generators_of(test).iter().map(|own| own.rested).sum()),
+            rested: (!run_events.generators.is_empty() || *complete == Completeness::Complete)
+                .then(|| {
+                    run_events
+                        .generators_of(test)
+                        .iter()
+                        .map(|generator| generator.rested)
+                        .sum()
+                }),
             window: window.map_or(0, |window| window.end - window.start),
         }
     }

@@ -49,6 +49,10 @@ impl Share {
             of => self.count as f64 * 100.0 / of as f64,
         }
     }
+
+    pub(crate) fn is_within(&self, percent: &std::ops::Range<u64>) -> bool {
+        (percent.start as f64..percent.end as f64).contains(&self.percent())
+    }
 }
 
 /// What decides how long a test is measured: the knob that advice is about.
@@ -113,7 +117,6 @@ impl Warning {
         }
     }
 
-    /// With something else.
     pub(crate) fn with(self, detail: Detail) -> Warning {
         Warning { detail, ..self }
     }
@@ -133,14 +136,13 @@ impl Warning {
     pub(crate) fn worst_of<'a>(warnings: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for warning in warnings {
-            if !all.iter_mut().any(|own| own.absorb(warning)) {
+            if !all.iter_mut().any(|known| known.absorb(warning)) {
                 all.push(warning.clone());
             }
         }
         all
     }
 
-    /// Takes in another warning, where it is the same or of the same kind.
     fn absorb(&mut self, other: &Warning) -> bool {
         if self == other {
             return true;
@@ -149,15 +151,19 @@ impl Warning {
             return false;
         }
         for share in &other.shares {
-            match self.shares.iter_mut().find(|own| own.name == share.name) {
-                Some(own) => self.kind.about().together.put(own, share),
+            match self
+                .shares
+                .iter_mut()
+                .find(|known| known.name == share.name)
+            {
+                Some(known) => self.kind.about().together.put(known, share),
                 None => self.shares.push(share.clone()),
             }
         }
-        if let (Detail::RanOut(own), Detail::RanOut(other)) = (&mut self.detail, &other.detail) {
-            own.ports += other.ports;
-            own.files += other.files;
-            own.buffers += other.buffers;
+        if let (Detail::RanOut(all), Detail::RanOut(other)) = (&mut self.detail, &other.detail) {
+            all.ports += other.ports;
+            all.files += other.files;
+            all.buffers += other.buffers;
         }
         true
     }
@@ -181,8 +187,8 @@ pub(crate) fn by_rows<'w>(all: &'w [Warning]) -> impl Fn(&str, &str) -> Vec<Warn
                 WarningSubject::Tests => test,
                 WarningSubject::Run => return None,
             };
-            let own = shares.get(name)?.clone();
-            Some(Warning::of(warning.kind, own).with(warning.detail.clone()))
+            let of_row = shares.get(name)?.clone();
+            Some(Warning::of(warning.kind, of_row).with(warning.detail.clone()))
         };
         all.iter().filter_map(of_row).collect()
     }

@@ -102,17 +102,16 @@ impl MeasurementWindow {
         matches!(self, MeasurementWindow::Between { end, .. } if sample.moments.started > end)
     }
 
-    /// The part of an operation that lies inside, in nanoseconds.
     pub(crate) fn share_of(self, sample: &Sample) -> Nanos {
-        self.share(Span::of_one(sample))
+        self.share(Span::from_sample(sample))
     }
 
     /// The part of a span that lies inside, in nanoseconds.
-    pub(crate) fn share(self, own: Span) -> Nanos {
+    pub(crate) fn share(self, span: Span) -> Nanos {
         match self {
-            MeasurementWindow::Everything => own.end - own.start,
+            MeasurementWindow::Everything => span.end - span.start,
             MeasurementWindow::Between { start, end } | MeasurementWindow::Asked { start, end } => {
-                let inside = own.overlap(Span { start, end });
+                let inside = span.overlap(Span { start, end });
                 inside.end.saturating_sub(inside.start)
             }
             MeasurementWindow::Nothing => 0,
@@ -132,9 +131,7 @@ impl From<Result<Span, NoWindow>> for MeasurementWindow {
 /// A closed interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// First moment.
     pub(crate) start: Nanos,
-    /// Last moment.
     pub(crate) end: Nanos,
 }
 
@@ -143,7 +140,6 @@ pub(crate) struct Span {
 pub(crate) enum NoWindow {
     /// There is no operation.
     Nothing,
-    /// Number of users that never did one.
     Idle(u64),
     /// A user had ended before another one began.
     NoOverlap,
@@ -154,11 +150,10 @@ pub(crate) enum NoWindow {
 pub(crate) struct Users(BTreeMap<u32, Span>);
 
 impl Users {
-    /// Takes an operation of any measure of the test into account.
     pub(crate) fn add(&mut self, sample: &Sample) {
-        let own = Span::of_one(sample);
-        let span = self.0.entry(sample.user).or_insert(own);
-        *span = span.hull(own);
+        let lasted = Span::from_sample(sample);
+        let span = self.0.entry(sample.user).or_insert(lasted);
+        *span = span.hull(lasted);
     }
 
     /// The time in which all `users` were at work, and not all of them had done their share: from
@@ -184,15 +179,13 @@ impl Users {
 }
 
 impl Span {
-    /// From when to when an operation lasted.
-    pub(crate) fn of_one(sample: &Sample) -> Span {
+    pub(crate) fn from_sample(sample: &Sample) -> Span {
         Span {
             start: sample.moments.started,
             end: end(sample),
         }
     }
 
-    /// Length in seconds.
     pub(crate) fn seconds(self) -> f64 {
         (self.end - self.start) as f64 / 1e9
     }

@@ -7,18 +7,18 @@ use record::{Event, TestId};
 
 use super::tally::{EstimatedRow, MeasuredTime};
 use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
+use crate::run_events::RunEvents;
 use crate::summariser::Summariser;
 use crate::throughput::is_steady;
-use crate::told::RunEvents;
 use crate::window::{NoWindow, Span};
 
-/// The estimates and the facts of a run, row by row. Rows are named by their place in the plan
+/// The estimates and the facts of a run, row by row. Rows are named by their index in the plan
 /// ([`row_named`](RunEstimates::row_named)); behind its measures follow its pages.
 #[derive(Debug)]
 pub struct RunEstimates<'a> {
     operations: Cow<'a, Summariser>,
     windows: BTreeMap<TestId, Result<Span, NoWindow>>,
-    told: RunEvents,
+    run_events: RunEvents,
 }
 
 impl Summariser {
@@ -30,7 +30,6 @@ impl Summariser {
 }
 
 impl<'a> RunEstimates<'a> {
-    /// Of operations that were added for these windows.
     pub(crate) fn of(
         operations: Cow<'a, Summariser>,
         events: &[Event],
@@ -38,7 +37,7 @@ impl<'a> RunEstimates<'a> {
     ) -> RunEstimates<'a> {
         RunEstimates {
             windows,
-            told: RunEvents::by(events, operations.plan().load.users),
+            run_events: RunEvents::by(events, operations.plan().load.users),
             operations,
         }
     }
@@ -50,12 +49,12 @@ impl<'a> RunEstimates<'a> {
         measures.chain(plan.pages.iter().map(|page| page.name.as_str()))
     }
 
-    /// The place of the first row of this name.
+    /// The index of the first row of this name.
     pub fn row_named(&self, name: &str) -> Option<usize> {
         self.rows().position(|row| row == name)
     }
 
-    /// Operations of the row at that place that count, however they ended, and seconds of its
+    /// Operations of the row at that index that count, however they ended, and seconds of its
     /// window.
     pub fn extent(&self, row: usize) -> (u64, f64) {
         let row = self.row(row);
@@ -64,7 +63,7 @@ impl<'a> RunEstimates<'a> {
         })
     }
 
-    /// An estimate of the row at that place, with an interval that misses the truth with the
+    /// An estimate of the row at that index, with an interval that misses the truth with the
     /// probability `miss`, half of it on each side: [`MISS`](super::MISS), or that of a
     /// [look](super::miss_at_look).
     ///
@@ -87,18 +86,18 @@ impl<'a> RunEstimates<'a> {
         estimated.value(statistic, measured)
     }
 
-    /// A fact about the row at that place; `None` for a time where there is none, and for a row
+    /// A fact about the row at that index; `None` for a time where there is none, and for a row
     /// that is not in the plan.
     pub fn fact(&self, row: usize, fact: FactOfRow) -> Option<u64> {
         self.row(row)?.0.fact(fact)
     }
 
-    fn row(&self, place: usize) -> Option<(EstimatedRow<'_>, MeasuredTime)> {
+    fn row(&self, index: usize) -> Option<(EstimatedRow<'_>, MeasuredTime)> {
         let plan = self.operations.plan();
-        let (row, test) = match place.checked_sub(plan.measures.len()) {
+        let (row, test) = match index.checked_sub(plan.measures.len()) {
             None => (
-                self.operations.row(place)?.estimated(),
-                plan.measures[place].test,
+                self.operations.row(index)?.estimated(),
+                plan.measures[index].test,
             ),
             Some(page) => {
                 let first = plan.pages.get(page)?.files.first()?;
@@ -107,7 +106,7 @@ impl<'a> RunEstimates<'a> {
             }
         };
         let window = self.windows.get(&test).and_then(|window| window.ok());
-        let waited = self.told.waited(test) as f64 / 1e9;
+        let waited = self.run_events.waited(test) as f64 / 1e9;
         let seconds = window.map_or(0.0, |window| (window.seconds() - waited).max(0.0));
         let measured = MeasuredTime {
             window,

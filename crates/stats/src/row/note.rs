@@ -41,21 +41,20 @@ pub enum Note {
 
 impl Note {
     /// The notes on a row: these remarks, those that follow from its times, and another one.
-    pub(super) fn of_row(row: &TestSummary, remarks: Vec<Note>, other: Option<Note>) -> Vec<Note> {
-        let of_times = Note::of_dominated(row.waited().copied());
+    pub(super) fn all(row: &TestSummary, remarks: Vec<Note>, other: Option<Note>) -> Vec<Note> {
+        let of_times = Note::dominated(row.waited().copied());
         let remarks = remarks.into_iter().chain(of_times).chain(other);
-        remarks.chain(Note::of_slow_body(row)).collect()
+        remarks.chain(Note::slow_body(row)).collect()
     }
 
-    /// The note on a row of which the mean depends on its slowest operation.
-    fn of_dominated(waited: Option<Distribution>) -> Option<Note> {
+    fn dominated(waited: Option<Distribution>) -> Option<Note> {
         let times = waited.filter(Distribution::is_dominated)?;
         Some(Note::Dominated(times.slowest_share()))
     }
 
     /// The note on a row of small messages on persistent connections, of which most of the total
     /// time is not in the response time.
-    fn of_slow_body(row: &TestSummary) -> Option<Note> {
+    fn slow_body(row: &TestSummary) -> Option<Note> {
         let (response, total) = (row.response.as_ref()?, row.total.as_ref()?);
         let operations = row.outcomes.total().max(1);
         let is_small = |bytes: u64| bytes / operations < SMALL;

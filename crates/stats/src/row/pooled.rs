@@ -9,7 +9,7 @@ use super::{EstimatedRate, Note, RowTally, TestSummary};
 use crate::failures;
 use crate::interval::ratio_interval;
 use crate::origins::ResponseOrigins;
-use crate::told::push_new;
+use crate::run_events::push_new;
 use crate::{Distribution, P99_NEEDS, Status, Warning, WarningKind};
 
 /// A run's operations, and its row of them.
@@ -59,14 +59,13 @@ pub(crate) fn pooled(plan: &PlanRecord, id: MeasureId, runs: &[RunRow<'_>]) -> T
         left_out,
         of: runs.len(),
     });
-    row.notes = Note::of_row(&row, remarks, left_out);
+    row.notes = Note::all(&row, remarks, left_out);
     row.warnings = warnings(&sound, row.response);
     let failed = || rows().filter(|row| row.status == Status::Failed);
     row.may_be_no_failure = failed().count() > 0 && failed().all(|row| row.may_be_no_failure);
     row
 }
 
-/// The warnings of the row of these runs, which has these response times.
 fn warnings(runs: &[RunRow<'_>], response: Option<Distribution>) -> Vec<Warning> {
     let has_enough = response.is_none_or(|times| times.n >= P99_NEEDS);
     let is_left =
@@ -82,7 +81,6 @@ fn warnings(runs: &[RunRow<'_>], response: Option<Distribution>) -> Vec<Warning>
     warnings
 }
 
-/// Each item once, in the order of its first place.
 pub(crate) fn each_once<'a, T: Clone + PartialEq + 'a>(
     items: impl Iterator<Item = &'a T>,
 ) -> Vec<T> {
@@ -94,15 +92,15 @@ pub(crate) fn each_once<'a, T: Clone + PartialEq + 'a>(
 /// The sum of the windows of these runs, and the rate of what all of them completed in it.
 fn pooled_rate(runs: &[RunRow<'_>]) -> (Option<f64>, Option<EstimatedRate>) {
     let windows = runs.iter().filter_map(|(_, row)| row.window_s);
-    let window_s: Option<f64> = windows.reduce(|all, own| all + own);
+    let window_s: Option<f64> = windows.reduce(|all, window_s| all + window_s);
     let parts = runs.iter().filter_map(|(_, row)| {
         let window_s = row.window_s.filter(|s| *s > 0.0)?;
         Some((row.rate?.per_second * window_s, window_s))
     });
     let parts: Vec<(f64, f64)> = parts.collect();
-    let (completed, seconds) = parts
-        .iter()
-        .fold((0.0, 0.0), |(all, time), (own, of)| (all + own, time + of));
+    let (completed, seconds) = parts.iter().fold((0.0, 0.0), |(all, time), (count, of)| {
+        (all + count, time + of)
+    });
     let rate = (seconds > 0.0).then(|| completed / seconds);
     // Runs that took turns with others ended their operations in lumps. That is in no interval from
     // one run; what differs from run to run is not touched by it. So the rate does not wander

@@ -14,7 +14,6 @@ fn put(users: u32) -> RunBuilder {
     RunBuilder::new(users).test("Put1K", &[("Put1K", "PUT")])
 }
 
-/// The only row of a run.
 fn only(run: &Run) -> TestSummary {
     let mut tests = summarise(run).tests;
     assert_eq!(tests.len(), 1);
@@ -192,12 +191,12 @@ fn connections_are_measured_apart() {
 #[test]
 fn not_supported_comes_from_the_engine_or_from_every_answer() {
     let evidence = "LOCK is not in Allow, and was answered with 405";
-    let told = put(1).event("Put1K", |test, _| EventKind::NotSupported {
+    let found = put(1).event("Put1K", |test, _| EventKind::NotSupported {
         test,
         step: None,
         evidence: evidence.into(),
     });
-    let row = only(&told.build());
+    let row = only(&found.build());
     assert_eq!(
         (row.status, row.evidence),
         (
@@ -294,7 +293,7 @@ fn an_interrupted_run_says_so_and_blames_nobody() {
         .build();
     let summary = summarise(&run);
     assert_eq!(summary.complete, Completeness::Interrupted);
-    let told: Vec<_> = summary
+    let found: Vec<_> = summary
         .tests
         .iter()
         .map(|test| (test.status, test.evidence.clone()))
@@ -306,7 +305,7 @@ fn an_interrupted_run_says_so_and_blames_nobody() {
         })
     };
     assert_eq!(
-        told,
+        found,
         [
             (Status::Ok, None),
             (Status::Failed, ended(true)),

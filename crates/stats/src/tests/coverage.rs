@@ -26,7 +26,6 @@ use crate::interval::mean_interval;
 /// Simulated runs for each figure: one standard error of a coverage of 95 % is 0.35 %.
 const RUNS: usize = 4000;
 
-/// A process with a known mean.
 #[derive(Debug, Clone, Copy)]
 enum KnownProcess {
     /// Independent, normal, mean 1000, standard deviation 100.

@@ -131,7 +131,7 @@ fn a_test_too_short_to_be_judged_is_judged_with_the_other_short_ones() {
     assert!(!is_disqualified(&too_short), "too short together");
     let together = summary(3, 99 * MS);
     assert_eq!(together.disqualified().count(), 3);
-    let shares = together.warnings.iter().flat_map(|own| &own.shares);
+    let shares = together.warnings.iter().flat_map(|warning| &warning.shares);
     let all: Vec<(&str, f64)> = shares.map(|one| (&*one.name, one.percent())).collect();
     assert_eq!(all, [("A", 100.0), ("B", 100.0), ("C", 100.0)]);
 }
@@ -235,8 +235,8 @@ fn kernel(missed: u64, bias: i64) -> Summary {
         .test("Upload", &[("Put1K", "PUT")])
         .ok("Put1K", 200, |_| 100);
     let run = builder.with(|run| {
-        for (sample, place) in run.samples.iter_mut().zip(0..) {
-            sample.timing = if place < missed {
+        for (sample, index) in run.samples.iter_mut().zip(0..) {
+            sample.timing = if index < missed {
                 Timing::Missed
             } else {
                 Timing::Kernel { bias: Some(bias) }

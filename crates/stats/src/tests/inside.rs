@@ -25,7 +25,6 @@ use record::{Event, EventKind, InsideBatch, InsideCounts, InsideRecord, MeasureI
 use crate::inside::{InsideFigure, InsideSummary};
 use crate::testing::RunBuilder;
 
-/// Simulated runs for each figure.
 const RUNS: usize = 2000;
 /// Shortest batch, in nanoseconds.
 const SHORTEST: u64 = 2_000_000;
@@ -46,23 +45,22 @@ impl KnownCost {
         KnownCost::MEDIAN * (self.sigma * self.sigma / 2.0).exp()
     }
 
-    /// Batches of `operations`.
     fn batches(self, operations: usize, rng: &mut ChaCha8Rng) -> Vec<Event> {
         let mut normal = || -> f64 { StandardNormal.sample(rng) };
         let mut state = normal();
         let innovation = (1.0 - self.rho * self.rho).sqrt();
-        let (mut events, mut own) = (Vec::new(), batch());
+        let (mut events, mut batch_so_far) = (Vec::new(), batch());
         for _ in 0..operations {
             let processor = (KnownCost::MEDIAN * (self.sigma * state).exp()) as u64;
-            own.operations += 1;
-            own.counted.processor += processor;
-            own.lasted += 2 * processor;
-            if own.lasted >= SHORTEST {
-                events.push(event(std::mem::replace(&mut own, batch())));
+            batch_so_far.operations += 1;
+            batch_so_far.counted.processor += processor;
+            batch_so_far.lasted += 2 * processor;
+            if batch_so_far.lasted >= SHORTEST {
+                events.push(event(std::mem::replace(&mut batch_so_far, batch())));
             }
             state = self.rho * state + innovation * normal();
         }
-        events.push(event(own));
+        events.push(event(batch_so_far));
         events
     }
 }

@@ -50,7 +50,7 @@ const MEDIAN: f64 = 1e6;
 impl TimesServer {
     fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Vec<Nanos> {
         let mut state: f64 = StandardNormal.sample(rng);
-        let time = |place: usize| {
+        let time = |index: usize| {
             let normal: f64 = StandardNormal.sample(rng);
             let narrow = (NARROW * normal).exp();
             let relative = match self {
@@ -63,7 +63,7 @@ impl TimesServer {
                 TimesServer::RareStalls if rng.random_bool(0.005) => 200.0 * narrow,
                 TimesServer::Bimodal if rng.random_bool(0.2) => 40.0 * narrow,
                 TimesServer::RareStalls | TimesServer::Bimodal => narrow,
-                TimesServer::Drift => narrow * (1.0 + 0.2 * place as f64 / n as f64),
+                TimesServer::Drift => narrow * (1.0 + 0.2 * index as f64 / n as f64),
             };
             (MEDIAN * relative) as Nanos
         };
@@ -92,7 +92,6 @@ impl TimesServer {
     }
 }
 
-/// Shares of runs.
 #[derive(Debug, Default)]
 struct IntervalCoverage {
     mean: f64,
@@ -117,15 +116,15 @@ fn covered(
         let (low, high) = found.ci95.unwrap();
         covered.mean += each * f64::from((low..=high).contains(&server.mean()));
         covered.dominated += each * f64::from(found.is_dominated());
-        for (place, ends) in found.percentiles_ci95.into_iter().enumerate() {
+        for (index, ends) in found.percentiles_ci95.into_iter().enumerate() {
             let Some((low, high)) = ends else { continue };
-            there[place] += 1;
-            hit[place] += usize::from((low..=high).contains(&truth[place]));
+            there[index] += 1;
+            hit[index] += usize::from((low..=high).contains(&truth[index]));
         }
     }
-    for place in 0..PER_MILLE.len() {
-        let most = 2 * there[place] > runs;
-        covered.percentiles[place] = most.then(|| hit[place] as f64 / there[place] as f64);
+    for index in 0..PER_MILLE.len() {
+        let most = 2 * there[index] > runs;
+        covered.percentiles[index] = most.then(|| hit[index] as f64 / there[index] as f64);
     }
     covered
 }
@@ -209,8 +208,8 @@ fn intervals_at_length() {
         let percent = |share: f64| format!("{:.1}", share * 100.0);
         let of = |cells: Vec<String>| cells.join(" | ");
         let means = found.iter().map(|found| percent(found.mean)).collect();
-        let places = [(0, 1..4), (1, 1..4), (3, 2..4)].map(|(place, ns)| {
-            let share = |n: &IntervalCoverage| n.percentiles[place].map_or("-".to_owned(), percent);
+        let cells = [(0, 1..4), (1, 1..4), (3, 2..4)].map(|(index, ns)| {
+            let share = |n: &IntervalCoverage| n.percentiles[index].map_or("-".to_owned(), percent);
             of(found[ns].iter().map(share).collect())
         });
         let said = found
@@ -220,7 +219,7 @@ fn intervals_at_length() {
         println!(
             "| {name} | {} | {} | {} |",
             of(means),
-            places.join(" | "),
+            cells.join(" | "),
             of(said)
         );
     }

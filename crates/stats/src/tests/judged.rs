@@ -17,7 +17,7 @@ fn judged(builder: &RunBuilder, expressions: &[&str]) -> Vec<(Conclusion, ReadFi
     let all = expressions.iter().map(record).collect();
     let run = builder.clone().with(|run| run.plan.constraints = all);
     let judged = summarise(&run.build()).constraints.into_iter();
-    let with_reading = judged.map(|own| (own.verdict, own.readings[0].figure.clone()));
+    let with_reading = judged.map(|judged| (judged.verdict, judged.readings[0].figure.clone()));
     with_reading.collect()
 }
 
@@ -34,7 +34,7 @@ fn assert_judged(builder: &RunBuilder, expected: &[(&str, Conclusion)]) {
 /// A run of `n` files that are read in 3 ms each.
 fn read(n: u64) -> RunBuilder {
     let builder = RunBuilder::new(1).test("Files", &[("Get", "GET")]);
-    builder.ok("Get", n, |place| 3_000 + place % 50)
+    builder.ok("Get", n, |index| 3_000 + index % 50)
 }
 
 #[test]

@@ -187,12 +187,15 @@ fn a_stage_has_what_was_planned_in_it() {
         .event_at(0, |test| EventKind::MeasuringStarted { test })
         .ok("Get", 600, |_| 1000)
         .build();
-    let Pace::Open { stages: own, .. } = &mut run.plan.load.pace else {
+    let Pace::Open {
+        stages: planned, ..
+    } = &mut run.plan.load.pace
+    else {
         unreachable!("it is an open loop");
     };
-    *own = stages.to_vec();
-    for (place, sample) in run.samples.iter_mut().enumerate() {
-        sample.phase = match place {
+    *planned = stages.to_vec();
+    for (index, sample) in run.samples.iter_mut().enumerate() {
+        sample.phase = match index {
             0..100 => 0,
             100..300 => 1,
             _ => 2,

@@ -165,9 +165,9 @@ proptest! {
         let window = MeasurementWindow::from(Ok(window));
         for sample in run.samples.iter().filter(|sample| window.contains(sample)) {
             for user in 0..users {
-                let own = || run.samples.iter().filter(move |sample| sample.user == user);
-                let began = own().any(|other| other.moments.started <= sample.moments.started);
-                let goes_on = own().any(|other| end(other) >= sample.moments.started);
+                let of_user = || run.samples.iter().filter(move |sample| sample.user == user);
+                let began = of_user().any(|other| other.moments.started <= sample.moments.started);
+                let goes_on = of_user().any(|other| end(other) >= sample.moments.started);
                 prop_assert!(began && goes_on, "user {} while {:?}", user, sample);
             }
         }

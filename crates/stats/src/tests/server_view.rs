@@ -24,7 +24,6 @@ use record::{
 
 use crate::server_view::{ServerView, ServerViewRow};
 
-/// Simulated runs for each figure.
 const RUNS: usize = 1000;
 const MEDIAN: f64 = 300_000.0;
 
@@ -146,7 +145,7 @@ fn rows_are_those_of_the_plan_with_metrics_by_name_and_the_log_behind() {
     ];
     let mut events: Vec<Event> = all
         .into_iter()
-        .map(|own| event(EventKind::ServerTimes(own)))
+        .map(|times| event(EventKind::ServerTimes(times)))
         .collect();
     let counts = AccessLogRecord {
         operations: 3,
@@ -157,14 +156,15 @@ fn rows_are_those_of_the_plan_with_metrics_by_name_and_the_log_behind() {
     events.push(event(EventKind::AccessLog(counts.clone())));
     let view = ServerView::of(&events).unwrap();
     assert_eq!(view.access_log, Some(counts));
-    let told = |row: &ServerViewRow| {
+    let found = |row: &ServerViewRow| {
         let times = row.times.as_ref();
-        let figures = times.map(|own| (own.server.value, own.ours, own.share.unwrap().value));
+        let figures =
+            times.map(|times| (times.server.value, times.ours, times.share.unwrap().value));
         (row.measure.0, row.source.clone(), row.operations, figures)
     };
-    let told: Vec<_> = view.rows.iter().map(told).collect();
+    let found: Vec<_> = view.rows.iter().map(found).collect();
     assert_eq!(
-        told,
+        found,
         [
             (0, metric("app"), 0, None),
             (0, metric("db"), 3, Some((20.0, 40.0, 0.5))),
@@ -177,7 +177,7 @@ fn rows_are_those_of_the_plan_with_metrics_by_name_and_the_log_behind() {
             (1, metric("db"), 1, Some((10.0, 20.0, 0.5))),
         ]
     );
-    let interval = |place: usize| view.rows[place].times.as_ref().unwrap().server.interval;
+    let interval = |index: usize| view.rows[index].times.as_ref().unwrap().server.interval;
     // Two threads with two and one: the first of both are one group.
     let (low, high) = interval(1).unwrap();
     assert!(low < 20.0 && high > 20.0);
@@ -188,9 +188,9 @@ fn rows_are_those_of_the_plan_with_metrics_by_name_and_the_log_behind() {
 #[test]
 fn times_below_what_a_log_can_resolve_have_no_interval_and_no_share() {
     let seen = |server: [Nanos; 2]| {
-        let all = server.map(|own| (own, 5_000_000));
-        let own = times(0, ServerTimeSource::AccessLog, &all);
-        let row = rows(&[event(EventKind::ServerTimes(own))]).remove(0);
+        let all = server.map(|server| (server, 5_000_000));
+        let times = times(0, ServerTimeSource::AccessLog, &all);
+        let row = rows(&[event(EventKind::ServerTimes(times))]).remove(0);
         let times = row.times.unwrap();
         (times.server.interval.is_some(), times.share.is_some())
     };
@@ -200,7 +200,7 @@ fn times_below_what_a_log_can_resolve_have_no_interval_and_no_share() {
 
 #[test]
 fn a_share_of_no_time_is_none() {
-    let own = times(0, metric("app"), &[(5, 0), (5, 0)]);
-    let row = rows(&[event(EventKind::ServerTimes(own))]).remove(0);
+    let times = times(0, metric("app"), &[(5, 0), (5, 0)]);
+    let row = rows(&[event(EventKind::ServerTimes(times))]).remove(0);
     assert_eq!(row.times.unwrap().share, None);
 }

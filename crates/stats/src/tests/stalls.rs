@@ -29,7 +29,10 @@ fn stalled(test: TestId, stalls: &[Nanos], wall: Nanos) -> EventKind {
 }
 
 fn kinds(row: &TestSummary) -> Vec<&'static str> {
-    row.warnings.iter().map(|own| own.kind.name()).collect()
+    row.warnings
+        .iter()
+        .map(|warning| warning.kind.name())
+        .collect()
 }
 
 fn disqualified(summary: &Summary) -> Vec<&str> {
@@ -173,7 +176,6 @@ fn a_failure_is_inconclusive_only_where_the_load_generator_may_have_caused_all_o
     assert_eq!(failing(&[Timeout], hiccup), Fail, "90 ms of 30 s");
 }
 
-/// How a simulated run goes.
 #[derive(Clone, Copy)]
 struct Simulated {
     users: u32,
@@ -241,7 +243,6 @@ fn simulated(how: Simulated, seed: u64) -> (Run, Run) {
     (seen.build(), truth.build())
 }
 
-/// Simulated runs of a kind.
 const RUNS: u64 = 100;
 
 #[test]
@@ -254,7 +255,7 @@ fn no_row_passes_whose_mean_a_stall_has_changed_much() {
         (8, 1_600, 5 * MS, 0.5, 2, 150 * MS),
         (1, 100, 200 * MS, 0.5, 2, 50 * MS),
     ];
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     for (users, operations, mean, sigma, stalls, longest) in table {
         let how = Simulated {
             users,
@@ -279,8 +280,8 @@ fn no_row_passes_whose_mean_a_stall_has_changed_much() {
             changed += u64::from(is_changed);
             disqualified += u64::from(is_disqualified);
         }
-        told.push((disqualified * 100 / RUNS, changed * 100 / RUNS));
+        found.push((disqualified * 100 / RUNS, changed * 100 / RUNS));
     }
     // Percent of the rows that are disqualified, and that had to be.
-    assert_eq!(told, [(99, 99), (79, 78), (0, 0), (100, 99), (0, 0)]);
+    assert_eq!(found, [(99, 99), (79, 78), (0, 0), (100, 99), (0, 0)]);
 }

@@ -15,7 +15,6 @@ use record::{EventKind, MeasureId, Nanos, Outcome, Pace, Run, Sample};
 use crate::summarise;
 use crate::testing::{self, RunBuilder};
 
-/// How long an operation takes.
 #[derive(Debug, Clone, Copy)]
 enum Takes {
     /// Always so many seconds.
@@ -56,14 +55,13 @@ impl Takes {
             Takes::TwoKinds(mean, variation) => {
                 let square = variation * variation;
                 let share = (1.0 + ((square - 1.0) / (square + 1.0)).sqrt()) / 2.0;
-                let own = if uniform < share { share } else { 1.0 - share };
-                -rng.random::<f64>().max(1e-300).ln() * mean / (2.0 * own)
+                let branch = if uniform < share { share } else { 1.0 - share };
+                -rng.random::<f64>().max(1e-300).ln() * mean / (2.0 * branch)
             }
         }
     }
 }
 
-/// A load and the server.
 #[derive(Debug, Clone, Copy)]
 struct SteadyCase {
     users: u32,
@@ -76,7 +74,6 @@ struct SteadyCase {
     think: Option<Takes>,
 }
 
-/// Sums over many runs, and in the end what they come to.
 #[derive(Debug, Default)]
 struct SteadyTotals {
     /// Response times of what counts, in seconds, and how many.
@@ -132,7 +129,7 @@ impl SteadyCase {
             all.push((begin, free + self.takes.draw(rng)));
             let think = self.think.map_or(0.0, |think| think.draw(rng));
             let before = all.len().checked_sub(self.pipeline);
-            begin = before.map_or(0.0, |place| all[place].1) + think;
+            begin = before.map_or(0.0, |index| all[index].1) + think;
         }
         all
     }

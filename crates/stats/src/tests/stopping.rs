@@ -38,7 +38,6 @@ const MOST: usize = 400_000;
 /// Nanoseconds between the beginnings of two operations.
 const EVERY: u64 = 100_000;
 
-/// A process of times, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 enum TimesProcess {
     /// Independent, exponential, mean 1 ms.
@@ -80,8 +79,8 @@ fn plan() -> PlanRecord {
         .plan
 }
 
-fn op(place: usize, time: u64) -> Sample {
-    let started = place as u64 * EVERY;
+fn op(index: usize, time: u64) -> Sample {
+    let started = index as u64 * EVERY;
     let mut sample = testing::sample(MeasureId(0), 0, Outcome::Ok);
     sample.moments = testing::moments(started, started, started + time, started + time);
     sample

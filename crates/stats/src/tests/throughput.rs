@@ -16,7 +16,6 @@ use crate::window::Span;
 /// Steps of time in which the capacity of a server is constant.
 const STEPS: usize = 512;
 
-/// A server that completes operations.
 #[derive(Debug, Clone, Copy)]
 enum RateServer {
     /// Operations at `rate` a second, at random.
@@ -52,13 +51,13 @@ impl RateServer {
         }
         let step = seconds / STEPS as f64;
         let mut completions = Vec::new();
-        for (place, mean) in (0..).zip(self.capacities(seconds, rng)) {
+        for (index, mean) in (0..).zip(self.capacities(seconds, rng)) {
             let count = if mean > 0.0 {
                 Poisson::new(mean).unwrap().sample(rng) as u64
             } else {
                 0
             };
-            let at = |_| (f64::from(place) + rng.random::<f64>()) * step;
+            let at = |_| (f64::from(index) + rng.random::<f64>()) * step;
             completions.extend((0..count).map(at));
         }
         completions
@@ -103,13 +102,13 @@ impl RateServer {
             }
             RateServer::Collecting { rate, period, rest } => {
                 let phase = period * rng.random::<f64>();
-                let is_at_work = |place: usize| {
-                    let at = (place as f64 + 0.5) * step / 8.0 + phase;
+                let is_at_work = |index: usize| {
+                    let at = (index as f64 + 0.5) * step / 8.0 + phase;
                     at % period >= rest
                 };
                 let share = |bin: usize| {
-                    let places = bin * 8..bin * 8 + 8;
-                    places.filter(|place| is_at_work(*place)).count() as f64 / 8.0
+                    let steps = bin * 8..bin * 8 + 8;
+                    steps.filter(|index| is_at_work(*index)).count() as f64 / 8.0
                 };
                 (0..STEPS).map(|bin| rate * step * share(bin)).collect()
             }

@@ -8,11 +8,8 @@ use crate::background::BackgroundFaults;
 use crate::generator::Strain;
 use crate::window::NoWindow;
 
-/// Facts of one test of the plan as a whole.
 pub(crate) struct TestFacts {
-    /// Name of the test.
     pub(crate) name: String,
-    /// Why there is no window.
     pub(crate) missing: Option<NoWindow>,
     /// Operations that count.
     pub(crate) counted: u64,
@@ -29,7 +26,6 @@ pub(crate) struct TestFacts {
     /// pause or a request that is not measured, all together; `None` where the run ended before
     /// that was recorded.
     pub(crate) rested: Option<Nanos>,
-    /// Length of the window, nanoseconds.
     pub(crate) window: Nanos,
 }
 
@@ -68,21 +64,17 @@ pub struct Lately {
     pub response: Nanos,
 }
 
-/// Input of the warnings.
 pub(crate) struct WarningInputs<'a> {
     pub(crate) load: &'a Load,
     /// The run ended before it reached its limit.
     pub(crate) ended_early: bool,
     pub(crate) rows: &'a [TestSummary],
-    /// One for each row.
     pub(crate) row_facts: &'a [RowFacts],
     pub(crate) tests: &'a [TestFacts],
     pub(crate) strain: &'a Strain,
-    /// Samples of no row.
     pub(crate) orphans: u64,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
-    /// Warnings of the engine.
     pub(crate) recorded: &'a [String],
     /// Tests beside another background load than the described one.
     pub(crate) background: &'a BackgroundFaults,

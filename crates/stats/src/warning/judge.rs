@@ -71,17 +71,13 @@ pub fn warnings_about(
         recorded: &[],
         background: &BackgroundFaults::default(),
     });
-    let share = |(count, of): (u64, u64)| Share {
-        name: name(),
-        count,
-        of,
-    };
+    let share = |part: Part| Share::from((&name(), part));
     let rows = |found: Option<(u64, u64)>| Vec::from_iter(found.map(share));
     let (expected, missing) = lately.answers;
     let (n, p99) = lately.bias;
     // No operation is known by itself, so a stall counts by the load that was missing meanwhile.
     let load = &plan.load;
-    let stalled = Stalls::of(generator, load).and_then(|stalls| stalls.of_load(load));
+    let stalled = Stalls::of(generator, load).and_then(|stalls| stalls.load_part(load));
     let stalled = stalled.filter(is_too_much);
     if stalled.is_some() {
         warnings.retain(|warning| warning.kind != Kind::Hiccup);
@@ -104,16 +100,15 @@ pub(crate) fn all(material: &WarningInputs<'_>) -> Vec<Warning> {
     let mut warnings = about_generator(material);
     warnings.extend(about_operations(material));
     warnings.retain(|warning| !warning.shares.is_empty());
-    if material.clock_steps > 0 {
-        let times = Detail::Count(material.clock_steps);
-        warnings.push(Warning::of(Kind::ClockStepped, Vec::new()).with(times));
-    }
-    if material.orphans > 0 {
-        let samples = Detail::Count(material.orphans);
-        warnings.push(Warning::of(Kind::Orphans, Vec::new()).with(samples));
+    let of_run = |kind, detail| Warning::of(kind, Vec::new()).with(detail);
+    for (kind, count) in [
+        (Kind::ClockStepped, material.clock_steps),
+        (Kind::Orphans, material.orphans),
+    ] {
+        warnings.extend((count > 0).then(|| of_run(kind, Detail::Count(count))));
     }
     let recorded = material.recorded.iter().cloned().map(Detail::Text);
-    warnings.extend(recorded.map(|text| Warning::of(Kind::Recorded, Vec::new()).with(text)));
+    warnings.extend(recorded.map(|text| of_run(Kind::Recorded, text)));
     warnings
 }
 
@@ -123,10 +118,7 @@ fn about_generator(material: &WarningInputs<'_>) -> Vec<Warning> {
         let tests = material.tests.iter();
         tests
             .filter_map(|test| under_way(test, material.load))
-            .filter(|share| {
-                let found = share.percent();
-                percent.start as f64 <= found && found < percent.end as f64
-            })
+            .filter(|share| share.is_within(&percent))
             .collect()
     };
     let (exhausted, what) = strain.exhausted();
@@ -200,10 +192,8 @@ fn lateness(late: &Lateness, (mean, p99): (Nanos, Nanos)) -> Option<Part> {
 }
 
 fn about_operations(material: &WarningInputs<'_>) -> Vec<Warning> {
-    let (load, limit) = (
-        material.load,
-        RunLimit::of(material.load, material.ended_early),
-    );
+    let load = material.load;
+    let limit = RunLimit::of(load, material.ended_early);
     let test = |judge: fn(&TestFacts, u32) -> Option<(u64, u64)>| -> Vec<Share> {
         let tests = material.tests.iter().filter(|test| !test.not_supported);
         tests
@@ -314,10 +304,8 @@ fn resent(row: &TestSummary, _: &Load) -> Option<(u64, u64)> {
 /// some for each page, where that was requested.
 fn reconnects(row: &TestSummary, load: &Load) -> Option<(u64, u64)> {
     let beyond_first = |n: u64| n.saturating_sub(u64::from(load.users));
-    let (again, of) = (
-        beyond_first(row.connects.count),
-        beyond_first(row.operations()),
-    );
+    let again = beyond_first(row.connects.count);
+    let of = beyond_first(row.operations());
     let most = of >= RECONNECTS_NEED && again * 2 > of;
     (!row.http.ends_connections() && most).then_some((row.connects.count, row.operations()))
 }
@@ -437,7 +425,6 @@ pub(super) enum Together {
     Smallest,
 }
 
-/// Properties of a kind.
 pub(super) struct About {
     kind: WarningKind,
     name: &'static str,
@@ -532,15 +519,15 @@ impl WarningKind {
 }
 
 impl Together {
-    pub(super) fn put(self, own: &mut Share, other: &Share) {
+    pub(super) fn put(self, share: &mut Share, other: &Share) {
         let size = |share: &Share| share.count as f64 / share.of.max(1) as f64;
         match self {
             Together::Sum => {
-                own.count += other.count;
-                own.of += other.of;
+                share.count += other.count;
+                share.of += other.of;
             }
-            Together::Largest if size(other) > size(own) => own.clone_from(other),
-            Together::Smallest if size(other) < size(own) => own.clone_from(other),
+            Together::Largest if size(other) > size(share) => share.clone_from(other),
+            Together::Smallest if size(other) < size(share) => share.clone_from(other),
             Together::Largest | Together::Smallest => {}
         }
     }
@@ -552,8 +539,8 @@ mod tests {
 
     #[test]
     fn each_kind_is_at_its_place() {
-        for (place, about) in KINDS.iter().enumerate() {
-            assert_eq!(about.kind as usize, place, "{}", about.name);
+        for (index, about) in KINDS.iter().enumerate() {
+            assert_eq!(about.kind as usize, index, "{}", about.name);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn warnings<'r>(rows: impl Iterator<Item = &'r TestSummary>) -> [Warn
         }
     }
     let addresses = all.addresses.iter();
-    let addresses = addresses.map(|own| format!("{} {}", own.address, own.responses));
+    let addresses = addresses.map(|address| format!("{} {}", address.address, address.responses));
     let addresses = addresses.collect::<Vec<_>>().join(", ");
     let cached = by_name.iter().filter(|(_, origins, _)| origins.cached > 0);
     let cached = cached.map(|(name, origins, expected)| (*name, (origins.cached, *expected)));

@@ -40,10 +40,8 @@ pub(crate) struct RowFacts {
     pub(crate) total_stalled: Option<Part>,
 }
 
-/// The stalls of a test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stalls {
-    /// How many there were.
     count: u64,
     /// Upper bound of the longest.
     longest: Nanos,
@@ -68,7 +66,6 @@ pub(crate) struct StalledTimes<'a> {
 }
 
 impl Stalls {
-    /// The stalls of a test; `None` without any.
     pub(crate) fn of(generator: &Generator, load: &Load) -> Option<Stalls> {
         if generator.stalled == 0 {
             return None;
@@ -93,7 +90,7 @@ impl Stalls {
 
     /// The largest part of an estimate of times that clients wait for, or of the load, that stalls
     /// can account for.
-    pub(crate) fn of_estimates(&self, row: &StalledTimes<'_>, load: &Load) -> Option<Part> {
+    pub(crate) fn estimate_part(&self, row: &StalledTimes<'_>, load: &Load) -> Option<Part> {
         let is_seen = row.clock == Clock::User || row.bytes > ONE_PACKET;
         let late = row
             .planned
@@ -102,25 +99,25 @@ impl Stalls {
         let times = row.planned.or(is_seen.then_some(row.response));
         let of_times = times.and_then(|times| {
             let parts = [
-                self.of_mean(times, prolonged),
-                of_p99(times, prolonged, self.longest),
+                self.mean_part(times, prolonged),
+                p99_part(times, prolonged, self.longest),
             ];
             parts.into_iter().flatten().max_by(by_share)
         });
-        let parts = of_times.into_iter().chain(self.of_load(load));
+        let parts = of_times.into_iter().chain(self.load_part(load));
         parts.max_by(by_share)
     }
 
     /// The part of the time in which users were not at work: the load was less than its name, and
     /// throughput by as much. A single user of a suite only has longer pauses.
-    pub(crate) fn of_load(&self, load: &Load) -> Option<Part> {
+    pub(crate) fn load_part(&self, load: &Load) -> Option<Part> {
         let is_load = load.users > 1 || load.pace != Pace::Rounds;
         is_load.then_some((self.total, self.time))
     }
 
     /// The part that the mean of the total times can have of them.
-    pub(crate) fn of_total(&self, row: &StalledTimes<'_>) -> Option<Part> {
-        self.of_mean(row.total, self.prolonged(row))
+    pub(crate) fn total_part(&self, row: &StalledTimes<'_>) -> Option<Part> {
+        self.mean_part(row.total, self.prolonged(row))
     }
 
     /// Operations that were under way during a stall, at most.
@@ -135,7 +132,7 @@ impl Stalls {
         (planned.count() as f64 * share).ceil() as u64
     }
 
-    fn of_mean(&self, times: &Times, prolonged: u64) -> Option<Part> {
+    fn mean_part(&self, times: &Times, prolonged: u64) -> Option<Part> {
         let n = times.count();
         let mean = times.describe()?.mean;
         let slowest = times.sum_of_slowest(prolonged, self.longest);
@@ -145,15 +142,15 @@ impl Stalls {
 
 /// The part that p99 can have where `prolonged` operations took at most `longest` more. A change
 /// within the range of chance (its 95 % interval, by the binomial distribution) is no loss.
-fn of_p99(times: &Times, prolonged: u64, longest: Nanos) -> Option<Part> {
+fn p99_part(times: &Times, prolonged: u64, longest: Nanos) -> Option<Part> {
     let n = times.count();
     let by_chance = (Z95 * (n as f64 * 0.99 * 0.01).sqrt()).ceil() as u64;
     if n < P99_NEEDS || prolonged <= by_chance {
         return None;
     }
-    let place = rank(n, 990);
-    let below = |ranks: u64| place.saturating_sub(ranks).max(1);
-    let [least, low, found] = times.at_ranks([below(prolonged), below(by_chance), place])?;
+    let rank_of_p99 = rank(n, 990);
+    let below = |ranks: u64| rank_of_p99.saturating_sub(ranks).max(1);
+    let [least, low, found] = times.at_ranks([below(prolonged), below(by_chance), rank_of_p99])?;
     let part = (found - least).min(longest);
     (part > found - low).then_some((part, found))
 }
@@ -166,7 +163,6 @@ fn share((part, of): &Part) -> f64 {
     *part as f64 / (*of).max(1) as f64
 }
 
-/// True if the part is too large.
 pub(crate) fn is_too_much(part: &Part) -> bool {
     share(part) * 100.0 > TOLERATED as f64
 }

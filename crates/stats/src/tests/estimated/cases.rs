@@ -18,7 +18,6 @@ fn op(ms: u64, us: u64, outcome: Outcome) -> Sample {
     sample
 }
 
-/// A run of a single user with these operations.
 fn run(samples: impl IntoIterator<Item = Sample>) -> Run {
     let builder = RunBuilder::new(1).test("Get", &[("Get", "GET")]);
     samples
@@ -193,8 +192,8 @@ fn estimates_lie_in_their_intervals_and_rates_are_those_of_the_report() {
 fn parts_of_a_run_make_the_estimates_of_the_whole() {
     let run = steady(500);
     let mut parts = [Summariser::new(&run.plan), Summariser::new(&run.plan)];
-    for (place, sample) in run.samples.iter().enumerate() {
-        parts[place % 2].add(
+    for (index, sample) in run.samples.iter().enumerate() {
+        parts[index % 2].add(
             std::slice::from_ref(sample),
             crate::MeasurementWindow::Everything,
         );
@@ -210,12 +209,12 @@ fn parts_of_a_run_make_the_estimates_of_the_whole() {
         S::Rate,
         S::FailureRate,
     ] {
-        let (own, expected) = (
+        let (found, expected) = (
             merged.estimate(0, statistic, MISS),
             whole.estimate(0, statistic, MISS),
         );
-        assert_eq!(own, expected, "{statistic:?}");
-        assert!(own.is_ok(), "{statistic:?}: {own:?}");
+        assert_eq!(found, expected, "{statistic:?}");
+        assert!(found.is_ok(), "{statistic:?}: {found:?}");
     }
     for fact in [FactOfRow::First, FactOfRow::Last, FactOfRow::Min] {
         assert_eq!(merged.fact(0, fact), whole.fact(0, fact));

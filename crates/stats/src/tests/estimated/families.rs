@@ -72,7 +72,6 @@ fn share_of_bursts() -> f64 {
 }
 
 impl TimesFamily {
-    /// The times of a run of one user.
     pub(super) fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Times {
         let mut times = Times::default();
         let mut moment: Nanos = 7_777_777;
@@ -82,7 +81,7 @@ impl TimesFamily {
         } else {
             0
         };
-        for place in 0..n {
+        for index in 0..n {
             let normal: f64 = StandardNormal.sample(rng);
             let narrow = || (NARROW * normal).exp();
             let relative = match self {
@@ -105,7 +104,7 @@ impl TimesFamily {
                     burst = burst.saturating_sub(1);
                     narrow() * if is_paused { PAUSED } else { 1.0 }
                 }
-                TimesFamily::Drift => narrow() * (1.0 + 0.2 * (place as f64 + 0.5) / n as f64),
+                TimesFamily::Drift => narrow() * (1.0 + 0.2 * (index as f64 + 0.5) / n as f64),
             };
             let time = (SCALE * relative) as Nanos;
             times.add(moment, time);

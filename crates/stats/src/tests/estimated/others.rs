@@ -18,7 +18,6 @@ const STEPS: usize = 512;
 /// The index of the tail of gaps.
 const INDEX: f64 = 2.5;
 
-/// When operations are completed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RateFamily {
     /// At random.
@@ -49,7 +48,7 @@ impl RateFamily {
         match self {
             RateFamily::Constant => {
                 let phase = rng.random::<f64>();
-                let at = (0..).map(|place| (f64::from(place) + phase) / n);
+                let at = (0..).map(|index| (f64::from(index) + phase) / n);
                 at.take_while(|at| *at < 1.0).collect()
             }
             RateFamily::Renewal => {
@@ -114,7 +113,7 @@ impl RateFamily {
 }
 
 /// Rates and goodputs of a family, with log-normal sizes (sigma 1) of the responses.
-pub(super) fn of_rates(family: RateFamily, n: usize, runs: usize) -> [VerdictRates; 2] {
+pub(super) fn rate_verdicts(family: RateFamily, n: usize, runs: usize) -> [VerdictRates; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let mut rates = [VerdictRates::default(); 2];
     let start: Nanos = 7_777_777_777;
@@ -158,7 +157,6 @@ pub(super) fn of_rates(family: RateFamily, n: usize, runs: usize) -> [VerdictRat
     rates
 }
 
-/// Which operations fail.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FailingFamily {
     /// This share, independent of each other.
@@ -177,7 +175,7 @@ pub(super) const FAILING: [(&str, FailingFamily); 5] = [
 
 const BURST: u32 = 20;
 
-pub(super) fn of_failures(family: FailingFamily, n: usize, runs: usize) -> VerdictRates {
+pub(super) fn failure_verdicts(family: FailingFamily, n: usize, runs: usize) -> VerdictRates {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let mut rates = VerdictRates::default();
     let begins = 1.0 / 181.0;

@@ -13,13 +13,12 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::families::{FAMILIES, TimesFamily};
-use super::others::{FAILING, FailingFamily, RATES, RateFamily, of_failures, of_rates};
+use super::others::{FAILING, FailingFamily, RATES, RateFamily, failure_verdicts, rate_verdicts};
 use crate::MISS;
 use crate::estimated::times;
 use crate::interval::t_at;
 use crate::times::Times;
 
-/// A statistic of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OfTimes {
     Mean,
@@ -66,7 +65,6 @@ pub(super) fn interval(of: OfTimes, run: &Times, miss: f64) -> Option<(f64, f64)
     found.ok().map(|(_, ends)| ends)
 }
 
-/// Results of many runs, as counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct VerdictRates {
     runs: f64,
@@ -74,7 +72,6 @@ pub(super) struct VerdictRates {
     pub(super) wrong_fail: f64,
     /// The interval lies below the truth.
     pub(super) wrong_pass: f64,
-    /// There is none.
     none: f64,
     /// No verdict with a bound that is 10 % and 50 % away, on the side that passes.
     undecided: [f64; 2],
@@ -123,7 +120,7 @@ impl fmt::Display for VerdictRates {
     }
 }
 
-fn of_family(family: TimesFamily, n: usize, runs: usize) -> [VerdictRates; STATISTICS.len()] {
+fn family_verdicts(family: TimesFamily, n: usize, runs: usize) -> [VerdictRates; STATISTICS.len()] {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let mut rates = [VerdictRates::default(); STATISTICS.len()];
     let truths = STATISTICS.map(|statistic| statistic.truth(family));
@@ -136,11 +133,9 @@ fn of_family(family: TimesFamily, n: usize, runs: usize) -> [VerdictRates; STATI
     rates
 }
 
-/// Sizes of runs.
 const SIZES: [usize; 5] = [30, 100, 300, 1000, 10_000];
 const RATE_SIZES: [usize; 4] = [100, 300, 1000, 3000];
 const RUNS: usize = 20_000;
-/// Runs of times too many to be kept.
 const LARGE: usize = 100_000;
 
 /// A run on the wrong side of the bound by chance is allowed in one of a thousand: of 300 runs,
@@ -153,17 +148,17 @@ fn verdicts_are_seldom_wrong() {
             if matches!(family, TimesFamily::Bursts) && n < PAUSE_IS_SEEN {
                 continue;
             }
-            for (statistic, rates) in STATISTICS.iter().zip(of_family(family, n, 300)) {
+            for (statistic, rates) in STATISTICS.iter().zip(family_verdicts(family, n, 300)) {
                 assert!(few(&rates), "{name}, {n}: {statistic} {rates}");
             }
         }
     }
     for (name, family) in RATES {
-        let rates = of_rates(family, 300, 300);
+        let rates = rate_verdicts(family, 300, 300);
         assert!(rates.iter().all(few), "{name}: {} {}", rates[0], rates[1]);
     }
     for (name, family) in FAILING {
-        let rates = of_failures(family, 3000, 300);
+        let rates = failure_verdicts(family, 3000, 300);
         assert!(few(&rates), "{name}: {rates}");
     }
 }
@@ -174,7 +169,7 @@ const PAUSE_IS_SEEN: usize = 700;
 /// A verdict that is never given would never be wrong.
 #[test]
 fn verdicts_are_given() {
-    let exponential = of_family(TimesFamily::Exponential, 1000, 100);
+    let exponential = family_verdicts(TimesFamily::Exponential, 1000, 100);
     for (statistic, rates) in STATISTICS.iter().zip(exponential) {
         let far = rates.undecided[1];
         let most = match statistic {
@@ -184,12 +179,12 @@ fn verdicts_are_given() {
         };
         assert!(far <= most, "{statistic}: {rates}");
     }
-    let [rate, goodput] = of_rates(RateFamily::Poisson, 3000, 100);
+    let [rate, goodput] = rate_verdicts(RateFamily::Poisson, 3000, 100);
     assert!(
         rate.undecided[1] < 10.0 && goodput.undecided[1] < 30.0,
         "{rate} {goodput}"
     );
-    let failing = of_failures(FailingFamily::Independent(0.1), 1000, 100);
+    let failing = failure_verdicts(FailingFamily::Independent(0.1), 1000, 100);
     assert!(failing.undecided[1] < 30.0, "{failing}");
 }
 
@@ -207,7 +202,6 @@ fn longer_intervals_of_reports_do_not_keep_the_promise() {
     assert!(wrong > 10, "{wrong}");
 }
 
-/// A heading of a table of sizes.
 pub(super) fn heading(name: &str, sizes: &[usize]) {
     let cells: Vec<String> = sizes.iter().map(usize::to_string).collect();
     println!("| {name} | {} |", cells.join(" | "));
@@ -222,10 +216,10 @@ pub(super) fn line(name: &str, cells: &[VerdictRates]) {
 #[ignore = "nightly: 20,000 runs of up to 10,000 operations, half an hour"]
 fn verdicts_of_times_at_length() {
     for (name, family) in FAMILIES {
-        let rates = SIZES.map(|n| of_family(family, n, RUNS));
+        let rates = SIZES.map(|n| family_verdicts(family, n, RUNS));
         heading(name, &SIZES);
-        for (place, statistic) in STATISTICS.iter().enumerate() {
-            line(&statistic.to_string(), &rates.map(|rates| rates[place]));
+        for (index, statistic) in STATISTICS.iter().enumerate() {
+            line(&statistic.to_string(), &rates.map(|rates| rates[index]));
         }
     }
 }
@@ -235,11 +229,11 @@ fn verdicts_of_times_at_length() {
 fn verdicts_of_rates_and_failures_at_length() {
     heading("failure rate", &SIZES);
     for (name, family) in FAILING {
-        line(name, &SIZES.map(|n| of_failures(family, n, RUNS)));
+        line(name, &SIZES.map(|n| failure_verdicts(family, n, RUNS)));
     }
     heading("rate", &RATE_SIZES);
     for (name, family) in RATES {
-        let rates = RATE_SIZES.map(|n| of_rates(family, n, RUNS));
+        let rates = RATE_SIZES.map(|n| rate_verdicts(family, n, RUNS));
         line(&format!("rate, {name}"), &rates.map(|rates| rates[0]));
         line(&format!("goodput, {name}"), &rates.map(|rates| rates[1]));
     }
@@ -251,7 +245,10 @@ fn verdicts_of_rates_and_failures_at_length() {
 fn verdicts_of_large_sets_at_length() {
     heading("100,000 operations", &[LARGE]);
     for (name, family) in FAMILIES {
-        for (statistic, rates) in STATISTICS.iter().zip(of_family(family, LARGE, RUNS / 50)) {
+        for (statistic, rates) in STATISTICS
+            .iter()
+            .zip(family_verdicts(family, LARGE, RUNS / 50))
+        {
             line(&format!("{name}, {statistic}"), &[rates]);
         }
     }

@@ -77,8 +77,8 @@ impl Server {
         }
     }
 
-    /// The time of the operation at that place of a run of `n`.
-    fn time(&mut self, place: usize, n: usize) -> Nanos {
+    /// The time of the operation at that index of a run of `n`.
+    fn time(&mut self, index: usize, n: usize) -> Nanos {
         let rng = &mut self.rng;
         let normal: f64 = StandardNormal.sample(rng);
         let narrow = (NARROW * normal).exp();
@@ -89,7 +89,7 @@ impl Server {
             UnseenFamily::Pareto => (1.0 - rng.random::<f64>()).powf(-1.0 / 1.8),
             UnseenFamily::Ticks if rng.random_bool(1.0 / 7.0) => narrow + TICK,
             UnseenFamily::Ticks => narrow,
-            UnseenFamily::Periodic if (place + self.phase).is_multiple_of(PERIOD) => 15.0 * narrow,
+            UnseenFamily::Periodic if (index + self.phase).is_multiple_of(PERIOD) => 15.0 * narrow,
             UnseenFamily::Periodic => narrow,
             UnseenFamily::States => {
                 let leaves = if self.is_slow { 1.0 / 25.0 } else { 1.0 / 50.0 };
@@ -100,7 +100,7 @@ impl Server {
                 self.states[0] = 0.7 * self.states[0] + (1.0_f64 - 0.49).sqrt() * normal;
                 self.states[0].exp()
             }
-            UnseenFamily::Step if 3 * place >= 2 * n => 1.3 * narrow,
+            UnseenFamily::Step if 3 * index >= 2 * n => 1.3 * narrow,
             UnseenFamily::Step => narrow,
             UnseenFamily::LongMemory => {
                 for (state, rho) in self.states.iter_mut().zip(MEMORIES) {
@@ -115,13 +115,12 @@ impl Server {
 }
 
 impl UnseenFamily {
-    /// The times of a run of one user.
     fn run(self, n: usize, rng: &mut ChaCha8Rng) -> Times {
         let mut server = Server::new(self, ChaCha8Rng::seed_from_u64(rng.random()));
         let mut times = Times::default();
         let mut moment: Nanos = 1_234_567;
-        for place in 0..n {
-            let time = server.time(place, n);
+        for index in 0..n {
+            let time = server.time(index, n);
             times.add(moment, time);
             moment += time.max(1);
         }
@@ -135,7 +134,7 @@ impl UnseenFamily {
         let mut times: Vec<Nanos> = Vec::new();
         for seed in 0..SERVERS {
             let mut server = Server::new(self, ChaCha8Rng::seed_from_u64(0x7207_0000 + seed));
-            times.extend((0..EACH).map(|place| server.time(place, EACH)));
+            times.extend((0..EACH).map(|index| server.time(index, EACH)));
         }
         times.sort_unstable();
         let count = times.len() as f64;
@@ -156,7 +155,11 @@ impl UnseenFamily {
     }
 }
 
-fn of_family(family: UnseenFamily, n: usize, runs: usize) -> [VerdictRates; STATISTICS.len()] {
+fn family_verdicts(
+    family: UnseenFamily,
+    n: usize,
+    runs: usize,
+) -> [VerdictRates; STATISTICS.len()] {
     let mut rng = ChaCha8Rng::seed_from_u64(0x2026_1124);
     let mut rates = [VerdictRates::default(); STATISTICS.len()];
     let truths = family.truths();
@@ -174,7 +177,7 @@ fn of_family(family: UnseenFamily, n: usize, runs: usize) -> [VerdictRates; STAT
 #[test]
 fn percentiles_of_independent_times_are_seldom_wrong() {
     for (name, family) in &FAMILIES[..5] {
-        let rates = of_family(*family, 300, 300);
+        let rates = family_verdicts(*family, 300, 300);
         for (statistic, rates) in STATISTICS.iter().zip(rates).skip(2) {
             assert!(
                 rates.wrong_fail < 3.0 && rates.wrong_pass < 3.0,
@@ -189,10 +192,10 @@ fn percentiles_of_independent_times_are_seldom_wrong() {
 fn verdicts_of_unseen_servers_at_length() {
     const SIZES: [usize; 4] = [100, 300, 1000, 3000];
     for (name, family) in FAMILIES {
-        let rates = SIZES.map(|n| of_family(family, n, 20_000));
+        let rates = SIZES.map(|n| family_verdicts(family, n, 20_000));
         heading(name, &SIZES);
-        for (place, statistic) in STATISTICS.iter().enumerate() {
-            line(&statistic.to_string(), &rates.map(|rates| rates[place]));
+        for (index, statistic) in STATISTICS.iter().enumerate() {
+            line(&statistic.to_string(), &rates.map(|rates| rates[index]));
         }
     }
 }

@@ -16,7 +16,6 @@ pub(crate) struct RunEvents {
     /// The first step that the server does not support, `None` for a need of the whole test, with
     /// evidence.
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
-    /// Why a test could not be measured.
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
     /// Tests whose measured part has an end in the record.
     pub(crate) measured: BTreeSet<TestId>,
@@ -26,19 +25,13 @@ pub(crate) struct RunEvents {
     pub(crate) ended: Vec<(Option<TestId>, EndedBy)>,
     /// Failed operations, each with its outcome and status.
     pub(crate) failures: BTreeMap<MeasureId, Vec<(FailureKind, StatusReason)>>,
-    /// Remarks that are no failures.
     pub(crate) notes: BTreeMap<MeasureId, Vec<String>>,
-    /// Warnings of the engine.
     pub(crate) warnings: Vec<String>,
-    /// Collections of the run that are still on the server.
     pub(crate) left_behind: Vec<LeftBehind>,
-    /// Records of the generator.
     pub(crate) generators: BTreeMap<TestId, Vec<Generator>>,
-    /// Progress of the run towards its goal.
     pub(crate) goal: Option<Goal>,
     /// How often the clock of the kernel's stamps was set.
     pub(crate) clock_steps: u64,
-    /// Where responses came from.
     pub(crate) origins: BTreeMap<MeasureId, ResponseOrigins>,
 }
 
@@ -46,10 +39,12 @@ impl RunEvents {
     /// Nanoseconds for which the run waited between two batches of a test, because other runs were
     /// measured.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
-        self.generators_of(test).iter().map(|own| own.waited).sum()
+        self.generators_of(test)
+            .iter()
+            .map(|generator| generator.waited)
+            .sum()
     }
 
-    /// Records of the generator in a test.
     pub(crate) fn generators_of(&self, test: TestId) -> &[Generator] {
         self.generators.get(&test).map_or(&[], Vec::as_slice)
     }
@@ -63,11 +58,11 @@ impl RunEvents {
 
     /// Sorts the events of a run with this number of users.
     pub(crate) fn by(events: &[Event], users: u32) -> RunEvents {
-        let mut told = RunEvents::default();
+        let mut sorted = RunEvents::default();
         for event in events {
-            told.take(event, users);
+            sorted.take(event, users);
         }
-        told
+        sorted
     }
 
     fn take(&mut self, event: &Event, users: u32) {
@@ -109,8 +104,8 @@ impl RunEvents {
             EventKind::Warning { text } => push_new(&mut self.warnings, text.clone()),
             EventKind::LeftBehind(left) => push_new(&mut self.left_behind, left.clone()),
             EventKind::Generator(generator) => {
-                let own = self.generators.entry(generator.test).or_default();
-                own.push(generator.clone());
+                let records = self.generators.entry(generator.test).or_default();
+                records.push(generator.clone());
             }
             EventKind::Goal(goal) => self.goal = Some(*goal),
             EventKind::ClockStepped { .. } => self.clock_steps += 1,
