@@ -118,7 +118,6 @@ impl ResolvedCampaign {
         levels.join(", ")
     }
 
-    /// The record of the campaign.
     fn record(&self) -> Result<CampaignRecord, RunnerError> {
         let seed = self.request.seed.unwrap_or_else(state::new_seed);
         Ok(CampaignRecord {
@@ -157,7 +156,6 @@ impl ResolvedCampaign {
         OpenCampaign::create(&directory, record)
     }
 
-    /// A campaign to resume.
     fn kept(&self, record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
         let CampaignRequest {
             seed, save, new, ..
@@ -205,7 +203,6 @@ impl ResolvedCampaign {
         Ok(facts)
     }
 
-    /// Setup of the trials of this cell.
     pub(crate) fn setup(&self, cell: &LevelCombination) -> &TrialSetup {
         let index = self.cells.iter().position(|planned| planned == cell);
         &self.setups[index.expect("a trial is planned for a cell of the campaign")]

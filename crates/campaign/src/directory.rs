@@ -13,13 +13,9 @@ use runner::{RunnerError, state};
 /// Version of the format of `campaign.json`.
 pub(crate) const FORMAT: u32 = 1;
 
-/// Description of a campaign.
 const CAMPAIGN: &str = "campaign.json";
-/// Trials that have ended.
 const TRIALS: &str = "trials.jsonl";
-/// Directory of captures.
 const CAPTURES: &str = "captures";
-/// The page.
 const PAGE: &str = "report.html";
 
 /// Largest file in bytes: more than a campaign of a year has.
@@ -36,7 +32,6 @@ pub struct KeptCampaign {
     pub trials: Vec<TrialRecord>,
 }
 
-/// A campaign to which trials are added.
 #[derive(Debug)]
 pub(crate) struct OpenCampaign {
     pub(crate) kept: KeptCampaign,
@@ -96,20 +91,19 @@ impl KeptCampaign {
 
     /// True if it measures the same, with the same programs. Measurements of links always differ.
     pub(crate) fn is_like(&self, other: &CampaignRecord) -> bool {
-        let own = &self.record;
+        let this = &self.record;
         let facts = |record: &CampaignRecord| {
             let mut facts = record.facts.clone();
             facts.retain(|key, _| !key.starts_with(crate::bottleneck::FACT));
             facts
         };
-        own.program == other.program
-            && own.experiment == other.experiment
-            && own.cells == other.cells
-            && own.repetitions == other.repetitions
-            && facts(own) == facts(other)
+        this.program == other.program
+            && this.experiment == other.experiment
+            && this.cells == other.cells
+            && this.repetitions == other.repetitions
+            && facts(this) == facts(other)
     }
 
-    /// Directory of captures.
     pub(crate) fn captures(&self) -> PathBuf {
         self.directory.join(CAPTURES)
     }
@@ -181,7 +175,6 @@ impl OpenCampaign {
         Ok(OpenCampaign { kept, file })
     }
 
-    /// Adds a trial that has ended.
     pub(crate) fn add(&mut self, trial: TrialRecord) -> Result<(), RunnerError> {
         let path = self.kept.directory.join(TRIALS);
         let mut line = serde_json::to_string(&trial).map_err(|error| {
@@ -199,7 +192,6 @@ impl OpenCampaign {
     }
 }
 
-/// Writes the description of a campaign before its trials.
 fn write_record(directory: &Path, record: &CampaignRecord) -> Result<(), RunnerError> {
     let captures = fs::create_dir(directory.join(CAPTURES));
     captures.map_err(|error| writing(directory, &error))?;

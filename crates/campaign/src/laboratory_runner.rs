@@ -17,9 +17,7 @@ use runner::series::{MadeStep, Runner};
 pub(crate) struct LaboratoryRunner<'a> {
     pub(crate) asked: &'a ResolvedCampaign,
     pub(crate) campaign: &'a mut OpenCampaign,
-    /// All trials of the campaign.
     pub(crate) all: Vec<PlannedTrial>,
-    /// Directory of captures.
     pub(crate) captures: PathBuf,
     pub(crate) observer: &'a mut dyn CampaignObserver,
     pub(crate) cancel: &'a Cancel,
@@ -44,7 +42,6 @@ impl Runner for LaboratoryRunner<'_> {
 }
 
 impl LaboratoryRunner<'_> {
-    /// Makes a trial, and keeps its record.
     fn made(&mut self, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
         let setup = self.asked.setup(&planned.cell);
         let cell = self.asked.name_of(&planned.cell);
@@ -84,7 +81,6 @@ impl LaboratoryRunner<'_> {
     }
 }
 
-/// Carries a trial out.
 fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Result<TrialRecord, RunnerError> {
     let (begun, started) = (Instant::now(), engine::time_of_day());
     let (outcome, failed) = match task.run() {
@@ -106,7 +102,6 @@ fn record_of(task: &TrialTask<'_>, planned: &PlannedTrial) -> Result<TrialRecord
     })
 }
 
-/// Warnings and failure of a trial that has ended.
 fn remarks(trial: &TrialRecord) -> String {
     let warnings = trial
         .warnings
@@ -116,7 +111,6 @@ fn remarks(trial: &TrialRecord) -> String {
     warnings.chain(failed).collect()
 }
 
-/// Prefix of the names of a trial's files.
 fn file_name(trial: &PlannedTrial) -> String {
     let levels = trial.cell.0.values();
     let levels: Vec<String> = levels

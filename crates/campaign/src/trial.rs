@@ -44,7 +44,6 @@ const ENDING: Duration = Duration::from_secs(10);
 /// Largest deviation of background from its rate where no link is congested.
 const TOLERANCE: f64 = 0.02;
 
-/// Input of a trial.
 pub(crate) struct TrialTask<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) network: &'a LabNetwork,
@@ -54,7 +53,6 @@ pub(crate) struct TrialTask<'a> {
     pub(crate) kept_captures: Option<(&'a Path, String)>,
 }
 
-/// Result of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct TrialOutcome {
     pub(crate) figures: BTreeMap<String, f64>,
@@ -62,7 +60,6 @@ pub(crate) struct TrialOutcome {
     pub(crate) facts: BTreeMap<String, String>,
 }
 
-/// Failure of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrialFailure {
     Interrupted,
@@ -120,19 +117,16 @@ struct RunningTrial<'a> {
     lab: BuiltLab,
 }
 
-/// A measuring program.
 struct RunningMeasurement<'a> {
     name: &'a str,
     spec: &'a MeasuredSpec,
     program: LabProgram,
-    /// Directory of its results.
     output: PathBuf,
     /// The program had to be ended.
     is_unfinished: bool,
 }
 
 impl TrialTask<'_> {
-    /// Carries the trial out.
     pub(crate) fn run(&self) -> Result<TrialOutcome, TrialFailure> {
         let lab = laboratory::build(self.network).map_err(|error| TrialFailure::of(&error))?;
         let mut result = TrialOutcome::default();

@@ -39,7 +39,6 @@ impl ExperimentSpec {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
-    /// Number of combinations of levels, including those that are no cells.
     pub(crate) fn combinations(&self) -> usize {
         let levels = self.factors.iter().map(|factor| factor.levels.len());
         levels.fold(1, usize::saturating_mul)
@@ -153,7 +152,6 @@ impl FactorSpec {
     }
 }
 
-/// True if a cell matches one of these parts, or there are none.
 pub(crate) fn is_any(parts: &[Where], cell: &LevelCombination) -> bool {
     parts.is_empty() || parts.iter().any(|part| part.matches(cell))
 }

@@ -16,9 +16,7 @@ use crate::setup::TrialSetup;
 use crate::trial_check::is_plain;
 use crate::trial_figures::OTHER_FIGURES;
 
-/// Most combinations of levels.
 const MOST_COMBINATIONS: usize = 4096;
-/// Most repetitions.
 const MOST_REPETITIONS: u32 = 1000;
 
 /// Words of the language of templates, which a name must not be.
@@ -26,7 +24,6 @@ const TEMPLATE_WORDS: [&str; 12] = [
     "true", "false", "none", "not", "and", "or", "in", "is", "if", "else", "loop", "self",
 ];
 
-/// Checks the whole file.
 pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), FileError> {
     one_line("title", &spec.title)?;
     factors(spec)?;
@@ -46,12 +43,12 @@ pub(crate) fn experiment(spec: &ExperimentSpec) -> Result<(), FileError> {
     figures(spec)?;
     let names = spec.tables.iter().map(|table| table.name.as_str());
     unique("tables", names)?;
-    for (index, own) in spec.tables.iter().enumerate() {
-        table(spec, &format!("tables[{index}]"), own)?;
+    for (index, table_spec) in spec.tables.iter().enumerate() {
+        table(spec, &format!("tables[{index}]"), table_spec)?;
     }
     charts(spec)?;
-    for (index, own) in spec.findings.iter().enumerate() {
-        finding(spec, &format!("findings[{index}]"), own)?;
+    for (index, finding_spec) in spec.findings.iter().enumerate() {
+        finding(spec, &format!("findings[{index}]"), finding_spec)?;
     }
     PublishedFigures::read(spec)?;
     trials(spec, &cells)
@@ -67,7 +64,6 @@ fn one_line(place: &str, text: &str) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Refuses duplicate names.
 fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), FileError> {
     let mut known = BTreeSet::new();
     for (index, name) in names.enumerate() {
@@ -85,8 +81,8 @@ fn factors(spec: &ExperimentSpec) -> Result<(), FileError> {
     }
     let names = spec.factors.iter().map(|factor| factor.name.as_str());
     unique("factors", names)?;
-    for (index, own) in spec.factors.iter().enumerate() {
-        factor(&format!("factors[{index}]"), own)?;
+    for (index, factor_spec) in spec.factors.iter().enumerate() {
+        factor(&format!("factors[{index}]"), factor_spec)?;
     }
     if spec.combinations() > MOST_COMBINATIONS {
         let message = format!("have more than {MOST_COMBINATIONS} combinations of levels");
@@ -123,7 +119,6 @@ fn factor(place: &str, factor: &FactorSpec) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A name that templates can use.
 fn template_name(place: &str, name: &str) -> Result<(), FileError> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
     if begins && is_plain(name, "_") && !TEMPLATE_WORDS.contains(&name) {
@@ -135,7 +130,6 @@ fn template_name(place: &str, name: &str) -> Result<(), FileError> {
     Err(FileError::new(place, message))
 }
 
-/// Factors and levels of a condition.
 fn condition(spec: &ExperimentSpec, place: &str, part: &Where) -> Result<(), FileError> {
     for (name, levels) in &part.0 {
         let factor = known_factor(spec, place, name)?;
@@ -240,8 +234,13 @@ fn charts(spec: &ExperimentSpec) -> Result<(), FileError> {
         let place = format!("charts[{index}]");
         one_line(&format!("{place}.name"), &chart.name)?;
         known_figure(spec, &place, &chart.figure)?;
-        for (index, own) in chart.also.iter().enumerate() {
-            same_unit(spec, &format!("{place}.also[{index}]"), &chart.figure, own)?;
+        for (index, figure) in chart.also.iter().enumerate() {
+            same_unit(
+                spec,
+                &format!("{place}.also[{index}]"),
+                &chart.figure,
+                figure,
+            )?;
         }
         condition(spec, &format!("{place}.where"), &chart.within)?;
         known_factor(spec, &format!("{place}.groups"), &chart.groups)?;

@@ -96,11 +96,11 @@ pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64
         return (interval(t * error), interval(t * error * 2f64.sqrt()));
     }
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let (centre, own) = (mean(&logarithms), variance(&logarithms));
-    let half = t * (own / count + own * own / 2.0 / (count + 1.0)).sqrt();
-    let middle = centre + own / 2.0;
+    let (centre, variance) = (mean(&logarithms), variance(&logarithms));
+    let half = t * (variance / count + variance * variance / 2.0 / (count + 1.0)).sqrt();
+    let middle = centre + variance / 2.0;
     let mut interval = include(((middle - half).exp(), (middle + half).exp()), average);
-    let half = t * (2.0 * own / count).sqrt();
+    let half = t * (2.0 * variance / count).sqrt();
     let mut prediction = (average * (-half).exp(), average * half.exp());
     if let (Some(samples), Some(middle)) = (spread.of(values), median(values)) {
         for (range, (low, high)) in [
@@ -113,7 +113,6 @@ pub(crate) fn ranges(values: &[f64], spread: &PooledSpread) -> ((f64, f64), (f64
     (interval, prediction)
 }
 
-/// Extends a range to a value.
 fn include((low, high): (f64, f64), value: f64) -> (f64, f64) {
     (low.min(value), high.max(value))
 }

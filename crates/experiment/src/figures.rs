@@ -53,7 +53,6 @@ impl FigureTerms {
         Ok(FigureTerms(sources))
     }
 
-    /// Each figure of the experiment with a figure of a trial that it is made from.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|(name, source)| {
             let used = std::iter::once(&source.base).chain(&source.apart_from);
@@ -61,7 +60,6 @@ impl FigureTerms {
         })
     }
 
-    /// A figure of the experiment in a trial.
     fn value(&self, name: &str, trial: &TrialRecord) -> Option<f64> {
         let FigureTermsOf { base, apart_from } = self.0.get(name)?;
         let value = *trial.figures.get(base)?;

@@ -156,7 +156,6 @@ impl<'de> Deserialize<'de> for OneOrMore {
     }
 }
 
-/// A name in a list of names.
 struct OneName(String);
 
 impl<'de> Deserialize<'de> for OneName {

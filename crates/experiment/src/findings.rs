@@ -11,7 +11,6 @@ use crate::relation::{self, RelationTest};
 use crate::summarise::CampaignFigures;
 use crate::summary::{FindingPart, FindingSummary, PairVerdict};
 
-/// Cells of both sides with the same levels of the other factors.
 #[derive(Default)]
 struct FindingSides<'a> {
     of: Vec<&'a LevelCombination>,
@@ -108,7 +107,6 @@ fn sides<'a>(cells: &'a [LevelCombination], finding: &FindingSpec) -> Vec<Findin
     parts
 }
 
-/// Titles of the levels by which parts differ.
 fn part_names(figures: &CampaignFigures<'_>, sides: &[FindingSides<'_>]) -> Vec<String> {
     let first: Vec<&LevelCombination> = sides
         .iter()

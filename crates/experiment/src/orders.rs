@@ -12,11 +12,8 @@ const SAME: f64 = 0.05;
 /// Accepted rate of wrong orders, over all pairs of a column.
 pub(crate) const ACCEPTED: f64 = 0.05;
 
-/// A row of a column.
 pub(crate) struct OrderedRow {
-    /// The published figure.
     pub(crate) published: Option<f64>,
-    /// The measured figure.
     pub(crate) series: FigureSeries,
 }
 

@@ -7,7 +7,6 @@ use crate::cells::{check_level, known_factor};
 use crate::file::{ExperimentSpec, OneOrMore, Where};
 use crate::record::LevelCombination;
 
-/// Most lines.
 const MOST_LINES: usize = 4096;
 
 /// Published figures of an experiment.
@@ -17,7 +16,6 @@ pub struct PublishedFigures(Vec<PublishedLine>);
 /// A line: figures of all cells with these levels together.
 #[derive(Debug, Clone, PartialEq)]
 struct PublishedLine {
-    /// Number of the line in the CSV, from 1.
     number: usize,
     levels: Where,
     figures: BTreeMap<String, f64>,

@@ -35,9 +35,7 @@ use crate::spread::PooledSpread;
 /// One-sided p-values of relations between two sides; 1 if a relation cannot be significant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RelationTest {
-    /// The first is less.
     pub(crate) less: f64,
-    /// The first is more.
     pub(crate) more: f64,
     /// Both are about the same, if requested.
     pub(crate) about: f64,
@@ -46,7 +44,6 @@ pub(crate) struct RelationTest {
 }
 
 impl RelationTest {
-    /// No relation is significant.
     pub(crate) const NOTHING: RelationTest = RelationTest {
         less: 1.0,
         more: 1.0,

@@ -17,7 +17,6 @@ impl ShownUnit {
         }
     }
 
-    /// True for a unit of time.
     pub(crate) fn is_time(self) -> bool {
         matches!(self, ShownUnit::S | ShownUnit::Ms)
     }
@@ -38,7 +37,6 @@ impl FigureSeries {
     }
 }
 
-/// The trials of a campaign, by cell and repetition.
 pub(crate) struct TrialTable<'a> {
     spec: &'a ExperimentSpec,
     trials: BTreeMap<&'a LevelCombination, BTreeMap<u32, &'a TrialRecord>>,

@@ -10,13 +10,11 @@ use crate::file::{
 };
 use crate::published;
 
-/// Replacement of the levels of a factor of servers.
 struct Replaced {
     /// Levels that the file has, too.
     kept: BTreeSet<String>,
     /// The level of the file of which the others are copies.
     model: LevelSpec,
-    /// The copies.
     copies: Vec<LevelSpec>,
 }
 
@@ -209,10 +207,10 @@ fn adapt_all(parts: &mut Vec<Where>, replaced: &BTreeMap<String, Replaced>) {
 /// becomes one for each server.
 fn adapt_parts<P: PartOfReport>(parts: &[P], replaced: &BTreeMap<String, Replaced>) -> Vec<P> {
     let mut parts = parts.to_vec();
-    for (factor, own) in replaced {
+    for (factor, replacement) in replaced {
         parts = parts
             .into_iter()
-            .flat_map(|part| for_each_server(part, factor, own))
+            .flat_map(|part| for_each_server(part, factor, replacement))
             .collect();
     }
     parts

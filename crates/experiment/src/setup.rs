@@ -35,7 +35,7 @@ impl ExperimentSpec {
         remove_idle_requests(&mut filled);
         let trial = read_trial(&filled)?;
         let lab = match &trial.lab {
-            Some(own) => own.lab("trial.lab")?,
+            Some(choice) => choice.lab("trial.lab")?,
             None => self.lab()?,
         };
         let lab = with_hosts(lab, &trial, &filled)?;
@@ -56,7 +56,6 @@ impl TrialSetup {
     }
 }
 
-/// True for a bare host.
 pub(crate) fn is_bare(lab: &LabSpec, host: &str) -> bool {
     let host = lab.hosts.get(host).map(serde_json::to_value);
     matches!(host, Some(Ok(Value::Object(keys))) if keys.contains_key("bare"))
@@ -90,7 +89,6 @@ fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileErr
     Ok(Value::Object(filled))
 }
 
-/// Removes requests with a rate of 0.
 fn remove_idle_requests(trial: &mut Value) {
     let Some(Value::Object(requests)) = trial.get_mut("requests") else {
         return;
@@ -149,7 +147,6 @@ fn merge(into: &mut Value, changes: &Value) {
     }
 }
 
-/// Parses a part of a trial.
 fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, FileError> {
     T::deserialize(value).map_err(|error| FileError::from_json(place, &error))
 }
@@ -182,7 +179,6 @@ fn read_trial(value: &Value) -> Result<TrialSpec, FileError> {
     whole
 }
 
-/// Parses the entries of a map one by one, to find the first defect.
 fn sections<T: DeserializeOwned>(
     place: &str,
     value: &Map<String, Value>,

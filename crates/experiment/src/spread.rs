@@ -52,7 +52,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use stats::interval::{mean, median};
 
-/// Number of resampled means.
 const SAMPLES: usize = 1000;
 /// A constant, so that the same figures always have the same ranges.
 const SEED: u64 = 0x5eed;
@@ -116,13 +115,11 @@ impl PooledSpread {
         ((most / least).ln() >= samples.least_range).then_some(samples)
     }
 
-    /// True if the figure has a heavy tail.
     pub(crate) fn is_heavy(&self) -> bool {
         !self.samples.is_empty()
     }
 }
 
-/// Least and largest value.
 fn ends(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     (least, values.iter().copied().fold(0.0, f64::max))

@@ -75,10 +75,8 @@ fn counted<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<(String, usize)> 
     counts
 }
 
-/// The figures of a campaign.
 pub(crate) struct CampaignFigures<'a> {
     pub(crate) spec: &'a ExperimentSpec,
-    /// The measured cells.
     pub(crate) cells: &'a [LevelCombination],
     all_cells: Vec<LevelCombination>,
     trials: TrialTable<'a>,
@@ -87,7 +85,6 @@ pub(crate) struct CampaignFigures<'a> {
     common: BTreeMap<&'a str, CommonFigures>,
 }
 
-/// Properties of all cells of a figure together.
 #[derive(Default)]
 struct CommonFigures {
     spread: PooledSpread,
@@ -184,15 +181,10 @@ impl<'a> CampaignFigures<'a> {
         series: &FigureSeries,
         group: &SeriesGroup,
     ) -> CellEstimate {
-        let figures = &self.spec.figures;
-        let unit = figures
-            .get(figure)
-            .map_or(ShownUnit::Number, |figure| figure.unit);
+        let (_, unit) = self.figure_title(figure);
         let mut estimate = CellEstimate::of(series, &group.spread, unit);
-        let is_changing = self
-            .common
-            .get(figure)
-            .is_some_and(|series| series.is_changing);
+        let common = self.common.get(figure);
+        let is_changing = common.is_some_and(|series| series.is_changing);
         if estimate.count > 1 && is_changing {
             estimate.warnings.push(EstimateWarning::Changing);
         }
@@ -207,7 +199,6 @@ impl<'a> CampaignFigures<'a> {
         self.cells.iter().filter(matches).collect()
     }
 
-    /// Title of a level for people.
     pub(crate) fn level_title(&self, factor: &str, level: &str) -> String {
         let found = self.spec.factor(factor).and_then(|spec| spec.level(level));
         let title = found.and_then(|found| found.title.clone());
@@ -272,7 +263,6 @@ fn combinations<'a>(
     rows.into_values().collect()
 }
 
-/// Cells with these levels.
 fn with_levels<'a>(
     cells: &[&'a LevelCombination],
     factors: &[&str],

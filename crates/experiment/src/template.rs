@@ -18,15 +18,12 @@ const BOUNDS: Bounds = Bounds {
 };
 /// Longest result of a template in bytes.
 const LONGEST: usize = 64 << 10;
-/// Most values in a trial.
 const MOST_VALUES: usize = 100_000;
-/// Deepest nesting of maps and lists.
 const DEEPEST: usize = 64;
 
 /// A value of an expression.
 type LevelValue = ::template::Value<Never>;
 
-/// State while a value is filled in.
 struct FilledText {
     /// Remaining number of values.
     left: usize,
@@ -59,7 +56,6 @@ pub(crate) fn variables(value: &Value) -> Vec<String> {
     }
 }
 
-/// Fills in templates with the levels of one cell.
 pub(crate) struct CellTemplates {
     levels: BTreeMap<String, LevelValue>,
     names: BTreeMap<String, Vec<String>>,
@@ -177,7 +173,6 @@ impl CellTemplates {
         Ok(Value::String(text))
     }
 
-    /// The value of an expression.
     fn value(&self, expression: &str, left: &mut usize) -> Result<Value, String> {
         let value = self.evaluate(expression)?;
         as_json(&value, 0, left)

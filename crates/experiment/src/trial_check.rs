@@ -13,7 +13,6 @@ use crate::trial_figures::OTHER_FIGURES;
 /// Longest trial, in ns.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// Checks a trial whose hosts are already in the laboratory.
 pub(crate) fn trial(
     trial: &TrialSpec,
     lab: &LabSpec,
@@ -103,12 +102,12 @@ fn names(trial: &TrialSpec) -> Result<(), FileError> {
 }
 
 /// A capture distinguishes requests by their hosts and paths.
-fn told_apart(trial: &TrialSpec, name: &str, own: &MeasuredSpec) -> Result<(), FileError> {
-    if own.path.is_none() || !trial.captures.contains(&own.to) {
+fn told_apart(trial: &TrialSpec, name: &str, measured: &MeasuredSpec) -> Result<(), FileError> {
+    if measured.path.is_none() || !trial.captures.contains(&measured.to) {
         return Ok(());
     }
     let is_same = |from: &str, to: &str, path: Option<&str>| {
-        from == own.from && to == own.to && path == own.path.as_deref()
+        from == measured.from && to == measured.to && path == measured.path.as_deref()
     };
     let measured = trial.measured.iter();
     let measured = measured
@@ -139,7 +138,6 @@ struct TrialHosts<'a> {
 }
 
 impl TrialHosts<'_> {
-    /// Requires a host of any kind.
     fn known(&self, place: &str, name: &str) -> Result<(), FileError> {
         if self.lab.hosts.contains_key(name) {
             return Ok(());
@@ -155,7 +153,6 @@ impl TrialHosts<'_> {
         Err(FileError::unknown(place, "host", name, known))
     }
 
-    /// Requires a host that executes programs.
     fn program(&self, place: &str, name: &str) -> Result<(), FileError> {
         self.known(place, name)?;
         if is_bare(self.lab, name) {
@@ -188,7 +185,7 @@ impl TrialHosts<'_> {
                 let message = "are for suites, and this is a single request";
                 Err(FileError::new(format!("{place}.arguments"), message))
             }
-            (Some(own), None) => path(place, own),
+            (Some(file), None) => path(place, file),
             (None, Some(suite)) if suite.trim().is_empty() => {
                 Err(FileError::new(format!("{place}.suite"), "is empty"))
             }

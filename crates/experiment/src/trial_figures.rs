@@ -7,9 +7,7 @@ use crate::setup::TrialSetup;
 /// First parts of names of figures that belong to no named measurement.
 pub(crate) const OTHER_FIGURES: [&str; 3] = ["link", "path", "traffic"];
 
-/// Figures of any measurement.
 const OF_MEASURED: [&str; 1] = ["unfinished"];
-/// Figures of a measured single request.
 const OF_SINGLE: [&str; 6] = [
     "delay",
     "response_time",
@@ -29,9 +27,7 @@ const OF_ROWS: [&str; 7] = [
     ".page.p50",
     ".page.p99",
 ];
-/// Figures of requests in the background.
 const OF_REQUESTS: [&str; 3] = ["throughput", "share", "failed"];
-/// Figures of a host with a capture.
 const OF_CAPTURED: [&str; 3] = ["captured", "new", "rtt"];
 /// Figures of a study of timeouts, for certain weights and a certain strategy.
 const OF_TIMEOUTS: [&str; 11] = [
@@ -49,9 +45,7 @@ const OF_TIMEOUTS: [&str; 11] = [
 ];
 /// Pairs of weights that are studied.
 const WEIGHTS: usize = 9;
-/// Strategies of sampling round trips.
 const STRATEGIES: [&str; 3] = ["one", "some", "all"];
-/// Figures of a bare host.
 const OF_BARE: [&str; 7] = [
     "timeouts",
     "resent",
@@ -61,9 +55,7 @@ const OF_BARE: [&str; 7] = [
     "srtt",
     "rto",
 ];
-/// Figures of a component of background traffic.
 const OF_COMPONENTS: [&str; 2] = ["rate", "loss"];
-/// Figures of a direction of a link with a rate.
 const OF_LINKS: [&str; 2] = ["rate", "dropped"];
 
 impl TrialSetup {

@@ -224,7 +224,6 @@ impl Axis {
         }
     }
 
-    /// The total height of its categories.
     pub(crate) fn height(&self) -> Option<f64> {
         match &self.kind {
             AxisKind::Categories { names, height } => Some(names.len() as f64 * height),
@@ -272,7 +271,6 @@ fn nice_step(length: f64, parts: f64) -> f64 {
     found.unwrap_or(10.0 * power)
 }
 
-/// The round numbers between two.
 fn even_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     let step = nice_step(high - low, about.max(1.0));
     let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());

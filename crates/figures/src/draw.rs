@@ -38,7 +38,6 @@ pub fn svg(figure: &Figure, pixels: u32) -> String {
     )
 }
 
-/// All panels.
 pub(crate) fn body(figure: &Figure, pixels: f64) -> DrawnFigure {
     let mut marks = String::new();
     let mut top = 4.0;
@@ -208,7 +207,6 @@ fn axes(out: &mut String, plot: &Plot<'_>, shares: bool, name: Option<&str>) {
     labels.write(out);
 }
 
-/// Names of both axes.
 fn names(out: &mut String, texts: &mut PlacedTexts, plot: &Plot<'_>, vertical: Option<&str>) {
     let name = shortened(&plot.x.name, NAMES, plot.pixels - 8.0);
     let half = width(&name, NAMES) / 2.0;

@@ -96,12 +96,10 @@ impl Layers {
         &mut self.paths[position]
     }
 
-    /// The path for additions to marks.
     fn path(&mut self, class: &str) -> &mut Path {
         &mut self.layer(format!("class=\"{class}\""), false).path
     }
 
-    /// The path for lines of this thickness.
     fn thick(&mut self, class: &str, pixels: f64) -> &mut Path {
         let look = format!("class=\"{class}\" stroke-width=\"{}\"", Tenth(pixels));
         &mut self.layer(look, false).path
@@ -340,7 +338,6 @@ pub(crate) fn symbol_path(path: &mut Path, (x, y): (f64, f64), symbol: Symbol, s
     }
 }
 
-/// Draws a symbol.
 fn symbol(layers: &mut Layers, at: (f64, f64), look: MarkLook, is_small: bool, row: Option<usize>) {
     let tone = style::tone(look.tone);
     let (dot, square) = if is_small { ("q", "t") } else { ("p", "u") };
@@ -360,7 +357,6 @@ fn symbol(layers: &mut Layers, at: (f64, f64), look: MarkLook, is_small: bool, r
     }
 }
 
-/// The corners of a line.
 fn stepped(points: impl Iterator<Item = (f64, f64)>, step: LineStep) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (x, y) in points {

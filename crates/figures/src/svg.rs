@@ -106,7 +106,6 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Begins a mark.
     pub(crate) fn begin(&mut self, x: f64, y: f64) {
         let to = (tenths(x), tenths(y));
         let by = (to.0 - self.at.0, to.1 - self.at.1);
@@ -119,7 +118,6 @@ impl Path {
         (self.start, self.at) = (to, to);
     }
 
-    /// A straight line to a point.
     pub(crate) fn line_to(&mut self, x: f64, y: f64) {
         let to = (tenths(x), tenths(y));
         let by = (to.0 - self.at.0, to.1 - self.at.1);
@@ -146,7 +144,6 @@ impl Path {
         self.d.push_str("h0");
     }
 
-    /// A circle.
     pub(crate) fn circle(&mut self, x: f64, y: f64, radius: f64) {
         self.begin(x - radius, y);
         let (r, across) = (Tenth(radius), Tenth(2.0 * radius));
@@ -157,7 +154,6 @@ impl Path {
         );
     }
 
-    /// Goes back to where the mark began.
     pub(crate) fn close(&mut self) {
         self.d.push('z');
         (self.at, self.command) = (self.start, None);

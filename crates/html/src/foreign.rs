@@ -11,7 +11,6 @@ const DEEPEST: usize = 64;
 pub(super) struct ForeignContent(Vec<Vec<u8>>);
 
 impl ForeignContent {
-    /// True if the next tag is not one of HTML.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.0.last().map(Vec::as_slice), Some(b"svg" | b"math"))
     }

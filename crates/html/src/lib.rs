@@ -24,7 +24,6 @@ use wire::target::Target;
 pub const MOST_BYTES: usize = 2 << 20;
 /// Most files of one document.
 pub const MOST_PARTS: usize = 256;
-/// Most references that are examined.
 const MOST_REFERENCES: usize = 4096;
 /// Longest path of a file, and longest `base`, which is a part of each.
 const LONGEST: usize = 2048;
@@ -160,12 +159,10 @@ fn byte_of(character: char) -> u8 {
         .unwrap_or(b'?')
 }
 
-/// URLs in the tags of a document.
 #[derive(Default)]
 struct NamedUrls {
     /// URL of the first `base` that has one.
     base: Option<Vec<u8>>,
-    /// URLs as they are written.
     urls: Vec<Vec<u8>>,
     /// Number of open templates, whose contents are not shown.
     templates: usize,

@@ -23,7 +23,9 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
         (similarity, name)
     };
     let all = names.into_iter().map(similarity);
-    let mut similar: Vec<(f64, &str)> = all.filter(|(own, _)| *own > SIMILAR).collect();
+    let mut similar: Vec<(f64, &str)> = all
+        .filter(|(similarity, _)| *similarity > SIMILAR)
+        .collect();
     similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     similar.into_iter().map(|(_, name)| name).collect()
 }

@@ -156,7 +156,6 @@ impl PlannedBareHost {
         }
     }
 
-    /// Description of its features.
     pub(crate) fn text(&self) -> String {
         let SenderSettings { rto, sampling, .. } = self.sender;
         let mut parts = vec![match self.preset {
@@ -210,7 +209,7 @@ impl PlannedBareHost {
 
 /// W1 to W9, or both weights.
 fn weights_text(weights: RtoWeights) -> String {
-    match PAPER_WEIGHTS.iter().position(|own| *own == weights) {
+    match PAPER_WEIGHTS.iter().position(|known| *known == weights) {
         Some(index) => format!("W{}", index + 1),
         None => format!("alpha {}, beta {}", weights.alpha, weights.beta),
     }

@@ -106,10 +106,8 @@ pub fn svg(name: &str, network: &LabNetwork) -> String {
     figures::file(&picture, &style, &format!("lab {name}"))
 }
 
-/// A network whose nodes have positions.
 struct DrawnLab<'a> {
     network: &'a LabNetwork,
-    /// Half the width of a node.
     half: f64,
     centres: Vec<(f64, f64)>,
 }

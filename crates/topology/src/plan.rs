@@ -408,7 +408,6 @@ impl LabNetwork {
     }
 }
 
-/// All nodes, without links.
 fn nodes(spec: &LabSpec) -> Result<Vec<LabNode>, FileError> {
     let node = |name: &String, kind, sysctls, options| LabNode {
         name: name.clone(),

@@ -56,16 +56,29 @@ fn is_router(node: &&LabNode) -> bool {
 }
 
 fn node_rows(node: &LabNode) -> Vec<Vec<String>> {
-    let rows = node.interfaces.iter().enumerate().map(|(number, own)| {
-        let addresses: Vec<String> = own.addresses.iter().map(ToString::to_string).collect();
-        let (name, options) = match (number, node.kind) {
-            (0, LabNodeKind::Host) => (node.name.clone(), options_text(&node.options)),
-            (0, LabNodeKind::Bare(bare)) => (node.name.clone(), bare.text()),
-            (0, _) => (node.name.clone(), String::new()),
-            _ => (String::new(), String::new()),
-        };
-        vec![name, own.device.clone(), addresses.join("  "), options]
-    });
+    let rows = node
+        .interfaces
+        .iter()
+        .enumerate()
+        .map(|(number, interface)| {
+            let addresses: Vec<String> = interface
+                .addresses
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let (name, options) = match (number, node.kind) {
+                (0, LabNodeKind::Host) => (node.name.clone(), options_text(&node.options)),
+                (0, LabNodeKind::Bare(bare)) => (node.name.clone(), bare.text()),
+                (0, _) => (node.name.clone(), String::new()),
+                _ => (String::new(), String::new()),
+            };
+            vec![
+                name,
+                interface.device.clone(),
+                addresses.join("  "),
+                options,
+            ]
+        });
     rows.collect()
 }
 
@@ -159,7 +172,7 @@ pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for judged in wires {
-        let (own, verdict) = (&judged.measured, judged.verdict);
+        let (measured, verdict) = (&judged.measured, judged.verdict);
         let wire = judged.described(network);
         let [from, to] = judged.ends(network);
         let rate = wire
@@ -168,15 +181,19 @@ pub fn measured_table(network: &LabNetwork, wires: &[JudgedWire]) -> String {
         rows.push(vec![
             format!("{from} -> {to}"),
             rate,
-            own.rate.map_or("not measured".to_owned(), rate_text),
-            time_text(expected_delay(&wire, own.probe_bytes) as u64),
-            match (wire.jitter, own.least_delay, own.mean_delay) {
+            measured.rate.map_or("not measured".to_owned(), rate_text),
+            time_text(expected_delay(&wire, measured.probe_bytes) as u64),
+            match (wire.jitter, measured.least_delay, measured.mean_delay) {
                 (0, Some(least), _) => time_text(least as u64),
                 (_, _, Some(mean)) => format!("{} (mean)", time_text(mean as u64)),
                 _ => "not measured: every probe was lost".to_owned(),
             },
             share_text(wire.loss),
-            format!("{} of {}", own.sent.saturating_sub(own.received), own.sent),
+            format!(
+                "{} of {}",
+                measured.sent.saturating_sub(measured.received),
+                measured.sent
+            ),
             verdict_text(verdict),
         ]);
     }
@@ -190,7 +207,7 @@ fn verdict_text(verdict: WireVerdict) -> String {
         ("loss", Some(verdict.loss)),
     ];
     let named = |judged: Option<bool>| {
-        let names = respects.iter().filter(|(_, own)| *own == judged);
+        let names = respects.iter().filter(|(_, verdict)| *verdict == judged);
         names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
     let (failed, unknown) = (named(Some(false)), named(None));
@@ -204,7 +221,6 @@ fn verdict_text(verdict: WireVerdict) -> String {
     text
 }
 
-/// Rows in columns, each line indented.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

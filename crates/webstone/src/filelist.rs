@@ -190,7 +190,6 @@ impl FileList {
 struct Sizes(BTreeMap<String, (u64, Option<usize>)>);
 
 impl Sizes {
-    /// Refuses different sizes of a file.
     fn agree(&mut self, file: &ListedFile, line: Option<usize>) -> Result<(), String> {
         let Some(size) = file.size else { return Ok(()) };
         let form = file.form.iter().map(|form| format!(" {form}"));
@@ -266,7 +265,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Reads a page after its first line.
     fn page(&mut self, line: usize, text: &str) -> Result<Page, FileListError> {
         let Some((weight, count)) = page_line(text) else {
             return Err(self.error(

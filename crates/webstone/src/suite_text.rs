@@ -121,7 +121,6 @@ mod tests {
     use super::*;
     use crate::{MIXES, Mix};
 
-    /// The plan of the suite made from a list.
     fn plan(list: &FileList) -> suite::Plan {
         let text = list.suite_text("a \"title\"");
         let spec = suite::parse("list", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -27,7 +27,6 @@ const MOST_CONNECTIONS: usize = 16_384;
 /// Running recordings, by host.
 pub(super) struct TrialCaptures(Vec<(String, PathBuf, Recording)>);
 
-/// Captures after they were read.
 pub(super) struct ReadCaptures(BTreeMap<String, ReadCapture>);
 
 struct ReadCapture {
@@ -35,7 +34,6 @@ struct ReadCapture {
     connections: Vec<ConnectionFigures>,
 }
 
-/// A request and its connection.
 pub(super) struct FoundRequest<'a> {
     connection: &'a ConnectionFigures,
     request: &'a TracedRequest,
@@ -63,7 +61,6 @@ impl TrialCaptures {
         Ok(captures)
     }
 
-    /// Ends them all.
     pub(super) fn end(&mut self) -> Vec<(String, PathBuf, Result<u64, TrialFailure>)> {
         let ended = std::mem::take(&mut self.0).into_iter();
         // Each takes a moment to read the rest: end all at once.
@@ -156,7 +153,6 @@ fn is_of(addresses: &[IpAddr], end: SocketAddr) -> bool {
     addresses.contains(&end.ip().to_canonical())
 }
 
-/// The connections of a capture.
 fn connections(
     name: &str,
     file: &Path,
@@ -187,7 +183,6 @@ fn connections(
     Ok(contents.traced.connections)
 }
 
-/// Figures of all connections of a host.
 fn host_figures(
     name: &str,
     addresses: &[IpAddr],

@@ -21,7 +21,6 @@ const CREDENTIALS: [&str; 4] = ["PRESTAN_USER", "PRESTAN_PASSWORD", "PRESTAN_TOK
 
 /// A program. Dropping it kills it.
 pub(super) struct LabProgram {
-    /// Its name in messages.
     label: String,
     child: Child,
     status: Option<ProcessStatus>,
@@ -98,7 +97,6 @@ impl LabProgram {
         }
     }
 
-    /// Ends it at once.
     pub(super) fn kill(&mut self) {
         if self.status().is_none() {
             // It may have ended meanwhile.
@@ -134,7 +132,6 @@ impl LabProgram {
         })
     }
 
-    /// Its standard output so far.
     pub(super) fn printed(&self) -> String {
         fs::read_to_string(&self.standard_output).unwrap_or_default()
     }

@@ -20,7 +20,6 @@ const MOST_UNDER_WAY: f64 = 1000.0;
 /// Rate in bit/s below which there are no requests: rates cannot be 0.
 const NOTHING: u64 = 1;
 
-/// Running background requests.
 pub(super) struct BackgroundRequests<'a> {
     name: &'a str,
     /// Planned rate of contents in bit/s.

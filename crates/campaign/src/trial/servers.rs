@@ -21,22 +21,18 @@ use runner::laboratory::LATE;
 /// Time limit for the connections of a bare host to end.
 const TIME_WAIT: Duration = Duration::from_millis(1300);
 
-/// The port of a bare host.
 pub(super) const BARE_PORT: u16 = 80;
 
-/// Servers by their hosts.
 pub(super) struct TrialServers {
     started: BTreeMap<String, RealServer>,
 }
 
-/// True if a host is a server without an operating system.
 pub(super) fn is_bare(lab: &BuiltLab, host: &str) -> bool {
     let network = lab.network();
     let node = network.find(host).map(|node| network.nodes[node].kind);
     matches!(node, Some(LabNodeKind::Bare(_)))
 }
 
-/// True if the server of a host is addressed by IPv6.
 pub(super) fn is_ipv6(trial: &TrialSpec, host: &str) -> bool {
     trial.servers.get(host).is_some_and(|server| server.ipv6)
 }
@@ -196,7 +192,6 @@ fn ended_report(host: &BuiltHost<'_>) -> Option<BareHostReport> {
     Some(all)
 }
 
-/// Writes the common files to a server.
 fn furnish(server: &RealServer) -> Result<(), TrialFailure> {
     let writing = TrialFailure::while_trying("writing the files of a server");
     for (path, contents) in ServedFiles::paper().iter() {

@@ -33,7 +33,6 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// The figures of its rows and pages.
 pub(super) fn figures(
     measurement: &mut RunningMeasurement<'_>,
     result: &mut TrialOutcome,
@@ -64,7 +63,6 @@ pub(super) fn figures(
     }
 }
 
-/// Summary of its record.
 fn summary_of(run: &Path) -> Result<Summary, RunDirError> {
     let Recorded {
         plan,
@@ -94,7 +92,6 @@ fn figures_of(name: &str, summary: &Summary, result: &mut TrialOutcome) {
     }
 }
 
-/// Figures of times, in seconds.
 fn times(name: &str, times: Option<&Distribution>, result: &mut TrialOutcome) {
     let Some(times) = times else {
         return;

@@ -31,7 +31,6 @@ const SILENCE: &str = "2m";
 /// Bytes of a token.
 const TOKEN: usize = 24;
 
-/// Sinks and sources.
 pub(super) struct TrialTraffic {
     sources: Vec<TrialSource>,
     sinks: Vec<LabProgram>,
@@ -41,7 +40,6 @@ pub(super) struct TrialTraffic {
     ends: Vec<(String, String)>,
 }
 
-/// The traffic that one host sends.
 struct TrialSource {
     host: String,
     document: PathBuf,
@@ -97,7 +95,6 @@ impl TrialTraffic {
         })
     }
 
-    /// Starts the sources.
     pub(super) fn send(
         &mut self,
         lab: &BuiltLab,
@@ -110,8 +107,8 @@ impl TrialTraffic {
             .collect();
         for host in hosts {
             let document = lab.temporary_files().join(format!("traffic-{host}.json"));
-            let own = self.ends.iter().filter(|(source, _)| source == host);
-            let sinks: BTreeSet<&str> = own.map(|(_, sink)| sink.as_str()).collect();
+            let of_host = self.ends.iter().filter(|(source, _)| source == host);
+            let sinks: BTreeSet<&str> = of_host.map(|(_, sink)| sink.as_str()).collect();
             let mut command = traffic("run")?;
             command.arg(&self.file);
             command.args(["--load", &self.load, "--from-host", host]);
@@ -135,11 +132,8 @@ impl TrialTraffic {
     /// A source or sink that has ended by itself is a failure, unless the load has ended.
     pub(super) fn check(&mut self) -> Result<(), TrialFailure> {
         for source in &mut self.sources {
-            if source
-                .program
-                .status()
-                .is_some_and(|status| !status.success())
-            {
+            let status = source.program.status();
+            if status.is_some_and(|status| !status.success()) {
                 return Err(source.program.failed());
             }
         }
@@ -151,7 +145,6 @@ impl TrialTraffic {
         Ok(())
     }
 
-    /// Interrupts the sources.
     pub(super) fn interrupt(&mut self) {
         for source in &mut self.sources {
             source.program.interrupt();
@@ -168,7 +161,6 @@ impl TrialTraffic {
         }
     }
 
-    /// Figures of the traffic that arrived.
     pub(super) fn figures(
         &self,
         is_congested: bool,

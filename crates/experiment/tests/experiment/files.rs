@@ -400,7 +400,6 @@ fn the_schema_is_the_one_in_docs() {
     );
 }
 
-/// The valid file with a part replaced by another.
 fn torn() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "{{",

@@ -50,7 +50,6 @@ impl Noise {
 /// A change that affects all cells alike.
 #[derive(Debug, Clone, Copy)]
 enum Course {
-    /// None.
     Still,
     /// The logarithm grows by this amount over the campaign.
     Drift(f64),
@@ -87,7 +86,6 @@ fn spec() -> ExperimentSpec {
     ExperimentSpec::read("simulated", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One kind of campaign.
 #[derive(Debug, Clone, Copy)]
 struct Simulation {
     noise: Noise,
@@ -106,7 +104,6 @@ impl Simulation {
         }
     }
 
-    /// The mean of a cell, over the time of the campaign.
     fn mean(&self, cell: &LevelCombination) -> f64 {
         let course = match self.course {
             Course::Still => 1.0,
@@ -223,7 +220,6 @@ fn measure(noise: Noise, course: Course, repetitions: u32, campaigns: u32) -> Me
 
 const STILL: Course = Course::Still;
 
-/// Expected result of a kind of campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Promise {
     /// Intervals contain the mean in 93 to 97 % of cells.

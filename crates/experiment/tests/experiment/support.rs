@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use builtin::{BuiltinFile, EXPERIMENTS};
 use experiment::{CampaignRecord, ExperimentSpec, LevelCombination, TrialRecord};
 
-/// The text of a valid file.
 pub(crate) const RIGHT: &str = include_str!("right.yaml");
 
 pub(crate) fn right() -> ExperimentSpec {
@@ -22,7 +21,6 @@ pub(crate) fn cell(levels: &[(&str, &str)]) -> LevelCombination {
     LevelCombination(levels.iter().map(level).collect())
 }
 
-/// The record of a campaign that measures these cells.
 pub(crate) fn campaign(
     spec: &ExperimentSpec,
     cells: Vec<LevelCombination>,
@@ -42,7 +40,6 @@ pub(crate) fn campaign(
     }
 }
 
-/// The record of a trial with these figures.
 pub(crate) fn recorded(
     cell: &LevelCombination,
     repetition: u32,

@@ -51,14 +51,12 @@ impl NumberedAddress {
         u32::from(self.bits - self.prefix.min(self.bits))
     }
 
-    /// The bits of the network.
     fn network(self) -> u128 {
         let host = self.host_bits();
         let above = self.number.checked_shr(host).unwrap_or(0);
         above.checked_shl(host).unwrap_or(0)
     }
 
-    /// True if the networks overlap.
     fn overlaps(self, other: NumberedAddress) -> bool {
         let wide = self.prefix.min(other.prefix);
         let cut = |address: NumberedAddress| {
@@ -142,7 +140,6 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// Addresses of the file.
 fn take_given(
     network: &mut LabNetwork,
     spec: &LabSpec,
@@ -254,13 +251,12 @@ fn fill(network: &mut LabNetwork, segment: usize, bits: u8) -> Result<NumberedAd
     Ok(subnet)
 }
 
-/// Adds the addresses of all others in its networks to every node.
 fn add_neighbours(network: &mut LabNetwork) {
     let mut all = Vec::new();
-    for (node, own) in network.nodes.iter().enumerate() {
-        for interface in &own.interfaces {
+    for (index, node) in network.nodes.iter().enumerate() {
+        for interface in &node.interfaces {
             for address in &interface.addresses {
-                all.push((node, interface.segment, address.ip, interface.ethernet));
+                all.push((index, interface.segment, address.ip, interface.ethernet));
             }
         }
     }

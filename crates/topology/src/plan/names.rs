@@ -10,7 +10,6 @@ use crate::file::{LabSpec, SysctlValue};
 /// Longest name of a node.
 const LONGEST_NAME: usize = 32;
 
-/// The key of the file for nodes of a kind.
 pub(super) fn section(kind: LabNodeKind) -> &'static str {
     match kind {
         LabNodeKind::Host | LabNodeKind::Bare(_) => "hosts",
@@ -34,8 +33,8 @@ impl<'a> NodeNames<'a> {
         // Programs that look up a name ignore its case.
         let mut places: BTreeMap<String, &str> = BTreeMap::new();
         let mut names: Vec<&str> = Vec::new();
-        for (section, own) in sections {
-            for name in own {
+        for (section, of_section) in sections {
+            for name in of_section {
                 let place = format!("{section}.{name}");
                 check(&place, name)?;
                 if let Some(other) = places.insert(name.to_ascii_lowercase(), section) {

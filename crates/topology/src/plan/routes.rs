@@ -7,7 +7,6 @@ use super::{LabInterface, LabNetwork, LabNode, LabNodeKind, LabRoute, NodeNames}
 use crate::FileError;
 use crate::file::LabSpec;
 
-/// Adds the routes of all hosts and routers.
 pub(super) fn add(
     network: &mut LabNetwork,
     spec: &LabSpec,

@@ -135,7 +135,7 @@ fn a_bare_host_is_reached_like_others_and_needs_no_routes() {
     let known = r
         .neighbours
         .iter()
-        .filter(|own| own.ethernet == server.interfaces[0].ethernet);
+        .filter(|interface| interface.ethernet == server.interfaces[0].ethernet);
     assert_eq!(known.count(), 2);
     let client = node(&network, "client");
     let special = client

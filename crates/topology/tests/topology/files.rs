@@ -230,7 +230,6 @@ fn built_in_labs_are_right_and_have_pictures() {
     }
 }
 
-/// Names of all keys of a schema.
 fn keys(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
     match schema {
         serde_json::Value::Object(members) => {

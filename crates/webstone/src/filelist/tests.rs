@@ -78,7 +78,6 @@ fn sizes_in_names() {
     }
 }
 
-/// Defects, and the errors about them.
 #[test]
 fn errors_name_the_line() {
     let table = r#"
