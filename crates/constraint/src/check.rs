@@ -43,7 +43,6 @@ pub struct CheckedConstraint {
     pub(crate) root: ExpressionNode,
 }
 
-/// Type of a part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Type {
     Truth,
@@ -249,7 +248,6 @@ fn is_whole(characteristic: &Characteristic) -> bool {
         && characteristic.seconds.is_none()
 }
 
-/// The defect of a characteristic of background traffic.
 fn background_problem(
     characteristic: &Characteristic,
     component: Option<&str>,

@@ -134,7 +134,6 @@ pub struct Reading {
     pub figure: ConstraintFigure,
 }
 
-/// Values from the lowest to the highest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ValueSpan {
     low: f64,
@@ -156,7 +155,6 @@ impl ValueSpan {
         }
     }
 
-    /// Applies an operation to all pairs of ends.
     fn corners(self, other: ValueSpan, combine: impl Fn(f64, f64) -> f64) -> ValueSpan {
         let all = [
             combine(self.low, other.low),
@@ -208,7 +206,6 @@ impl ValueSpan {
     }
 }
 
-/// A part with the figures of a row.
 struct Evaluation<'a> {
     figures: &'a dyn FigureSource,
     row: Option<&'a str>,

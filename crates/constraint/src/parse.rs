@@ -143,7 +143,6 @@ fn mark<'a>(input: &mut Input<'a>) -> Result<(&'a str, TokenKind), ContextError>
 
 struct TokenReader<'a> {
     tokens: &'a [LanguageToken<'a>],
-    /// End of the text.
     end: usize,
     depth: usize,
 }
@@ -375,12 +374,8 @@ impl<'a> TokenReader<'a> {
             return self.part_of_run(what, characteristic);
         }
         self.expects(">=", "behind `samples` or `over`")?;
-        let at = self.offset();
-        let number = match self.next().map(|token| &token.what) {
-            Some(TokenKind::Number(number)) => *number,
-            _ => return Err(ConstraintError::at(at, "a number is expected")),
-        };
-        let quantity = self.quantity(number)?;
+        let (at, quantity) = self.next_quantity()?;
+        let number = quantity.number;
         match (argument, quantity.kind()) {
             (Some("samples"), UnitKind::NUMBER) if number.fract() == 0.0 && number < 1e15 => {
                 characteristic.samples = Some(number as u64);
@@ -402,17 +397,22 @@ impl<'a> TokenReader<'a> {
         }
     }
 
+    /// The number that is next with its unit, and its offset.
+    fn next_quantity(&mut self) -> Result<(usize, WrittenQuantity), ConstraintError> {
+        let at = self.offset();
+        let Some(TokenKind::Number(number)) = self.next().map(|token| &token.what) else {
+            return Err(ConstraintError::at(at, "a number is expected"));
+        };
+        Ok((at, self.quantity(*number)?))
+    }
+
     fn part_of_run(
         &mut self,
         what: &str,
         characteristic: &mut Characteristic,
     ) -> Result<(), ConstraintError> {
-        let at = self.offset();
-        let number = match self.next().map(|token| &token.what) {
-            Some(TokenKind::Number(number)) => *number,
-            _ => return Err(ConstraintError::at(at, "a number is expected")),
-        };
-        let quantity = self.quantity(number)?;
+        let (at, quantity) = self.next_quantity()?;
+        let number = quantity.number;
         let part = match (what, quantity.kind()) {
             ("last", UnitKind::TIME)
                 if (LEAST_WINDOW..=LONGEST_WINDOW).contains(&quantity.value()) =>

@@ -128,7 +128,6 @@ const NAMED: [(&str, Statistic, UnitKind); 18] = {
     ]
 };
 
-/// Characteristics of comparisons.
 const COMPARED: [(&str, ComparedCharacteristic); 8] = [
     ("slower", ComparedCharacteristic::Slower),
     ("faster", ComparedCharacteristic::Faster),
@@ -140,7 +139,6 @@ const COMPARED: [(&str, ComparedCharacteristic); 8] = [
     ("cpu", ComparedCharacteristic::Processor),
 ];
 
-/// Parts per million of a whole.
 const MILLION: u32 = 1_000_000;
 
 impl Statistic {

@@ -36,7 +36,6 @@ pub(crate) enum Part {
     Pair(ConstraintOperator, Box<ExpressionNode>, Box<ExpressionNode>),
 }
 
-/// A number as it was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WrittenQuantity {
     pub(crate) number: f64,
@@ -55,7 +54,6 @@ impl WrittenQuantity {
     }
 }
 
-/// An operator between two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConstraintOperator {
     Or,
@@ -129,7 +127,6 @@ impl ExpressionNode {
         }
     }
 
-    /// Its direct parts.
     pub(crate) fn below(&self) -> impl Iterator<Item = &ExpressionNode> {
         let (first, second) = match &self.part {
             Part::Negative(of) | Part::Not(of) => (Some(&**of), None),

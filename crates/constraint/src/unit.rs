@@ -59,7 +59,6 @@ impl UnitKind {
         )
     }
 
-    /// True if both have the same dimension.
     pub(crate) fn is_like(self, other: UnitKind) -> bool {
         (self.seconds, self.bytes) == (other.seconds, other.bytes)
     }
