@@ -8,35 +8,27 @@
 //! Research 32(1), 1984). It assumes no shape, and no batch needs to be large enough for a
 //! percentile of its own.
 
-use hdrhistogram::Histogram;
 use record::Nanos;
 
 use crate::bins::{Bin, Sum};
 use crate::interval::ratio_half_width;
-use crate::times::{add_all, histogram, record};
-
-/// Significant digits of the histogram of a batch: it only counts how many times lie below a limit.
-const DIGITS: u8 = 2;
+use crate::times::CoarseTimes;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimedBatch {
     pub(crate) sum: Sum,
-    /// All of them, where a percentile is sought; absent from a piece without any.
-    times: Option<Box<Histogram<u32>>>,
+    /// All of them, where a percentile is sought.
+    times: CoarseTimes,
 }
 
 impl TimedBatch {
     pub(crate) fn add(&mut self, time: Nanos) {
         self.sum.add(time);
-        let times = self
-            .times
-            .get_or_insert_with(|| Box::new(histogram(DIGITS)));
-        record(times, time);
+        self.times.add(time);
     }
 
     pub(crate) fn at_most(&self, limit: Nanos) -> u64 {
-        let times = self.times.as_ref();
-        times.map_or(0, |times| times.count_between(0, limit))
+        self.times.count_between(0, limit)
     }
 
     /// Times that are at most `limit`, and all.
@@ -45,8 +37,7 @@ impl TimedBatch {
     }
 
     pub(crate) fn at_least(&self, limit: Nanos) -> u64 {
-        let times = self.times.as_ref();
-        times.map_or(0, |times| times.count_between(limit, Nanos::MAX))
+        self.times.count_between(limit, Nanos::MAX)
     }
 }
 
@@ -57,11 +48,7 @@ impl Bin for TimedBatch {
 
     fn absorb(&mut self, other: &TimedBatch) {
         self.sum.absorb(&other.sum);
-        match (&mut self.times, &other.times) {
-            (Some(times), Some(others)) => add_all(times, others),
-            (times @ None, others) => times.clone_from(others),
-            (Some(_), None) => {}
-        }
+        self.times.merge(&other.times);
     }
 }
 

@@ -9,12 +9,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Sample};
 
 use crate::BackgroundCourse;
-use crate::load_course::{DIGITS, latency, percentile};
-use crate::times::{histogram, record};
+use crate::load_course::latency;
+use crate::times::CoarseTimes;
 
 /// The operations of a row in a part of the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub(crate) struct ForegroundBuilder {
 struct ForegroundTally {
     done: u64,
     failed: u64,
-    times: Option<Box<Histogram<u32>>>,
+    times: CoarseTimes,
 }
 
 impl ForegroundBuilder {
@@ -63,10 +62,7 @@ impl ForegroundBuilder {
                 }
                 let latency = latency(sample, self.open);
                 if let (Some(latency), Some(part)) = (latency, self.at(moments.started)) {
-                    let times = part
-                        .times
-                        .get_or_insert_with(|| Box::new(histogram(DIGITS)));
-                    record(times, latency);
+                    part.times.add(latency);
                 }
             }
             _ => {
@@ -87,7 +83,7 @@ impl ForegroundBuilder {
             index,
             done: tally.done,
             failed: tally.failed,
-            percentiles: [50, 99].map(|per_cent| percentile(tally.times.as_deref(), per_cent)),
+            percentiles: [50, 99].map(|per_cent| tally.times.percentile(per_cent)),
         };
         self.parts.into_iter().map(part).collect()
     }

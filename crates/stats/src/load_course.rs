@@ -12,14 +12,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Sample, Timing};
 
 use crate::bins::{Bin, Bins};
-use crate::times::{add_all, histogram, record};
-
-/// Significant digits of the times of a part: percentiles are within half a percent.
-pub(crate) const DIGITS: u8 = 2;
+use crate::times::CoarseTimes;
 
 /// No part is shorter than 2^20 ns, a millisecond: shorter ones hold too little.
 const SHORTEST: u32 = 20;
@@ -163,29 +159,18 @@ pub(crate) fn latency(sample: &Sample, open: bool) -> Option<Nanos> {
     latency.filter(|_| sample.timing != Timing::Missed)
 }
 
-/// A percentile of the latencies of a part; `None` where no operation lies beyond it.
-pub(crate) fn percentile(times: Option<&Histogram<u32>>, per_cent: u64) -> Option<Nanos> {
-    let times = times?;
-    // Of fewer than a hundred operations, one in a hundred cannot be determined.
-    let beyond = times.len() * (100 - per_cent) / 100;
-    (beyond > 0).then(|| times.median_equivalent(times.value_at_quantile(per_cent as f64 / 100.0)))
-}
-
 #[derive(Debug, Clone, Default)]
 struct PartTally {
     planned: u64,
     sent: u64,
     done: u64,
-    times: Option<Box<Histogram<u32>>>,
+    times: CoarseTimes,
     endings: BTreeMap<OutcomeWithStatus, u64>,
 }
 
 impl PartTally {
     fn time(&mut self, time: Nanos) {
-        let times = self
-            .times
-            .get_or_insert_with(|| Box::new(histogram(DIGITS)));
-        record(times, time);
+        self.times.add(time);
     }
 
     fn part(&self, from: Nanos, length: Nanos) -> LoadPart {
@@ -195,7 +180,7 @@ impl PartTally {
             planned: self.planned,
             sent: self.sent,
             done: self.done,
-            percentiles: [50, 90, 99].map(|per_cent| percentile(self.times.as_deref(), per_cent)),
+            percentiles: [50, 90, 99].map(|per_cent| self.times.percentile(per_cent)),
             endings: self.endings.clone(),
         }
     }
@@ -210,11 +195,7 @@ impl Bin for PartTally {
         self.planned += other.planned;
         self.sent += other.sent;
         self.done += other.done;
-        match (&mut self.times, &other.times) {
-            (Some(times), Some(others)) => add_all(times, others),
-            (times @ None, others) => times.clone_from(others),
-            (Some(_), None) => {}
-        }
+        self.times.merge(&other.times);
         for (ending, count) in &other.endings {
             *self.endings.entry(*ending).or_default() += count;
         }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use record::{Nanos, Outcome, Sample};
 
-use crate::load_course::DIGITS;
 use crate::run_events::RunEvents;
-use crate::times::{add_all, histogram, record};
+use crate::times::{COARSE_DIGITS, add_all, histogram, record};
 
 /// The time from one change of the number of users to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +50,7 @@ impl Default for StepTally {
             failed: 0,
             first: Nanos::MAX,
             last: 0,
-            times: histogram(DIGITS),
+            times: histogram(COARSE_DIGITS),
         }
     }
 }

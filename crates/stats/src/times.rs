@@ -26,6 +26,9 @@ pub const P99_NEEDS: u64 = 100;
 /// Significant digits of the histogram: buckets are at most 0.1 % wide.
 const DIGITS: u8 = 3;
 
+/// Significant digits of coarse times: percentiles are within half a percent.
+pub(crate) const COARSE_DIGITS: u8 = 2;
+
 /// Bins along the time axis for the interval of the mean: between this and half of it are in use,
 /// several for each batch.
 const BINS: usize = 128;
@@ -410,6 +413,41 @@ impl Binned {
             ci95: interval_of_batches(&self.bins.batches(interval::MOST)),
             sd: Some(variance.sqrt()),
         }
+    }
+}
+
+/// Times of which only counts and percentiles are needed; without any, they take no memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CoarseTimes(Option<Box<Histogram<u32>>>);
+
+impl CoarseTimes {
+    pub(crate) fn add(&mut self, time: Nanos) {
+        let times = self
+            .0
+            .get_or_insert_with(|| Box::new(histogram(COARSE_DIGITS)));
+        record(times, time);
+    }
+
+    pub(crate) fn merge(&mut self, other: &CoarseTimes) {
+        match (&mut self.0, &other.0) {
+            (Some(times), Some(others)) => add_all(times, others),
+            (times @ None, others) => times.clone_from(others),
+            (Some(_), None) => {}
+        }
+    }
+
+    pub(crate) fn count_between(&self, least: Nanos, most: Nanos) -> u64 {
+        let times = self.0.as_ref();
+        times.map_or(0, |times| times.count_between(least, most))
+    }
+
+    /// A percentile; `None` where no time lies beyond it.
+    pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+        let times = self.0.as_ref()?;
+        // Of fewer than a hundred times, one in a hundred cannot be determined.
+        let beyond = times.len() * (100 - per_cent) / 100;
+        let quantile = per_cent as f64 / 100.0;
+        (beyond > 0).then(|| times.median_equivalent(times.value_at_quantile(quantile)))
     }
 }
 

@@ -121,11 +121,20 @@ impl fmt::Display for VerdictRates {
 }
 
 fn family_verdicts(family: TimesFamily, n: usize, runs: usize) -> [VerdictRates; STATISTICS.len()] {
-    let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
-    let mut rates = [VerdictRates::default(); STATISTICS.len()];
     let truths = STATISTICS.map(|statistic| statistic.truth(family));
+    time_verdicts(truths, runs, 0x5EED, |rng| family.run(n, rng))
+}
+
+pub(super) fn time_verdicts(
+    truths: [f64; STATISTICS.len()],
+    runs: usize,
+    seed: u64,
+    mut draw: impl FnMut(&mut ChaCha8Rng) -> Times,
+) -> [VerdictRates; STATISTICS.len()] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rates = [VerdictRates::default(); STATISTICS.len()];
     for _ in 0..runs {
-        let run = family.run(n, &mut rng);
+        let run = draw(&mut rng);
         for ((rates, truth), statistic) in rates.iter_mut().zip(truths).zip(STATISTICS) {
             rates.add(truth, interval(statistic, &run, MISS));
         }
@@ -202,12 +211,25 @@ fn longer_intervals_of_reports_do_not_keep_the_promise() {
     assert!(wrong > 10, "{wrong}");
 }
 
-pub(super) fn heading(name: &str, sizes: &[usize]) {
+fn heading(name: &str, sizes: &[usize]) {
     let cells: Vec<String> = sizes.iter().map(usize::to_string).collect();
     println!("| {name} | {} |", cells.join(" | "));
 }
 
-pub(super) fn line(name: &str, cells: &[VerdictRates]) {
+/// A table of the statistics of times by size.
+pub(super) fn print_times<const N: usize>(
+    name: &str,
+    sizes: [usize; N],
+    verdicts: impl Fn(usize) -> [VerdictRates; STATISTICS.len()],
+) {
+    let rates = sizes.map(verdicts);
+    heading(name, &sizes);
+    for (index, statistic) in STATISTICS.iter().enumerate() {
+        line(&statistic.to_string(), &rates.map(|rates| rates[index]));
+    }
+}
+
+fn line(name: &str, cells: &[VerdictRates]) {
     let cells: Vec<String> = cells.iter().map(VerdictRates::to_string).collect();
     println!("| {name} | {} |", cells.join(" | "));
 }
@@ -216,11 +238,7 @@ pub(super) fn line(name: &str, cells: &[VerdictRates]) {
 #[ignore = "nightly: 20,000 runs of up to 10,000 operations, half an hour"]
 fn verdicts_of_times_at_length() {
     for (name, family) in FAMILIES {
-        let rates = SIZES.map(|n| family_verdicts(family, n, RUNS));
-        heading(name, &SIZES);
-        for (index, statistic) in STATISTICS.iter().enumerate() {
-            line(&statistic.to_string(), &rates.map(|rates| rates[index]));
-        }
+        print_times(name, SIZES, |n| family_verdicts(family, n, RUNS));
     }
 }
 

@@ -6,8 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gamma, StandardNormal, Weibull};
 use record::Nanos;
 
-use super::simulated::{OfTimes, STATISTICS, VerdictRates, heading, interval, line};
-use crate::MISS;
+use super::simulated::{OfTimes, STATISTICS, VerdictRates, print_times, time_verdicts};
 use crate::times::Times;
 
 /// Times of a row; those of a value of 1 are 1 ms.
@@ -160,16 +159,7 @@ fn family_verdicts(
     n: usize,
     runs: usize,
 ) -> [VerdictRates; STATISTICS.len()] {
-    let mut rng = ChaCha8Rng::seed_from_u64(0x2026_1124);
-    let mut rates = [VerdictRates::default(); STATISTICS.len()];
-    let truths = family.truths();
-    for _ in 0..runs {
-        let run = family.run(n, &mut rng);
-        for ((rates, truth), statistic) in rates.iter_mut().zip(truths).zip(STATISTICS) {
-            rates.add(truth, interval(statistic, &run, MISS));
-        }
-    }
-    rates
+    time_verdicts(family.truths(), runs, 0x2026_1124, |rng| family.run(n, rng))
 }
 
 /// Neither of percentiles of independent times, whatever their distribution: three of 300 have a
@@ -190,12 +180,9 @@ fn percentiles_of_independent_times_are_seldom_wrong() {
 #[test]
 #[ignore = "nightly: 20,000 runs of up to 3,000 operations, a quarter of an hour"]
 fn verdicts_of_unseen_servers_at_length() {
-    const SIZES: [usize; 4] = [100, 300, 1000, 3000];
     for (name, family) in FAMILIES {
-        let rates = SIZES.map(|n| family_verdicts(family, n, 20_000));
-        heading(name, &SIZES);
-        for (index, statistic) in STATISTICS.iter().enumerate() {
-            line(&statistic.to_string(), &rates.map(|rates| rates[index]));
-        }
+        print_times(name, [100, 300, 1000, 3000], |n| {
+            family_verdicts(family, n, 20_000)
+        });
     }
 }
