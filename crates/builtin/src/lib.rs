@@ -1,5 +1,4 @@
-//! Files that are part of the program. The build script lists them: a new one is one file in its
-//! directory.
+//! Files in the program. The build script lists them: a new one is one file in its directory.
 
 /// A file that is part of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

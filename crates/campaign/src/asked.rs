@@ -33,8 +33,7 @@ impl ResolvedCampaign {
     ///
     /// # Errors
     ///
-    /// The experiment, the suite or a server is not known or not valid, or nothing is left to
-    /// measure.
+    /// The experiment, the suite or a server is unknown or invalid, or nothing is left to measure.
     pub fn of(request: CampaignRequest) -> Result<ResolvedCampaign, RunnerError> {
         let usage = |error: FileError| usage(&error);
         let mut experiment = find_experiment(&request.experiment)?;

@@ -130,8 +130,7 @@ impl OpenCampaign {
             )));
         }
         write_record(directory, &record).inspect_err(|_| {
-            // The file would be in the way of the next attempt. The reported error is the one of
-            // writing.
+            // It would be in the way of the next attempt. The reported error is that of writing.
             let _ = fs::remove_file(directory.join(CAMPAIGN));
             let _ = fs::remove_dir(directory.join(CAPTURES));
             let _ = is_made.then(|| fs::remove_dir(directory));
@@ -227,8 +226,7 @@ pub fn find_campaign(campaign: &Path) -> Result<PathBuf, RunnerError> {
     }
 }
 
-/// The latest unfinished campaign that is like this one, and whether another one differs only in
-/// its facts.
+/// The latest unfinished campaign like this one, and whether another differs only in its facts.
 pub(crate) fn unfinished(record: &CampaignRecord) -> Result<Option<KeptCampaign>, RunnerError> {
     for directory in kept()? {
         // A campaign that cannot be read cannot be resumed.

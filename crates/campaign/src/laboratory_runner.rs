@@ -72,8 +72,7 @@ impl LaboratoryRunner<'_> {
         TrialTask {
             spec: &setup.trial,
             network: &setup.network,
-            // Random choices differ between trials, and are the same in every campaign with this
-            // seed.
+            // Random choices differ between trials, and are equal in all campaigns with a seed.
             seed: seed.wrapping_add(number as u64) & (u64::MAX >> 1),
             cancel: self.cancel,
             kept_captures: is_kept.then(|| (&*self.captures, file_name(planned))),

@@ -1,5 +1,4 @@
-//! Tables of test cases that are written as texts: a row for each case, with arrows between its
-//! cells.
+//! Tables of test cases as texts: a row for each case, with arrows between its cells.
 
 use std::fmt::Display;
 

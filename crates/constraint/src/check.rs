@@ -27,8 +27,7 @@ pub struct Scope<'a> {
     pub subject: ConstraintSubject,
     /// Names of measurements.
     pub measurements: Vec<&'a str>,
-    /// Components of background traffic; `None` if they are not known yet, and any name is
-    /// accepted.
+    /// Components of background traffic; `None` if not known yet, and any name is accepted.
     pub components: Option<Vec<&'a str>>,
     /// Numbers, by name.
     pub parameters: BTreeMap<&'a str, f64>,
@@ -203,8 +202,7 @@ fn resolved<'a>(
             within.push(name);
             let inner = resolved(&constraint.root, scope, within);
             within.pop();
-            // Offsets in its own text mean nothing here: the error is reported where its name
-            // stands.
+            // Offsets in its own text mean nothing here: the error is where its name stands.
             let inner = inner.map_err(|why| ConstraintError::at(node.offset, why.message))?;
             let inner = inner.unwrap_or_else(|| constraint.root.clone());
             with(moved(inner, node.offset).part)

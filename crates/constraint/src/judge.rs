@@ -220,8 +220,7 @@ impl CheckedConstraint {
         self.evaluate(figures, over, false)
     }
 
-    /// Judges by estimates without their intervals: by what was observed, not by what is to be
-    /// expected.
+    /// Judges by estimates without intervals: by what was observed, not what is to be expected.
     pub fn judge_as_measured(&self, figures: &dyn FigureSource, over: Quantifier) -> JudgedTruth {
         self.evaluate(figures, over, true)
     }

@@ -91,8 +91,7 @@ pub enum ComparedCharacteristic {
     Inconclusive,
     /// The share by which B uses more processor time; zero if not significant.
     Processor,
-    /// The number of additional system calls of this kind that B makes for an operation; zero if
-    /// not certain.
+    /// The number of additional system calls of B for an operation; zero if not certain.
     Calls(StorageCall),
 }
 

@@ -136,8 +136,7 @@ impl ExpressionNode {
         first.into_iter().chain(second)
     }
 
-    /// Writes a part of an operation, in parentheses unless it binds at least as tightly as
-    /// `level`.
+    /// Writes a part of an operation, in parentheses if it binds less tightly than `level`.
     fn write(&self, f: &mut fmt::Formatter<'_>, level: u8) -> fmt::Result {
         if self.level() < level {
             write!(f, "(")?;
@@ -160,8 +159,7 @@ impl ExpressionNode {
                 of.write(f, NEGATION)
             }
             Part::Pair(operator, a, b) => {
-                // Operations of a level associate to the left, and comparisons do not follow each
-                // other.
+                // Operations of a level associate to the left; comparisons do not follow others.
                 let level = operator.level();
                 let is_chain = level != ConstraintOperator::Less.level();
                 a.write(f, if is_chain { level } else { level + 1 })?;

@@ -89,8 +89,7 @@ impl UnitKind {
     }
 }
 
-/// Units with their size in seconds, bytes and parts of a whole. A longer unit precedes its own
-/// prefixes.
+/// Units with their size in seconds, bytes and parts. A longer unit precedes its own prefixes.
 pub(crate) const UNITS: [(&str, f64, UnitKind); 28] = [
     ("ns", 1e-9, UnitKind::TIME),
     ("us", 1e-6, UnitKind::TIME),

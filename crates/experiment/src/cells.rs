@@ -44,8 +44,7 @@ impl ExperimentSpec {
         levels.fold(1, usize::saturating_mul)
     }
 
-    /// All cells, with `--full`: in the order of factors and levels, the last factor changing
-    /// fastest.
+    /// All cells, with `--full`: in the order of factors, the last factor changing fastest.
     pub fn all_cells(&self) -> Vec<LevelCombination> {
         let mut cells = vec![BTreeMap::new()];
         for factor in &self.factors {

@@ -333,8 +333,7 @@ fn trials(spec: &ExperimentSpec, cells: &[LevelCombination]) -> Result<(), FileE
     Ok(())
 }
 
-/// First parts of the names of figures: measurements, requests, captured or bare hosts, and the
-/// rest.
+/// First parts of names of figures: measurements, requests, captured or bare hosts, the rest.
 fn beginnings(setups: &[TrialSetup]) -> BTreeSet<&str> {
     let setup_figures = setups.iter().flat_map(|setup| {
         let trial = &setup.trial;

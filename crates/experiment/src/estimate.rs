@@ -65,8 +65,7 @@ impl CellEstimate {
 }
 
 impl FigureRange {
-    /// The possible part of a range: no figure is below 0, and no share above all, unless it was
-    /// measured.
+    /// The possible part of a range: none is below 0, and no share above all, unless measured.
     fn possible(self, values: &[f64], unit: ShownUnit) -> FigureRange {
         let most = match unit {
             ShownUnit::Percent => unit.factor(),

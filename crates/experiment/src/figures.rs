@@ -1,5 +1,4 @@
-//! The figures of an experiment, made from those of a trial: under another name, or as the
-//! difference of two.
+//! The figures of an experiment, from those of a trial: under another name, or differences.
 
 use std::collections::BTreeMap;
 

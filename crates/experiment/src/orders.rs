@@ -17,8 +17,7 @@ pub(crate) struct OrderedRow {
     pub(crate) series: FigureSeries,
 }
 
-/// Counts the orders of pairs of rows of a column. P-values are corrected for the number of pairs
-/// (Holm).
+/// Counts the orders of pairs of rows of a column. P-values are corrected for pairs (Holm).
 pub(crate) fn orders(rows: &[OrderedRow], spread: &PooledSpread) -> OrderingCount {
     let (mut tests, mut count) = (Vec::new(), OrderingCount::default());
     for (index, one) in rows.iter().enumerate() {

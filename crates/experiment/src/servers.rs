@@ -52,8 +52,7 @@ fn shown(level: &LevelSpec) -> &str {
 /// A part of a report that is about some cells, and has a text about them.
 trait PartOfReport: Clone {
     fn within(&mut self) -> &mut Where;
-    /// Changes the text to one about this level; `among_others`: the part is about several levels
-    /// from now on.
+    /// Changes the text to one about this level; `among_others`: from now on about several levels.
     fn rename(&mut self, replaced: &Replaced, level: &str, among_others: bool);
 }
 

@@ -1,5 +1,4 @@
-//! The trial of a cell: templates filled in, hosts of the laboratory changed, and everything
-//! checked.
+//! The trial of a cell: templates filled in, hosts of the laboratory changed, all checked.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -61,8 +60,7 @@ pub(crate) fn is_bare(lab: &LabSpec, host: &str) -> bool {
     matches!(host, Some(Ok(Value::Object(keys))) if keys.contains_key("bare"))
 }
 
-/// Fills in a trial. A server, requests, a measurement or traffic with a template that is `null` is
-/// left out.
+/// Fills in a trial. A server, requests, a measurement or traffic that becomes `null` is left out.
 fn fill_trial(templates: &CellTemplates, trial: &Value) -> Result<Value, FileError> {
     let Value::Object(sections) = trial else {
         return templates.fill("trial", trial);
@@ -151,8 +149,7 @@ fn section<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, FileErr
     T::deserialize(value).map_err(|error| FileError::from_json(place, &error))
 }
 
-/// Parses a trial. Parsers of JSON values have no positions, so the parts are parsed again to find
-/// the defective one.
+/// Parses a trial. JSON values have no positions: the parts are parsed again to find the error.
 fn read_trial(value: &Value) -> Result<TrialSpec, FileError> {
     let whole = section("trial", value);
     if whole.is_ok() {

@@ -60,11 +60,9 @@ const SEED: u64 = 0x5eed;
 const SKEWED: f64 = 1.96;
 /// Least factor between the largest value and the median of a cell with a tail.
 const FAR: f64 = 1.8;
-/// Least factor between the distances of the largest and of the least value from the median, in
-/// logarithms.
+/// Least factor between the distances of the extremes from the median, in logarithms.
 const UNEVEN: f64 = 6.0;
-/// Share of samples with a range as small as that of a cell, below which the cell is of another
-/// kind.
+/// Share of samples with as small a range, below which a cell is of another kind.
 const OF_ANOTHER_KIND: f64 = 0.05;
 
 /// The spread of a figure in a set of cells.
@@ -72,8 +70,7 @@ const OF_ANOTHER_KIND: f64 = 0.05;
 pub(crate) struct PooledSpread {
     /// All values are above 0: they are compared by ratios.
     pub(crate) is_ratio: bool,
-    /// By number of repetitions, samples of the spread of all cells. Empty unless the figure has a
-    /// heavy tail.
+    /// By number of repetitions, samples of the spread of all cells. Empty without a heavy tail.
     samples: BTreeMap<usize, SpreadSamples>,
 }
 

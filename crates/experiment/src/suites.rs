@@ -28,8 +28,7 @@ impl ExperimentSpec {
     /// Replaces all measurements by a suite, between the same hosts and beside the same background.
     /// Its tables have the rows of the suite. Factors that matter for the former measurement only
     /// are removed. Cells whose server is a bare host, which stores nothing, are left out, and so
-    /// are captures, which would have gigabytes. Published figures are removed: they are about
-    /// something else.
+    /// are captures, of gigabytes. Published figures, about something else, are removed.
     ///
     /// # Errors
     /// No cell is left, or the trials of the file are invalid.

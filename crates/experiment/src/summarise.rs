@@ -329,8 +329,7 @@ fn table(figures: &CampaignFigures<'_>, spec: &TableSpec) -> Option<TableSummary
     })
 }
 
-/// Exchanges rows and columns of a table whose columns have one unit. Orders of columns are
-/// dropped.
+/// Exchanges rows and columns of a table in one unit. Orders of columns are dropped.
 fn turned(table: TableSummary, heading: &str) -> TableSummary {
     let unit = table
         .columns

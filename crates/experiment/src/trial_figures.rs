@@ -16,8 +16,7 @@ const OF_SINGLE: [&str; 6] = [
     "retransmissions",
     "timeouts",
 ];
-/// Figures of a row of a suite, or of one of its pages; they follow the name of the measurement and
-/// that of the row.
+/// Figures of a row of a suite, or of a page of it; they follow the names of measurement and row.
 const OF_ROWS: [&str; 7] = [
     ".mean",
     ".p50",
@@ -64,8 +63,7 @@ impl TrialSetup {
         self.has_figure_of_row(name) || self.figures().iter().any(|figure| figure == name)
     }
 
-    /// True if it measures a suite that can have this figure of a row: the rows are known only to
-    /// the suite.
+    /// True if it measures a suite that can have this figure of a row: it alone knows its rows.
     pub(crate) fn has_figure_of_row(&self, name: &str) -> bool {
         let is_of = |measured: &str| {
             let figure = name.strip_prefix(measured)?.strip_prefix('.')?;

@@ -14,8 +14,7 @@ pub enum Scale {
     Linear,
     /// By their logarithms. Linear where no value is above zero.
     Log,
-    /// Logarithmic where the values are above zero and the greatest is more than twenty times the
-    /// least.
+    /// Logarithmic where values are above zero and the greatest is over twenty times the least.
     Auto,
 }
 
@@ -279,8 +278,7 @@ fn even_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     (0..=count).map(tick).collect()
 }
 
-/// 1, 2, 5 of every power of ten within reach; fewer where there are many; even ones where there
-/// are too few.
+/// 1, 2, 5 of every power of ten in reach; fewer where they are many; even ones where too few.
 fn log_ticks(low: f64, high: f64, about: f64) -> Vec<f64> {
     let decades = high.log10() - low.log10();
     let every = (decades / about.max(1.0)).ceil().max(1.0) as usize;

@@ -73,8 +73,7 @@ pub fn is_harmful(c: char) -> bool {
         || is_noncharacter(c)
 }
 
-/// Code points that are never characters (The Unicode Standard, section 23.7). XML forbids two of
-/// them.
+/// Code points that are never characters (Unicode, section 23.7). XML forbids two of them.
 fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }

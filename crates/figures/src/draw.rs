@@ -9,8 +9,7 @@ use crate::svg::{Path, PlacedTexts, Tenth, escaped, shortened, width};
 
 /// Size of letters of names and titles, in pixels.
 const NAMES: f64 = 12.0;
-/// Height of a line of the legend, of a title, of the labels below a panel, and of the name of an
-/// axis.
+/// Height of a line of the legend, a title, the labels below a panel, and the name of an axis.
 const LINE: f64 = 19.0;
 /// Between panels.
 const GAP: f64 = 14.0;

@@ -141,8 +141,7 @@ pub enum MarkShape {
     Line(Vec<(f64, f64)>, LineStep),
     /// The area between two lines: `(x, low, high)`.
     Area(Vec<(f64, f64, f64)>, LineStep),
-    /// An interval. Each end has a stroke across it (`strokes`), and an arrow where it lies beyond
-    /// the axis.
+    /// An interval. Each end has a stroke across it (`strokes`), or an arrow beyond the axis.
     Interval {
         /// Its direction.
         along: Along,

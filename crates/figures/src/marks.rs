@@ -298,8 +298,7 @@ fn stripes(layers: &mut Layers, (left, top): (f64, f64), (width, height): (f64, 
     path.line_to(left + width, top + height / 2.0);
 }
 
-/// A symbol of which `size` is about half the height. It is a separate mark, and ends where it
-/// begins.
+/// A symbol, of which `size` is about half the height: a separate mark that ends where it begins.
 pub(crate) fn symbol_path(path: &mut Path, (x, y): (f64, f64), symbol: Symbol, size: f64) {
     let s = size;
     // For symbols with a point, which look smaller, and for their other half.

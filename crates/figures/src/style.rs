@@ -1,5 +1,4 @@
-//! Colours, lines and letters: one sheet for pages, which have light and dark ground, and one for
-//! files on white.
+//! Colours, lines and letters: a sheet for pages, light and dark, and one for files on white.
 
 use std::fmt::Write as _;
 
@@ -18,8 +17,7 @@ pub enum Ground {
 }
 
 /// Class, and colour on light and on dark ground. Series have the colours of Okabe and Ito (2008),
-/// which colour-blind people can distinguish; yellow is darkened, and all are lighter on dark
-/// ground.
+/// for the colour-blind, too; yellow is darkened, all are lighter on dark.
 const TONES: [(&str, &str, &str); 22] = [
     ("0", "#0072b2", "#3f9fe0"),
     ("1", "#d55e00", "#f07c35"),

@@ -23,8 +23,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// Width of a displayed text in pixels: at least that in DejaVu Sans, the widest of the usual
-/// fonts.
+/// Width of a text in pixels: at least that in DejaVu Sans, the widest of the usual fonts.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     clean(text).chars().map(em).sum::<f64>() * size
 }

@@ -21,14 +21,18 @@ fn key(name: &str, index: usize, swatch: Swatch) -> LegendKey {
     }
 }
 
-/// Bars of two servers, one of which has an interval that leaves the axis, and a word where there
-/// is no bar.
+/// Numbers from zero to this one.
+fn numbers_to(most: f64, format: Format) -> Axis {
+    Axis::numbers(Range::from_zero(Some((0.0, most))), Scale::Linear, format)
+}
+
+fn series(key: Option<usize>, marks: Vec<FigureMark>) -> Series {
+    Series { key, marks }
+}
+
+/// Bars of two servers, one with an interval that leaves the axis, and a word for a missing bar.
 fn bars() -> Figure {
-    let x = Axis::numbers(
-        Range::from_zero(Some((0.0, 900.0))),
-        Scale::Linear,
-        Format::Time,
-    );
+    let x = numbers_to(900.0, Format::Time);
     let y = Axis::categories(names(&["Get1K", "Put1K", "Lock"]), 36.0);
     let mut panel = Panel::new(x.named("mean response time"), y, 0.0);
     panel.right = 10;
@@ -58,10 +62,7 @@ fn bars() -> Figure {
             word,
             MarkLook::toned(MarkTone::Bad).filled(MarkFill::Soft),
         ));
-        panel.series.push(Series {
-            key: Some(server),
-            marks,
-        });
+        panel.series.push(series(Some(server), marks));
     }
     Figure {
         id: "bars".to_owned(),
@@ -106,10 +107,8 @@ fn lines() -> Figure {
             FigureMark::new(MarkShape::Point(point.0, point.1), look).with_row(row(point))
         });
         let line = FigureMark::new(MarkShape::Line(points.clone(), LineStep::None), look);
-        upper.series.push(Series {
-            key: Some(index),
-            marks: std::iter::once(line).chain(marks).collect(),
-        });
+        let marks = std::iter::once(line).chain(marks).collect();
+        upper.series.push(series(Some(index), marks));
     }
     for (index, at) in [2.0, 3.0].into_iter().enumerate() {
         let rule = MarkShape::Rule {
@@ -119,19 +118,11 @@ fn lines() -> Figure {
             level: index,
         };
         let mark = FigureMark::new(rule, MarkLook::toned(MarkTone::Bad).dashed(Dash::Dashed));
-        upper.series.push(Series {
-            key: None,
-            marks: vec![mark],
-        });
+        upper.series.push(series(None, vec![mark]));
     }
     let mut lower = Panel::new(
         time().named("seconds"),
-        Axis::numbers(
-            Range::from_zero(Some((0.0, 1.0))),
-            Scale::Linear,
-            Format::Percent,
-        )
-        .named("share"),
+        numbers_to(1.0, Format::Percent).named("share"),
         100.0,
     );
     let area = (0..=10)
@@ -166,10 +157,8 @@ fn lines() -> Figure {
     };
     let limit = FigureMark::new(limit, MarkLook::toned(MarkTone::Bad));
     let arrow = FigureMark::new(MarkShape::Arrow(8.0, 0.5), MarkLook::toned(MarkTone::Ink));
-    lower.series.push(Series {
-        key: None,
-        marks: vec![area, steps, cross, hollow, limit, arrow],
-    });
+    let marks = vec![area, steps, cross, hollow, limit, arrow];
+    lower.series.push(series(None, marks));
     Figure {
         id: "lines".to_owned(),
         title: "Lines over time".to_owned(),
@@ -208,7 +197,7 @@ fn cells() -> Figure {
             marks.push(FigureMark::new(words, MarkLook::toned(MarkTone::Ink)));
         }
     }
-    panel.series.push(Series { key: None, marks });
+    panel.series.push(series(None, marks));
     Figure {
         id: "cells".to_owned(),
         title: "Ratios".to_owned(),
@@ -295,10 +284,8 @@ fn words_without_a_place_are_not_drawn() {
 fn panels_share_labels_where_their_axes_are_alike() {
     let labels = |lower: &str| {
         let panels = ["half", lower].map(|label| {
-            let range = Range::from_zero(Some((0.0, 10.0)));
-            let x = Axis::numbers(range, Scale::Linear, Format::Plain);
-            let x = x.with_ticks([(5.0, label.to_owned())]);
-            let y = Axis::numbers(range, Scale::Linear, Format::Percent);
+            let x = numbers_to(10.0, Format::Plain).with_ticks([(5.0, label.to_owned())]);
+            let y = numbers_to(10.0, Format::Percent);
             Panel {
                 series: bars().panels[0].series.clone(),
                 ..Panel::new(x, y, 60.0)
@@ -317,21 +304,15 @@ fn panels_share_labels_where_their_axes_are_alike() {
 
 #[test]
 fn nothing_and_one_thing_are_drawn() {
+    let axis = || Axis::numbers(Range::of(None), Scale::Auto, Format::Plain);
     let mut figure = Figure {
-        panels: vec![Panel::new(
-            Axis::numbers(Range::of(None), Scale::Auto, Format::Plain),
-            Axis::numbers(Range::of(None), Scale::Auto, Format::Plain),
-            100.0,
-        )],
+        panels: vec![Panel::new(axis(), axis(), 100.0)],
         ..Figure::default()
     };
     assert!(figure.is_empty());
     read(&svg(&figure, 360));
     let nowhere = FigureMark::new(MarkShape::Point(f64::NAN, f64::INFINITY), MarkLook::of(0));
-    figure.panels[0].series.push(Series {
-        key: None,
-        marks: vec![nowhere],
-    });
+    figure.panels[0].series.push(series(None, vec![nowhere]));
     assert!(!figure.is_empty());
     assert!(!svg(&figure, 360).contains("NaN"));
 }
@@ -426,7 +407,7 @@ proptest! {
         let marks = marks.map(|(shape, index)| FigureMark::new(shape, MarkLook::of(index)).with_row(row(index)));
         let mut panel = Panel::new(x, y, 120.0);
         panel.title.clone_from(&title);
-        panel.series.push(Series { key: Some(0), marks: marks.collect() });
+        panel.series.push(series(Some(0), marks.collect()));
         let figure = Figure {
             id: "any".to_owned(),
             title: title.clone(),

@@ -7,8 +7,7 @@ use figures::{
     Scale, Series, svg,
 };
 
-/// The start of the marks of a drawing, and the number of the row of each, as the script of pages
-/// reads them.
+/// The start of the marks, and the number of the row of each, as the script of pages reads them.
 fn marks_with_rows(drawn: &str) -> Vec<(usize, [f64; 2])> {
     let mut out = Vec::new();
     for element in drawn.split("<path ").skip(1) {
@@ -36,12 +35,8 @@ fn marks_with_rows(drawn: &str) -> Vec<(usize, [f64; 2])> {
             }
             let numbers: Vec<f64> = numbers.iter().map(|n| n.trim().parse().unwrap()).collect();
             for (coordinate, by) in at.iter_mut().zip(&numbers) {
-                *coordinate = by
-                    + if pair[0].ends_with('m') {
-                        *coordinate
-                    } else {
-                        0.0
-                    };
+                let is_relative = pair[0].ends_with('m');
+                *coordinate = by + if is_relative { *coordinate } else { 0.0 };
             }
             let row = rows.get(index).copied().unwrap_or(rows[0] + index);
             out.push((row, at));
@@ -61,13 +56,13 @@ fn marks_have_their_rows() {
     let mut marks = Vec::new();
     for n in 0..6_u32 {
         let x = f64::from(n) + 0.5;
+        let rect = |width| MarkShape::Rect {
+            x: (x, x + width),
+            y: (0.0, 0.5),
+        };
         // Each kind of mark that has a row, and after it one of the same class that has none.
         let mark = match n % 3 {
-            0 => MarkShape::Point(x, 0.5),
-            1 => MarkShape::Rect {
-                x: (x, x + 0.1),
-                y: (0.0, 0.5),
-            },
+            1 => rect(0.1),
             _ => MarkShape::Point(x, 0.5),
         };
         let look = if n == 5 {
@@ -83,17 +78,8 @@ fn marks_have_their_rows() {
             strokes: true,
         };
         let area = MarkShape::Area(vec![(x, 0.0, 0.1), (x + 0.2, 0.0, 0.3)], LineStep::None);
-        let band = MarkShape::Rect {
-            x: (x, x + 0.2),
-            y: (0.0, 0.5),
-        };
-        for other in [
-            cut,
-            area,
-            band,
-            MarkShape::Point(x, 0.9),
-            MarkShape::Arrow(x, 0.9),
-        ] {
+        let (point, arrow) = (MarkShape::Point(x, 0.9), MarkShape::Arrow(x, 0.9));
+        for other in [cut, area, rect(0.2), point, arrow] {
             marks.push(FigureMark::new(other, look));
         }
     }
@@ -102,11 +88,8 @@ fn marks_have_their_rows() {
         ..Range::of(Some((0.0, 10.0)))
     };
     let x = Axis::numbers(exact, Scale::Linear, Format::Plain);
-    let y = Axis::numbers(
-        Range::from_zero(Some((0.0, 1.0))),
-        Scale::Linear,
-        Format::Plain,
-    );
+    let range = Range::from_zero(Some((0.0, 1.0)));
+    let y = Axis::numbers(range, Scale::Linear, Format::Plain);
     let mut panel = Panel::new(x, y, 100.0);
     panel.series.push(Series { key: None, marks });
     let figure = Figure {

@@ -62,8 +62,7 @@ impl ForeignContent {
     }
 }
 
-/// True if a tag ends all SVG and MathML around it ("The rules for parsing tokens in foreign
-/// content").
+/// True if a tag ends all SVG and MathML ("The rules for parsing tokens in foreign content").
 fn ends_foreign(tag: &StartTag<()>) -> bool {
     match tag.name.as_slice() {
         b"font" => ["color", "face", "size"]

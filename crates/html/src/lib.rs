@@ -259,8 +259,7 @@ impl NamedUrls {
     }
 }
 
-/// Values of `as` for which a `link` preloads a file ("Translate a preload destination" of the
-/// standard).
+/// Values of `as` for which a `link` preloads a file ("Translate a preload destination").
 const PRELOADED: [&str; 6] = ["fetch", "font", "image", "script", "style", "track"];
 
 /// Types of JavaScript (those of the standard "MIME Sniffing"). With parameters they are none.

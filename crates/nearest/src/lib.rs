@@ -11,8 +11,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     let written = word.to_lowercase();
     let similarity = |name: &'a str| {
         let known = name.to_lowercase();
-        // Of short names, two letters in the wrong order are most of the name, and shorter ones are
-        // like anything.
+        // Of short names, two swapped letters are most, and shorter names are like anything.
         let slips = strsim::osa_distance(&written, &known);
         let similarity = match (slips, written.chars().count()) {
             (0, _) => 2.0,

@@ -87,8 +87,7 @@ impl Adaptation {
 mod tests {
     use super::*;
 
-    /// Steps of the users of a server with capacity for `room`, which is fine below nine tenths of
-    /// it.
+    /// Steps of the users of a server with capacity for `room`, which is fine below 90 % of it.
     fn courses(room: u32, most: u32) -> Vec<u32> {
         let mut load = Adaptation::steered(1, most);
         let step = |_| {

@@ -116,8 +116,7 @@ impl BackgroundSummary {
         (sum.seconds > 0).then_some(sum)
     }
 
-    /// A figure of the language of constraints. While a run goes on, the figure may still take any
-    /// other value.
+    /// A figure of the language of constraints. During a run it may still take any other value.
     pub(crate) fn figure(
         &self,
         plan: &PlanRecord,

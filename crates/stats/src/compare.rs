@@ -112,8 +112,7 @@ pub struct Compared {
     pub a: Estimate,
     /// Estimate of B.
     pub b: Estimate,
-    /// Times of B over times of A, of operations that were ok; `None` where no pair of runs has
-    /// times of both.
+    /// Times of B over times of A, of operations that were ok; `None` where no pair has both.
     pub ratio: Option<Ratio>,
     /// Significance of a difference in failures; `None` where neither failed any operation.
     pub failing: Option<Failing>,

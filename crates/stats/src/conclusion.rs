@@ -78,8 +78,7 @@ impl Summary {
         })
     }
 
-    /// The conclusion on the run where all of its rows were requested: the worst of these and of
-    /// its constraints.
+    /// The conclusion where all rows were requested: the worst of these and of its constraints.
     pub fn conclusion(&self) -> Conclusion {
         let rows = self.tests.iter().map(TestSummary::conclusion);
         // A trial is part of a search, which has a result of its own.
@@ -117,6 +116,5 @@ pub(crate) fn may_be_no_failure(
     outcomes.failed() > 0 && failed.all(|(outcome, _)| is_explained(outcome))
 }
 
-/// A stall of the time limit's part with this divisor, or longer, may have made an operation
-/// exceed the limit.
+/// A stall of the time limit over this, or longer, may have made an operation exceed the limit.
 const STALL_OF_TIMEOUT: f64 = 4.0;

@@ -24,8 +24,7 @@ use crate::window::MeasurementWindow;
 /// Bins along the time axis: between this and half of it are in use.
 const BINS: usize = 64;
 
-/// Length of a bin to begin with, 2^20 nanoseconds: about a millisecond, of which a second has
-/// more than enough.
+/// Length of a bin to begin with, 2^20 ns: about a millisecond, of which a second has enough.
 const SHIFT: u32 = 20;
 
 /// Batches that they are put together into.
@@ -40,8 +39,7 @@ const BEYOND: u64 = 10;
 /// Times that each batch must have, on average.
 const EACH: u64 = 50;
 
-/// Nanoseconds that must have been measured: an event less often than once a second has not been
-/// seen before.
+/// Nanoseconds that must be measured: an event less often than once a second is unseen before.
 const LEAST_SPAN: Nanos = 1_000_000_000;
 
 /// Follows the interval of one statistic while operations come: of response times, in an open loop
@@ -51,8 +49,7 @@ pub struct Convergence {
     until: Until,
     open: bool,
     measures: Vec<MeasureTimes>,
-    /// Of each measure, whether it must come near the goal: no stop-watch, and nothing under a
-    /// condition.
+    /// Of each measure, whether it must come near the goal: no stop-watch, and no condition.
     counts: Vec<bool>,
 }
 

@@ -1,5 +1,4 @@
-//! What the operations of a row look like, for figures: how times are distributed, and when what
-//! happened.
+//! What the operations of a row look like, for figures: their distribution, and their course.
 //!
 //! ```text
 //! samples --> window --> counted? --+--> Times ---+--> histogram   ranges that grow by a factor

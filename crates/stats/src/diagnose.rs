@@ -1,5 +1,4 @@
-//! Diagnosis of runs: findings on what should be fixed first, each with its evidence, from rules
-//! that are data.
+//! Diagnosis of runs: findings on what to fix first, with evidence, from rules that are data.
 //!
 //! ```text
 //! samples --> material (summary, course of each measure) --> case (rows that can be believed)
@@ -56,8 +55,7 @@ pub struct Finding {
     pub tests: Vec<String>,
     /// Which of the runs it was found in.
     pub run: usize,
-    /// The finding may come and go with time or rests on few operations, and its rows were measured
-    /// only once.
+    /// The finding may come and go or rests on few operations, and its rows were measured once.
     pub is_seen_once: bool,
     /// How much of the time of all that was measured would not be spent if this were as the rule
     /// thinks normal: a share.

@@ -3,9 +3,8 @@
 //! Percentiles are exact, from the sorted values themselves, by the nearest rank: the p-th of n
 //! values is the one at place `ceil(p * n / 100)`. Every percentile is therefore a time that was
 //! really measured ([`EXACT`](crate::EXACT) values and more come from a histogram, within 0.05 %);
-//! with fewer than 20 values p95 is the maximum, below 100 p99 is, below 1000
-//! p99.9 is. Percentiles are never averaged: who needs those of several tests or runs goes back
-//! to the samples.
+//! with fewer than 20 values p95 is the maximum, below 100 p99 is, below 1000 p99.9 is. Percentiles
+//! are never averaged: those of several runs come from the samples.
 
 use record::Nanos;
 

@@ -38,35 +38,6 @@ pub struct JudgedEstimate {
     pub low: f64,
     /// The upper end; infinite where the samples give none (p99 of 300 operations).
     pub high: f64,
-    /// Samples that it is made of: times, responses or operations.
-    pub samples: u64,
-    /// Length of the window in seconds, without the time that the run waited for others; 0 where
-    /// there is no window.
-    pub seconds: f64,
-}
-
-/// Why there is no estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoEstimate {
-    /// The plan has no such row.
-    UnknownRow,
-    /// No sample, or no window.
-    Nothing,
-    /// Too few samples for an interval.
-    TooFew {
-        /// What there is.
-        samples: u64,
-        /// What would be enough, as far as these samples tell: neighbours that depend on each other
-        /// count as fewer.
-        needed: u64,
-    },
-    /// The window is too short for the interval of a rate.
-    TooShort,
-    /// The rate was changed on purpose, or the run waited for its turn, so that there is no rate
-    /// that its mean estimates.
-    NotSteady,
-    /// The rate went up or down over times that are not short beside the window.
-    Wanders,
 }
 
 /// The probability with which the interval may miss the truth at a look, counted from 1, where a

@@ -19,8 +19,7 @@ use crate::{Summary, TestSummary};
 
 pub use shares::TracedShares;
 
-/// Ticks of processor time from which the share of the kernel is reported: of 50, it has an error
-/// of 7 % at most.
+/// Ticks of processor time from which the kernel's share is reported: its error is 7 % at most.
 const ENOUGH_TICKS: u64 = 50;
 
 /// Activity inside of the server during a run.
@@ -50,8 +49,7 @@ pub struct InsideRow {
     pub counted: InsideCounts,
     /// Means per operation, by figure; empty where nothing was counted.
     pub means: Vec<(InsideFigure, InsideMean)>,
-    /// Part of the processor time in the kernel, from 0 to 1; `None` where it was too short for a
-    /// share.
+    /// Part of the processor time in the kernel, from 0 to 1; `None` where the time is too short.
     pub kernel_share: Option<f64>,
     /// Its system calls, in a pass in which it was traced.
     pub traced: Option<TracedRow>,

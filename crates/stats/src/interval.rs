@@ -52,8 +52,7 @@ pub const LEAST: usize = 10;
 /// Operations in a batch that is long enough.
 pub const LONG: usize = 10;
 
-/// The 95 % interval of the mean of `values`, which are in the order of time, or `None` for fewer
-/// than two.
+/// The 95 % interval of the mean of `values` in the order of time; `None` for fewer than two.
 ///
 /// Same unit as the values. The mean lies in the middle, except that the lower end never falls
 /// below zero when no value does: a negative time is no candidate, and cutting it off takes
@@ -188,8 +187,7 @@ pub fn upper_tail(estimate: f64, error: f64, degrees: f64) -> Option<f64> {
     }
 }
 
-/// The last point on the way from `from` to `to` for which `is_so` is true, as it is for all of
-/// those before.
+/// The last point from `from` to `to` for which `is_so` is true, as it is for all before.
 pub(crate) fn border(from: f64, to: f64, halvings: u32, is_so: impl Fn(f64) -> bool) -> f64 {
     let (mut so, mut not) = (from, to);
     for _ in 0..halvings {

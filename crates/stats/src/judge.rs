@@ -11,9 +11,7 @@ use constraint::{
 };
 use record::{ConstraintRecord, ConstraintSense, PlanRecord};
 
-use crate::estimated::{
-    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, NoEstimate, RunEstimates,
-};
+use crate::estimated::{EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, RunEstimates};
 use crate::parts::PartEstimates;
 use crate::{
     BackgroundSummary, Conclusion, ConstraintReading, JudgedConstraint, ReadFigure, Status,
@@ -261,31 +259,25 @@ impl<'a> FiguresOfRun<'a> {
             return ConstraintFigure::Unknown(WhyUnknown::Disqualified);
         }
         let scale = scale(statistic.kind());
+        let known = |value, low, high| Known {
+            value,
+            low,
+            high,
+            samples: operations,
+            seconds,
+        };
         match statistic {
             Statistic::Fact(fact) => match estimates.fact(index, fact) {
                 Some(count) => {
                     let value = count as f64 / scale;
                     let (low, high) = self.moment.ends(fact, value);
-                    ConstraintFigure::Known(Known {
-                        value,
-                        low,
-                        high,
-                        samples: operations,
-                        seconds,
-                    })
+                    ConstraintFigure::Known(known(value, low, high))
                 }
                 None => ConstraintFigure::Unknown(WhyUnknown::NoTime),
             },
-            Statistic::Estimate(of) => {
-                let known = |value, low, high| Known {
-                    value: value / scale,
-                    low: low / scale,
-                    high: high / scale,
-                    samples: operations,
-                    seconds,
-                };
-                self.estimate(estimates, index, of, known)
-            }
+            Statistic::Estimate(of) => self.estimate(estimates, index, of, |value, low, high| {
+                known(value / scale, low / scale, high / scale)
+            }),
             Statistic::Background(_) | Statistic::Compared(_) => {
                 ConstraintFigure::Unknown(WhyUnknown::NotMeasured)
             }
@@ -301,15 +293,14 @@ impl<'a> FiguresOfRun<'a> {
         known: impl Fn(f64, f64, f64) -> Known,
     ) -> ConstraintFigure {
         match estimates.estimate(index, of, self.moment.miss) {
-            Ok(JudgedEstimate {
-                value, low, high, ..
-            }) => ConstraintFigure::Known(known(value, low, high)),
+            Ok(JudgedEstimate { value, low, high }) => {
+                ConstraintFigure::Known(known(value, low, high))
+            }
             Err(why) => match estimates.value(index, of) {
-                Some(value) => ConstraintFigure::Vague(
-                    known(value, f64::NEG_INFINITY, f64::INFINITY),
-                    without_interval(why),
-                ),
-                None => ConstraintFigure::Unknown(without_interval(why)),
+                Some(value) => {
+                    ConstraintFigure::Vague(known(value, f64::NEG_INFINITY, f64::INFINITY), why)
+                }
+                None => ConstraintFigure::Unknown(why),
             },
         }
     }
@@ -335,16 +326,5 @@ fn scale(kind: UnitKind) -> f64 {
     match kind {
         UnitKind::TIME => SECOND,
         _ => 1.0,
-    }
-}
-
-fn without_interval(why: NoEstimate) -> WhyUnknown {
-    match why {
-        NoEstimate::UnknownRow => WhyUnknown::NotMeasured,
-        NoEstimate::Nothing => WhyUnknown::NoOperation,
-        NoEstimate::TooFew { samples, needed } => WhyUnknown::TooFew { samples, needed },
-        NoEstimate::TooShort => WhyUnknown::TooShort,
-        NoEstimate::NotSteady => WhyUnknown::NotSteady,
-        NoEstimate::Wanders => WhyUnknown::Wanders,
     }
 }

@@ -12,8 +12,7 @@ pub(crate) struct MatrixColumns(pub(crate) Vec<Vec<f64>>);
 /// The decomposition of a matrix with at least as many rows as columns.
 #[derive(Debug, Clone)]
 pub(crate) struct LeastSquares {
-    /// Below the diagonal, and on it, the vector of each reflection; above it R. Columns are in the
-    /// order of `order`.
+    /// On and below the diagonal the vector of each reflection, above it R. Columns are in `order`.
     reflected: Vec<Vec<f64>>,
     /// The diagonal of R: from the largest down, in absolute values.
     diagonal: Vec<f64>,
@@ -380,8 +379,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The residuals are perpendicular to all columns: there is no nearer product. Units do not
-        /// matter.
+        /// The residuals are perpendicular to all columns: none is nearer. Units do not matter.
         #[test]
         fn no_other_coefficients_are_better(
             values in proptest::collection::vec(-100.0..100.0_f64, 60),

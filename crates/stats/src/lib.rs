@@ -104,7 +104,7 @@ pub use diagnose::{
 };
 pub use distribution::Distribution;
 pub use estimated::{
-    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, NoEstimate, RunEstimates, miss_at_look,
+    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, RunEstimates, miss_at_look,
 };
 pub use failures::FailureGroup;
 pub use foreground::ForegroundPart;

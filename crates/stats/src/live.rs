@@ -21,8 +21,7 @@ use crate::{Conclusion, JudgedConstraint};
 /// Nanoseconds of measuring before the first check of the conditions that may end a run.
 const FIRST_LOOK: Nanos = 1_000_000_000;
 
-/// Adds up the operations of a run for its conditions, and for those of its constraints that end
-/// it.
+/// Adds up the operations of a run for its conditions, and for its constraints that end it.
 #[derive(Debug)]
 pub struct LiveJudge {
     /// Of a plan whose constraints are followed by the conditions.
@@ -44,8 +43,7 @@ pub struct LiveJudge {
 }
 
 impl LiveJudge {
-    /// For the conditions of the steps of a plan; `None` where it has none, and no constraint that
-    /// ends it.
+    /// For the conditions of the steps of a plan; `None` without any or a constraint that ends it.
     pub fn new(plan: &PlanRecord, conditions: &[String]) -> Option<LiveJudge> {
         let may_end = plan.constraints.iter().any(|constraint| constraint.abort);
         if !may_end && conditions.is_empty() {
@@ -102,8 +100,7 @@ impl LiveJudge {
         self.background.extend(events);
     }
 
-    /// True if all users were seen at work in the test of an operation, where its window waits for
-    /// that.
+    /// True if all users were seen at work in the test, where its window waits for that.
     fn are_all_at_work(&mut self, sample: &Sample) -> bool {
         let plan = self.operations.plan();
         let index = usize::from(sample.measure.0);
@@ -119,8 +116,7 @@ impl LiveJudge {
         seen.len() >= users
     }
 
-    /// Truth of each of the conditions on the measurements until now, in a window that began at
-    /// `begun`.
+    /// Truth of each condition on the measurements until now, in a window that began at `begun`.
     pub fn conditions(&self, begun: Option<Nanos>) -> Vec<bool> {
         if self.conditions == 0 {
             return Vec::new();

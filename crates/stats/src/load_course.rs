@@ -1,5 +1,4 @@
-//! Course of a load, part by part of the time: planned and sent operations, response times, and
-//! outcomes.
+//! Course of a load, part by part: planned and sent operations, response times, and outcomes.
 //!
 //! An operation is counted where each thing happened: planned at its place in the schedule, sent
 //! when it began, done when its response was complete. Its latency and its outcome are counted
@@ -147,8 +146,7 @@ impl LoadCourseBuilder {
     }
 }
 
-/// The latency of a successful operation, from *planned* on in an open loop, else its response
-/// time.
+/// The latency of a successful operation: from *planned* in an open loop, else the response time.
 pub(crate) fn latency(sample: &Sample, open: bool) -> Option<Nanos> {
     let moments = &sample.moments;
     let latency = if open {

@@ -46,9 +46,8 @@ impl ResponseOrigins {
         }
     }
 
-    /// Responses of the servers that responded from several addresses, and those of them that did
-    /// not come from the most used address of their server; `None` where each server responded from
-    /// one.
+    /// Responses of the servers that responded from several addresses, and those not from the most
+    /// used address of their server; `None` where each responded from one.
     pub(crate) fn other_addresses(&self) -> Option<(u64, u64)> {
         let (mut others, mut all) = (0, 0);
         let mut targets: Vec<u16> = self

@@ -102,8 +102,7 @@ pub struct Visits {
     pub first_byte: Option<Distribution>,
     /// From the beginning of a request for a file to the last byte, where it came as expected.
     pub file: Option<Distribution>,
-    /// TCP segments of the connections that ended with a file of theirs; `None` where none of these
-    /// is known.
+    /// TCP segments of the connections that ended with a file of theirs; `None` if none is known.
     pub segments: Option<SegmentCount>,
     /// Bytes of all requests.
     pub bytes_sent: u64,

@@ -1,5 +1,4 @@
-//! Several runs of one server, put together: one row, one distribution, one time line for each
-//! measure.
+//! Several runs of one server together: one row, one distribution, one time line per measure.
 //!
 //! ```text
 //! runs --> tallies of each --> rows over all runs, and which runs are sound for which row
@@ -55,9 +54,8 @@ pub struct PoolRun<'a, P> {
 pub struct Pooled {
     /// What rules look at, with the summary.
     pub material: Material,
-    /// The same of the earlier half and of the later half of the runs that the estimates of each
-    /// row come from; empty for a single run. A row that was measured in one run is in neither
-    /// half.
+    /// The same of the earlier and the later half of the runs that each row is estimated from;
+    /// empty for a single run. A row that was measured in one run is in neither half.
     pub halves: Vec<Material>,
     /// What figures show, one for each row; empty where no details are wanted.
     pub details: Vec<Details>,
@@ -234,8 +232,7 @@ impl Added {
     }
 }
 
-/// For each measure of the pool, its index in the plan of a run: that with the same name in a test
-/// of the same name.
+/// For each measure of the pool, its index in the plan of a run: by its name and its test's.
 fn indices(pool: &PlanRecord, run: &PlanRecord) -> Vec<Option<usize>> {
     fn names(plan: &PlanRecord) -> impl Iterator<Item = (Option<&str>, &str)> {
         plan.measures.iter().map(|measure| {

@@ -49,8 +49,7 @@ pub struct TestSummary {
     /// Operations among the expected ones that have no response time, because the server answered
     /// before it had the whole request.
     pub early: u64,
-    /// Operations whose response has its *first* in common with the one before it on the
-    /// connection.
+    /// Operations whose response has its *first* in common with that before it on the connection.
     pub shared_first: u64,
     /// Where the responses came from, as far as that is worth a word.
     pub origins: ResponseOrigins,
@@ -161,8 +160,7 @@ pub struct Connects {
     /// Operations whose request was sent once more, because a kept connection had died or a
     /// Digest nonce had run out.
     pub resent: u64,
-    /// TCP segments of the connections that ended with the operations; `None` where none of these
-    /// is known.
+    /// TCP segments of the connections that ended with the operations; `None` if none is known.
     pub segments: Option<SegmentCount>,
 }
 

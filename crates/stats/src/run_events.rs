@@ -13,8 +13,7 @@ use crate::origins::ResponseOrigins;
 /// The events of a run by their subjects. Repeated texts are kept once.
 #[derive(Debug, Default)]
 pub(crate) struct RunEvents {
-    /// The first step that the server does not support, `None` for a need of the whole test, with
-    /// evidence.
+    /// The first step that the server does not support, `None` for the whole test, with evidence.
     pub(crate) not_supported: BTreeMap<TestId, (Option<MissingStep>, String)>,
     pub(crate) test_failed: BTreeMap<TestId, Vec<StatusReason>>,
     /// Tests whose measured part has an end in the record.
@@ -36,8 +35,7 @@ pub(crate) struct RunEvents {
 }
 
 impl RunEvents {
-    /// Nanoseconds for which the run waited between two batches of a test, because other runs were
-    /// measured.
+    /// Nanoseconds that the run waited between two batches, because other runs were measured.
     pub(crate) fn waited(&self, test: TestId) -> Nanos {
         self.generators_of(test)
             .iter()

@@ -47,8 +47,7 @@ pub struct ServerViewTimes {
     pub server: ServerViewFigure,
     /// The measured time.
     pub ours: f64,
-    /// The server's time as a part of the measured one; `None` where the server's is below its
-    /// resolution.
+    /// The server's part of the measured time; `None` where it is below the server's resolution.
     pub share: Option<ServerViewFigure>,
 }
 
@@ -57,14 +56,12 @@ pub struct ServerViewTimes {
 pub struct ServerViewFigure {
     /// The figure.
     pub value: f64,
-    /// Its interval; `None` with fewer than two batches, and of times below the resolution of the
-    /// server.
+    /// Its interval; `None` with fewer than two batches, and below the resolution of the server.
     pub interval: Option<(f64, f64)>,
 }
 
 impl ServerView {
-    /// Reads the events of a run; `None` where the server reported nothing, and its log was not
-    /// read.
+    /// Reads the events of a run; `None` where neither the server nor its log reported anything.
     pub(crate) fn of(events: &[Event]) -> Option<ServerView> {
         let mut rows: BTreeMap<(MeasureId, &ServerTimeSource), Vec<&ServerTimes>> = BTreeMap::new();
         let mut access_log = None;

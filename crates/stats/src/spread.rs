@@ -54,8 +54,7 @@ enum BarSide {
     Planned,
 }
 
-/// Empty bars from `least` to `greatest`; where these are close, fewer, so that none is narrower
-/// than a nanosecond.
+/// Empty bars from `least` to `greatest`; fewer where these are close: none is below a nanosecond.
 fn ranges(least: Nanos, greatest: Nanos, rows: usize) -> Vec<Bar> {
     if least > greatest {
         return Vec::new();

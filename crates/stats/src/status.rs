@@ -46,8 +46,7 @@ impl Status {
         }
     }
 
-    /// Not measured, because the server does not have a method or feature that it needs. That is no
-    /// failure.
+    /// Not measured, as the server lacks a method or feature that it needs. That is no failure.
     pub fn is_beyond_the_server(self) -> bool {
         matches!(self, Status::NotSupported | Status::Skipped)
     }

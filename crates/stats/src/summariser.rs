@@ -77,8 +77,7 @@ impl Summariser {
         }
     }
 
-    /// Adds operations, of which those that begin in the window count, and the number of the
-    /// others.
+    /// Adds operations, of which those that begin in the window count, and how many do not.
     ///
     /// In a load run the window begins at
     /// [`MeasuringStarted`](record::EventKind::MeasuringStarted). Its end may stay open
@@ -293,8 +292,7 @@ impl Summariser {
         (summary, pages)
     }
 
-    /// What the load generator recorded of that test; of a load, there is one record for all of
-    /// them.
+    /// What the load generator recorded of that test; a load has one record for all of them.
     fn generator<'t>(&self, run_events: &'t RunEvents, test: TestId) -> Option<&'t Generator> {
         match self.plan.load.pace {
             Pace::Rounds => run_events.generators_of(test).first(),
@@ -347,8 +345,7 @@ impl Summariser {
         self.pages.as_ref()?.row(index)
     }
 
-    /// Whether chance decides about a measure, and has never come to it: nor to any other file of
-    /// its page.
+    /// Whether chance decides about a measure, but never chose it, nor another file of its page.
     fn was_never_drawn(&self, id: MeasureId) -> bool {
         let load = &self.plan.load;
         let of = |id: &MeasureId| usize::from(id.0);
@@ -429,8 +426,7 @@ impl Summariser {
         }
     }
 
-    /// What user space would have added to the response times of these runs; only with the kernel's
-    /// clock.
+    /// What user space would have added to the response times; only with the kernel's clock.
     pub(crate) fn bias<'a>(runs: impl Iterator<Item = &'a Summariser>) -> Option<Bias> {
         let of_run = |run: &Summariser| {
             let mut all = Differences::default();

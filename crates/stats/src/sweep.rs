@@ -82,8 +82,7 @@ pub struct SweepPoint {
 pub struct PointRatio {
     /// The estimate, from the ratios of the repeats: above 1, this server takes more time.
     pub value: f64,
-    /// Its 95 % interval, which is not corrected for the number of points; `None` for a single
-    /// repeat.
+    /// Its 95 % interval, uncorrected for the number of points; `None` for a single repeat.
     pub ci95: Option<(f64, f64)>,
 }
 
@@ -113,8 +112,7 @@ pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<S
     let of_processors = cells
         .iter()
         .map(|(name, server)| inside::processors(name, *server, runs));
-    // All of them are judged together. Where no server was traced, there are no effects to be
-    // tested.
+    // All are judged together. Where no server was traced, there are no effects to be tested.
     let all: Vec<Vec<Observation>> = observations.chain(of_processors).collect();
     let mut growths = growth(values, &all, same_within);
     let processors = growths.split_off(cells.len());

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use record::{
-    Arrivals, Clock, Environment, Event, EventKind, Exhausted, Generator, Http, Load, Machine,
-    MeasureId, MeasureRecord, Moments, Nanos, Outcome, Pace, PlanRecord, RUN_FORMAT, Run, Sample,
-    Server, Stage, SuiteRecord, TestId, TestRecord,
+    Arrivals, CallTarget, Clock, Connect, Environment, Event, EventKind, Exhausted, Generator,
+    Http, Load, Machine, MeasureId, MeasureRecord, Moments, Nanos, Outcome, Pace, PlanRecord,
+    RUN_FORMAT, Run, Sample, Server, Stage, SuiteRecord, TestId, TestRecord, TracedCall,
 };
 
 /// One microsecond in [`Nanos`].
@@ -42,6 +42,29 @@ pub fn generator(test: TestId) -> Generator {
         longest_stall: 3_000 * US,
         lateness: None,
         exhausted: Exhausted::default(),
+    }
+}
+
+/// A connection that was opened, without what is known of its handshake.
+pub fn connect(tcp: Nanos, tls: Option<Nanos>) -> Option<Connect> {
+    Some(Connect {
+        tcp,
+        tls,
+        resumed: None,
+    })
+}
+
+/// So many calls without data, which took no time.
+pub fn traced_call(call: &str, target: CallTarget, count: u64) -> TracedCall {
+    TracedCall {
+        call: call.to_owned(),
+        target,
+        for_lock: false,
+        synchronous: false,
+        count,
+        failed: 0,
+        bytes: 0,
+        lasted: 0,
     }
 }
 

@@ -35,8 +35,7 @@ const BINS: usize = 512;
 const SHORTEST: u32 = 16;
 /// Bins below which the waves are not seen.
 const BINS_NEEDED: u64 = 32;
-/// Completions below which there is no interval: they come in lumps, for which Student's t does not
-/// account.
+/// Completions below which there is no interval: they come in lumps, unknown to Student's t.
 const COMPLETIONS_NEEDED: u64 = 20;
 /// The slowest waves, which give the interval, and the waves that they are compared with.
 pub(crate) const SLOW: usize = 3;

@@ -241,8 +241,7 @@ impl Times {
         }
     }
 
-    /// Sums of the squared deviations from `mean`, each with the number of its values, in the same
-    /// order.
+    /// Sums of the squared deviations from `mean`, with the numbers of values, in the same order.
     pub(crate) fn squared_deviations(&self, mean: f64) -> Vec<(f64, f64)> {
         match &self.0 {
             Form::Exact(_) => {

@@ -1,5 +1,4 @@
-//! Bare hosts: a web server on a TCP of its own in place of a host, with the features of a lab
-//! file.
+//! Bare hosts: a web server on a TCP of its own as a host, with the features of a lab file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -99,8 +99,7 @@ pub struct WireVerdict {
     /// frame; with jitter, it and the mean are within the jitter. `None` if nothing arrived, which
     /// the described loss allows.
     pub delay: Option<bool>,
-    /// The number of lost frames is within four standard deviations; a wire without loss loses
-    /// none.
+    /// The number of lost frames is within four standard deviations; without loss it is zero.
     pub loss: bool,
 }
 
@@ -331,8 +330,7 @@ mod tests {
         assert_eq!(judge(&lossless, &none).rate, Some(false));
     }
 
-    /// Verdict on the rate of a wire of 10 Mbit/s whose rate is `part` of that, after `rated`
-    /// frames arrived.
+    /// Verdict on the rate of a wire of 10 Mbit/s, being `part` of that after `rated` frames.
     fn found(part: f64, loss: f64, rated: u64, random: &mut impl FnMut() -> f64) -> Option<bool> {
         // Frames sent for each that arrived after the first.
         let sent = |random: &mut dyn FnMut() -> f64| (random().ln() / loss.ln()).floor() + 1.0;

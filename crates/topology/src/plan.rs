@@ -44,11 +44,9 @@ pub struct LabNode {
     pub name: String,
     /// Kind.
     pub kind: LabNodeKind,
-    /// Its devices, in the order of links. A hub has none: the devices of its stations are at its
-    /// medium.
+    /// Its devices, in the order of links. A hub has none: those of its stations are at its medium.
     pub interfaces: Vec<LabInterface>,
-    /// Routes to all networks, including its own. A bare host has none: it responds to the sender
-    /// of a segment.
+    /// Routes to all networks, with its own. A bare host has none: it responds to the sender.
     pub routes: Vec<LabRoute>,
     /// Addresses of all others in its networks; a bare host has none.
     pub neighbours: Vec<LabNeighbour>,
@@ -65,8 +63,7 @@ pub struct PlannedSysctl {
     pub key: String,
     /// Value.
     pub value: String,
-    /// The key of the lab file (`hosts.server.sysctl.net.ipv4.tcp_sack`); `None` if all nodes of
-    /// the kind have it.
+    /// The key of the lab file (`hosts.server.sysctl.net.ipv4.tcp_sack`); `None` if all have it.
     pub place: Option<String>,
 }
 
@@ -188,8 +185,7 @@ pub struct PathOptions {
 pub struct LabLink {
     /// Its two ends.
     pub ends: [LabLinkEnd; 2],
-    /// From the first end to the second, and back. Both are empty if an end is a hub, whose medium
-    /// counts.
+    /// From the first end to the second, and back. Empty if an end is a hub: its medium counts.
     pub wires: [PlannedWire; 2],
 }
 
@@ -291,8 +287,7 @@ impl LabNetwork {
         hub.map_or(link.wires[from.min(1)], |(_, medium)| medium)
     }
 
-    /// Names of the nodes at the sending and receiving end of a wire from an end of a link (0 or
-    /// 1).
+    /// Names of the nodes at the sending and the receiving end of a wire from an end (0 or 1).
     pub fn ends(&self, link: &LabLink, from: usize) -> [&str; 2] {
         let from = from.min(1);
         [from, 1 - from].map(|end| self.nodes[link.ends[end].node].name.as_str())

@@ -108,8 +108,7 @@ impl FileList {
         })
     }
 
-    /// Parses pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may be followed by
-    /// `=` and its size.
+    /// Parses pages of the command line, each `[WEIGHT:]FILE[,FILE...]`; a FILE may have `=SIZE`.
     ///
     /// # Errors
     /// The first defect, with its page.
@@ -172,8 +171,7 @@ impl FileList {
         files.any(|file| file.form.is_some())
     }
 
-    /// Every file once, in the order of names, with its size if known; without dynamic pages, which
-    /// are no files.
+    /// Every file once, by name, with its size if known; without dynamic pages, which are no files.
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         let mut sizes: BTreeMap<&str, Option<u64>> = BTreeMap::new();
         let files = self.pages.iter().flat_map(|page| &page.files);
@@ -406,8 +404,7 @@ fn size_in_name(path: &str) -> Option<u64> {
     number.checked_mul(unit).filter(|size| *size <= MOST_BYTES)
 }
 
-/// The name of a file without directories and extension, in characters that a suite allows in its
-/// name.
+/// The name of a file without directories and extension, in characters of names in suites.
 fn name_of(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = match name.split_once('.') {

@@ -85,8 +85,7 @@ impl TrialCaptures {
     }
 }
 
-/// The device of a host; all devices if it has several. A bare host has further devices, which pass
-/// the same frames.
+/// The device of a host; all if it has several: those of a bare host pass the same frames.
 fn source(lab: &BuiltLab, host: &str) -> CaptureSource {
     let network = lab.network();
     let node = network.find(host).map(|node| &network.nodes[node]);
@@ -117,8 +116,7 @@ pub(super) fn read(
         let host = lab.host(&name);
         let own_addresses: Vec<IpAddr> = host.iter().flat_map(|host| host.addresses()).collect();
         let connections = connections(&name, &file, result)?;
-        // Programs first query the server, and send half a second later; they go on for a tenth at
-        // most.
+        // Programs query the server first, and send half a second later, for a tenth at most.
         let with_files = connections
             .iter()
             .filter(|connection| sent_by(&own_addresses, connection) >= SMALLEST_FILE);
@@ -273,8 +271,7 @@ impl ReadCaptures {
     }
 }
 
-/// Figures of a request, as the dissertation defines them. The delay of an unfinished one is the
-/// longest time.
+/// Figures of a request, as the dissertation defines them. Unfinished, it has the longest time.
 pub(super) fn figures(
     name: &str,
     found: Option<FoundRequest<'_>>,

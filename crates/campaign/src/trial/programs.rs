@@ -66,8 +66,7 @@ impl LabProgram {
             .stdin(Stdio::null())
             .stdout(create(&standard_output)?)
             .stderr(create(&standard_error)?)
-            // Ctrl-C in a terminal must reach only this process, which then ends the others in
-            // order.
+            // Ctrl-C in a terminal must reach only this process, which ends the others.
             .process_group(0);
         let host = lab.host(host);
         let host = host.ok_or_else(|| TrialFailure::Failed(format!("{label}: no such host")))?;

@@ -38,8 +38,7 @@ pub(super) fn is_ipv6(trial: &TrialSpec, host: &str) -> bool {
 }
 
 impl TrialServers {
-    /// Starts the servers of a trial. A bare host is its own server, and may be named with the
-    /// recipe `bare`.
+    /// Starts the servers of a trial. A bare host is its own server, whose recipe may be `bare`.
     ///
     /// # Errors
     ///
@@ -177,8 +176,7 @@ pub(super) fn bare_figures(lab: &BuiltLab, result: &mut TrialOutcome) {
     }
 }
 
-/// The report of a bare host, when its connections have ended, which includes a TIME-WAIT of a
-/// second.
+/// The report of a bare host, when its connections have ended, with a TIME-WAIT of a second.
 fn ended_report(host: &BuiltHost<'_>) -> Option<BareHostReport> {
     let mut all = host.bare_report()?;
     let begun = Instant::now();

@@ -19,8 +19,7 @@ pub(super) fn command(
     url: &str,
     run: &Path,
 ) -> Result<Command, TrialFailure> {
-    // The program has another working directory. A local file with the name of a built-in suite is
-    // not used.
+    // The program has another working directory. A file named like a built-in suite is not used.
     let is_built_in = BuiltinFile::find(SUITES, suite).is_some();
     let path = fs::canonicalize(suite).ok().filter(|_| !is_built_in);
     let file = path.unwrap_or_else(|| suite.into());

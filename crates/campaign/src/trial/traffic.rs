@@ -1,5 +1,4 @@
-//! Background traffic of a trial: a sink in every host that receives, a source in every host that
-//! sends.
+//! Background traffic of a trial: a sink in each host that receives, a source in each sender.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -12,8 +12,7 @@ fn setup(spec: &ExperimentSpec, levels: &[(&str, &str)]) -> TrialSetup {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Experiment, cell, figure, and its value in the appendix of the dissertation. `*` is for the mean
-/// over a factor.
+/// Experiment, cell, figure, and its value in the dissertation's appendix. `*`: mean over a factor.
 type Published = (
     &'static str,
     &'static [(&'static str, &'static str)],

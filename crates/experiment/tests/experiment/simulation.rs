@@ -224,8 +224,7 @@ const STILL: Course = Course::Still;
 enum Promise {
     /// Intervals contain the mean in 93 to 97 % of cells.
     Held,
-    /// At least this percentage of campaigns of three, five and ten repetitions has a warning of a
-    /// heavy tail.
+    /// At least this percentage of campaigns of 3, 5 and 10 repetitions warns of a heavy tail.
     Heavy([f64; 3]),
     /// The same for a warning that all cells change.
     Changing([f64; 3]),

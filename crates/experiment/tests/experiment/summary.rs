@@ -21,8 +21,7 @@ fn trials(
         .collect()
 }
 
-/// Delays that differ between servers, loads and `C2`, with noise that is the same in all cells of
-/// a repetition.
+/// Delays that differ between servers, loads and `C2`, with one noise in all cells of a repetition.
 fn delay(cell: &LevelCombination, repetition: u32) -> Vec<(&'static str, f64)> {
     let trials = |factor, level, times| {
         if cell.level(factor) == level {

@@ -224,14 +224,9 @@ mod tests {
 
     fn call(call: &str, target: CallTarget, count: u64, bytes: u64, lasted: u64) -> TracedCall {
         TracedCall {
-            call: call.to_owned(),
-            target,
-            for_lock: false,
-            synchronous: false,
-            count,
-            failed: 0,
             bytes,
             lasted,
+            ..stats::testing::traced_call(call, target, count)
         }
     }
 

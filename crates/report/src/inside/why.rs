@@ -96,7 +96,7 @@ fn on_storage(row: &InsideRow) -> String {
 mod tests {
     use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
     use stats::InsideMean;
-    use stats::testing::RunBuilder;
+    use stats::testing::{RunBuilder, traced_call};
 
     use stats::units::human;
 
@@ -105,14 +105,8 @@ mod tests {
     /// A row of two traced operations with these calls, which were as long as without.
     fn row(place: u16, took: u64, calls: &[(&str, u64, u64)]) -> InsideRow {
         let call = |(call, count, lasted): &(&str, u64, u64)| TracedCall {
-            call: (*call).to_owned(),
-            target: CallTarget::Collection,
-            for_lock: false,
-            synchronous: false,
-            count: *count,
-            failed: 0,
-            bytes: 0,
             lasted: *lasted,
+            ..traced_call(call, CallTarget::Collection, *count)
         };
         let mean = InsideMean {
             mean: took as f64 / 4.0,

@@ -102,20 +102,10 @@ fn addresses_of_a_server_have_numbers_and_caches_no_names() {
 
 #[test]
 fn files_of_a_server_that_was_looked_into_have_no_names() {
-    let call = |target| TracedCall {
-        call: "openat".to_owned(),
-        target,
-        for_lock: false,
-        synchronous: false,
-        count: 1,
-        failed: 0,
-        bytes: 0,
-        lasted: 0,
-    };
     let path = "lock/DAVLock".to_owned();
     let peer = "/run/postgresql/.s.PGSQL.5432".to_owned();
     for target in [CallTarget::File { path }, CallTarget::Socket { peer }] {
-        let mut call = call(target);
+        let mut call = stats::testing::traced_call("openat", target, 1);
         hide_target(&mut call);
         let told = format!("{:?}", call.target);
         assert!(told.contains("\"*\"") && !told.contains('/'), "{told}");

@@ -2,11 +2,11 @@
 
 use record::{
     CallTarget, Event, EventKind, InsideBatch, InsideCounts, InsideRecord, MeasureId, Run,
-    TracedCall, TracedRow,
+    TracedRow,
 };
 use report::page::ReportPage;
 use report::{Comparisons, Design, Sweep, SweepServer, Varied, Versus};
-use stats::testing::RunBuilder;
+use stats::testing::{RunBuilder, traced_call};
 use stats::{Side, Summary, Swept, summarise};
 
 const TRACED: u64 = 5;
@@ -52,16 +52,7 @@ fn look_into(run: &mut Run, rows: Vec<Costs>) {
                 },
             })
         };
-        let call = |(call, target, count): (&str, CallTarget, u64)| TracedCall {
-            call: call.to_owned(),
-            target,
-            for_lock: false,
-            synchronous: false,
-            count: count * TRACED,
-            failed: 0,
-            bytes: 0,
-            lasted: 0,
-        };
+        let call = |(call, target, count)| traced_call(call, target, count * TRACED);
         let traced = EventKind::Traced(TracedRow {
             measure,
             operations: TRACED,

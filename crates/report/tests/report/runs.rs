@@ -312,11 +312,7 @@ pub(crate) fn pages() -> Run {
                 begun + after + took - MS / 5,
                 begun + after + took,
             ),
-            connect: (visit % 10 == 0).then_some(Connect {
-                tcp: 50 * US,
-                tls: None,
-                resumed: None,
-            }),
+            connect: testing::connect(50 * US, None).filter(|_| visit % 10 == 0),
             bytes_received: 500,
             body_received: 400,
             ..testing::sample(MeasureId(measure), user, Outcome::Ok)
@@ -370,14 +366,9 @@ pub(crate) fn looked_into() -> Run {
         threads,
     };
     let call = |call: &str, target, count, bytes, lasted| TracedCall {
-        call: call.to_owned(),
-        target,
-        for_lock: false,
-        synchronous: false,
-        count,
-        failed: 0,
         bytes,
         lasted,
+        ..testing::traced_call(call, target, count)
     };
     let locks = || CallTarget::File {
         path: "lock/\u{1b}[2JDAVLock".to_owned(),

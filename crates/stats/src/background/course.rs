@@ -29,11 +29,9 @@ pub struct BackgroundPart {
     pub from: Nanos,
     /// How long it is.
     pub length: Nanos,
-    /// Length of the readings in it, which may have begun before the run: rates are per second of
-    /// these.
+    /// Length of its readings, which may have begun before the run: rates are per second of these.
     pub counted: Nanos,
-    /// Counts of the part, component by component; empty where nothing was read, because there was
-    /// no traffic.
+    /// Counts of the part by component; empty where nothing was read, as there was no traffic.
     pub components: Vec<BackgroundCounts>,
 }
 

@@ -1,5 +1,4 @@
-//! Times when background traffic was not the load of its description, and the tests that were
-//! measured then.
+//! Times when background traffic was not the described load, and the tests measured then.
 //!
 //! The network may treat a load as it likes: drops, delays and limits are the subject of an
 //! experiment. Faults are those of the ends: traffic that ended, connections that failed, and
@@ -102,17 +101,15 @@ impl<'a> SeenTraffic<'a> {
         if in_all <= in_readings {
             return seen;
         }
-        // Those that no reading has failed before the run began, or by the end of the traffic after
-        // the last one.
+        // Those that no reading failed before the run began, or by the end of the traffic after it.
         match (self.failure(), self.readings.last()) {
             (Some(_), Some((last, _))) => Some(seen.unwrap_or(*last)),
             _ => Some(0),
         }
     }
 
-    /// Blocks that were not sent in the seconds in which a test was measured. Only flows with
-    /// schedules have some, and their blocks are numbered, so that all that were sent have arrived
-    /// or are lost.
+    /// Blocks that were not sent while a test was measured. Only flows with schedules have some,
+    /// and their blocks are numbered, so that all that were sent have arrived or are lost.
     fn unsent(&self, part: &MeasuredPart) -> Option<Share> {
         let (mut unsent, mut sent) = (0, 0);
         for (at, reading) in &self.readings {

@@ -21,16 +21,14 @@ use super::{is_same, signed_rank};
 use crate::interval::{mean, students, t_at, variance};
 use crate::sequential::Sequence;
 
-/// Inference from observations of pairs. All values are logarithms: 0 is no difference, above 0 B
-/// takes more time.
+/// Inference from observations of pairs. Values are logarithms: above 0, B takes more time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inference {
     /// The estimate.
     pub estimate: f64,
     /// Its 95 % interval.
     pub ci95: (f64, f64),
-    /// The 95 % interval of the mean over pairs, in which each pair counts; `ci95` where that is
-    /// it.
+    /// The 95 % interval of the mean in which each pair counts; `ci95` where that is it.
     pub ci95_of_mean: (f64, f64),
     /// One-sided p-value of *slower*.
     pub p_slower: f64,
@@ -185,8 +183,7 @@ fn early(log_ratios: &[f64]) -> Early {
     known
 }
 
-/// Inference from a number of observations that was fixed beforehand, with intervals of that
-/// confidence.
+/// Inference from a number of observations that was fixed beforehand, at that confidence.
 fn at_the_end(log_ratios: &[f64], confidence: f64) -> Option<Inference> {
     let by_mean = by_mean(log_ratios, confidence)?;
     Some(if log_ratios.len() < signed_rank::LEAST {

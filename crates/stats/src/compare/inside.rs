@@ -22,8 +22,7 @@ use super::{Observations, Ratio, Side, Verdict, rank_sum, signed_rank};
 use crate::inside::storage::{CallKey, CallsInRun};
 use crate::inside::{InsideFigure, InsideRow};
 
-/// Runs of each server, each after a start of its own, from which on a number of calls that never
-/// varied is a fact.
+/// Runs of each server, each after a start, from which on a number that never varied is a fact.
 pub const LEAST_STARTS: usize = 5;
 
 /// Costs of an operation of a row inside of both servers.
@@ -66,8 +65,7 @@ pub struct ComparedCost {
     pub a: f64,
     /// Mean with B.
     pub b: f64,
-    /// Calls and targets of which the means differ: the system call, its target, the means with A
-    /// and with B.
+    /// Calls and targets whose means differ: the system call, its target, the means with A and B.
     pub differing: Vec<(String, CallTarget, f64, f64)>,
     /// How certain the difference is.
     pub certainty: CostCertainty,
@@ -99,8 +97,7 @@ pub enum CostCertainty {
 pub(super) type PairInside<'a> = (&'a InsideRow, &'a InsideRow);
 
 impl ComparedInside {
-    /// The costs of a row in the pairs of these runs, not judged yet; `None` where nothing was
-    /// counted for both.
+    /// The costs of a row in these pairs, not judged yet; `None` where not counted for both.
     pub(super) fn of(a: &[Side<'_>], b: &[Side<'_>], row: &str) -> Option<ComparedInside> {
         let pairs = a.iter().zip(b);
         let pairs: Vec<PairInside<'_>> = pairs

@@ -6,8 +6,7 @@
 //! ranking methods*, Biometrics Bulletin 1, 1945), and counts all the ways in which they could,
 //! with the mean of their ranks for equal values.
 
-/// The two-sided p-value, exact, of two groups of a few values each: time and memory grow with the
-/// fourth power.
+/// The two-sided p-value, exact, of two small groups: time and memory grow as the fourth power.
 pub(super) fn p_value(one: &[f64], other: &[f64]) -> f64 {
     let mut values: Vec<(f64, bool)> = Vec::new();
     values.extend(one.iter().map(|value| (*value, true)));

@@ -72,8 +72,7 @@ pub struct Ratio {
     pub value: f64,
     /// The estimate from the medians.
     pub usual: f64,
-    /// Certainty of both ratios; `None` for a single pair, which does not show how much pairs
-    /// differ.
+    /// Certainty of both ratios; `None` for a single pair, which shows no spread.
     pub evidence: Option<Certainty>,
     /// Pairs of runs with times of both.
     pub pairs: usize,

@@ -15,8 +15,7 @@ pub enum RowKind {
     Operation,
     /// The time in which a page is loaded as a whole.
     Page,
-    /// Complete pages a minute. Its times are those between two of them, so that *slower* is fewer
-    /// pages.
+    /// Complete pages a minute. Its times are those between two pages: *slower* is fewer pages.
     Number,
 }
 

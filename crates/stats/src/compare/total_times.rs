@@ -27,8 +27,7 @@ struct RunMedians {
     outside: f64,
 }
 
-/// The rows in which the time outside the response time differs by so much, with the same sign in
-/// all pairs of runs.
+/// The rows whose time outside the response time differs by so much, with one sign in all pairs.
 pub(super) fn differing(a: &[Side<'_>], b: &[Side<'_>]) -> Vec<TotalTimes> {
     let operations = rows::names(a).into_iter();
     let operations = operations.filter(|row| row.kind == RowKind::Operation);

@@ -27,9 +27,8 @@ pub(super) const NOTICEABLE: f64 = 100e3;
 /// quick request and the floor is noise.
 pub(super) const LEAST_WORK: f64 = 100e3;
 
-/// Rows that request one resource alone. The time of the quickest of them is the floor: the round
-/// trip, and the work of the server for any request (a script that is started, credentials that are
-/// checked).
+/// Rows that request one resource alone. The quickest of them is the floor: the round trip, and the
+/// work for any request (starting a script, checking credentials).
 const FLOOR: [&str; 4] = [
     "PropfindLiveSingle",
     "PropfindDeadSingle",
@@ -121,8 +120,7 @@ pub(super) struct Mean {
     runs: usize,
 }
 
-/// The row was measured, none of its operations failed, no warning disqualifies it, and no response
-/// came from a cache.
+/// The row was measured, no operation failed, no warning disqualifies it, and no cache responded.
 pub(super) fn is_good(row: &TestSummary) -> bool {
     row.status == Status::Ok && row.not_of_server().is_none() && row.response.is_some()
 }

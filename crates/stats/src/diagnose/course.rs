@@ -34,8 +34,7 @@ pub(crate) struct Course {
     /// *Done* minus *sent*: until the response was complete, streamed or not.
     pub(crate) whole: Times,
     pub(crate) parts: Bins<CoursePart>,
-    /// Of operations that opened no connection: the cost of opening one is no slowness of the
-    /// operation.
+    /// Of operations that opened no connection: opening one is no slowness of the operation.
     pub(crate) peaks: Bins<Peak>,
     /// Operations that count, and those among them for which a connection was opened.
     pub(crate) operations: u64,

@@ -37,9 +37,8 @@ pub(crate) struct FittedLine {
 /// which a single run does not show.
 const LEAST_ERROR: f64 = 0.03;
 
-/// Observations that [`LEAST_ERROR`] is worth. With fewer, two sizes too many make the interval
-/// several times as wide by chance; with more, points that lie far from a line do not widen it
-/// enough.
+/// Observations that [`LEAST_ERROR`] is worth. With fewer, two sizes too many widen the interval
+/// several times by chance; with more, points far from a line do not widen it enough.
 const ASSUMED: f64 = 4.0;
 
 /// The line through at least three points of different sizes.

@@ -21,8 +21,7 @@ pub struct Material {
     pub(crate) courses: Vec<Course>,
     /// Times of the first requests, in the warm-up.
     pub(crate) first_responses: BTreeMap<MeasureId, Nanos>,
-    /// Numbers of the requests for which connections were opened, the first ones of the (first)
-    /// run.
+    /// Numbers of the requests that opened connections, the first ones of the (first) run.
     pub(crate) opened: Vec<u64>,
     pub(crate) facts: ServerFacts,
 }

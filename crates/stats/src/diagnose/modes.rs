@@ -12,8 +12,7 @@
 /// Step of the axis in natural logarithms: 8 %.
 const STEP: f64 = 0.075;
 
-/// Steps of the windows: factors of 1.35 and 1.8, for modes that lie close and for such that
-/// scatter.
+/// Steps of the windows: factors of 1.35 and 1.8, for close modes and for such that scatter.
 const WINDOWS: [usize; 2] = [4, 8];
 
 /// Share of all values that a mode has at least.
@@ -37,8 +36,7 @@ pub(crate) struct Mode {
     pub(crate) median: f64,
 }
 
-/// The two modes of values that ascend, each with how often it occurs; `None` where two cannot be
-/// separated.
+/// The two modes of ascending values, each with its frequency; `None` where they are not separate.
 pub(crate) fn modes(values: &[(u64, u64)]) -> Option<(Mode, Mode)> {
     let total: u64 = values.iter().map(|(_, count)| count).sum();
     let least = LEAST.max((total as f64 * LEAST_SHARE).ceil() as u64);

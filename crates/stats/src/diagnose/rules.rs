@@ -49,15 +49,13 @@ struct Detection {
     is_of_means: bool,
     /// Nanoseconds that would not have been spent.
     saved: f64,
-    /// The result may come and go with time or rests on few operations, and there is no second run
-    /// that shows it.
+    /// The result may come and go or rests on few operations, and no second run shows it.
     is_seen_once: bool,
 }
 
 impl DiagnosisRule {
     /// Applies the rule to the first measurement of each row. A result that a further one
-    /// contradicts is no finding, and neither is one that rests on a few slow operations without a
-    /// further one.
+    /// contradicts is no finding, nor is one of a few slow operations without a further one.
     pub(super) fn look(&self, case: &Case<'_>) -> Option<Finding> {
         let found = self.detect(case)?;
         let is_each_time = matches!(self.find, Detector::EachTime(_));

@@ -17,8 +17,7 @@ const MOST_LAGS: usize = 1024;
 /// Standard errors of the sum that are added to it.
 const ERRORS: f64 = 2.0;
 
-/// Values for which one independent value counts, at least 1, from deviations from the mean in the
-/// order of time.
+/// Values that one independent value is worth, at least 1, from deviations in the order of time.
 pub(crate) fn dependence(deviations: &[f64]) -> f64 {
     let lagged = |lag: usize| -> f64 {
         let later = deviations.iter().skip(lag);

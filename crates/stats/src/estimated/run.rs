@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use constraint::WhyUnknown;
 use record::{Event, TestId};
 
 use super::tally::{EstimatedRow, MeasuredTime};
-use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
+use super::{EstimatedStatistic, FactOfRow, JudgedEstimate};
 use crate::run_events::RunEvents;
 use crate::summariser::Summariser;
 use crate::throughput::is_steady;
@@ -54,8 +55,7 @@ impl<'a> RunEstimates<'a> {
         self.rows().position(|row| row == name)
     }
 
-    /// Operations of the row at that index that count, however they ended, and seconds of its
-    /// window.
+    /// Operations of the row at that index that count, however ended, and seconds of its window.
     pub fn extent(&self, row: usize) -> (u64, f64) {
         let row = self.row(row);
         row.map_or((0, 0.0), |(row, measured)| {
@@ -74,8 +74,8 @@ impl<'a> RunEstimates<'a> {
         row: usize,
         statistic: EstimatedStatistic,
         miss: f64,
-    ) -> Result<JudgedEstimate, NoEstimate> {
-        let (estimated, measured) = self.row(row).ok_or(NoEstimate::UnknownRow)?;
+    ) -> Result<JudgedEstimate, WhyUnknown> {
+        let (estimated, measured) = self.row(row).ok_or(WhyUnknown::NotMeasured)?;
         estimated.estimate(statistic, measured, miss)
     }
 

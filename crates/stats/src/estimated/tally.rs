@@ -1,10 +1,11 @@
 //! Input of the estimates and facts of a row.
 
+use constraint::WhyUnknown;
 use record::{Nanos, Sample};
 
 use super::share::{effective_number, interval_of_share};
 use super::times;
-use super::{EstimatedStatistic, FactOfRow, JudgedEstimate, NoEstimate};
+use super::{EstimatedStatistic, FactOfRow, JudgedEstimate};
 use crate::Outcomes;
 use crate::bins::{Bin, Bins};
 use crate::interval::t_at;
@@ -122,40 +123,25 @@ pub(crate) struct MeasuredTime {
 }
 
 impl EstimatedRow<'_> {
-    /// An estimate whose interval misses the truth with the probability `miss`, half of it on each
-    /// side.
+    /// An estimate whose interval misses the truth with probability `miss`, half on each side.
     pub(crate) fn estimate(
         &self,
         statistic: EstimatedStatistic,
         measured: MeasuredTime,
         miss: f64,
-    ) -> Result<JudgedEstimate, NoEstimate> {
+    ) -> Result<JudgedEstimate, WhyUnknown> {
         let a = miss / 2.0;
-        let times = self.times.count();
-        let (samples, (value, (low, high))) = match statistic {
-            EstimatedStatistic::Mean => (times, times::mean(self.times, a)?),
-            EstimatedStatistic::Sd => (times, times::sd(self.times, a)?),
-            EstimatedStatistic::Percentile(ppm) => (times, times::percentile(self.times, ppm, a)?),
-            EstimatedStatistic::Rate => {
-                let rate = self.rate(RateOf::Completions, measured, a)?;
-                (self.throughput.completed(), rate)
-            }
-            EstimatedStatistic::Goodput => {
-                let rate = self.rate(RateOf::Bytes, measured, a)?;
-                (self.throughput.completed(), rate)
-            }
+        let (value, (low, high)) = match statistic {
+            EstimatedStatistic::Mean => times::mean(self.times, a),
+            EstimatedStatistic::Sd => times::sd(self.times, a),
+            EstimatedStatistic::Percentile(ppm) => times::percentile(self.times, ppm, a),
+            EstimatedStatistic::Rate => self.rate(RateOf::Completions, measured, a),
+            EstimatedStatistic::Goodput => self.rate(RateOf::Bytes, measured, a),
             EstimatedStatistic::FailureRate => {
-                let rate = self.judged.failure_rate(a).ok_or(NoEstimate::Nothing)?;
-                (self.outcomes.total(), rate)
+                self.judged.failure_rate(a).ok_or(WhyUnknown::NoOperation)
             }
-        };
-        Ok(JudgedEstimate {
-            value,
-            low,
-            high,
-            samples,
-            seconds: measured.seconds,
-        })
+        }?;
+        Ok(JudgedEstimate { value, low, high })
     }
 
     /// The estimate by itself; `None` where there is nothing to estimate.
@@ -186,20 +172,20 @@ impl EstimatedRow<'_> {
         of: RateOf,
         measured: MeasuredTime,
         a: f64,
-    ) -> Result<times::ValueWithEnds, NoEstimate> {
-        let window = measured.window.ok_or(NoEstimate::Nothing)?;
+    ) -> Result<times::ValueWithEnds, WhyUnknown> {
+        let window = measured.window.ok_or(WhyUnknown::NoOperation)?;
         let samples = self.throughput.completed();
         if !measured.is_steady {
-            return Err(NoEstimate::NotSteady);
+            return Err(WhyUnknown::NotSteady);
         }
         if samples < COMPLETIONS_NEEDED {
             let needed = COMPLETIONS_NEEDED;
-            return Err(NoEstimate::TooFew { samples, needed });
+            return Err(WhyUnknown::TooFew { samples, needed });
         }
         let rate = self.throughput.with_error(of, window);
-        let rate = rate.ok_or(NoEstimate::TooShort)?;
+        let rate = rate.ok_or(WhyUnknown::TooShort)?;
         if rate.wanders {
-            return Err(NoEstimate::Wanders);
+            return Err(WhyUnknown::Wanders);
         }
         let half = WIDER * t_at(1.0 - a, SLOW as f64) * rate.error;
         let low = (rate.per_second - half).max(0.0);

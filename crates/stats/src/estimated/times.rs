@@ -1,6 +1,7 @@
 //! Estimates from a set of times.
 
-use super::NoEstimate;
+use constraint::WhyUnknown;
+
 use super::dependence::dependence;
 use super::mean::{Ends, SummedCell, interval_of_mean};
 use super::share::{Counted, effective_number, places_of_percentile};
@@ -30,7 +31,7 @@ const HALF_A_BUCKET: f64 = 0.0005;
 pub(crate) type ValueWithEnds = (f64, Ends);
 
 /// The mean in nanoseconds. An end lies on the wrong side with the probability `a`.
-pub(crate) fn mean(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
+pub(crate) fn mean(times: &Times, a: f64) -> Result<ValueWithEnds, WhyUnknown> {
     let n = enough(times)?;
     let ends = interval_of_mean(&cells_of(times), unseen(times)?, a);
     let (low, high) = ends.map_err(|part| too_few(n, part))?;
@@ -38,7 +39,7 @@ pub(crate) fn mean(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
 }
 
 /// The standard deviation in nanoseconds: the root of the mean of the squared deviations.
-pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
+pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, WhyUnknown> {
     let n = enough(times)?;
     let mean = times.sum() as f64 / n as f64;
     let cells: Vec<SummedCell> = times.squared_deviations(mean);
@@ -46,12 +47,11 @@ pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
     let variance = squares / (n - 1) as f64;
     let (low, high) =
         interval_of_mean(&cells, unseen(times)?.powi(2), a).map_err(|part| too_few(n, part))?;
-    // Deviations are from the mean of the run. They exceed those from the true mean by its squared
-    // error.
+    // Deviations from the mean of the run exceed those from the true mean by its squared error.
     let sums = cells_of(times);
     let (least_mean, _) = interval_of_mean(&sums, 0.0, a).map_err(|part| too_few(n, part))?;
     let low = low - (mean - least_mean).powi(2);
-    let (min, max) = times.ends().ok_or(NoEstimate::Nothing)?;
+    let (min, max) = times.ends().ok_or(WhyUnknown::NoOperation)?;
     let greatest = (max as f64 - mean).max(mean - min as f64).powi(2);
     let root = |variance: f64| variance.max(0.0).sqrt();
     let sd = root(variance);
@@ -64,7 +64,7 @@ pub(crate) fn sd(times: &Times, a: f64) -> Result<ValueWithEnds, NoEstimate> {
 }
 
 /// The percentile of `ppm` parts per million, in nanoseconds.
-pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnds, NoEstimate> {
+pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnds, WhyUnknown> {
     let n = times.count();
     let value = percentile_of(times, ppm)?;
     let cells: Vec<Counted> = times.counted_to(value as u64);
@@ -82,7 +82,7 @@ pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnd
     let low = rank_at(low, |at| (at + 1e-6).floor()).filter(|at| *at >= 1.0);
     let high = rank_at(high, |at| (at - 1e-6).ceil()).filter(|at| *at <= all);
     let known = times.at_ranks([low.unwrap_or(1.0) as u64, high.unwrap_or(all) as u64]);
-    let [at_low, at_high] = known.ok_or(NoEstimate::Nothing)?;
+    let [at_low, at_high] = known.ok_or(WhyUnknown::NoOperation)?;
     let slack = if times.exact().is_some() {
         0.0
     } else {
@@ -94,25 +94,25 @@ pub(crate) fn percentile(times: &Times, ppm: u32, a: f64) -> Result<ValueWithEnd
 }
 
 /// The time of a kind of operation of which none came by chance.
-fn unseen(times: &Times) -> Result<f64, NoEstimate> {
-    let (_, max) = times.ends().ok_or(NoEstimate::Nothing)?;
+fn unseen(times: &Times) -> Result<f64, WhyUnknown> {
+    let (_, max) = times.ends().ok_or(WhyUnknown::NoOperation)?;
     let median = percentile_of(times, MILLION as u32 / 2)?;
     Ok((SLOWER * median).max(SLOWER_THAN_SLOWEST * max as f64))
 }
 
-pub(crate) fn percentile_of(times: &Times, ppm: u32) -> Result<f64, NoEstimate> {
+pub(crate) fn percentile_of(times: &Times, ppm: u32) -> Result<f64, WhyUnknown> {
     let rank = (u128::from(times.count()) * u128::from(ppm)).div_ceil(u128::from(MILLION));
     let [value] = times
         .at_ranks([(rank as u64).max(1)])
-        .ok_or(NoEstimate::Nothing)?;
+        .ok_or(WhyUnknown::NoOperation)?;
     Ok(value as f64)
 }
 
 /// The number of times, if there are enough for the spread of batches.
-fn enough(times: &Times) -> Result<u64, NoEstimate> {
+fn enough(times: &Times) -> Result<u64, WhyUnknown> {
     match times.count() {
-        0 => Err(NoEstimate::Nothing),
-        samples if samples < NEEDED => Err(NoEstimate::TooFew {
+        0 => Err(WhyUnknown::NoOperation),
+        samples if samples < NEEDED => Err(WhyUnknown::TooFew {
             samples,
             needed: NEEDED,
         }),
@@ -121,9 +121,9 @@ fn enough(times: &Times) -> Result<u64, NoEstimate> {
 }
 
 /// The error for `samples` that are `part` of those that are needed.
-fn too_few(samples: u64, part: f64) -> NoEstimate {
+fn too_few(samples: u64, part: f64) -> WhyUnknown {
     let needed = (samples as f64 / part.clamp(1e-6, 1.0)).ceil() as u64;
-    NoEstimate::TooFew {
+    WhyUnknown::TooFew {
         samples,
         needed: needed.max(samples + 1),
     }

@@ -1,5 +1,4 @@
-//! A constant plus power laws: `base + per_unit * x^exponent + ...`, by least squares of
-//! logarithms.
+//! A constant plus power laws: `base + per_unit * x^exponent + ...`, least squares of logarithms.
 //!
 //! For given exponents the other coefficients, none of them negative, follow by Gauss-Newton steps
 //! that are linear least squares. The exponents are found by a search over each in turn (variable
@@ -24,8 +23,7 @@ pub struct Law {
     pub terms: Vec<Term>,
     /// Typical distance of points from the law, as a share.
     pub misfit: f64,
-    /// The points significantly miss the law: by more than repeats differ, and by more than a
-    /// tenth.
+    /// The points significantly miss the law: by more than repeats differ, and than a tenth.
     pub missed: bool,
 }
 
@@ -85,8 +83,7 @@ pub const EXPONENTS: (f64, f64) = (-3.0, 4.0);
 const STEP: f64 = 0.25;
 /// An exponent nearer to zero is a constant, and the law has one already.
 const CONSTANT: f64 = 0.02;
-/// An exponent that is this near to 1 is called linear: the difference has no practical
-/// consequence.
+/// An exponent that is this near to 1 is called linear: the difference has no consequence.
 const NEARLY_LINEAR: f64 = 0.1;
 /// Provided that its interval ends this near to 1, too.
 const SURELY_NEARLY: f64 = 0.25;
@@ -387,8 +384,7 @@ impl Points {
         }
     }
 
-    /// The other coefficients with their intervals, which account for the uncertainty of free
-    /// exponents.
+    /// The other coefficients with intervals that account for the uncertainty of free exponents.
     fn intervals(&self, exponents: &[f64], free: &[bool], squares: &Squares) -> Vec<Fitted> {
         let columns = self.columns(exponents);
         let found = &squares.coefficients;

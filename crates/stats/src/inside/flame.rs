@@ -26,8 +26,7 @@ const ENOUGH_PARTS: usize = 4;
 pub struct StackProfile {
     /// The samples.
     pub row: FlameRow,
-    /// Functions that were executed in samples, not their callers: the one with the most samples
-    /// first.
+    /// Functions executed in samples, not their callers: the one with the most samples first.
     pub functions: Vec<FunctionShare>,
 }
 

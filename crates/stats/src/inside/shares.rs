@@ -75,18 +75,12 @@ mod tests {
 
     use super::*;
     use crate::inside::InsideMean;
-    use crate::testing::RunBuilder;
+    use crate::testing::{RunBuilder, traced_call};
 
     fn call(call: &str, target: CallTarget, lasted: u64) -> TracedCall {
         TracedCall {
-            call: call.to_owned(),
-            target,
-            for_lock: false,
-            synchronous: false,
-            count: 1,
-            failed: 0,
-            bytes: 0,
             lasted,
+            ..traced_call(call, target, 1)
         }
     }
 
@@ -128,8 +122,7 @@ mod tests {
         }
     }
 
-    /// The shares of a row whose operations take `untraced_us` microseconds when they are not
-    /// traced.
+    /// The shares of a row whose operations take `untraced_us` when they are not traced.
     fn shares(row: &InsideRow, users: u32, untraced_us: u64) -> Option<TracedShares> {
         let run = RunBuilder::new(users)
             .test("Put1K", &[("Put1K", "PUT")])

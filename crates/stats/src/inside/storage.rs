@@ -68,8 +68,7 @@ impl CallsInRun {
         })
     }
 
-    /// Per operation, of those that are chosen. Summed up before they are divided, so that equal
-    /// numbers are equal.
+    /// Per operation, of the chosen ones. Summed up, then divided: equal numbers are equal.
     pub(crate) fn number(&self, is_chosen: impl Fn(&CallKey) -> bool) -> f64 {
         let chosen = self.counts.iter().filter(|(key, _)| is_chosen(key));
         chosen.map(|(_, count)| count).sum::<u64>() as f64 / self.operations as f64
@@ -79,27 +78,19 @@ impl CallsInRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::traced_call;
 
     #[test]
     fn calls_that_name_no_file_wait_for_the_disk_all_the_same() {
-        let call = |name: &str, target| TracedCall {
-            call: name.to_owned(),
-            target,
-            for_lock: false,
-            synchronous: false,
-            count: 1,
-            failed: 0,
-            bytes: 0,
-            lasted: 0,
-        };
+        let kind = |name, target| storage_kind(&traced_call(name, target, 1));
         for name in ["sync", "msync"] {
-            let kind = storage_kind(&call(name, CallTarget::Nothing));
+            let kind = kind(name, CallTarget::Nothing);
             assert_eq!(kind, Some(StorageCall::Fsync), "{name}");
         }
         // Reading from a descriptor that is no file is no call on the storage.
-        assert_eq!(storage_kind(&call("read", CallTarget::Nothing)), None);
+        assert_eq!(kind("read", CallTarget::Nothing), None);
         assert_eq!(
-            storage_kind(&call("fsync", CallTarget::Collection)),
+            kind("fsync", CallTarget::Collection),
             Some(StorageCall::Fsync)
         );
     }
@@ -107,14 +98,9 @@ mod tests {
     #[test]
     fn a_synchronous_write_is_a_write_and_a_flush() {
         let write = |synchronous| TracedCall {
-            call: "pwrite64".to_owned(),
-            target: CallTarget::Collection,
-            for_lock: false,
             synchronous,
-            count: 1,
-            failed: 0,
             bytes: 4096,
-            lasted: 0,
+            ..traced_call("pwrite64", CallTarget::Collection, 1)
         };
         let kinds = |synchronous| storage_kinds(&write(synchronous)).collect::<Vec<_>>();
         assert_eq!(kinds(true), [StorageCall::Write, StorageCall::Fsync]);

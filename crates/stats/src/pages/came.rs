@@ -1,5 +1,4 @@
-//! Files that came as expected, in complete and in incomplete visits: the count of the report of
-//! 1995.
+//! Files that came as expected, in complete and incomplete visits: counted in the report of 1995.
 
 use record::{Nanos, Sample};
 

@@ -1,4 +1,4 @@
-use record::{Connect, EventKind, Pace, Run};
+use record::{EventKind, Pace, Run};
 
 use super::*;
 use crate::testing::{self, RunBuilder};
@@ -148,12 +148,7 @@ fn a_visit_counts_by_its_end_and_is_timed_by_its_beginning() {
 #[test]
 fn connections_are_counted_with_how_long_they_took() {
     let mut first = file(1, 0, 2 * S, 3 * S);
-    let (tcp, tls) = (2 * MS, Some(3 * MS));
-    first.connect = Some(Connect {
-        tcp,
-        tls,
-        resumed: None,
-    });
+    first.connect = testing::connect(2 * MS, Some(3 * MS));
     let pages = pages_of(&[first, file(1, 1, 3 * S, 4 * S)]);
     let a = &pages.pages[0].visits;
     assert_eq!((a.connects, a.connect.unwrap().max), (1, 5 * MS));

@@ -17,8 +17,7 @@ const SLOW_BODY_NANOS: f64 = 1e6;
 pub enum Note {
     /// In words of the engine.
     Remark(String),
-    /// The mean and its interval depend on the slowest operation, which has this share of the sum
-    /// of all times.
+    /// The mean and its interval depend on the slowest operation, with this share of all times.
     Dominated(f64),
     /// Most of the time passes after the first byte of a small response: mean response time and
     /// mean total time, in nanoseconds.

@@ -103,8 +103,7 @@ fn pooled_rate(runs: &[RunRow<'_>]) -> (Option<f64>, Option<EstimatedRate>) {
     });
     let rate = (seconds > 0.0).then(|| completed / seconds);
     // Runs that took turns with others ended their operations in lumps. That is in no interval from
-    // one run; what differs from run to run is not touched by it. So the rate does not wander
-    // either.
+    // one run, and does not change what differs from run to run: the rate does not wander.
     let rate = rate.map(|per_second| EstimatedRate {
         per_second,
         ci95: ratio_interval(parts.iter().copied(), per_second),

@@ -185,8 +185,7 @@ impl CallGrowth {
     }
 }
 
-/// A number of calls without rounding errors of binary calculation: 4 in place of
-/// 3.999999999999775.
+/// A number of calls without errors of binary calculation: 4 in place of 3.999999999999775.
 fn with_nine_digits(number: f64) -> f64 {
     format!("{number:.8e}").parse().unwrap_or(number)
 }

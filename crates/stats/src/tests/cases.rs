@@ -104,11 +104,7 @@ fn failed_operations_are_in_no_time_and_in_no_rate() {
     let slow_failure = |builder: RunBuilder| {
         let mut failed = op(0, 10_000 * US, 900_000 * US);
         failed.outcome = Outcome::WrongStatus;
-        failed.connect = Some(Connect {
-            tcp: 5,
-            tls: Some(7),
-            resumed: None,
-        });
+        failed.connect = testing::connect(5, Some(7));
         builder.sample("Put1K", failed)
     };
     let good = only(&put(1).ok("Put1K", 10, |_| 100).build());

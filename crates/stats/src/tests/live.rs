@@ -96,8 +96,7 @@ fn what_can_still_be_fulfilled_ends_nothing() {
 
 #[test]
 fn a_bound_at_the_true_value_seldom_ends_a_run() {
-    // Independent, from 1 to 3 ms; the median is 2 ms. Some 1000 operations until the first look,
-    // and 7 looks.
+    // Independent, from 1 to 3 ms, median 2 ms. Some 1000 operations until the first of 7 looks.
     let mut ends = 0;
     for seed in 1..=60_u64 {
         let mut state = seed;

@@ -195,11 +195,7 @@ fn who_asked_for_new_connections_is_not_told_that_there_were_some() {
             load(testing::open_loop()).with(|run| run.plan.load.http.keep_alive = keep_alive);
         let run = builder.ok("Get", 100, |_| 100).with(|run| {
             for sample in &mut run.samples {
-                sample.connect = Some(record::Connect {
-                    tcp: 5,
-                    tls: None,
-                    resumed: None,
-                });
+                sample.connect = testing::connect(5, None);
             }
         });
         summarise(&run.build()).warnings.len()

@@ -168,8 +168,7 @@ fn halves_of_a_row_have_nothing_in_common() {
     assert_eq!((rows[1].min, rows[1].max), (12_000, 14_000));
 }
 
-/// Operations that are slow once in each run, at its beginning, come at the distance of runs and
-/// not at intervals.
+/// Operations slow once in each run, at its beginning: they come at no intervals but those of runs.
 #[test]
 fn what_begins_each_run_has_no_period() {
     let begins_slowly = |seed: u64| {
@@ -346,8 +345,7 @@ fn intervals_of_pooled_runs_cover() {
     }
 }
 
-/// Without the runs, from batches of all operations as if they were of one: pooling must not do
-/// this.
+/// Without the runs, from batches of all operations as if of one: pooling must not do this.
 #[test]
 fn batches_of_operations_would_not_cover() {
     let server = LevelServer {
@@ -382,15 +380,11 @@ fn batches_of_operations_would_not_cover() {
 fn figures_of_pooled_runs() {
     println!("runs  operations  between  within  rho   mean   p50   p90");
     for (server, [mean, p50, p90]) in coverages(5_000) {
-        let LevelServer {
-            runs,
-            operations,
-            between,
-            within,
-            rho,
-        } = server;
-        println!(
-            "{runs:4}  {operations:10}  {between:7}  {within:6}  {rho:3}  {mean:5.1} {p50:5.1} {p90:5.1}"
+        print!(
+            "{:4}  {:10}  {:7}",
+            server.runs, server.operations, server.between
         );
+        print!("  {:6}  {:3}", server.within, server.rho);
+        println!("  {mean:5.1} {p50:5.1} {p90:5.1}");
     }
 }

@@ -1,7 +1,7 @@
 //! Properties that hold for every run, shown on random ones.
 
 use proptest::prelude::*;
-use record::{Connect, MeasureId, Moments, Outcome, Run, Sample};
+use record::{MeasureId, Moments, Outcome, Run, Sample};
 
 use crate::testing::{self, RunBuilder};
 use crate::window::{MeasurementWindow, NoWindow, Span, Users, end};
@@ -48,11 +48,7 @@ fn any_sample(users: u32) -> impl Strategy<Value = Sample> {
                 number,
                 moments,
                 resent,
-                connect: connect.map(|(tcp, tls)| Connect {
-                    tcp,
-                    tls,
-                    resumed: None,
-                }),
+                connect: connect.and_then(|(tcp, tls)| testing::connect(tcp, tls)),
                 ..testing::sample(MeasureId(measure), user, outcome)
             },
         )

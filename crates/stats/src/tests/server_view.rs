@@ -1,5 +1,4 @@
-//! Times of the server beside the measured ones: their calculation from events, and the coverage of
-//! their intervals.
+//! Times of the server beside the measured ones: calculation, and coverage of their intervals.
 //!
 //! Share of 1000 intervals that contain the true mean, and the true share of the measured time:
 //! log-normal times of the server, and as much other time beside them on average, independent and
@@ -53,8 +52,7 @@ fn times(measure: u16, source: ServerTimeSource, all: &[(Nanos, Nanos)]) -> Serv
     }
 }
 
-/// Times of a server whose logarithms have this standard deviation, and this correlation between
-/// neighbours.
+/// Times of a server with this deviation of the logarithms, and correlation of neighbours.
 #[derive(Debug, Clone, Copy)]
 struct KnownTimes {
     sigma: f64,

@@ -1,5 +1,4 @@
-//! Operations that come in pieces, from several threads, or too many to keep: the same numbers, or
-//! as good ones.
+//! Operations in pieces, from several threads, or too many to keep: the same numbers, or nearly.
 
 use std::convert::Infallible;
 

@@ -1,6 +1,6 @@
 //! Every warning in a run in which it must be given, and in one in which it must not.
 
-use record::{AddressResponses, Connect, EventKind, Http, MeasureId, Outcome, RowOrigins, Sample};
+use record::{AddressResponses, EventKind, Http, MeasureId, Outcome, RowOrigins, Sample};
 
 use super::op;
 use crate::testing::{self, RunBuilder};
@@ -128,11 +128,7 @@ fn resent() {
 #[test]
 fn reconnects() {
     let connecting = |i: u64| Sample {
-        connect: Some(Connect {
-            tcp: 5,
-            tls: None,
-            resumed: None,
-        }),
+        connect: testing::connect(5, None),
         ..op(0, i * 10, i * 10 + 10)
     };
     let kept = |i: u64| op(0, i * 10, i * 10 + 10);

@@ -57,8 +57,7 @@ pub struct Lately {
     pub under_way: u128,
     /// Expected responses, and those of them without stamps of the kernel.
     pub answers: (u64, u64),
-    /// Time that user space would have added to response times: number of times, and p99 in
-    /// nanoseconds.
+    /// Time that user space would have added: number of times, and p99 in nanoseconds.
     pub bias: (u64, i64),
     /// Median response time, nanoseconds.
     pub response: Nanos,

@@ -37,9 +37,8 @@ pub const BIAS: i64 = 100_000;
 /// Percent of the median response time below which the bias is small beside it.
 pub const BIAS_SHARE: u64 = 50;
 
-/// Warnings about the last seconds of a load run: those about the load generator and its clock, as
-/// for a whole run of that name with these operations only. Resources that ran out may be of the
-/// whole run.
+/// Warnings about the last seconds of a load run: on the load generator and its clock, as for a run
+/// of these operations only. Resources that ran out may be of the whole run.
 pub fn warnings_about(
     name: &str,
     generator: &Generator,

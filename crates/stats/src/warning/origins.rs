@@ -4,8 +4,7 @@ use super::{Detail, Share, Warning, WarningKind};
 use crate::TestSummary;
 use crate::origins::ResponseOrigins;
 
-/// The warnings about where responses came from, of the rows of several runs together: rows of one
-/// name are one row.
+/// The warnings about where responses came from, of the rows of several runs, by name.
 pub fn origin_warnings<'r>(rows: impl Iterator<Item = &'r TestSummary>) -> Vec<Warning> {
     let mut warnings = Vec::from(warnings(rows));
     warnings.retain(|warning| !warning.shares.is_empty());

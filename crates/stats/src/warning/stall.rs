@@ -21,8 +21,7 @@ use crate::times::{P99_NEEDS, Times, rank};
 /// the difference that comparisons are to find.
 pub const TOLERATED: u64 = 5;
 
-/// Bytes that fit into one packet on any link in use (the least link of IPv6 has 1,280, RFC 8200,
-/// section 5).
+/// Bytes that fit into one packet on any link (the least of IPv6 has 1,280, RFC 8200, section 5).
 const ONE_PACKET: u64 = 1_200;
 
 /// Normal quantile of a two-sided 95 % interval.

@@ -1,8 +1,7 @@
 //! Addresses of hosts and routers.
 //!
 //! A network gets the next 24 bits of 198.18.0.0/15 (RFC 2544, appendix C.2.2) and the next 64 of
-//! 2001:2::/48 (RFC 5180, section 8), which are for benchmarks, unless the file gives an address of
-//! it.
+//! 2001:2::/48 (RFC 5180, section 8), both for benchmarks, unless the file gives one.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;

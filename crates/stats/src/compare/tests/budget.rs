@@ -17,8 +17,7 @@ const BLOCKS: usize = 24;
 /// How the operations of a run vary.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Scatter {
-    /// Log-normal with this standard deviation of the logarithm, and this correlation of
-    /// neighbours.
+    /// Log-normal with this standard deviation of the logarithm, and correlation of neighbours.
     LogNormal(f64, f64),
     /// The same, independent, with 0.2; one operation in 30 takes 40 times as long.
     Stalls,

@@ -1,5 +1,4 @@
-//! Comparisons of failures where the truth is known. Seeded: the figures are the same on every
-//! machine.
+//! Comparisons of failures where the truth is known. Seeded: same figures on every machine.
 
 use super::super::*;
 use super::simulated::{ROWS, Stream, judged, percent, row};

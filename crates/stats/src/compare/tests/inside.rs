@@ -8,28 +8,22 @@
 //! time on one row is found in at least 95 % ([`three_percent_of_processor_time_are_found`]).
 
 use constraint::StorageCall;
-use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedCall, TracedRow};
+use record::{AsyncInterface, CallTarget, InsideCounts, MeasureId, TracedRow};
 
 use super::super::inside::{ComparedCost, ComparedInside, CostCertainty, InsideCost, LEAST_STARTS};
 use super::super::*;
 use super::conditions::checked;
 use super::simulated::{Stream, judged, row};
 use crate::inside::{InsideFigure, InsideMean, InsideRow};
+use crate::testing;
 
 /// Operations that are traced in a run.
 const TRACED: u64 = 5;
 
 /// A run of a row with this processor time for each operation, and these numbers of calls.
 fn in_run(processor: f64, calls: &[(&str, u64)]) -> InsideRow {
-    let call = |(call, count): &(&str, u64)| TracedCall {
-        call: (*call).to_owned(),
-        target: CallTarget::Collection,
-        for_lock: false,
-        synchronous: false,
-        count: count * TRACED,
-        failed: 0,
-        bytes: 0,
-        lasted: 0,
+    let call = |(call, count): &(&str, u64)| {
+        testing::traced_call(call, CallTarget::Collection, count * TRACED)
     };
     InsideRow {
         measure: MeasureId(0),

@@ -119,8 +119,7 @@ fn processes_that_are_not_the_server_are_told() {
     let compared = pairs(1, watched(1_000_000), watched(0));
     assert!(compared.caveats.contains(&Caveat::OtherProcesses('B')));
     assert!(!compared.caveats.contains(&Caveat::OtherProcesses('A')));
-    // Rows that cannot be separated are not counted, which does not mean that their processes were
-    // idle.
+    // Rows that cannot be separated are not counted. Their processes need not have been idle.
     let uncounted = |_: usize, run: &mut Run| {
         run.plan.inside = Some(InsideRecord::default());
     };
@@ -260,8 +259,7 @@ fn saturate(run: &mut Run) {
 
 #[test]
 fn pairs_that_the_load_generator_may_have_changed_are_left_out() {
-    // Pairs in which A or B is saturated and ten times slower; how many are left out, and the
-    // verdict.
+    // Pairs in which A or B is saturated and ten times slower; how many are left, and the verdict.
     type Saturated = fn(usize) -> bool;
     let (none, two, five): (Saturated, Saturated, Saturated) =
         (|_| false, |index| index < 2, |index| index < 5);

@@ -72,8 +72,7 @@ enum TimeNoise {
     Pareto(f64),
 }
 
-/// How the machine drifts while runs follow each other, those of B now before and now after those
-/// of A.
+/// How the machine drifts while runs follow each other, those of B before or after those of A.
 #[derive(Debug, Clone, Copy)]
 enum Drift {
     None,

@@ -20,8 +20,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "move-of-collection",
-        // times the work of the MOVE of a single resource, which takes as long where moving is
-        // renaming.
+        // times the work of the MOVE of a single resource: the same where moving is renaming.
         at_least: 5.0,
         figures: &["members", "own", "one", "ratio", "each"],
         find: Detector::Once(move_),

@@ -37,8 +37,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "asked-twice",
-        // of the operations got a 401 first, although the client had credentials and had sent them
-        // before.
+        // of the operations got a 401 first, although the client had sent its credentials before.
         at_least: 0.1,
         figures: &["challenged", "operations", "share"],
         find: Detector::Once(asked_twice),
@@ -78,8 +77,7 @@ const LARGE: u64 = 10;
 /// Gaps that must be the same for a limit to be named.
 const SAME_GAPS: usize = 3;
 
-/// Rows in which connections are kept, but for those that open one for each operation, or only
-/// those.
+/// Rows in which connections are kept, but for those that open one each, or only those.
 fn kept<'a>(case: &Case<'a>, opens_each: bool) -> Vec<SoundRow<'a>> {
     let is_asked = |row: &SoundRow<'_>| {
         let course = row.course;

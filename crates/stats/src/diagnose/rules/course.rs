@@ -96,8 +96,7 @@ const LEAST_DELAYED: u64 = 5;
 /// Share of the operations from which on all of them are delayed.
 const ALL_DELAYED: f64 = 0.9;
 
-/// Bytes of a response that leaves the server at once, except for parts that wait for an
-/// acknowledgement.
+/// Bytes of a response that leaves the server at once, but for parts that await an acknowledgement.
 const SMALL: f64 = 131_072.0;
 
 /// Nanoseconds of the floor from which on a round trip takes about as long as such a delay.
@@ -325,8 +324,7 @@ fn is_explained(case: &Case<'_>, row: &SoundRow<'_>) -> bool {
         || intervals(case, row, threshold("slow-at-intervals")).is_some()
 }
 
-/// The two modes of a row. Where the path takes much of the time, it is subtracted, because factors
-/// are compared.
+/// The two modes of a row, without the path where it takes much time: factors are compared.
 fn modes_of(case: &Case<'_>, row: &SoundRow<'_>) -> Option<(Mode, Mode)> {
     let times = row.summary.response?;
     let path = case.floor.min(2.0 * times.min as f64 - times.p50 as f64);

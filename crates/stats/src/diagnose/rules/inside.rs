@@ -19,8 +19,7 @@ use crate::inside::{slowed, tells_shares};
 pub(super) const RULES: &[DiagnosisRule] = &[
     DiagnosisRule {
         name: "waits-for-disk",
-        // of the time of an operation, while traced: where it is less, a faster disk changes
-        // little.
+        // of the time of an operation, while traced: of less, a faster disk changes little.
         at_least: 0.3,
         figures: &["row", "calls", "each", "share"],
         find: Detector::Once(waits_for_disk),
@@ -66,8 +65,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "opens-again",
-        // times that an operation opens the same file of the server's own; once to read and once to
-        // write is usual.
+        // times that an operation opens the same file of the server; to read and to write is usual.
         at_least: 4.0,
         figures: &["row", "file", "calls"],
         find: Detector::Once(opens_again),
@@ -117,8 +115,7 @@ impl<'a> CountedCalls<'a> {
             .0
     }
 
-    /// The share of the time of an operation that lasted so long in it; `None` where tracing
-    /// changed the time.
+    /// The share of the time of an operation in it; `None` where tracing changed the time.
     fn share_of_time(&self, lasted: f64) -> Option<f64> {
         let users = self.row.plan().load.users;
         let operation = self.traced.took as f64 / self.traced.ok as f64;

@@ -17,8 +17,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "bytes-per-member",
-        // bytes of the response to five named properties for each member; most servers write 300 to
-        // 900.
+        // bytes of the response to five named properties per member; most servers write 300 to 900.
         at_least: 2000.0,
         figures: &["bytes", "members", "whole"],
         find: Detector::Once(bytes_per_member),
@@ -49,8 +48,7 @@ pub(super) const RULES: &[DiagnosisRule] = &[
     },
     DiagnosisRule {
         name: "collections-against-files",
-        // times as long for each member, and 50 µs at least; both are an entry of the
-        // collection.
+        // times as long for each member, and 50 µs; both are an entry of the collection.
         at_least: 2.0,
         figures: &["each", "each_beside", "ratio"],
         find: Detector::Once(collections),
@@ -110,8 +108,7 @@ impl ListingCost {
         self.rows.iter().map(beyond).sum()
     }
 
-    /// True if each member significantly costs `each`, and noticeably more where there are most of
-    /// them.
+    /// True if each member significantly costs `each`, and noticeably more at the largest size.
     fn is_dear(&self, each: f64) -> bool {
         let largest = self.rows.last().map_or(0.0, |(size, _)| f64::from(*size));
         self.each().0 >= each && (self.line.slope.0 - each) * largest >= NOTICEABLE

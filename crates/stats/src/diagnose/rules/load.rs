@@ -10,8 +10,7 @@ use crate::diagnose::figure::{Evidence, count, rate, ratio, reason, text};
 pub(super) const RULES: &[DiagnosisRule] = &[
     DiagnosisRule {
         name: "fails-under-load",
-        // operations, and 1 % of the row, are answered wrongly with several users, and none
-        // with fewer.
+        // operations, and 1 % of the row, are wrong with several users, and none with fewer.
         at_least: 2.0,
         figures: &[
             "users",
@@ -147,8 +146,7 @@ fn fails(case: &Case<'_>, at_least: f64) -> Option<Detection> {
 const OF_THE_SERVER: f64 = 0.5;
 
 /// Whether the server is why users got no more done: the whole interval is below that growth, and
-/// the operations take as much longer as more users without more operations a second must wait
-/// (Little's law).
+/// operations take as much longer as more users at the same rate must wait (Little's law).
 fn is_held_up(pair: &Pair<'_>, growth: f64, most: f64) -> bool {
     let ends = |row: &TestSummary| row.rate?.ci95;
     let ends = ends(pair.alone).zip(ends(pair.loaded));

@@ -1,5 +1,4 @@
-//! Servers that look defective at first, with a known explanation: findings that rules have, and
-//! must not have.
+//! Servers that look defective, with a known explanation: findings to have, and not to have.
 
 use super::cases::{each, size};
 use super::simulated::{Noise, Odd, PlainRow, material, of, plain, row, run};

@@ -1,5 +1,4 @@
-//! Servers that lack a feature: facts in their record, and findings that rules must not derive from
-//! it.
+//! Servers that lack a feature: facts in their record, and no findings derived from it.
 
 use record::{
     Cause, Connect, Event, EventKind, MeasureId, MissingStep, Outcome, RowOrigins, Run, TestId,
@@ -8,6 +7,7 @@ use record::{
 use super::simulated::{material, of, plain, run};
 use super::table::NOISE;
 use crate::diagnose::{LeftOut, diagnose};
+use crate::testing::connect;
 
 fn ids(run: &Run, row: &str) -> (MeasureId, TestId) {
     let mut measures = run.plan.measures.iter().zip(0..);
@@ -34,11 +34,7 @@ pub(super) fn closes(run: &mut Run, row: &str, status: u16) {
     let users = u64::from(run.plan.load.users);
     let mut its = run.samples.iter_mut().filter(|one| one.measure == measure);
     let first = its.next().unwrap();
-    first.connect = Some(Connect {
-        tcp: 200_000,
-        tls: None,
-        resumed: None,
-    });
+    first.connect = connect(200_000, None);
     let noticed = its.count() as u64;
     add_event(run, closed_silently(status, noticed, users));
 }

@@ -1,5 +1,4 @@
-//! False findings of the rules on servers without a fault. `docs/SIMULATIONS.md`, "Diagnosis", has
-//! the figures.
+//! False findings on servers without a fault. `docs/SIMULATIONS.md`, "Diagnosis", has the figures.
 //!
 //! All four suites in one run, measured twice: findings are those that both show, and those that
 //! the first shows alone are *seen once*. No rule may err in more than 2 % of the runs.

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use record::{Connect, Event, EventKind, MeasureId, Nanos, Outcome, Run};
+use record::{Event, EventKind, MeasureId, Nanos, Outcome, Run};
 
 use crate::diagnose::{Material, material_from};
-use crate::testing::{RunBuilder, moments, sample};
+use crate::testing::{RunBuilder, connect, moments, sample};
 
 /// Pattern in a row beside its noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,8 +34,7 @@ pub(super) enum Odd {
     Few(f64),
     /// All from the middle of the row on take this many microseconds more.
     Switches(f64),
-    /// All of them have a pause of this many microseconds, give or take 2 %, between the first byte
-    /// and the last.
+    /// All have a pause of this many microseconds, give or take 2 %, between first and last byte.
     Paused(f64),
 }
 
@@ -332,12 +331,7 @@ impl OddServer {
             one.status = Some(423);
         }
         if matches!(row.odd, Odd::Opens(every) if nth(every)) {
-            let (tcp, tls) = (200_000, None);
-            one.connect = Some(Connect {
-                tcp,
-                tls,
-                resumed: None,
-            });
+            one.connect = connect(200_000, None);
         }
         one.resent = matches!(row.odd, Odd::Challenged(every) if nth(every));
         let sent = self.clock + 10_000;

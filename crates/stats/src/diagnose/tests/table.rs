@@ -29,8 +29,7 @@ fn patient(path: Path, case: &RuleCase, noise: Noise) -> Vec<Material> {
     vec![once(1), once(1_001), loaded]
 }
 
-/// Rules of which a finding does not save time with one user, or is about the first byte and not
-/// the last one.
+/// Rules whose finding saves no time with one user, or is about the first byte and not the last.
 const NOTHING_SAVED: [&str; 15] = [
     "fails-under-load",
     "buffered-listing",
@@ -89,8 +88,7 @@ fn each_rule_finds_what_it_is_for_and_no_other_rule_does() {
     }
 }
 
-/// Behind 60 ms of network, a delayed acknowledgement takes less than a round trip, and is not
-/// looked for.
+/// Behind 60 ms of network, a delayed acknowledgement is less than a round trip: not looked for.
 #[test]
 fn the_findings_are_the_same_behind_any_floor() {
     for floor in [0.0, 5_000.0, 60_000.0] {
@@ -192,11 +190,9 @@ fn every_rule_has_a_case_and_a_line_in_the_documents() {
     assert_eq!(cases.len(), rules.len());
 }
 
-/// Nanoseconds that a rule saves, and the most that it saves where its result is just significant
-/// and noticeable.
+/// Nanoseconds that a rule saves, and the most where its result is just significant and noticeable.
 fn saves(rule: &DiagnosisRule, case: &Case<'_>) -> Option<(f64, f64)> {
-    /// Rules of which a finding need not be noticeable beyond the threshold, nor significantly
-    /// beyond it.
+    /// Rules whose finding need not exceed the threshold noticeably, or significantly.
     const EXACT: [&str; 11] = [
         "grows-over-the-run",
         "delayed-ack",

@@ -7,6 +7,7 @@ use record::{
 
 use super::simulated::{self, Noise};
 use crate::diagnose;
+use crate::testing;
 
 const TRACED: u64 = 5;
 
@@ -73,14 +74,10 @@ pub(super) fn trace(run: &mut Run, row: &str, calls: Vec<OddCall>) {
     times.sort_unstable();
     let median = times[times.len() / 2];
     let traced = |odd: OddCall| TracedCall {
-        call: odd.call.to_owned(),
-        target: odd.target,
         for_lock: odd.for_lock,
-        synchronous: false,
-        count: odd.count * TRACED,
-        failed: 0,
         bytes: odd.bytes * TRACED,
         lasted: (odd.share * (median * TRACED) as f64) as Nanos,
+        ..testing::traced_call(odd.call, odd.target, odd.count * TRACED)
     };
     run.plan.inside = Some(InsideRecord {
         missing: Vec::new(),

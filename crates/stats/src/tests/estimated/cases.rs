@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 
+use constraint::WhyUnknown;
 use record::{EventKind, MeasureId, Outcome, Pace, Run, Sample};
 
 use crate::testing::{self, RunBuilder, US};
 use crate::{
-    EstimatedStatistic, FactOfRow, MISS, NoEstimate, RunEstimates, Summariser, estimated_from,
-    summarise,
+    EstimatedStatistic, FactOfRow, MISS, RunEstimates, Summariser, estimated_from, summarise,
 };
 
 /// An operation that took so many microseconds and began at that millisecond.
@@ -100,11 +100,15 @@ fn what_is_too_little_has_no_estimate() {
         S::FailureRate,
     ] {
         let of = |run: &RunEstimates<'_>, row| run.estimate(row, statistic, MISS);
-        assert_eq!(of(&nothing, 0), Err(NoEstimate::Nothing), "{statistic:?}");
-        assert_eq!(of(&few, 7), Err(NoEstimate::UnknownRow));
+        assert_eq!(
+            of(&nothing, 0),
+            Err(WhyUnknown::NoOperation),
+            "{statistic:?}"
+        );
+        assert_eq!(of(&few, 7), Err(WhyUnknown::NotMeasured));
     }
     let needs = |needed| {
-        Err(NoEstimate::TooFew {
+        Err(WhyUnknown::TooFew {
             samples: 29,
             needed,
         })
@@ -117,7 +121,7 @@ fn what_is_too_little_has_no_estimate() {
     assert!(
         matches!(
             rising,
-            Err(NoEstimate::TooFew {
+            Err(WhyUnknown::TooFew {
                 samples: 29,
                 needed: 100..
             })
@@ -132,7 +136,7 @@ fn no_failure_in_a_thousand_operations_is_no_certainty() {
     let rate = found
         .estimate(0, EstimatedStatistic::FailureRate, MISS)
         .unwrap();
-    assert_eq!((rate.value, rate.low, rate.samples), (0.0, 0.0, 1000));
+    assert_eq!((rate.value, rate.low), (0.0, 0.0));
     assert!(
         (rate.high - (1.0 - 0.001_f64.powf(0.001))).abs() < 1e-9,
         "{rate:?}"
@@ -178,7 +182,6 @@ fn estimates_lie_in_their_intervals_and_rates_are_those_of_the_report() {
             estimate.low <= estimate.value && estimate.value <= estimate.high,
             "{estimate:?}"
         );
-        assert_eq!(Some(estimate.seconds), row.window_s);
         // A look later, the interval is wider.
         let wider = found.estimate(0, statistic, MISS / 100.0).unwrap();
         assert!(
@@ -249,7 +252,7 @@ fn a_rate_that_was_changed_or_interrupted_has_no_estimate() {
     });
     for run in [changed, waited] {
         let rate = estimates(&run).estimate(0, EstimatedStatistic::Rate, MISS);
-        assert_eq!(rate, Err(NoEstimate::NotSteady));
+        assert_eq!(rate, Err(WhyUnknown::NotSteady));
         assert!(
             estimates(&run)
                 .estimate(0, EstimatedStatistic::FailureRate, MISS)

@@ -113,8 +113,7 @@ impl TimesFamily {
         times
     }
 
-    /// The parts of a mixture of log-normal times: share, scale, standard deviation of the
-    /// logarithm.
+    /// The parts of a mixture of log-normal times: share, scale, deviation of the logarithm.
     fn parts(self) -> Vec<(f64, f64, f64)> {
         match self {
             TimesFamily::LogNormal(sigma) => vec![(1.0, 1.0, sigma)],

@@ -14,8 +14,7 @@ const LOOKS: u32 = 12;
 /// Operations at the first look.
 const FIRST: usize = 15;
 
-/// The shares of runs in percent with a wrong fail and with a wrong pass at any look, for each
-/// statistic.
+/// Percentages of runs with a wrong fail and with a wrong pass at any look, for each statistic.
 pub(super) fn wrong_at_any_look(family: TimesFamily, runs: usize) -> [[f64; 2]; LOOKED.len()] {
     let mut rng = ChaCha8Rng::seed_from_u64(0x5EED);
     let mut wrong = [[0.0; 2]; LOOKED.len()];

@@ -24,15 +24,13 @@ enum UnseenFamily {
     Ticks,
     /// Every fiftieth operation is 15 times slower.
     Periodic,
-    /// Two states that last for 50 and 25 operations on average, of which the second is three times
-    /// slower.
+    /// Two states for 50 and 25 operations on average, of which the second is three times slower.
     States,
     /// AR(1) of the logarithms with 0.7 and a standard deviation of 1.
     Ar1,
     /// The last third of the run is 30 % slower.
     Step,
-    /// The logarithms are a sum of four AR(1) with 0.5, 0.9, 0.99 and 0.999: dependence over all of
-    /// the run.
+    /// Logarithms are the sum of four AR(1), 0.5, 0.9, 0.99 and 0.999: dependence over the run.
     LongMemory,
 }
 
