@@ -16,15 +16,14 @@ mod tests;
 
 use std::sync::Arc;
 
-use record::{Event, Nanos, Outcome, Pace, PlanRecord, Sample, Timing};
+use record::{Nanos, Outcome, Pace, Sample, Timing};
 
+use crate::BackgroundCourse;
 use crate::bins::{Bin, Bins};
 use crate::foreground::{ForegroundBuilder, ForegroundPart};
 use crate::load_course::{LoadCourse, LoadCourseBuilder};
 use crate::spread::{Bar, spread};
-use crate::summarise::Windows;
 use crate::times::Times;
-use crate::{BackgroundCourse, window::MeasurementWindow};
 
 /// Fewer marks than these show no shape.
 const LEAST: usize = 12;
@@ -123,44 +122,6 @@ pub struct Bucket {
     pub sum: u128,
     /// Operations that failed.
     pub failed: u64,
-}
-
-/// Works out the details of a recorded run, one for each measure of its plan. `pieces` is called
-/// once for a load run and twice for a suite, as by [`summarise_from`](crate::summarise_from), and
-/// the same operations count.
-///
-/// # Errors
-/// The first one of reading a piece.
-pub fn details_from<Pieces, Piece, Error>(
-    plan: &PlanRecord,
-    events: &[Event],
-    resolution: Resolution,
-    pieces: impl Fn() -> Result<Pieces, Error>,
-) -> Result<Vec<Details>, Error>
-where
-    Pieces: IntoIterator<Item = Result<Piece, Error>>,
-    Piece: AsRef<[Sample]>,
-{
-    let windows = Windows::of(plan, events, &pieces)?;
-    let background = BackgroundCourse::of(plan, events).map(Arc::new);
-    let measures = plan.measures.iter().map(|measure| {
-        let builder = DetailsBuilder::new(resolution, &plan.load.pace);
-        (
-            windows.test_window(measure.test),
-            builder.beside(background.as_ref()),
-        )
-    });
-    let mut rows: Vec<(MeasurementWindow, DetailsBuilder)> = measures.collect();
-    for piece in pieces()? {
-        for sample in piece?.as_ref() {
-            let row = rows.get_mut(usize::from(sample.measure.0));
-            if let Some((_, drawing)) = row.filter(|(window, _)| window.contains(sample)) {
-                drawing.add(sample, 0);
-            }
-        }
-    }
-    let rows = rows.into_iter();
-    Ok(rows.map(|(_, drawing)| drawing.finish()).collect())
 }
 
 #[derive(Debug)]

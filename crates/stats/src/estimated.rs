@@ -22,22 +22,22 @@ mod share;
 pub(crate) mod tally;
 pub(crate) mod times;
 
-pub use constraint::{EstimatedStatistic, FactOfRow};
-pub use run::RunEstimates;
+pub(crate) use constraint::{EstimatedStatistic, FactOfRow};
+pub(crate) use run::RunEstimates;
 pub(crate) use tally::{EstimatedRow, JudgedTally};
 
 /// The probability that an interval of a verdict does not contain the truth: 0.1 % on each side.
-pub const MISS: f64 = 0.002;
+pub(crate) const MISS: f64 = 0.002;
 
 /// An estimate with its interval: times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct JudgedEstimate {
+pub(crate) struct JudgedEstimate {
     /// The estimate, which lies in its interval.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The lower end of the interval; 0 where the samples give none.
-    pub low: f64,
+    pub(crate) low: f64,
     /// The upper end; infinite where the samples give none (p99 of 300 operations).
-    pub high: f64,
+    pub(crate) high: f64,
 }
 
 /// The probability with which the interval may miss the truth at a look, counted from 1, where a
@@ -48,7 +48,7 @@ pub struct JudgedEstimate {
 /// spending function in the sense of Lan and DeMets, *Discrete sequential boundaries for clinical
 /// trials*, Biometrika 70, 1983). Looks should lie at doubling times: more looks cost width and
 /// tell little more. Look 0 counts as look 1.
-pub fn miss_at_look(look: u32) -> f64 {
+pub(crate) fn miss_at_look(look: u32) -> f64 {
     let look = f64::from(look.max(1));
     MISS / (look * (look + 1.0))
 }

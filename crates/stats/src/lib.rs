@@ -95,17 +95,12 @@ pub use compare::{
 pub use conclusion::Conclusion;
 pub use constraint::{PartOfRun, UnitKind};
 pub use convergence::Convergence;
-pub use details::{
-    Bucket, Details, DistributionStep, DrawnOperation, Resolution, TimeLine, details_from,
-};
+pub use details::{Bucket, Details, DistributionStep, DrawnOperation, Resolution, TimeLine};
 pub use diagnose::{
     Diagnosis, DiagnosisRule, Evidence, Finding, LeftOut, MANY, Material, NamedQuantity, Quantity,
     ResponsePart, WhyLeftOut, all_rules, diagnose, diagnose_pooled, does_the_same, material_from,
 };
 pub use distribution::Distribution;
-pub use estimated::{
-    EstimatedStatistic, FactOfRow, JudgedEstimate, MISS, RunEstimates, miss_at_look,
-};
 pub use failures::FailureGroup;
 pub use foreground::ForegroundPart;
 pub use generator::{BUSY, LATE, LEAST_WALL, LONG_STALL, QUEUED, SATURATED, together};
@@ -130,7 +125,7 @@ pub use sequential::{Decision, ProbabilityTest, Tally};
 pub use server_view::{ServerView, ServerViewFigure, ServerViewRow, ServerViewTimes};
 pub use spread::Bar;
 pub use status::{Completeness, Status, StatusReason};
-pub use summarise::{counting_windows, estimated_from, summarise, summarise_from};
+pub use summarise::{counting_windows, summarise, summarise_from};
 pub use summariser::Summariser;
 pub use summary::{ClockSummary, Summary};
 pub use sweep::{

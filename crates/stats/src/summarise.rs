@@ -1,12 +1,10 @@
 //! Reads a run for its windows, and then for the summary of its operations in them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use record::{Environment, Event, Pace, PlanRecord, Run, Sample, TestId};
 
-use crate::estimated::RunEstimates;
 use crate::judge::JudgingMoment;
 use crate::pages::PageTally;
 use crate::summariser::{MeasuringTimes, Summariser};
@@ -42,28 +40,6 @@ where
     let (windows, summariser) = added_up(plan, events, pieces)?;
     let (summary, _) = windows.conclude(&summariser, events, env);
     Ok((summary, windows.measure_windows(plan)))
-}
-
-/// Summarises a run whose samples are read in pieces, as [`summarise_from`] does, and keeps the
-/// data that verdicts need.
-///
-/// # Errors
-/// The first one of reading a piece.
-pub fn estimated_from<Pieces, Piece, Error>(
-    plan: &PlanRecord,
-    events: &[Event],
-    env: &Environment,
-    pieces: impl Fn() -> Result<Pieces, Error>,
-) -> Result<(Summary, RunEstimates<'static>), Error>
-where
-    Pieces: IntoIterator<Item = Result<Piece, Error>>,
-    Piece: AsRef<[Sample]>,
-{
-    let (windows, summariser) = added_up(plan, events, pieces)?;
-    let summary = windows.conclude(&summariser, events, env).0;
-    let spans = windows.spans(&summariser, events);
-    let estimates = RunEstimates::of(Cow::Owned(summariser), events, spans);
-    Ok((summary, estimates))
 }
 
 /// Which operations of each measure count, in the order of the plan. `pieces` is called as by

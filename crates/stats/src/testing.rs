@@ -4,12 +4,15 @@
 //! test then states the differences. Nothing here is random.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use record::{
     Arrivals, CallTarget, Clock, Connect, Environment, Event, EventKind, Exhausted, Generator,
     Http, Load, Machine, MeasureId, MeasureRecord, Moments, Nanos, Outcome, Pace, PlanRecord,
     RUN_FORMAT, Run, Sample, Server, Stage, SuiteRecord, TestId, TestRecord, TracedCall,
 };
+
+use crate::{Details, PoolRun, Resolution, pool};
 
 /// One microsecond in [`Nanos`].
 pub const US: Nanos = 1_000;
@@ -24,6 +27,18 @@ pub fn moments(started: Nanos, sent: Nanos, first: Nanos, done: Nanos) -> Moment
         first: Some(first),
         done: Some(done),
     }
+}
+
+/// What figures show of a run, one for each of its measures.
+pub fn details(run: &Run, resolution: Resolution) -> Vec<Details> {
+    let run = PoolRun {
+        plan: &run.plan,
+        events: &run.events,
+        env: &run.env,
+        pieces: || Ok(run.samples.chunks(7).map(Ok::<_, Infallible>)),
+    };
+    let Ok(pooled) = pool(&[run], Some(resolution));
+    pooled.details
 }
 
 /// A generator at its ease: two workers, ten seconds, a quarter of the time used.

@@ -59,14 +59,12 @@ fn load() -> String {
         .event_at(2_000_000_000, |test| EventKind::MeasuringEnded { test })
         .build();
     let summary = summarise(&run);
-    let pieces = || Ok::<_, std::convert::Infallible>([Ok(&run.samples)]);
-    let details = stats::details_from(&run.plan, &run.events, Resolution::for_rows(1), pieces);
     report::page::html(&ReportPage {
         runs: vec![PageRun {
             name: None,
             run: &run,
             summary: &summary,
-            details: Some(details.unwrap()),
+            details: Some(stats::testing::details(&run, Resolution::for_rows(1))),
         }],
         ..ReportPage::default()
     })

@@ -228,9 +228,7 @@ fn every_kind_of_figure_is_drawn() {
         .ops("Put1K", 3, record::Outcome::Reset, |_| 0)
         .build();
     let summary = summarise(&run);
-    let pieces = || Ok::<_, std::convert::Infallible>([Ok(&run.samples)]);
-    let resolution = Resolution::for_rows(2);
-    let details = stats::details_from(&run.plan, &run.events, resolution, pieces).unwrap();
+    let details = stats::testing::details(&run, Resolution::for_rows(2));
     let (sweep, search) = (answers::sweep(), answers::found());
     let finding = Finding {
         rule: "put-against-get",

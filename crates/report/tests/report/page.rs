@@ -1,15 +1,13 @@
 //! The page: hostile text stays text, nothing is loaded, and the page stays small.
 
-use std::convert::Infallible;
-
 use record::Run;
 use report::Comparisons;
 use report::page::{Common, PageRun, ReportPage, figures_of, html};
 use serde_json::Value;
-use stats::testing::RunBuilder;
+use stats::testing::{RunBuilder, details};
 use stats::{
-    Details, Evidence, Finding, LeftOut, NamedQuantity, Quantity, Resolution, StatusReason,
-    Summary, WhyLeftOut, summarise,
+    Evidence, Finding, LeftOut, NamedQuantity, Quantity, Resolution, StatusReason, Summary,
+    WhyLeftOut, summarise,
 };
 
 use crate::{answers, diagnoses, runs};
@@ -23,17 +21,9 @@ const HOSTILE: [&str; 5] = [
     "a\u{202e}b\u{2028}\u{1b}[2J",
 ];
 
-fn details(run: &Run, rows: usize) -> Vec<Details> {
-    let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-    match stats::details_from(&run.plan, &run.events, Resolution::for_rows(rows), pieces) {
-        Ok(details) => details,
-        Err(never) => match never {},
-    }
-}
-
 pub(crate) fn shown<'a>(run: &'a Run, summary: &'a Summary) -> PageRun<'a> {
     PageRun {
-        details: Some(details(run, run.plan.measures.len())),
+        details: Some(details(run, Resolution::for_rows(run.plan.measures.len()))),
         ..without_details(run, summary)
     }
 }
@@ -564,7 +554,7 @@ fn size_of(servers: usize, one: &Comparisons) -> usize {
         ..one.clone()
     };
     let shown_once = PageRun {
-        details: Some(details(&run, rows)),
+        details: Some(details(&run, Resolution::for_rows(rows))),
         ..shown(&run, &summary)
     };
     let page = ReportPage {

@@ -1,13 +1,11 @@
 //! Details against the known content of the runs they are made from.
 
-use std::convert::Infallible;
-
 use proptest::prelude::*;
-use record::{EventKind, Outcome, Pace, Run, Timing};
+use record::{EventKind, Outcome, Pace, Timing};
 
 use super::*;
 use crate::summarise;
-use crate::testing::{RunBuilder, US};
+use crate::testing::{RunBuilder, US, details};
 
 const FINE: Resolution = Resolution {
     steps: 400,
@@ -15,14 +13,6 @@ const FINE: Resolution = Resolution {
     ranges: 40,
     parts: 120,
 };
-
-fn details(run: &Run, resolution: Resolution) -> Vec<Details> {
-    let pieces = || Ok::<_, Infallible>(run.samples.chunks(7).map(Ok::<_, Infallible>));
-    match details_from(&run.plan, &run.events, resolution, pieces) {
-        Ok(details) => details,
-        Err(never) => match never {},
-    }
-}
 
 fn gets(n: u64, us: impl Fn(u64) -> u64) -> RunBuilder {
     RunBuilder::new(1)

@@ -14,20 +14,12 @@ use crate::throughput::is_steady;
 use crate::window::{NoWindow, Span};
 
 /// The estimates and the facts of a run, row by row. Rows are named by their index in the plan
-/// ([`row_named`](RunEstimates::row_named)); behind its measures follow its pages.
+/// ([`row_named`](RunEstimates::row_named)); its pages follow its measures.
 #[derive(Debug)]
-pub struct RunEstimates<'a> {
+pub(crate) struct RunEstimates<'a> {
     operations: Cow<'a, Summariser>,
     windows: BTreeMap<TestId, Result<Span, NoWindow>>,
     run_events: RunEvents,
-}
-
-impl Summariser {
-    /// The estimates and the facts of the operations added so far, for the windows in the events.
-    /// More operations may follow.
-    pub fn estimates(&self, events: &[Event]) -> RunEstimates<'_> {
-        RunEstimates::of(Cow::Borrowed(self), events, self.windows(events))
-    }
 }
 
 impl<'a> RunEstimates<'a> {
@@ -44,19 +36,18 @@ impl<'a> RunEstimates<'a> {
     }
 
     /// Names of the rows, in the order of the plan: those of measures, and then those of pages.
-    pub fn rows(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &str> {
         let plan = self.operations.plan();
         let measures = plan.measures.iter().map(|measure| measure.name.as_str());
         measures.chain(plan.pages.iter().map(|page| page.name.as_str()))
     }
 
-    /// The index of the first row of this name.
-    pub fn row_named(&self, name: &str) -> Option<usize> {
+    pub(crate) fn row_named(&self, name: &str) -> Option<usize> {
         self.rows().position(|row| row == name)
     }
 
     /// Operations of the row at that index that count, however ended, and seconds of its window.
-    pub fn extent(&self, row: usize) -> (u64, f64) {
+    pub(crate) fn extent(&self, row: usize) -> (u64, f64) {
         let row = self.row(row);
         row.map_or((0, 0.0), |(row, measured)| {
             (row.outcomes.total(), measured.seconds)
@@ -64,12 +55,8 @@ impl<'a> RunEstimates<'a> {
     }
 
     /// An estimate of the row at that index, with an interval that misses the truth with the
-    /// probability `miss`, half of it on each side: [`MISS`](super::MISS), or that of a
-    /// [look](super::miss_at_look).
-    ///
-    /// # Errors
-    /// There is no interval, for that reason.
-    pub fn estimate(
+    /// probability `miss`, half of it on each side.
+    pub(crate) fn estimate(
         &self,
         row: usize,
         statistic: EstimatedStatistic,
@@ -79,16 +66,14 @@ impl<'a> RunEstimates<'a> {
         estimated.estimate(statistic, measured, miss)
     }
 
-    /// An estimate without its interval, which there may be none of; `None` where there is nothing
-    /// to estimate.
-    pub fn value(&self, row: usize, statistic: EstimatedStatistic) -> Option<f64> {
+    /// An estimate without its interval, of which there may be none.
+    pub(crate) fn value(&self, row: usize, statistic: EstimatedStatistic) -> Option<f64> {
         let (estimated, measured) = self.row(row)?;
         estimated.value(statistic, measured)
     }
 
-    /// A fact about the row at that index; `None` for a time where there is none, and for a row
-    /// that is not in the plan.
-    pub fn fact(&self, row: usize, fact: FactOfRow) -> Option<u64> {
+    /// `None` for a time where there is none, and for a row that is not in the plan.
+    pub(crate) fn fact(&self, row: usize, fact: FactOfRow) -> Option<u64> {
         self.row(row)?.0.fact(fact)
     }
 

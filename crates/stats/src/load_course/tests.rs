@@ -1,18 +1,17 @@
-use std::convert::Infallible;
-
 use proptest::prelude::*;
 use record::{Nanos, Outcome, Pace, Run};
 
 use super::LoadCourse;
-use crate::testing::{RunBuilder, US, open_loop};
-use crate::{Resolution, details_from};
+use crate::Resolution;
+use crate::testing::{RunBuilder, US, details, open_loop};
 
 const MS: Nanos = 1_000 * US;
 
 fn course(run: &Run) -> Option<LoadCourse> {
-    let pieces = || Ok::<_, Infallible>([Ok::<_, Infallible>(&run.samples)]);
-    let Ok(rows) = details_from(&run.plan, &run.events, Resolution::for_rows(1), pieces);
-    rows.into_iter().next()?.load
+    details(run, Resolution::for_rows(1))
+        .into_iter()
+        .next()?
+        .load
 }
 
 /// An operation each millisecond, sent two milliseconds after it was planned.

@@ -14,7 +14,7 @@ use crate::testing::{RunBuilder, generator};
 use crate::times::Times;
 use crate::{
     Completeness, Distribution, Note, PoolRun, Pooled, Resolution, Share, Status, Warning,
-    WarningKind, details_from, pool, summarise,
+    WarningKind, pool, summarise,
 };
 
 fn pooled(runs: &[Run]) -> Pooled {
@@ -47,9 +47,6 @@ fn one_run_says_what_it_says_alone() {
     let run = run(100, 40);
     let pooled = pooled(std::slice::from_ref(&run));
     assert_eq!(pooled.summary(), &summarise(&run));
-    let pieces = || Ok([Ok::<_, Infallible>(&run.samples)]);
-    let Ok(details) = details_from(&run.plan, &run.events, Resolution::for_rows(4), pieces);
-    assert_eq!(pooled.details, details);
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Small cases by hand, and runs from their samples to their estimates.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use constraint::WhyUnknown;
 use record::{EventKind, MeasureId, Outcome, Pace, Run, Sample};
 
+use crate::estimated::{EstimatedStatistic, FactOfRow, MISS, RunEstimates};
+use crate::summarise::added_up;
 use crate::testing::{self, RunBuilder, US};
-use crate::{
-    EstimatedStatistic, FactOfRow, MISS, RunEstimates, Summariser, estimated_from, summarise,
-};
+use crate::{Summariser, summarise};
 
 /// An operation that took so many microseconds and began at that millisecond.
 fn op(ms: u64, us: u64, outcome: Outcome) -> Sample {
@@ -28,13 +29,9 @@ fn run(samples: impl IntoIterator<Item = Sample>) -> Run {
 
 fn estimates(run: &Run) -> RunEstimates<'static> {
     let samples = || Ok(std::iter::once(Ok::<_, Infallible>(&run.samples)));
-    match estimated_from(&run.plan, &run.events, &run.env, samples) {
-        Ok((summary, estimates)) => {
-            assert_eq!(summary, summarise(run));
-            estimates
-        }
-        Err(never) => match never {},
-    }
+    let Ok((windows, summariser)) = added_up(&run.plan, &run.events, samples);
+    let spans = windows.spans(&summariser, &run.events);
+    RunEstimates::of(Cow::Owned(summariser), &run.events, spans)
 }
 
 /// So many operations of 100 us and some more, one a millisecond, of which each tenth fails.
@@ -203,7 +200,9 @@ fn parts_of_a_run_make_the_estimates_of_the_whole() {
     }
     let [mut all, other] = parts;
     all.merge(&other);
-    let (merged, whole) = (all.estimates(&run.events), estimates(&run));
+    let spans = all.windows(&run.events);
+    let merged = RunEstimates::of(Cow::Borrowed(&all), &run.events, spans);
+    let whole = estimates(&run);
     use EstimatedStatistic as S;
     for statistic in [
         S::Mean,

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::families::TimesFamily;
 use super::simulated::{OfTimes, interval};
-use crate::{MISS, miss_at_look};
+use crate::estimated::{MISS, miss_at_look};
 
 /// The statistics under test: others are estimated in one of these two ways.
 const LOOKED: [OfTimes; 2] = [OfTimes::Mean, OfTimes::Percentile(900_000)];

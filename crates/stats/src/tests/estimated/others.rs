@@ -6,11 +6,12 @@ use rand_distr::{Distribution as _, Exp1, Poisson, StandardNormal};
 use record::{Nanos, Outcome};
 
 use super::simulated::VerdictRates;
+use crate::Outcomes;
 use crate::estimated::tally::{EstimatedRow, JudgedTally, MeasuredTime};
+use crate::estimated::{EstimatedStatistic, MISS};
 use crate::throughput::Throughput;
 use crate::times::Times;
 use crate::window::Span;
-use crate::{EstimatedStatistic, MISS, Outcomes};
 
 /// Seconds of a window, and pieces of it in which the capacity of a server is constant.
 const SECONDS: f64 = 10.0;

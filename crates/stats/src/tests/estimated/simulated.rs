@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::families::{FAMILIES, TimesFamily};
 use super::others::{FAILING, FailingFamily, RATES, RateFamily, failure_verdicts, rate_verdicts};
-use crate::MISS;
+use crate::estimated::MISS;
 use crate::estimated::times;
 use crate::interval::t_at;
 use crate::times::Times;
