@@ -73,7 +73,7 @@ pub struct TrialRecord {
     /// Settings in force, by name: `congestion of server`, `server in server`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, String>,
-    /// Doubts about its figures, in sentences.
+    /// Warnings about its figures, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The reason, if it failed and has no figures.

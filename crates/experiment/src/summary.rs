@@ -54,12 +54,12 @@ pub struct CellEstimate {
     /// bound, because they count with the time after which they were ended. 0 for figures that are
     /// no times.
     pub unfinished: usize,
-    /// Doubts about its ranges.
+    /// Reasons to distrust its ranges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<EstimateWarning>,
 }
 
-/// A doubt about the ranges of a figure.
+/// A reason to distrust the ranges of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimateWarning {

@@ -188,10 +188,10 @@ mod tests {
 
     #[test]
     fn a_request_without_a_time_is_unmatched() {
-        let mut unclear = request(3, 0, 5000);
-        unclear.is_clean = false;
+        let mut incomplete = request(3, 0, 5000);
+        incomplete.is_clean = false;
         let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
-        let pairs = pair(&samples, &[request(1, 0, 5000), unclear]);
+        let pairs = pair(&samples, &[request(1, 0, 5000), incomplete]);
         assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
     }
 

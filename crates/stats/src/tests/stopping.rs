@@ -29,7 +29,7 @@ const RUNS: usize = if cfg!(debug_assertions) { 16 } else { 100 };
 /// fewer of them between its first minute and its second.
 const STEP: f64 = 0.05;
 
-/// Least coverage in percent that is good enough; with few runs, one more may miss.
+/// Least coverage in percent that passes; with few runs, one more may miss.
 const LEAST: f64 = if cfg!(debug_assertions) { 80.0 } else { 88.0 };
 
 /// Operations after which a simulated run is given up.

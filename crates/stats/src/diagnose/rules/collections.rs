@@ -85,10 +85,10 @@ fn per_member(
         None => (one.mean, one.high),
     };
     let (work, work_at_most) = case.work(&one);
-    let surely = (all.low - at_most) / members;
+    let least_each = (all.low - at_most) / members;
     let normal = base + members * (at_least * work).max(MEMBER);
     let is_noticeable = all.mean - normal >= NOTICEABLE;
-    if surely < (at_least * work_at_most).max(MEMBER) || !is_noticeable {
+    if least_each < (at_least * work_at_most).max(MEMBER) || !is_noticeable {
         return None;
     }
     let each = (all.mean - base) / members;

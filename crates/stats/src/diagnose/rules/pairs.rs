@@ -137,10 +137,10 @@ fn cost_per_property(case: &Case<'_>, at_least: f64) -> Option<Detection> {
         let Some((further, many, one)) = further_properties(case, many, one) else {
             continue;
         };
-        let surely = (many.low - one.high) / further;
+        let least_each = (many.low - one.high) / further;
         let (work, at_most) = case.work(&one);
         let normal = one.mean + further * (at_least * work).max(PER_PROPERTY);
-        let is_sure = surely >= (at_least * at_most).max(PER_PROPERTY);
+        let is_sure = least_each >= (at_least * at_most).max(PER_PROPERTY);
         if !is_sure || many.mean - normal < NOTICEABLE {
             continue;
         }
