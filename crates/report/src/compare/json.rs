@@ -128,7 +128,7 @@ fields! {
         disqualified_pairs = row.disqualified,
         /// Pairs of runs that are in no verdict about failures, because the load generator may have
         /// caused all failures of one of both.
-        doubtful_pairs = row.cautionful,
+        doubtful_pairs = row.doubtful,
         /// Verdict about times: faster, slower, same, inconclusive; null without times of both.
         times [verdicts_of_times()] = row.ratio.map(|ratio| ratio.verdict.name()),
         /// Verdict about failures; null where nothing failed.

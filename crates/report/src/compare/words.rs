@@ -234,7 +234,7 @@ fn verdict(row: &Compared) -> Words {
 }
 
 fn doubtful(row: &Compared) -> Words {
-    match row.cautionful {
+    match row.doubtful {
         0 => Words::default(),
         doubtful => Words::from("failures inconclusive").aside(format!(
             "the load generator may have caused those of {doubtful} of {} pairs",
