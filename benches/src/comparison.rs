@@ -106,8 +106,11 @@ mod tests {
     #[test]
     fn what_the_capture_does_not_know_is_no_success() {
         assert_eq!(judge(&pair(&[], &[]), WANTED), Attainment::Missed);
-        let pairs = pair(&[sample(1, 5000), sample(2, 5000)], &[request(1, 5000)]);
-        assert_eq!(pairs.unmatched, 1);
+        let mut incomplete = request(3, 5000);
+        incomplete.is_clean = false;
+        let samples = [sample(1, 5000), sample(2, 5000), sample(3, 5000)];
+        let pairs = pair(&samples, &[request(1, 5000), incomplete]);
+        assert_eq!((pairs.unmatched, pairs.wire.len()), (2, 1));
         assert_eq!(judge(&pairs, WANTED), Attainment::Missed);
     }
 }

@@ -141,12 +141,10 @@ impl Columns {
         let longest = rows.iter().map(|(_, words)| display_width(words)).max();
         let behind = columns.width() + BETWEEN.len();
         let has_room = behind + longest.unwrap_or(0).min(ROOM_FOR_WORDS) <= width;
-        let line = |(number, (figures, words)): (usize, &(Vec<String>, String))| {
+        let line = |(figures, words): &(Vec<String>, String)| {
             let line = columns.line(figures);
             let missing = " ".repeat(behind.saturating_sub(display_width(&line)));
-            // No heading stands above words that have lines of their own.
-            let is_bare = words.is_empty() || (number == 0 && !has_room);
-            match (is_bare, has_room) {
+            match (words.is_empty(), has_room) {
                 (true, _) => line,
                 (false, true) => wrap(
                     width,
@@ -157,7 +155,7 @@ impl Columns {
                 (false, false) => format!("{line}\n{}", wrap(width, "    ", "    ", words)),
             }
         };
-        Some(rows.iter().enumerate().map(line).collect())
+        Some(rows.iter().map(line).collect())
     }
 
     pub(crate) fn width(&self) -> usize {

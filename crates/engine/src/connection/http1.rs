@@ -240,8 +240,8 @@ impl Connection {
         let received = received.await;
         if let Some(mark) = first.mark {
             let is_needed = first.stamps.first.is_some();
-            self.transport.settle(mark, is_needed).await;
-            self.transport.set_departure(mark, &mut first.stamps);
+            let stamps = Some(&mut first.stamps);
+            self.transport.settle(mark, is_needed, stamps).await;
         }
         let mut response = received?;
         // Bytes after the last response belong to none.

@@ -388,7 +388,7 @@ impl Http2Connection {
         let Some(first) = queue.first() else { return };
         let Some(mark) = first.mark else { return };
         let is_needed = first.stamps.first.is_some();
-        self.transport.settle(mark, is_needed).await;
+        self.transport.settle(mark, is_needed, None).await;
         // In the order of their marks, which is that in which stamps are kept.
         let until = self.marks.iter().take_while(|(of, _)| *of <= mark).count();
         for (mark, token) in self.marks.drain(..until) {

@@ -524,11 +524,20 @@ impl Transport {
         self.socket.collect();
     }
 
-    /// Takes the stamps up to a mark; waits briefly for missing ones if they are needed.
-    pub(crate) async fn settle(&mut self, mark: u64, are_needed: bool) {
+    /// Takes the stamps up to a mark; waits briefly for missing ones if they are needed. Sets the
+    /// departure of `stamps` as it becomes known: a wait that is aborted loses nothing.
+    pub(crate) async fn settle(
+        &mut self,
+        mark: u64,
+        are_needed: bool,
+        mut stamps: Option<&mut Stamps>,
+    ) {
         let mut patience = if are_needed { STAMP_PATIENCE } else { 0 };
         loop {
             self.socket.collect();
+            if let Some(stamps) = stamps.as_deref_mut() {
+                self.set_departure(mark, stamps);
+            }
             match &mut self.socket.book {
                 Some(book) if !book.waits_for(mark) => return,
                 Some(book) if patience == 0 => return book.give_up(mark),

@@ -76,6 +76,7 @@ fn two_builds_are_started_for_each_run_and_stopped() {
         // Nothing listens there any more.
         let url = &plan.target;
         let address = url.trim_start_matches("http://").trim_end_matches('/');
+        let address: std::net::SocketAddr = address.parse().unwrap();
         assert!(std::net::TcpStream::connect(address).is_err(), "{url}");
     }
 }

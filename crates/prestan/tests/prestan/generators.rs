@@ -121,7 +121,7 @@ fn generators_that_do_not_start_are_named() {
         let outcome = sent(load, "60s");
         // `started` does not mean that it continues: an immediate end ends the load.
         assert_eq!(outcome.code, 4, "{outcome}");
-        outcome.stderr_has(&format!("the source of generator {load}"));
+        outcome.stderr_has(&format!("generator {load}"));
         outcome.stderr_has(why);
         assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
     }

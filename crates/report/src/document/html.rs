@@ -217,3 +217,44 @@ fn class_of(column: &TableColumn) -> &'static str {
 fn rounded(value: f64) -> String {
     ((value * 1e6).round() / 1e6).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn html(kind: ColumnKind, first: [TableCell; 3]) -> String {
+        let table = ReportTable {
+            columns: vec![TableColumn::new("first", kind)],
+            groups: vec![("A".to_owned(), 1)],
+            rows: first.map(|cell| TableRow::new([cell])).into(),
+            class: "sorts",
+            ..ReportTable::default()
+        };
+        table.render().into_string()
+    }
+
+    #[test]
+    fn rows_are_sorted_by_the_value_or_the_name_of_their_first_cell() {
+        let figures =
+            [2.0, 0.5, 2.0].map(|value| TableCell::figure(value.to_string(), Some(value)));
+        let numbers = html(ColumnKind::Number, figures);
+        let names = html(ColumnKind::Text, ["Put", "Get", "Put"].map(TableCell::from));
+        for (html, first, second) in [(numbers, "2", "0.5"), (names, "0", "1")] {
+            let sorts = html.split("data-sort=\"").skip(1);
+            let sorts: Vec<&str> = sorts.filter_map(|rest| rest.split('"').next()).collect();
+            assert_eq!(sorts, [first, second, first], "{html}");
+        }
+    }
+
+    #[test]
+    fn headings_and_first_cells_stand_above_each_other() {
+        let cells = || [1.0, 2.0, 3.0].map(|value| TableCell::figure(value.to_string(), None));
+        let numbers = html(ColumnKind::Number, cells());
+        assert_eq!(
+            numbers.matches("th class=\"number\"").count(),
+            5,
+            "{numbers}"
+        );
+        assert!(!html(ColumnKind::Text, cells()).contains("number"));
+    }
+}

@@ -308,3 +308,30 @@ fn lines(texts: impl Iterator<Item = String>) -> String {
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A colour ends all others at its end.
+    #[test]
+    fn a_row_with_a_tone_has_no_other_colour() {
+        let row = |tone| TableRow {
+            tone,
+            ..TableRow::new([Words::default().toned(Tone::Good, "1").into(), "2".into()])
+        };
+        let table = ReportTable {
+            columns: vec![
+                TableColumn::new("a", ColumnKind::Number),
+                TableColumn::new("b", ColumnKind::Number),
+            ],
+            rows: vec![row(Tone::Plain), row(Tone::Bad)],
+            ..ReportTable::default()
+        };
+        let mut report = TextReport::new(true, 80);
+        report.blocks(&[Block::Table(table)]);
+        let lines: Vec<String> = report.finish().lines().map(str::to_owned).collect();
+        let expected = ["\u{1b}[32m1\u{1b}[0m  2", "\u{1b}[31m1  2\u{1b}[0m"];
+        assert_eq!(lines[1..], expected);
+    }
+}

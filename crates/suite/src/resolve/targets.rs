@@ -48,8 +48,8 @@ pub(super) fn check(
         *first = true;
     }
     for Variant { test, .. } in variants {
-        let outside = test.setup.iter().chain(&test.cleanup);
-        let mut steps = outside.chain(test.looped()).flat_map(StepSpec::and_inside);
+        let before = test.setup.iter().chain(test.looped());
+        let mut steps = before.chain(&test.cleanup).flat_map(StepSpec::and_inside);
         steps.try_for_each(|step| walk.step(step))?;
     }
     match walk.used.iter().position(|is_used| !is_used) {

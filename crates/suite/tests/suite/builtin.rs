@@ -99,6 +99,7 @@ fn one_value_leaves_names_as_they_are() {
 /// The body of the request of that measure, in the seventh iteration.
 fn body_of(plan: &Plan, measure: &str) -> Vec<u8> {
     let id = plan.measures.iter().position(|row| row.name == measure);
+    assert!(id.is_some(), "{measure}");
     let is_measured =
         |request: &&Arc<RequestPlan>| request.measure.map(|id| usize::from(id.0)) == id;
     match &plan.looped_requests().find(is_measured).unwrap().body {

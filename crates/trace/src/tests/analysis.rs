@@ -370,6 +370,8 @@ fn a_response_before_the_whole_request_has_no_response_time() {
     let response = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     script.text(30, Client, 0, request, 0);
     script.text(31, Server, 0, response, 41);
+    // The body comes all the same.
+    script.data(32, Client, 41, 1000, 46);
     let requests = script.figures().requests;
     assert_eq!(requests[0].status, Some(403));
     assert!(!requests[0].is_clean);

@@ -1,12 +1,14 @@
 //! Effects of a link on real traffic.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::{
-    Bandwidth, ForwarderSettings, Impairment, LinkModel, LinkQueue, Namespace, Transit, TwoHosts,
+    Bandwidth, Delay, ForwarderSettings, Impairment, LinkModel, LinkQueue, Namespace, Transit,
+    TwoHosts,
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -145,6 +147,30 @@ fn a_link_loses_the_frames_that_its_seed_says() {
     let counters = hosts.forwarder.stop().unwrap().forth;
     assert_eq!(counters.lost, expected.len() as u64);
     assert_eq!(counters.delivered, received.len() as u64);
+}
+
+#[test]
+fn frames_with_a_shorter_delay_overtake_others() {
+    if !can_build() {
+        return;
+    }
+    let hosts = TwoHosts::new(&forth(Impairment {
+        delay: Delay {
+            base: Duration::from_millis(100),
+            jitter: Duration::from_millis(100),
+            may_reorder: true,
+        },
+        ..Impairment::default()
+    }))
+    .unwrap();
+    let path = DatagramPath::new(&hosts);
+    path.send(100, 100);
+    let received = path.receive(100).into_iter().map(|(number, _)| number);
+    let received: Vec<u32> = received.collect();
+    assert!(!received.is_sorted(), "{received:?}");
+    let all = received.iter().copied().collect::<BTreeSet<u32>>();
+    assert_eq!(all, (0..100).collect());
+    assert!(hosts.forwarder.stop().unwrap().forth.reordered > 0);
 }
 
 /// The time between two of 1,000 datagrams: of each of the first half and the one 500 later, the

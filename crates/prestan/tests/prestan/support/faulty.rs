@@ -152,8 +152,8 @@ pub(crate) fn ipv6_loopback() -> Option<SocketAddr> {
 }
 
 /// Checks the properties of every run that has begun, and returns its result: the run directory
-/// Checks the properties of every run that has begun, and returns its result: the run directory
 /// loads and agrees, outcomes add up, and there is no secret.
+#[track_caller]
 pub(crate) fn checked(outcome: &Outcome) -> Value {
     let again = prestan!(outcome.again() => "report --json -").run();
     assert_eq!(
