@@ -36,10 +36,10 @@ pub(super) fn section(of: &ShownPage<'_>) -> Option<Block> {
     });
     let rows = with.iter().flat_map(|(run, (record, summary))| {
         let components = record.components.iter().enumerate();
-        components.map(move |(place, component)| {
+        components.map(move |(index, component)| {
             let name = Words::default().name(&component.name);
             let name = name.plain(format!(" ({})", component.protocol));
-            let figures = cells(component, summary.figures(Some(place), PartOfRun::Whole));
+            let figures = cells(component, summary.figures(Some(index), PartOfRun::Whole));
             let first = run.cell().into_iter().chain([name.into()]);
             TableRow::new(first.chain(figures))
         })
@@ -77,9 +77,12 @@ pub(super) fn section(of: &ShownPage<'_>) -> Option<Block> {
 /// The figures of a component, in the order of [`HEADINGS`].
 fn cells(component: &BackgroundComponent, figures: Option<BackgroundFigures>) -> [TableCell; 9] {
     let is_udp = component.protocol == "udp";
-    let counts = figures.map(|own| own.counts);
+    let counts = figures.map(|figures| figures.counts);
     let rate_of = |bytes: fn(&BackgroundCounts) -> u64| {
-        TableCell::optional(figures.map(|own| rate(bytes(&own.counts), own.span)), bits)
+        TableCell::optional(
+            figures.map(|figures| rate(bytes(&figures.counts), figures.span)),
+            bits,
+        )
     };
     let time = |time: fn(&BackgroundCounts) -> Option<u64>| {
         let ns = counts.as_ref().and_then(time);
@@ -87,7 +90,7 @@ fn cells(component: &BackgroundComponent, figures: Option<BackgroundFigures>) ->
     };
     let flows = f64::from(component.flows);
     let planned_rate = component.planned_bps.unwrap_or(f64::MAX);
-    let lost = match counts.and_then(|own| own.loss()).filter(|_| is_udp) {
+    let lost = match counts.and_then(|counts| counts.loss()).filter(|_| is_udp) {
         Some(loss) if loss > 0.0 => {
             let words = Words::default().toned(Tone::Bad, percent(loss));
             TableCell::figure(words, Some(loss))
@@ -95,20 +98,20 @@ fn cells(component: &BackgroundComponent, figures: Option<BackgroundFigures>) ->
         loss => TableCell::optional(loss, percent),
     };
     let resent = counts.filter(|_| !is_udp);
-    let resent = resent.map(|own| own.retransmissions as f64);
-    let stalls = counts.and_then(|own| own.stalls);
+    let resent = resent.map(|counts| counts.retransmissions as f64);
+    let stalls = counts.and_then(|counts| counts.stalls);
     [
         TableCell::figure(component.flows.to_string(), Some(flows)),
         TableCell::figure(planned(component), Some(planned_rate)),
-        rate_of(|own| own.sent_bytes),
-        rate_of(|own| own.received_bytes),
+        rate_of(|counts| counts.sent_bytes),
+        rate_of(|counts| counts.received_bytes),
         lost,
-        time(|own| own.jitter),
-        time(|own| own.delay_variation),
+        time(|counts| counts.jitter),
+        time(|counts| counts.delay_variation),
         TableCell::optional(resent, |count| count.to_string()),
         TableCell::figure(
             stalls.map_or("-".to_owned(), stalls_in_words),
-            stalls.map(|own| own.total as f64),
+            stalls.map(|stalls| stalls.total as f64),
         ),
     ]
 }

@@ -137,7 +137,7 @@ impl PlacedFigure {
 pub(super) struct RunDetails<'a> {
     pub(super) name: &'a str,
     /// Its place among all runs, which decides how it looks.
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) details: &'a Details,
 }
 
@@ -148,15 +148,15 @@ pub(super) fn with_details<'a>(
     test: &str,
 ) -> Vec<RunDetails<'a>> {
     let runs = page.runs.iter().zip(names).enumerate();
-    let own = |(place, (run, name)): (usize, (&'a PageRun<'_>, &'a String))| {
+    let details_of = |(index, (run, name)): (usize, (&'a PageRun<'_>, &'a String))| {
         let row = run.summary.tests.iter().position(|row| row.name == test)?;
         Some(RunDetails {
             name,
-            place,
+            index,
             details: run.details.as_ref()?.get(row)?,
         })
     };
-    runs.filter_map(own).collect()
+    runs.filter_map(details_of).collect()
 }
 
 impl Charts {
@@ -188,10 +188,10 @@ impl Charts {
             );
             add(FigureKind::Ecdf, test, vec![details::ecdf(test, &runs)]);
         }
-        for (place, (run, name)) in page.runs.iter().zip(names).enumerate() {
+        for (index, (run, name)) in page.runs.iter().zip(names).enumerate() {
             let (id, name) = match page.runs.len() {
                 1 => (String::new(), None),
-                _ => ((place + 1).to_string(), Some(&**name)),
+                _ => ((index + 1).to_string(), Some(&**name)),
             };
             if let Some(figure) = background::background(run, id, name) {
                 add(FigureKind::Background, "", vec![figure]);
@@ -199,8 +199,8 @@ impl Charts {
         }
         if let Some(all) = page.comparison {
             add(FigureKind::Matrix, "", vec![ratios::matrix(all)]);
-            for (place, versus) in all.versus.iter().enumerate() {
-                let ratios = ratios::ratios(&all.name, versus, place + 1);
+            for (index, versus) in all.versus.iter().enumerate() {
+                let ratios = ratios::ratios(&all.name, versus, index + 1);
                 add(FigureKind::Forest, "", vec![ratios]);
             }
         }
@@ -252,8 +252,8 @@ impl Charts {
         part: FigurePart,
         test: &'a str,
     ) -> impl Iterator<Item = &'a Figure> {
-        let own = self.part(part).filter(move |figure| figure.about == test);
-        own.map(PlacedFigure::usual)
+        let figures = self.part(part).filter(move |figure| figure.about == test);
+        figures.map(PlacedFigure::usual)
     }
 
     /// Those for files, in their order: a sweep has its usual scale there.

@@ -53,8 +53,8 @@ pub(super) fn names(page: &ReportPage<'_>) -> Vec<String> {
         }
     };
     let plain: Vec<String> = plans.map(name).collect();
-    let numbered = plain.iter().enumerate().map(|(place, name)| {
-        match plain[..place].iter().filter(|other| *other == name).count() {
+    let numbered = plain.iter().enumerate().map(|(index, name)| {
+        match plain[..index].iter().filter(|other| *other == name).count() {
             0 => name.clone(),
             before => format!("{name} #{}", before + 1),
         }

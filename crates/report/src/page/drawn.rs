@@ -53,8 +53,8 @@ fn legend(keys: &[LegendKey]) -> Markup {
     html! {
         @if keys.len() > 1 {
             ul.legend {
-                @for (place, key) in keys.iter().enumerate() {
-                    li data-key=(place) { (PreEscaped(swatch(key))) " " bdi { (key.name) } }
+                @for (index, key) in keys.iter().enumerate() {
+                    li data-key=(index) { (PreEscaped(swatch(key))) " " bdi { (key.name) } }
                 }
             }
         }

@@ -51,15 +51,15 @@ impl FigurePart {
     pub(super) fn places(self, of: &ShownPage<'_>) -> Markup {
         let (charts, subject) = (&of.charts, of.subject);
         let heading = |title: &str| html! { @if !self.is_first(subject) { h2 { (title) } } };
-        let own: Vec<&PlacedFigure> = charts.part(self).collect();
-        if own.is_empty() && self != FigurePart::Course {
+        let placed: Vec<&PlacedFigure> = charts.part(self).collect();
+        if placed.is_empty() && self != FigurePart::Course {
             return Markup::default();
         }
-        let usual = || own.iter().map(|own| own.usual());
+        let usual = || placed.iter().map(|figure| figure.usual());
         match self {
             // Several stand side by side.
             FigurePart::Ratios => html! {
-                div #ratios class=(if own.len() > 1 { "figures small" } else { "figures" }) {
+                div #ratios class=(if placed.len() > 1 { "figures small" } else { "figures" }) {
                     (figures(usual()))
                 }
             },
@@ -68,13 +68,13 @@ impl FigurePart {
                 section {
                     div.controls #details-controls {}
                     div.figures #course-figures {
-                        @for test in distinct(own.iter().map(|own| own.about.as_str())) {
+                        @for test in distinct(placed.iter().map(|figure| figure.about.as_str())) {
                             div data-test=(test) { (figures(charts.about(self, test))) }
                         }
                     }
                 }
             },
-            FigurePart::Growth => html! { section #sweep { (heading("Sweep")) (growth(&own)) } },
+            FigurePart::Growth => html! { section #sweep { (heading("Sweep")) (growth(&placed)) } },
             FigurePart::Capacity => html! {
                 section #search {
                     (heading("How much it holds"))
@@ -82,7 +82,7 @@ impl FigurePart {
                 }
             },
             FigurePart::Bars => {
-                html! { section #bars { (heading("Response times")) (bars(&own)) } }
+                html! { section #bars { (heading("Response times")) (bars(&placed)) } }
             }
             FigurePart::Background => {
                 html! { div.figures #background-figures { (figures(usual())) } }
@@ -107,21 +107,21 @@ pub(super) fn details(of: &ShownPage<'_>, test: &str) -> Markup {
 fn bars(all: &[&PlacedFigure]) -> Markup {
     html! {
         div.controls #bars-controls data-choose="Scale" data-of="scale" data-auto {}
-        div.figures #bars-figures { @for own in all { (scales(own)) } }
+        div.figures #bars-figures { @for figure in all { (scales(figure)) } }
     }
 }
 
 fn scales(of: &PlacedFigure) -> Markup {
     html! {
         div data-variants="scale" {
-            @for (place, scale) in of.scales.iter().enumerate() { (variant(place, scale)) }
+            @for (index, scale) in of.scales.iter().enumerate() { (variant(index, scale)) }
         }
     }
 }
 
 /// One of several figures that show the same; the first is the usual one.
-fn variant(place: usize, of: &Figure) -> Markup {
-    html! { div data-option=(scale_of(of)) hidden[place > 0] { (figure(of)) } }
+fn variant(index: usize, of: &Figure) -> Markup {
+    html! { div data-option=(scale_of(of)) hidden[index > 0] { (figure(of)) } }
 }
 
 fn scale_of(of: &Figure) -> &'static str {
@@ -134,16 +134,16 @@ fn scale_of(of: &Figure) -> &'static str {
 
 /// A sweep by each parameter and on each scale, of which one of each is shown.
 fn growth(all: &[&PlacedFigure]) -> Markup {
-    let params = distinct(all.iter().map(|own| own.about.as_str()));
+    let params = distinct(all.iter().map(|figure| figure.about.as_str()));
     html! {
         div.controls #sweep-controls {
             div data-choose="By" data-of="param" {}
             div data-choose="Scale" data-of="scale" data-auto {}
         }
         div #sweep-figures data-variants="param" {
-            @for (place, param) in params.iter().enumerate() {
-                div.figures.small data-option=(param) hidden[place > 0] {
-                    @for own in all.iter().filter(|own| own.about == *param) { (scales(own)) }
+            @for (index, param) in params.iter().enumerate() {
+                div.figures.small data-option=(param) hidden[index > 0] {
+                    @for figure in all.iter().filter(|figure| figure.about == *param) { (scales(figure)) }
                 }
             }
         }

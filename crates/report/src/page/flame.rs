@@ -52,8 +52,12 @@ pub(super) fn graphs(runs: &[NamedRun<'_>]) -> Markup {
 /// Nothing without samples that are kept.
 fn graph(id: String, test: &str, profile: &StackProfile) -> Figure {
     let frames = frames(&profile.row);
-    let levels = frames.iter().map(|own| own.depth + 1).max().unwrap_or(0);
-    let marks = frames.iter().flat_map(|own| frame(own));
+    let levels = frames
+        .iter()
+        .map(|frame| frame.depth + 1)
+        .max()
+        .unwrap_or(0);
+    let marks = frames.iter().flat_map(|frame| frame_marks(frame));
     let series = Series {
         key: None,
         marks: marks.collect(),
@@ -82,27 +86,27 @@ fn graph(id: String, test: &str, profile: &StackProfile) -> Figure {
 }
 
 /// A frame, within whose borders its name ends.
-fn frame(own: &FlameFrame<'_>) -> Vec<FigureMark> {
-    let (of, tone) = match own.depth {
+fn frame_marks(frame: &FlameFrame<'_>) -> Vec<FigureMark> {
+    let (of, tone) = match frame.depth {
         0 => ("process", MarkTone::Heat(0)),
-        _ if own.is_kernel => ("kernel", MarkTone::Heat(-2)),
+        _ if frame.is_kernel => ("kernel", MarkTone::Heat(-2)),
         _ => ("server", MarkTone::Heat(2)),
     };
-    let (left, right) = (own.left, own.left + own.width);
-    let (low, high) = (own.depth as f64, own.depth as f64 + 1.0);
+    let (left, right) = (frame.left, frame.left + frame.width);
+    let (low, high) = (frame.depth as f64, frame.depth as f64 + 1.0);
     let part = |low: f64, high: f64| MarkShape::Rect {
-        x: (left, right - GAP.0.min(own.width / 4.0)),
+        x: (left, right - GAP.0.min(frame.width / 4.0)),
         y: (low, high),
     };
     let row = [
-        own.name.to_owned(),
+        frame.name.to_owned(),
         of.to_owned(),
-        own.samples.to_string(),
-        percent(own.width),
+        frame.samples.to_string(),
+        percent(frame.width),
     ];
     let mut marks =
         vec![FigureMark::new(part(low, high - GAP.1), MarkLook::toned(tone)).with_row(row)];
-    if own.is_kernel {
+    if frame.is_kernel {
         let below = part(low, low + UNDERLINE);
         marks.push(FigureMark::new(below, MarkLook::toned(MarkTone::Series(0))));
     }
@@ -110,7 +114,7 @@ fn frame(own: &FlameFrame<'_>) -> Vec<FigureMark> {
         at: (left, low + 0.5),
         shift: (3.0, 0.0),
         anchor: Anchor::Start,
-        text: own.name.to_owned(),
+        text: frame.name.to_owned(),
         within: Some((left, right)),
     };
     marks.push(FigureMark::new(name, MarkLook::toned(MarkTone::Ink)));

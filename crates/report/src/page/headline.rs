@@ -16,7 +16,7 @@ use crate::units::{factor, human, human_range};
 /// The numbers of a page, and which of them are none.
 pub(super) fn headline(of: &ShownPage<'_>) -> Markup {
     html! {
-        @if let Some(own) = of.page.incomplete() { (own.alert()) }
+        @if let Some(incomplete) = of.page.incomplete() { (incomplete.alert()) }
         (list("counts", pages::in_short(of)))
         (answers::in_short(of.page))
         @match of.subject {
@@ -43,7 +43,7 @@ fn loads(of: &ShownPage<'_>) -> Markup {
     match &all[..] {
         [(plan, _, test)] => tiles(plan, test),
         [] => Markup::default(),
-        all => of_several(all, of.runs.len() > 1),
+        all => tests_table(all, of.runs.len() > 1),
     }
 }
 
@@ -63,7 +63,7 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
         return html! { p { span.bad { (word) } " " (why) } };
     };
     let failed = test.failed();
-    let of_all = format!("of {}", test.operations());
+    let operations = format!("of {}", test.operations());
     let planned = planned_rate(plan).map(|rate| format!("{rate} planned"));
     html! {
         dl.headline {
@@ -71,7 +71,7 @@ fn tiles(plan: &PlanRecord, test: &TestSummary) -> Markup {
                 (tile("req/s", rate(of), planned.as_deref(), ""))
             }
             (percentiles(test.unit, times))
-            (tile("failed", failed, Some(&of_all), if failed > 0 { "bad" } else { "" }))
+            (tile("failed", failed, Some(&operations), if failed > 0 { "bad" } else { "" }))
         }
         @if let Some(times) = &test.planned {
             p.label { "Latency from schedule" }
@@ -95,7 +95,7 @@ fn tile(name: &str, shown: impl Render, beside: Option<&str>, class: &str) -> Ma
     }
 }
 
-fn of_several(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> Markup {
+fn tests_table(all: &[(&PlanRecord, &str, &TestSummary)], has_servers: bool) -> Markup {
     let head = html! {
         (heading("Request", "", "text"))
         @if has_servers { (heading("Server", "", "text")) }
@@ -133,11 +133,11 @@ fn ranks(ShownPage { page, names, .. }: &ShownPage<'_>) -> Markup {
         @for name in ["mean", "95 % interval", "times the fastest"] { (heading(name, "", "number")) }
     };
     let body = html! {
-        @for (place, time) in ranked.iter().enumerate() {
+        @for (index, time) in ranked.iter().enumerate() {
             tr {
                 td.number {
-                    @if place > 0 && !ranked[place - 1].is_below(time) { "~ " }
-                    (place + 1) "."
+                    @if index > 0 && !ranked[index - 1].is_below(time) { "~ " }
+                    (index + 1) "."
                 }
                 th scope="row" { (names[time.server]) }
                 td.number { (human(time.mean)) }

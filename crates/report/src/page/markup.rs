@@ -103,9 +103,9 @@ pub(crate) fn wide_below(label: &str, class: Option<&str>, head: &Markup, body: 
 /// What columns mean, for whoever has no mouse to point at their headings with. Columns that mean
 /// the same are told together.
 pub(crate) fn meanings<'a>(columns: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
-    let told = columns.into_iter().filter(|(_, what)| !what.is_empty());
+    let explained = columns.into_iter().filter(|(_, what)| !what.is_empty());
     let mut groups: Vec<(String, &str)> = Vec::new();
-    for (name, what) in told {
+    for (name, what) in explained {
         match groups.iter_mut().find(|(_, known)| *known == what) {
             Some((names, _)) => *names += &format!(", {name}"),
             None => groups.push((name.to_owned(), what)),

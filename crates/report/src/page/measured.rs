@@ -41,11 +41,11 @@ impl Common {
 /// The lines that all runs have in common. The figures of the other clock belong to each run alone;
 /// which clock it was does not.
 pub(crate) fn alike(runs: &[Side<'_>]) -> Vec<Fact> {
-    let lines = |told: &Side<'_>| {
-        let mut lines = lines(*told);
+    let lines = |side: &Side<'_>| {
+        let mut lines = lines(*side);
         for (what, value) in &mut lines {
             if what == "Clock" {
-                *value = load::clock_name(told.summary).to_owned();
+                *value = load::clock_name(side.summary).to_owned();
             }
         }
         lines
@@ -74,16 +74,18 @@ pub(crate) fn lines(Side { plan, env, summary }: Side<'_>) -> Vec<Fact> {
     lines.push(line("Seed", plan.load.seed.to_string()));
     lines.push(line("Prestan", format!("version {}", plan.prestan)));
     let generator = load::generator(summary);
-    let generator = generator.as_ref().and_then(|told| told.split_once(": "));
-    lines.extend(generator.map(|(_, told)| line("Load generator", told.to_owned())));
+    let generator = generator
+        .as_ref()
+        .and_then(|generator| generator.split_once(": "));
+    lines.extend(generator.map(|(_, generator)| line("Load generator", generator.to_owned())));
     lines
 }
 
 pub(super) fn measured(of: &ShownPage<'_>) -> Markup {
     let page = of.page;
-    let of_documents = of_documents(page);
+    let servers_of_series = servers_of_series(page);
     let series = match &page.common[..] {
-        [] => &of_documents,
+        [] => &servers_of_series,
         common => common,
     };
     html! {
@@ -95,7 +97,7 @@ pub(super) fn measured(of: &ShownPage<'_>) -> Markup {
 }
 
 /// Facts about servers from a sweep and a search: the only ones where runs are not at hand.
-fn of_documents(page: &ReportPage<'_>) -> Vec<Common> {
+fn servers_of_series(page: &ReportPage<'_>) -> Vec<Common> {
     let of = |name: &str, target: &str, software: &Option<String>| {
         let software = software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);
         let lines = [("Target", target), ("Server", software)];

@@ -16,9 +16,9 @@ pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
         return diagnosis::names(page);
     }
     let ways: [fn(&PageRun<'_>) -> String; 3] = [
-        own,
-        |run| format!("{} ({})", own(run), address(&run.run.plan.target)),
-        |run| format!("{} ({})", own(run), clean(&run.run.plan.run_id)),
+        short_name,
+        |run| format!("{} ({})", short_name(run), address(&run.run.plan.target)),
+        |run| format!("{} ({})", short_name(run), clean(&run.run.plan.run_id)),
     ];
     for way in ways {
         let names: Vec<String> = page.runs.iter().map(way).collect();
@@ -28,11 +28,11 @@ pub(super) fn of(page: &ReportPage<'_>) -> Vec<String> {
     }
     let numbered = page.runs.iter().zip(1..);
     numbered
-        .map(|(run, number)| format!("{} #{number}", own(run)))
+        .map(|(run, number)| format!("{} #{number}", short_name(run)))
         .collect()
 }
 
-fn own(run: &PageRun<'_>) -> String {
+fn short_name(run: &PageRun<'_>) -> String {
     let label = run.run.plan.label.as_deref();
     let name = run.name.as_deref().or(label).or(run.software());
     match name.filter(|name| !name.trim().is_empty()) {

@@ -50,7 +50,7 @@ const SEGMENTS: [(&str, &str); 2] = [
     ("segments in", "TCP segments received on them"),
 ];
 
-fn of_runs<'a>(
+fn runs_with_pages<'a>(
     of: &ShownPage<'a>,
 ) -> impl Iterator<Item = (&'a Run, &'a PagesSummary, &'a str)> + use<'a> {
     of.named()
@@ -59,7 +59,7 @@ fn of_runs<'a>(
 
 /// The number of each run, and what goes with it.
 pub(super) fn in_short(of: &ShownPage<'_>) -> impl Iterator<Item = Markup> {
-    of_runs(of).map(|(_, pages, name)| {
+    runs_with_pages(of).map(|(_, pages, name)| {
         let Visits {
             complete,
             incomplete,
@@ -77,24 +77,25 @@ pub(super) fn in_short(of: &ShownPage<'_>) -> impl Iterator<Item = Markup> {
 
 pub(super) fn tables(of: &ShownPage<'_>) -> Markup {
     let several = of.runs.len() > 1;
-    let runs = || of_runs(of).map(|(run, pages, name)| (run, pages, several.then_some(name)));
+    let runs =
+        || runs_with_pages(of).map(|(run, pages, name)| (run, pages, several.then_some(name)));
     if runs().next().is_none() {
         return Markup::default();
     }
     let has_segments = runs().any(|(_, pages, _)| pages.all.segments.is_some());
-    let of_segments = if has_segments { &SEGMENTS[..] } else { &[] };
+    let segments = if has_segments { &SEGMENTS[..] } else { &[] };
     let head = html! {
         (heading("Page", "", "text"))
         @if several { (heading(of.page.run_heading(), "", "text")) }
         (headings(&COLUMNS))
-        (headings(of_segments))
+        (headings(segments))
     };
     let body = html! { @for (_, pages, server) in runs() { (rows(pages, server, has_segments)) } };
     let mut loads = runs().flat_map(|(_, pages, _)| &pages.pages);
     let starred = loads.any(|page| page.visits.load.as_ref().is_some_and(few));
     let below = html! {
         (tables::footnote(starred, "loads"))
-        (meanings(COLUMNS.into_iter().chain(of_segments.iter().copied())))
+        (meanings(COLUMNS.into_iter().chain(segments.iter().copied())))
         @if !FigurePart::Retrieval.is_first(of.subject) { (FigurePart::Retrieval.places(of)) }
         @for (run, pages, server) in runs() { (report(run, pages, server)) }
     };
@@ -103,7 +104,7 @@ pub(super) fn tables(of: &ShownPage<'_>) -> Markup {
 
 /// Pages one by one, all of them together, and the share of each server.
 fn rows(pages: &PagesSummary, server: Option<&str>, has_segments: bool) -> Markup {
-    let own = pages.pages.iter().map(|PageSummary { page, visits }| {
+    let rows_of_pages = pages.pages.iter().map(|PageSummary { page, visits }| {
         let size = page.bytes.map_or_else(nothing, |bytes| count(bytes, ""));
         let known = html! { (size) (number(page.weight, page.weight, "")) };
         (page.name.as_str(), known, visits)
@@ -113,9 +114,9 @@ fn rows(pages: &PagesSummary, server: Option<&str>, has_segments: bool) -> Marku
     let servers = pages.servers.iter();
     let servers = servers.map(|of| (of.url.as_str(), unknown(), &of.visits));
     html! {
-        @for (place, (name, known, visits)) in own.chain(all).chain(servers).enumerate() {
+        @for (position, (name, known, visits)) in rows_of_pages.chain(all).chain(servers).enumerate() {
             tr {
-                th scope="row" data-sort=(place) { (name) }
+                th scope="row" data-sort=(position) { (name) }
                 @if let Some(server) = server { td { (server) } }
                 (known)
                 (retrieved(visits))
@@ -169,8 +170,8 @@ fn report(run: &Run, pages: &PagesSummary, server: Option<&str>) -> Markup {
             }
             p { "These lines have no intervals." }
             pre {
-                @for (place, line) in lines.enumerate() {
-                    @if place > 0 { (LINE_BREAK) }
+                @for (index, line) in lines.enumerate() {
+                    @if index > 0 { (LINE_BREAK) }
                     (line)
                 }
             }

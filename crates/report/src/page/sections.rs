@@ -25,7 +25,7 @@ pub(super) fn title(page: &ReportPage<'_>, names: &[String]) -> String {
 /// The same as a heading.
 fn heading(page: &ReportPage<'_>, names: &[String]) -> Markup {
     let (what, on) = measured_on(page, names);
-    let between = |place: usize| match place {
+    let between = |index: usize| match index {
         0 => " on ",
         last if last + 1 == on.len() => " and ",
         _ => ", ",
@@ -34,7 +34,7 @@ fn heading(page: &ReportPage<'_>, names: &[String]) -> Markup {
         h1 {
             (what)
             @match on.len() {
-                0..=4 => @for (place, name) in on.iter().enumerate() { (between(place)) bdi { (name) } },
+                0..=4 => @for (index, name) in on.iter().enumerate() { (between(index)) bdi { (name) } },
                 many => { " on " (many) " servers" },
             }
         }
@@ -94,12 +94,12 @@ pub(super) fn head(of: &ShownPage<'_>) -> Markup {
     html! {
         (heading(page, of.names))
         @match page.runs.first() {
-            None => (of_series(page)),
+            None => (series_servers(page)),
             Some(_) if page.is_diagnosis => (diagnosis::head(of)),
             Some(first) => {
                 p.what {
                     (first.run.plan.suite.title)
-                    @if let Some(told) = &common { " · " (told.join(" · ")) }
+                    @if let Some(parts) = &common { " · " (parts.join(" · ")) }
                 }
                 (list("where", of.named().map(line)))
             }
@@ -115,7 +115,7 @@ fn load_of(load: &Load) -> String {
     }
 }
 
-fn of_series(page: &ReportPage<'_>) -> Markup {
+fn series_servers(page: &ReportPage<'_>) -> Markup {
     let swept = page.sweep.iter().flat_map(|sweep| &sweep.servers);
     let swept = swept.map(|server| {
         let software = server.software.as_deref().unwrap_or(UNKNOWN_SOFTWARE);

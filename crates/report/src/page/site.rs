@@ -32,8 +32,8 @@ pub fn assets() -> [(&'static str, String); 2] {
 }
 
 /// Takes the style from that place beside the page.
-pub(crate) fn style(place: &str) -> Markup {
-    html! { link rel="stylesheet" href=(place); }
+pub(crate) fn style(path: &str) -> Markup {
+    html! { link rel="stylesheet" href=(path); }
 }
 
 pub(crate) fn links(site: &Site) -> Markup {
@@ -42,8 +42,8 @@ pub(crate) fn links(site: &Site) -> Markup {
             @for (name, links) in &site.groups {
                 span {
                     @if !name.is_empty() { strong { (name) } " " }
-                    @for (place, link) in links.iter().enumerate() {
-                        @if place > 0 { " " }
+                    @for (index, link) in links.iter().enumerate() {
+                        @if index > 0 { " " }
                         a href=(link.file) { (link.name) }
                     }
                 }

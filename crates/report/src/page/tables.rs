@@ -55,12 +55,12 @@ pub(super) fn rows(of: &ShownPage<'_>) -> Markup {
         (heading("Method", "", "text"))
         (headings(&columns))
     };
-    let cells = tests.iter().enumerate().flat_map(|(place, name)| {
+    let cells = tests.iter().enumerate().flat_map(|(position, name)| {
         of.named().filter_map(move |(run, server)| {
             let test = run.summary.tests.iter().find(|test| test.name == *name);
             // Suites have few tests in common.
             let is_row = !page.is_diagnosis || test.is_some();
-            is_row.then(|| row(place, name, several.then_some(server), test, width))
+            is_row.then(|| row(position, name, several.then_some(server), test, width))
         })
     });
     let body = html! { @for row in cells { (row) } };
@@ -108,7 +108,7 @@ pub(super) fn test_names<'a>(page: &ReportPage<'a>) -> Vec<&'a str> {
 }
 
 fn row(
-    place: usize,
+    position: usize,
     name: &str,
     server: Option<&str>,
     test: Option<&TestSummary>,
@@ -118,7 +118,7 @@ fn row(
     let times = test.and_then(shown_times);
     html! {
         tr {
-            th scope="row" data-sort=(place) { (name) }
+            th scope="row" data-sort=(position) { (name) }
             @if let Some(server) = server { td { (server) } }
             td { (method) }
             @match (test, times) {

@@ -92,17 +92,17 @@ impl<'a> BackgroundOverTime<'a> {
         let tests = self.tests();
         let count = panels.len();
         let mut drawn: Vec<Panel> = Vec::new();
-        for (place, panel) in panels.iter().enumerate() {
+        for (index, panel) in panels.iter().enumerate() {
             let values = panel.lines.iter().flat_map(|(line, _)| line.positive());
             let range = Range::from_zero(extent(values).or(Some((0.0, 1.0))));
             let y = Axis::numbers(range, panel.scale, panel.format).named(panel.axis);
-            let x = seconds_axis(end, (place + 1 == count).then_some(SINCE));
+            let x = seconds_axis(end, (index + 1 == count).then_some(SINCE));
             let lines = panel.lines.iter().map(|(line, what)| {
                 let row = |at, value| vec![what.clone(), moment(at), (panel.shown)(value)];
                 line.series(&legend, row)
             });
             let series = bands(tests).into_iter().chain(lines);
-            let series = series.chain([self.marks(place == 0)]);
+            let series = series.chain([self.marks(index == 0)]);
             drawn.push(Panel {
                 title: panel.title.to_owned(),
                 series: series.collect(),
@@ -142,7 +142,7 @@ impl<'a> BackgroundOverTime<'a> {
         }
         if numbered {
             let names = tests.iter().enumerate();
-            let names = names.map(|(place, test)| format!("{} {}", place + 1, test.name));
+            let names = names.map(|(index, test)| format!("{} {}", index + 1, test.name));
             let names = names.collect::<Vec<_>>().join(", ");
             note.push(format!("Tests by their numbers: {names}."));
         }
@@ -191,10 +191,10 @@ impl<'a> BackgroundOverTime<'a> {
         of: impl Fn(usize, &BackgroundPart) -> Option<f64>,
     ) -> Vec<(f64, Option<f64>)> {
         let parts = self.parts.iter().enumerate();
-        let points = parts.map(|(place, part)| {
+        let points = parts.map(|(index, part)| {
             (
                 seconds(part.from) + seconds(part.length) / 2.0,
-                of(place, part),
+                of(index, part),
             )
         });
         points.collect()
@@ -214,10 +214,10 @@ impl<'a> BackgroundOverTime<'a> {
             }
         }
         let (longest, (begin, end)) = (self.longest(), self.measured());
-        let points = self.points(|place, part| {
+        let points = self.points(|index, part| {
             // Of the parts at both ends, the measured time is shorter.
             let length = seconds(part.to()).min(end) - seconds(part.from).max(begin);
-            let rate = rate(done[place] as f64, length, longest);
+            let rate = rate(done[index] as f64, length, longest);
             rate.filter(|_| has_rows)
         });
         let line = CourseLine {
@@ -248,28 +248,31 @@ impl<'a> BackgroundOverTime<'a> {
             CourseLine {
                 name,
                 look,
-                points: self.points(|place, _| Some(us((*known.get(&place)?)? as f64))),
+                points: self.points(|index, _| Some(us((*known.get(&index)?)? as f64))),
             }
         };
         let lines: Vec<(CourseLine, String)> = match &rows[..] {
             [row] => {
                 let lines = ["p50", "p99"].into_iter().enumerate();
                 let lines = lines.map(|(which, name)| {
-                    let told = format!("{name} of {}", row.0);
-                    (line(name.to_owned(), MarkLook::of(which), row, which), told)
+                    let description = format!("{name} of {}", row.0);
+                    (
+                        line(name.to_owned(), MarkLook::of(which), row, which),
+                        description,
+                    )
                 });
                 lines.filter(|(line, _)| line.has_points()).collect()
             }
             rows => {
                 let lines = rows.iter().enumerate();
-                let lines = lines.map(|(place, row)| {
-                    let told = format!("p50 of {}", row.0);
+                let lines = lines.map(|(index, row)| {
+                    let description = format!("p50 of {}", row.0);
                     let (name, look) = if rows.len() <= MOST {
-                        (told.clone(), MarkLook::of(place))
+                        (description.clone(), MarkLook::of(index))
                     } else {
                         ("p50 of each row".to_owned(), MarkLook::of(0))
                     };
-                    (line(name, look, row, 0), told)
+                    (line(name, look, row, 0), description)
                 });
                 lines.collect()
             }
@@ -292,10 +295,10 @@ impl<'a> BackgroundOverTime<'a> {
 
     fn components(&self) -> impl Iterator<Item = (usize, &'a BackgroundComponent, MarkLook)> {
         let components = self.record.components.iter().enumerate();
-        components.map(|(place, component)| {
-            let own = MarkLook::of(MOST + place);
-            let dash = Dash::ALL[place % Dash::ALL.len()];
-            (place, component, own.dashed(dash))
+        components.map(|(index, component)| {
+            let look = MarkLook::of(MOST + index);
+            let dash = Dash::ALL[index % Dash::ALL.len()];
+            (index, component, look.dashed(dash))
         })
     }
 
@@ -309,9 +312,9 @@ impl<'a> BackgroundOverTime<'a> {
 
     fn received(&self) -> CoursePanel {
         let longest = self.longest();
-        let received = |own: &BackgroundCounts, part: &BackgroundPart| {
+        let received = |counts: &BackgroundCounts, part: &BackgroundPart| {
             rate(1.0, seconds(part.length), longest)?;
-            Some(background::rate(own.received_bytes, part.counted).round())
+            Some(background::rate(counts.received_bytes, part.counted).round())
         };
         CoursePanel {
             title: "Background: rate that was received",
@@ -330,7 +333,7 @@ impl<'a> BackgroundOverTime<'a> {
             scale: Scale::Linear,
             format: Format::Percent,
             shown: crate::figure::percent,
-            lines: self.lines("lost", |of| of.protocol == "udp", |own, _| own.loss()),
+            lines: self.lines("lost", |of| of.protocol == "udp", |counts, _| counts.loss()),
         }
     }
 
@@ -343,8 +346,8 @@ impl<'a> BackgroundOverTime<'a> {
     ) -> Vec<(CourseLine, String)> {
         let components = self.components();
         let components = components.filter(|(_, component, _)| is_shown(component));
-        let lines = components.map(|(place, component, look)| {
-            let points = self.counted(place, &value);
+        let lines = components.map(|(index, component, look)| {
+            let points = self.counted(index, &value);
             let name = component.name.clone();
             let in_table = format!("{name}, {word}");
             (CourseLine { name, look, points }, in_table)
@@ -399,14 +402,14 @@ fn numbered(tests: &[MeasuredPart], end: f64) -> bool {
 
 /// The names of tests, or their numbers, in a line above all panels.
 fn names(tests: &[MeasuredPart], numbered: bool, end: f64) -> Panel {
-    let marks = tests.iter().enumerate().map(|(place, test)| {
+    let marks = tests.iter().enumerate().map(|(index, test)| {
         let (from, to) = (seconds(test.from), seconds(test.to));
         let name = MarkShape::Text {
             at: ((from + to) / 2.0, 0.5),
             shift: (0.0, 0.0),
             anchor: Anchor::Middle,
             text: if numbered {
-                (place + 1).to_string()
+                (index + 1).to_string()
             } else {
                 test.name.clone()
             },

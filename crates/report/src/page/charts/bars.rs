@@ -109,14 +109,17 @@ pub(super) fn bars(
         failures: "failed",
     };
     let values = page.runs.iter().map(|run| {
-        let of_run = group.tests.iter().map(|name| row(run, name).map(of_test));
-        of_run.collect()
+        let run_values = group
+            .tests
+            .iter()
+            .map(|name| row(run, name).map(test_value));
+        run_values.collect()
     });
     let values: Vec<Vec<Option<BarValue<'_>>>> = values.collect();
     drawn(names, group, &values, &about, scale)
 }
 
-fn of_test(row: &TestSummary) -> BarValue<'_> {
+fn test_value(row: &TestSummary) -> BarValue<'_> {
     BarValue {
         times: shown_times(row),
         failed: row.failed(),
@@ -124,7 +127,7 @@ fn of_test(row: &TestSummary) -> BarValue<'_> {
     }
 }
 
-fn of_page(page: &PageSummary) -> BarValue<'_> {
+fn page_value(page: &PageSummary) -> BarValue<'_> {
     let incomplete = page.visits.incomplete;
     BarValue {
         times: page.visits.load.as_ref(),
@@ -155,12 +158,12 @@ pub(super) fn pages(page: &ReportPage<'_>, names: &[String]) -> Option<Figure> {
         failures: "incomplete",
     };
     let values = page.runs.iter().map(|run| {
-        let own = tests.iter().map(|name| {
+        let row_values = tests.iter().map(|name| {
             let pages = run.summary.pages.iter().flat_map(|pages| &pages.pages);
-            let own = pages.into_iter().find(|page| page.page.name == **name);
-            own.map(of_page)
+            let found = pages.into_iter().find(|page| page.page.name == **name);
+            found.map(page_value)
         });
-        own.collect()
+        row_values.collect()
     });
     let values: Vec<Vec<Option<BarValue<'_>>>> = values.collect();
     let group = TestGroup {
@@ -203,8 +206,10 @@ fn drawn(
     let count = names.len();
     // Runs of different suites share few tests: only those that have one take room in its row.
     let having = |test: usize, runs: usize| {
-        let of_runs = values[..runs].iter();
-        of_runs.filter(|of_run| of_run[test].is_some()).count()
+        let counted = values[..runs].iter();
+        counted
+            .filter(|run_values| run_values[test].is_some())
+            .count()
     };
     let tests = 0..group.tests.len();
     let most = tests.map(|test| having(test, count)).max().unwrap_or(0);
@@ -219,27 +224,27 @@ fn drawn(
     let x = x.named(format!("mean {} ({scale_name})", about.what));
     let mut panel = Panel::new(x, Axis::categories(tests, height), 0.0);
     let mut longest = 2;
-    for (place, (name, of_run)) in names.iter().zip(values).enumerate() {
+    for (index, (name, run_values)) in names.iter().zip(values).enumerate() {
         let mut series = Series {
-            key: (count > 1).then_some(place),
+            key: (count > 1).then_some(index),
             marks: Vec::new(),
         };
-        for (row, (test, value)) in group.tests.iter().zip(of_run).enumerate() {
+        for (row, (test, value)) in group.tests.iter().zip(run_values).enumerate() {
             let Some(value) = value else { continue };
-            let (above, all) = (having(row, place) as f64, having(row, count) as f64);
+            let (above, all) = (having(row, index) as f64, having(row, count) as f64);
             let middle = row as f64 + bar * (above + 0.5 - all / 2.0);
             let word = word(value, count == 1, about);
             if value.times.is_some() {
                 longest = longest.max(word.chars().count());
             }
-            let told = told(test, name, value);
+            let cells = row_cells(test, name, value);
             marks(
                 &mut series,
                 value,
                 (middle, bar),
-                MarkLook::of(place),
+                MarkLook::of(index),
                 is_log,
-                told,
+                cells,
                 word,
             );
         }
@@ -265,7 +270,7 @@ fn drawn(
         ]
         .concat(),
         keys: legend
-            .map(|(place, name)| key(name, MarkLook::of(place), swatch))
+            .map(|(index, name)| key(name, MarkLook::of(index), swatch))
             .collect(),
         panels: vec![panel],
     }
@@ -282,7 +287,7 @@ fn word(value: &BarValue<'_>, is_alone: bool, about: &BarsAbout) -> String {
     parts.join(" ")
 }
 
-fn told(test: &str, name: &str, value: &BarValue<'_>) -> Vec<String> {
+fn row_cells(test: &str, name: &str, value: &BarValue<'_>) -> Vec<String> {
     let mut cells = words([test, name]);
     let time = |ns: f64| Format::Time.value(us(ns));
     match value.times {
@@ -308,7 +313,7 @@ fn marks(
     (middle, bar): (f64, f64),
     look: MarkLook,
     is_log: bool,
-    told: Vec<String>,
+    cells: Vec<String>,
     word: String,
 ) {
     let tone = if value.times.is_none() || value.failed > 0 {
@@ -329,7 +334,7 @@ fn marks(
         };
         series
             .marks
-            .push(FigureMark::new(shape, look).with_row(told));
+            .push(FigureMark::new(shape, look).with_row(cells));
         let ends = times.ci95.map(|(low, high)| (us(low), us(high)));
         if let Some(ends) = ends {
             let interval = MarkShape::Interval {
@@ -348,7 +353,7 @@ fn marks(
         let nowhere = MarkShape::Point(f64::NAN, middle);
         series
             .marks
-            .push(FigureMark::new(nowhere, look.filled(MarkFill::None)).with_row(told));
+            .push(FigureMark::new(nowhere, look.filled(MarkFill::None)).with_row(cells));
     }
     if !word.is_empty() {
         let text = MarkShape::Text {

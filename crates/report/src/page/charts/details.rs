@@ -48,8 +48,8 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         tight: true,
         ..Range::of(ends)
     };
-    let panels = shown.iter().enumerate().map(|(place, run)| {
-        let is_last = place + 1 == shown.len();
+    let panels = shown.iter().enumerate().map(|(index, run)| {
+        let is_last = index + 1 == shown.len();
         let x = Axis::numbers(range, scale, Format::Time);
         let x = x.named(if is_last { "response time" } else { "" });
         let counts = Range::from_zero(Some((0.0, most as f64)));
@@ -65,7 +65,7 @@ pub(super) fn histogram(test: &str, runs: &[RunDetails<'_>]) -> Figure {
                 x: (from, end),
                 y: (0.0, bar.response as f64),
             };
-            let look = MarkLook::toned(MarkLook::of(run.place).tone);
+            let look = MarkLook::toned(MarkLook::of(run.index).tone);
             let range = human_range((bar.from as f64, bar.to as f64));
             let row = [run.name.to_owned(), range, bar.response.to_string()];
             FigureMark::new(shape, look).with_row(row)
@@ -117,7 +117,7 @@ pub(super) fn ecdf(test: &str, runs: &[RunDetails<'_>]) -> Figure {
     panel.series = shown
         .iter()
         .enumerate()
-        .map(|(place, run)| distribution(run, place))
+        .map(|(index, run)| distribution(run, index))
         .collect();
     let is_whole = shown.iter().all(|run| run.details.all_steps);
     let keys = shown
@@ -139,10 +139,10 @@ fn look_of_steps(run: &RunDetails<'_>) -> MarkLook {
     } else {
         MarkFill::None
     };
-    MarkLook::of(run.place).filled(fill)
+    MarkLook::of(run.index).filled(fill)
 }
 
-fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
+fn distribution(run: &RunDetails<'_>, index: usize) -> Series {
     let look = look_of_steps(run);
     let steps = &run.details.steps;
     let count = steps.last().map_or(1, |step| step.count) as f64;
@@ -162,7 +162,7 @@ fn distribution(run: &RunDetails<'_>, place: usize) -> Series {
     };
     let marks = points.into_iter().map(mark);
     Series {
-        key: Some(place),
+        key: Some(index),
         marks: std::iter::once(FigureMark::new(line, look))
             .chain(marks)
             .collect(),
@@ -191,8 +191,8 @@ pub(super) fn time_line(test: &str, runs: &[RunDetails<'_>]) -> Figure {
         .map(|run| end(&run.details.time_line))
         .fold(0.0, f64::max);
     let end = if end > 0.0 { end } else { 1.0 };
-    let panels = shown.iter().enumerate().map(|(place, run)| {
-        let is_last = place + 1 == shown.len();
+    let panels = shown.iter().enumerate().map(|(index, run)| {
+        let is_last = index + 1 == shown.len();
         let exact = Range {
             exact: true,
             ..Range::from_zero(Some((0.0, end)))
@@ -266,11 +266,11 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
             let at = |operation: &DrawnOperation| seconds(operation.at - begin);
             let point = |operation: &DrawnOperation| {
                 let took = operation.took?;
-                let (at, told) = (at(operation), written(took));
-                let cells = [run.name, &moment(at), &told, "", "1"];
+                let (at, duration) = (at(operation), written(took));
+                let cells = [run.name, &moment(at), &duration, "", "1"];
                 let shape = MarkShape::Point(at, time(took));
                 Some(
-                    FigureMark::new(shape, MarkLook::of(run.place))
+                    FigureMark::new(shape, MarkLook::of(run.index))
                         .with_row(cells.map(str::to_owned)),
                 )
             };
@@ -286,10 +286,10 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
                     .enumerate()
                     .filter(|(_, bucket)| bucket.n > 0)
             };
-            let bars = filled().map(|(place, bucket)| bar(run, place, length, bucket));
+            let bars = filled().map(|(index, bucket)| bar(run, index, length, bucket));
             let mean = |bucket: &Bucket| us(bucket.sum as f64 / bucket.n as f64);
-            let middle = |place: usize| (place as f64 + 0.5) * length;
-            let means = filled().map(|(place, bucket)| (middle(place), mean(bucket)));
+            let middle = |index: usize| (index as f64 + 0.5) * length;
+            let means = filled().map(|(index, bucket)| (middle(index), mean(bucket)));
             let means = MarkShape::Line(means.collect(), LineStep::None);
             let line = filled()
                 .next()
@@ -298,19 +298,19 @@ fn points(run: &RunDetails<'_>, low: f64) -> Vec<FigureMark> {
                 .iter()
                 .enumerate()
                 .filter(|(_, bucket)| bucket.failed > 0);
-            let failed = failed.map(|(place, bucket)| cross(middle(place), bucket.failed));
+            let failed = failed.map(|(index, bucket)| cross(middle(index), bucket.failed));
             bars.chain(line).chain(failed).collect()
         }
     }
 }
 
-fn bar(run: &RunDetails<'_>, place: usize, length: f64, bucket: &Bucket) -> FigureMark {
-    let from = place as f64 * length;
+fn bar(run: &RunDetails<'_>, index: usize, length: f64, bucket: &Bucket) -> FigureMark {
+    let from = index as f64 * length;
     let shape = MarkShape::Rect {
         x: (from, from + length),
         y: (time(bucket.min), time(bucket.max)),
     };
-    let look = MarkLook::toned(MarkLook::of(run.place).tone).filled(MarkFill::Soft);
+    let look = MarkLook::toned(MarkLook::of(run.index).tone).filled(MarkFill::Soft);
     let mean = Format::Time.value(us(bucket.sum as f64 / bucket.n as f64));
     FigureMark::new(shape, look).with_row([
         run.name.to_owned(),

@@ -120,11 +120,11 @@ impl<'a> Courses<'a> {
         };
         let lines = |course: &LoadCourse| {
             let names = ["p50", "p90", "p99"].into_iter().enumerate();
-            let lines = names.map(|(place, name)| CourseLine {
+            let lines = names.map(|(index, name)| CourseLine {
                 name: name.to_owned(),
-                look: MarkLook::of(place),
+                look: MarkLook::of(index),
                 points: points(course, |part| {
-                    part.percentiles[place].map(|ns| us(ns as f64))
+                    part.percentiles[index].map(|ns| us(ns as f64))
                 }),
             });
             lines.filter(CourseLine::has_points).collect()
@@ -147,13 +147,13 @@ impl<'a> Courses<'a> {
         let range = Range::from_zero(extent(values).or(Some((0.0, 1.0))));
         let axis = Axis::numbers(range, drawn.scale, drawn.format).named(drawn.axis);
         let panels = self.runs.iter().zip(&drawn.lines).enumerate();
-        let panels = panels.map(|(place, (run, lines))| {
+        let panels = panels.map(|(index, (run, lines))| {
             let series = lines.iter().map(|line| {
                 line.series(&legend, |at, value| {
                     self.row(run, &line.name, at, drawn.shown(value))
                 })
             });
-            self.panel(place, axis.clone(), series.collect())
+            self.panel(index, axis.clone(), series.collect())
         });
         Figure {
             id: self.test.to_owned(),
@@ -174,19 +174,19 @@ impl<'a> Courses<'a> {
         let legend = status_keys(courses.iter().flat_map(|course| &course.endings));
         let tops = courses.iter().flat_map(|course| {
             let endings = || course.endings.iter();
-            let sum = move |part: &Option<f64>, place: usize| {
-                let counts = endings().map(|ending| ending.counts[place] as f64);
+            let sum = move |part: &Option<f64>, index: usize| {
+                let counts = endings().map(|ending| ending.counts[index] as f64);
                 part.map(|length| counts.sum::<f64>() / length)
             };
             let lengths = course.lengths.iter().enumerate();
-            lengths.filter_map(move |(place, length)| sum(length, place))
+            lengths.filter_map(move |(index, length)| sum(length, index))
         });
         let range = Range::from_zero(extent(tops.filter(|top| *top > 0.0)).or(Some((0.0, 1.0))));
         let axis = Axis::numbers(range, Scale::Linear, Format::Plain).named("operations/s");
         let panels = self.runs.iter().zip(&courses).enumerate();
-        let panels = panels.map(|(place, (run, course))| {
+        let panels = panels.map(|(index, (run, course))| {
             let row = |name: &str, at, rate| self.row(run, name, at, per_second(rate));
-            self.panel(place, axis.clone(), course.series(&legend, &row))
+            self.panel(index, axis.clone(), course.series(&legend, &row))
         });
         Figure {
             id: self.test.to_owned(),
@@ -200,11 +200,11 @@ impl<'a> Courses<'a> {
         }
     }
 
-    fn panel(&self, place: usize, y: Axis, series: Vec<Series>) -> Panel {
-        let is_last = place + 1 == self.runs.len();
+    fn panel(&self, index: usize, y: Axis, series: Vec<Series>) -> Panel {
+        let is_last = index + 1 == self.runs.len();
         let x = seconds_axis(self.end, is_last.then_some(SINCE));
         Panel {
-            title: self.runs[place].name.to_owned(),
+            title: self.runs[index].name.to_owned(),
             series,
             ..Panel::new(x, y, HEIGHT)
         }
@@ -290,8 +290,8 @@ impl EndingCount {
     }
 
     fn add(&mut self, counts: impl IntoIterator<Item = u64>) {
-        for (own, more) in self.counts.iter_mut().zip(counts) {
-            *own += more;
+        for (sum, more) in self.counts.iter_mut().zip(counts) {
+            *sum += more;
         }
     }
 }
@@ -336,15 +336,15 @@ impl StatusCourse {
             let look = key.map_or(MarkLook::of(0), |key| keys[key].look);
             let mut area = Vec::new();
             let mut points = Vec::new();
-            for (place, at) in self.moments.iter().copied().enumerate() {
-                let Some(length) = self.lengths[place] else {
+            for (index, at) in self.moments.iter().copied().enumerate() {
+                let Some(length) = self.lengths[index] else {
                     area.push((at, f64::NAN, f64::NAN));
                     continue;
                 };
-                let rate = ending.counts[place] as f64 / length;
-                let low = below[place];
+                let rate = ending.counts[index] as f64 / length;
+                let low = below[index];
                 let high = low + rate;
-                below[place] = high;
+                below[index] = high;
                 area.push((at, low, high));
                 if rate > 0.0 {
                     let point =
@@ -380,9 +380,9 @@ fn status_keys<'e>(endings: impl Iterator<Item = &'e EndingCount>) -> Vec<Legend
         } else {
             &UNEXPECTED
         };
-        let place = &mut seen[usize::from(ending.is_expected)];
-        let tone = MarkTone::Series(colours[*place % colours.len()]);
-        *place += 1;
+        let used = &mut seen[usize::from(ending.is_expected)];
+        let tone = MarkTone::Series(colours[*used % colours.len()]);
+        *used += 1;
         let dash = Dash::ALL[keys.len() % Dash::ALL.len()];
         keys.push(LegendKey {
             name: ending.name.clone(),
@@ -405,7 +405,7 @@ fn endings(course: &LoadCourse) -> Vec<EndingCount> {
         let counts = parts.map(|part| part.endings.get(&kind).copied().unwrap_or(0));
         let name = ended(kind);
         match by_name.get(&name) {
-            Some(place) => all[*place].add(counts),
+            Some(index) => all[*index].add(counts),
             None => {
                 by_name.insert(name.clone(), all.len());
                 all.push(EndingCount {

@@ -41,17 +41,17 @@ impl CourseLine {
         let line = self.points.iter();
         let line = line.map(|(at, value)| (*at, value.unwrap_or(f64::NAN)));
         let line = FigureMark::new(MarkShape::Line(line.collect(), LineStep::None), self.look);
-        let is_known = |place: usize| {
+        let is_known = |index: usize| {
             self.points
-                .get(place)
+                .get(index)
                 .is_some_and(|(_, value)| value.is_some())
         };
         let are_few = self.points.len() <= FEW;
         let points = self.points.iter().enumerate();
-        let points = points.filter_map(|(place, (at, value))| {
+        let points = points.filter_map(|(index, (at, value))| {
             let value = (*value)?;
             // Without a line on either side, only its point is seen.
-            let is_alone = !is_known(place.wrapping_sub(1)) && !is_known(place + 1);
+            let is_alone = !is_known(index.wrapping_sub(1)) && !is_known(index + 1);
             let fill = if are_few || is_alone {
                 MarkFill::Full
             } else {

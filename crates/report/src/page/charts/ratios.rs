@@ -66,11 +66,11 @@ fn slowdown(row: &Compared) -> Option<(f64, (f64, f64))> {
 }
 
 /// The ratio as reports show it.
-fn told(row: &Compared) -> Option<f64> {
+fn shown_ratio(row: &Compared) -> Option<f64> {
     Some(as_shown(row.kind, row.ratio.as_ref()?.value))
 }
 
-pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
+pub(super) fn ratios(a: &str, versus: &Versus, number: usize) -> Figure {
     let all = versus.comparison.rows.iter();
     let mut rows: Vec<(&Compared, f64, (f64, f64))> = all
         .clone()
@@ -134,7 +134,7 @@ pub(super) fn ratios(a: &str, versus: &Versus, place: usize) -> Figure {
         note += &format!(" Without a ratio: {}.", without.join(", "));
     }
     Figure {
-        id: place.to_string(),
+        id: number.to_string(),
         title: format!(
             "{} of {of} over those of {over}, with 95 % intervals",
             capital(times)
@@ -161,7 +161,7 @@ fn interval(row: usize, of: &Compared, ratio: f64, ends: (f64, f64)) -> [FigureM
         ends,
         strokes: false,
     };
-    let (value, verdict) = (told(of).unwrap_or(ratio), in_words(of.verdict));
+    let (value, verdict) = (shown_ratio(of).unwrap_or(ratio), in_words(of.verdict));
     let interval = of.evidence().map(|found| shown(of.kind, found.ci95()));
     let interval = interval.map(|(low, high)| format!("{low:.3} .. {high:.3}"));
     let row = [
@@ -201,8 +201,8 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
     let mut panel = Panel::new(x, y, 0.0);
     let cells = all.versus.iter().enumerate().flat_map(|(column, versus)| {
         let rows = versus.comparison.rows.iter();
-        let place = |row: &Compared| names.iter().position(|name| *name == row.name);
-        rows.filter_map(move |row| Some((column, place(row)?, versus, row)))
+        let position = |row: &Compared| names.iter().position(|name| *name == row.name);
+        rows.filter_map(move |row| Some((column, position(row)?, versus, row)))
             .collect::<Vec<_>>()
     });
     let marks = cells.flat_map(|(column, line, versus, row)| {
@@ -213,13 +213,13 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             y: (y - 0.46, y + 0.46),
         };
         let verdict = in_words(row.verdict);
-        let ratio = told(row);
+        let ratio = shown_ratio(row);
         let text = match ratio {
             Some(ratio) => format!("{ratio:.2}  {verdict}"),
             None => verdict.to_owned(),
         };
         let ratio = ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
-        let told = [
+        let cells = [
             row.name.clone(),
             versus.name.clone(),
             ratio,
@@ -233,7 +233,7 @@ pub(super) fn matrix(all: &Comparisons) -> Figure {
             within: Some(within),
         };
         [
-            FigureMark::new(cell, MarkLook::toned(MarkTone::Heat(heat_of(row)))).with_row(told),
+            FigureMark::new(cell, MarkLook::toned(MarkTone::Heat(heat_of(row)))).with_row(cells),
             FigureMark::new(words, MarkLook::toned(MarkTone::Ink)),
         ]
     });

@@ -43,8 +43,10 @@ fn limits(condition: &str) -> Vec<ConditionLimit> {
     {
         return Vec::new();
     }
-    let places = condition.match_indices(['<', '>']);
-    places.filter_map(|(at, _)| limit(condition, at)).collect()
+    let comparisons = condition.match_indices(['<', '>']);
+    comparisons
+        .filter_map(|(at, _)| limit(condition, at))
+        .collect()
 }
 
 /// The comparison whose sign is at this place.
@@ -93,7 +95,7 @@ fn limit(condition: &str, at: usize) -> Option<ConditionLimit> {
 }
 
 /// One of the lines: its name, and its value at a load.
-type Told = (&'static str, fn(&Loaded) -> Option<f64>);
+type LoadStatistic = (&'static str, fn(&Loaded) -> Option<f64>);
 
 fn p50(of: &Loaded) -> Option<f64> {
     of.times.map(|times| us(times.p50))
@@ -121,7 +123,7 @@ pub(super) fn search(found: &SearchResult) -> Figure {
         (false, Find::Users) => "response time",
     };
     let limits = limits(found.condition.as_deref().unwrap_or_default());
-    let mut drawn: Vec<Told> = vec![("p50", p50), ("p99", p99)];
+    let mut drawn: Vec<LoadStatistic> = vec![("p50", p50), ("p99", p99)];
     if limits.iter().any(|limit| limit.of == "mean") {
         drawn.push(("mean", mean));
     }
@@ -129,12 +131,12 @@ pub(super) fn search(found: &SearchResult) -> Figure {
         limits.iter().partition(|limit| limit.of == "rate");
     let all_times = loads
         .iter()
-        .flat_map(|own| drawn.iter().filter_map(|(_, of)| of(own)));
+        .flat_map(|loaded| drawn.iter().filter_map(|(_, of)| of(loaded)));
     let all_times = all_times.chain(of_times.iter().map(|limit| limit.value));
-    let rates = loads.iter().map(|own| own.per_second);
+    let rates = loads.iter().map(|loaded| loaded.per_second);
     let most = extent(rates.chain(of_rate.iter().map(|limit| limit.value)));
     let x = |name: &str| {
-        let loads = extent(loads.iter().map(|own| own.load));
+        let loads = extent(loads.iter().map(|loaded| loaded.load));
         Axis::numbers(Range::of(loads), Scale::Auto, Format::Plain).named(name)
     };
     let range = Range::from_zero(extent(all_times.filter(|us| *us > 0.0)));
@@ -145,10 +147,12 @@ pub(super) fn search(found: &SearchResult) -> Figure {
     let y = Axis::numbers(y, Scale::Linear, Format::Plain).named(rate);
     let mut lower = Panel::new(x(load), y, 130.0);
     if !loads.is_empty() {
-        for (place, told) in drawn.iter().enumerate() {
-            upper.series.push(line(found, &loads, place, *told, load));
+        for (index, statistic) in drawn.iter().enumerate() {
+            upper
+                .series
+                .push(line(found, &loads, index, *statistic, load));
         }
-        let throughput: Told = (THROUGHPUT, |own| Some(own.per_second));
+        let throughput: LoadStatistic = (THROUGHPUT, |loaded| Some(loaded.per_second));
         lower
             .series
             .push(line(found, &loads, drawn.len(), throughput, load));
@@ -171,7 +175,7 @@ pub(super) fn search(found: &SearchResult) -> Figure {
             "failures",
         ]),
         keys: keys
-            .map(|(place, name)| key(name, MarkLook::of(place), Swatch::Line))
+            .map(|(index, name)| key(name, MarkLook::of(index), Swatch::Line))
             .collect(),
         panels: vec![upper, lower],
     }
@@ -182,7 +186,7 @@ fn capital(text: &str) -> String {
     first.to_uppercase() + rest
 }
 
-fn note(found: &SearchResult, limits: &[ConditionLimit], drawn: &[Told]) -> String {
+fn note(found: &SearchResult, limits: &[ConditionLimit], drawn: &[LoadStatistic]) -> String {
     let Some(condition) = &found.condition else {
         return "Each mark is a run.".to_owned();
     };
@@ -203,36 +207,41 @@ fn note(found: &SearchResult, limits: &[ConditionLimit], drawn: &[Told]) -> Stri
 fn line(
     found: &SearchResult,
     loads: &[Loaded],
-    place: usize,
-    (name, of): Told,
+    index: usize,
+    (name, of): LoadStatistic,
     load: &str,
 ) -> Series {
-    let look = MarkLook::of(place);
-    let points = loads.iter().filter_map(|own| Some((own.load, of(own)?)));
+    let look = MarkLook::of(index);
+    let points = loads
+        .iter()
+        .filter_map(|loaded| Some((loaded.load, of(loaded)?)));
     let line = FigureMark::new(MarkShape::Line(points.collect(), LineStep::None), look);
     let is_judged = found.condition.is_some();
-    let marks = loads.iter().filter_map(|own| {
-        let value = of(own)?;
-        let fill = if is_judged && own.fails() {
+    let marks = loads.iter().filter_map(|loaded| {
+        let value = of(loaded)?;
+        let fill = if is_judged && loaded.fails() {
             MarkFill::Hollow
         } else {
             MarkFill::Full
         };
-        let held = format!("{} of {}", own.trials.held, own.trials.trials());
-        let told = [
-            format!("{} {load}", plain(own.load)),
+        let held = format!("{} of {}", loaded.trials.held, loaded.trials.trials());
+        let cells = [
+            format!("{} {load}", plain(loaded.load)),
             name.to_owned(),
             match name {
                 THROUGHPUT => format!("{}/s", plain(value)),
                 _ => Format::Time.value(value),
             },
             if is_judged { held } else { String::new() },
-            own.failures.to_string(),
+            loaded.failures.to_string(),
         ];
-        Some(FigureMark::new(MarkShape::Point(own.load, value), look.filled(fill)).with_row(told))
+        Some(
+            FigureMark::new(MarkShape::Point(loaded.load, value), look.filled(fill))
+                .with_row(cells),
+        )
     });
     Series {
-        key: Some(place),
+        key: Some(index),
         marks: std::iter::once(line).chain(marks).collect(),
     }
 }

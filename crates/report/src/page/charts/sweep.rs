@@ -21,7 +21,7 @@ const PARTS: u32 = 60;
 struct Line<'a> {
     server: usize,
     /// Its place among the lines of its server.
-    place: usize,
+    index: usize,
     law: Option<&'a Law>,
     /// The values of the other parameters; empty where there is one line.
     others: String,
@@ -73,7 +73,7 @@ fn settings(sweep: &Sweep, point: &SweepPoint, without: Option<usize>) -> String
 /// The lines of a panel: for each server and each setting of the other parameters. Of a sweep of
 /// one parameter at a time, those in which the others are as in most of its points.
 fn lines<'a>(sweep: &Sweep, row: &'a SweptRow, param: usize) -> Vec<Line<'a>> {
-    let of_server = |(server, swept): (usize, &'a stats::SweptServer)| {
+    let server_lines = |(server, swept): (usize, &'a stats::SweptServer)| {
         let mut by_others: Vec<(String, Vec<&'a SweepPoint>)> = Vec::new();
         for point in &swept.points {
             let others = settings(sweep, point, Some(param));
@@ -86,20 +86,24 @@ fn lines<'a>(sweep: &Sweep, row: &'a SweptRow, param: usize) -> Vec<Line<'a>> {
         by_others.retain(|(_, points)| points.len() > 1 || is_one);
         let several = by_others.len() > 1;
         let lines = by_others.into_iter().enumerate();
-        lines.map(move |(place, (others, points))| {
+        lines.map(move |(index, (others, points))| {
             let mut points = points;
             points.retain(|point| point.mean.is_some());
             points.sort_by_key(|point| point.levels[param]);
             Line {
                 server,
-                place,
+                index,
                 law: swept.growth.law.as_ref(),
                 others: if several { others } else { String::new() },
                 points,
             }
         })
     };
-    row.servers.iter().enumerate().flat_map(of_server).collect()
+    row.servers
+        .iter()
+        .enumerate()
+        .flat_map(server_lines)
+        .collect()
 }
 
 /// The least and the greatest value of the parameter, and mean above zero, in microseconds.
@@ -148,14 +152,15 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
     servers.dedup();
     let longest = lines.iter().map(|line| line.others.chars().count()).max();
     let name = &sweep.vary[param].name;
-    let panels = servers.iter().enumerate().map(|(place, server)| {
-        let own: Vec<&Line<'_>> = lines.iter().filter(|line| line.server == *server).collect();
-        let is_last = place + 1 == servers.len();
+    let panels = servers.iter().enumerate().map(|(index, server)| {
+        let server_lines: Vec<&Line<'_>> =
+            lines.iter().filter(|line| line.server == *server).collect();
+        let is_last = index + 1 == servers.len();
         let x = drawn
             .x
             .clone()
             .named(if is_last { name.as_str() } else { "" });
-        let law = own
+        let law = server_lines
             .first()
             .and_then(|line| line.law)
             .map(|law| formula(sweep, law));
@@ -173,7 +178,7 @@ fn figure(sweep: &Sweep, row: &SweptRow, param: usize, lines: &[Line<'_>], is_lo
                 .collect::<Vec<_>>()
                 .join(": "),
             right: longest.unwrap_or(0).clamp(3, LETTERS),
-            series: drawn.series(&own, server),
+            series: drawn.series(&server_lines, server),
             ..Panel::new(x, drawn.y.clone(), PANEL)
         }
     });
@@ -224,14 +229,14 @@ impl SweepDrawing<'_> {
         let mut ends: Vec<(usize, f64)> = lines
             .iter()
             .enumerate()
-            .filter_map(|(place, line)| Some((place, down(line)?)))
+            .filter_map(|(index, line)| Some((index, down(line)?)))
             .collect();
         ends.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         let mut moved = vec![0.0; lines.len()];
         let mut above = f64::NEG_INFINITY;
-        for (place, end) in ends {
+        for (index, end) in ends {
             let y = end.max(above + LABEL);
-            moved[place] = y - end;
+            moved[index] = y - end;
             above = y;
         }
         let lines = lines.iter().zip(moved);
@@ -241,15 +246,15 @@ impl SweepDrawing<'_> {
     }
 
     fn line(&self, line: &Line<'_>, server: &str, down: f64) -> Series {
-        let fill = if line.place % 2 == 1 {
+        let fill = if line.index % 2 == 1 {
             MarkFill::Hollow
         } else {
             MarkFill::Full
         };
         let look = MarkLook {
             tone: MarkLook::of(line.server).tone,
-            symbol: Symbol::ALL[(line.server + line.place) % Symbol::ALL.len()],
-            dash: Dash::ALL[line.place % Dash::ALL.len()],
+            symbol: Symbol::ALL[(line.server + line.index) % Symbol::ALL.len()],
+            dash: Dash::ALL[line.index % Dash::ALL.len()],
             fill,
         };
         let at = |point: &SweepPoint| {
@@ -288,7 +293,7 @@ impl SweepDrawing<'_> {
             let ends = point
                 .ci95
                 .map(|(low, high)| format!("{} .. {}", time(us(low)), time(us(high))));
-            let told = [
+            let cells = [
                 server.to_owned(),
                 settings(self.sweep, point, None),
                 time(mean),
@@ -296,7 +301,7 @@ impl SweepDrawing<'_> {
                 point.operations.to_string(),
                 point.failed.to_string(),
             ];
-            marks.push(FigureMark::new(MarkShape::Point(x, mean), look).with_row(told));
+            marks.push(FigureMark::new(MarkShape::Point(x, mean), look).with_row(cells));
         }
         // The last mark has the settings of the other parameters beside it.
         if let Some(last) = line.points.last().filter(|_| !line.others.is_empty()) {
@@ -328,17 +333,17 @@ impl SweepDrawing<'_> {
             us(term.per_unit.value) * power(of, term.exponent)
         };
         let fit =
-            |x: f64| us(law.base.value) + law.terms.iter().map(|own| term(own, x)).sum::<f64>();
+            |x: f64| us(law.base.value) + law.terms.iter().map(|part| term(part, x)).sum::<f64>();
         let ends = [first, last].map(|point| value(self.sweep, point, self.param));
         let [low, high] = ends;
-        let place = |part: f64| {
+        let x_at = |part: f64| {
             if self.is_log && low > 0.0 {
                 low * (high / low).powf(part)
             } else {
                 low + (high - low) * part
             }
         };
-        let parts = (0..=PARTS).map(|part| place(f64::from(part) / f64::from(PARTS)));
+        let parts = (0..=PARTS).map(|part| x_at(f64::from(part) / f64::from(PARTS)));
         let curve = parts.map(|x| (x, fit(x)));
         curve.filter(|(_, y)| *y > 0.0).collect()
     }
