@@ -15,14 +15,17 @@ pub fn github_annotations(summary: &Summary) -> Vec<String> {
         let why = row.evidence.as_ref().map(reason).unwrap_or_default();
         annotation("error", &format!("{}: {why}", row.name))
     });
-    let constraints = summary
-        .constraints
-        .iter()
-        .filter_map(|own| match own.verdict {
-            Conclusion::Pass => None,
-            Conclusion::Inconclusive => Some(annotation("warning", &constraint_in_words(own))),
-            Conclusion::Fail => Some(annotation("error", &constraint_in_words(own))),
-        });
+    let constraints =
+        summary
+            .constraints
+            .iter()
+            .filter_map(|constraint| match constraint.verdict {
+                Conclusion::Pass => None,
+                Conclusion::Inconclusive => {
+                    Some(annotation("warning", &constraint_in_words(constraint)))
+                }
+                Conclusion::Fail => Some(annotation("error", &constraint_in_words(constraint))),
+            });
     rows.chain(constraints).collect()
 }
 

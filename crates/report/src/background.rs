@@ -16,7 +16,7 @@ use crate::terminal::Columns;
 
 #[cfg(feature = "schema")]
 pub use json::background_schema;
-pub(crate) use json::of_run;
+pub(crate) use json::run_document;
 pub use json::{BackgroundComponentJson, BackgroundJson, BackgroundSecondJson, background_json};
 
 const SECOND: f64 = 1e9;
@@ -54,12 +54,12 @@ pub fn planned_table(components: &[BackgroundComponent]) -> String {
         return String::new();
     }
     let head = ["component", "protocol", "flows", "planned rate"];
-    let rows = components.iter().map(|own| {
+    let rows = components.iter().map(|component| {
         vec![
-            own.name.clone(),
-            own.protocol.clone(),
-            own.flows.to_string(),
-            planned(own),
+            component.name.clone(),
+            component.protocol.clone(),
+            component.flows.to_string(),
+            planned(component),
         ]
     });
     aligned(&head, rows.collect())
@@ -75,14 +75,17 @@ pub(crate) fn flows_in_words(
     components: &[BackgroundComponent],
     generators: &[BackgroundGenerator],
 ) -> String {
-    let one = |own: &BackgroundComponent| {
+    let one = |component: &BackgroundComponent| {
         let BackgroundComponent {
             name,
             protocol,
             flows,
             ..
-        } = own;
-        format!("{name} ({protocol}, flows: {flows}, {})", planned(own))
+        } = component;
+        format!(
+            "{name} ({protocol}, flows: {flows}, {})",
+            planned(component)
+        )
     };
     let flows = components.iter().map(one);
     let others = generators.iter().map(generators::named);
@@ -96,15 +99,15 @@ pub fn background_lines(
     reading: &BackgroundReading,
 ) -> Vec<String> {
     let components = record.components.iter().zip(&reading.components);
-    let line = |(own, counts): (&BackgroundComponent, &BackgroundCounts)| {
+    let line = |(component, counts): (&BackgroundComponent, &BackgroundCounts)| {
         let mut line = format!(
             "{:5.0} s  {}: sent {}, received {}",
             at as f64 / SECOND,
-            clean(&own.name),
+            clean(&component.name),
             bits(rate(counts.sent_bytes, reading.span)),
             bits(rate(counts.received_bytes, reading.span)),
         );
-        if let Some(loss) = counts.loss().filter(|_| own.protocol == "udp") {
+        if let Some(loss) = counts.loss().filter(|_| component.protocol == "udp") {
             line += &format!(", lost {}", percent(loss));
         }
         if let Some(jitter) = counts.jitter {
@@ -116,7 +119,7 @@ pub fn background_lines(
         if counts.retransmissions > 0 {
             line += &format!(", retransmissions {}", counts.retransmissions);
         }
-        if let Some(stalls) = counts.stalls.filter(|own| own.count > 0) {
+        if let Some(stalls) = counts.stalls.filter(|stalls| stalls.count > 0) {
             line += &format!(", {}", stalls_in_words(stalls));
         }
         line
@@ -131,13 +134,15 @@ fn time_of(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
 /// The time in which a component received: a queue lets through for longer than is sent.
 fn time_of_arrival(totals: &BackgroundTotals, end: &BackgroundEnd) -> Nanos {
     let sent = time_of(totals, end);
-    totals.received_for.map_or(sent, |own| own.max(sent))
+    totals
+        .received_for
+        .map_or(sent, |received| received.max(sent))
 }
 
 /// The times of which totals are, each with the names of its components where there are several.
 fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
     let mut times: Vec<(String, Vec<String>)> = Vec::new();
-    for (own, totals) in record.components.iter().zip(&end.components) {
+    for (component, totals) in record.components.iter().zip(&end.components) {
         let mut time = human(time_of(totals, end) as f64);
         let arrival = human(time_of_arrival(totals, end) as f64);
         if arrival != time {
@@ -146,7 +151,7 @@ fn times_of_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> String {
         if totals.elapsed.is_some() {
             time += ", until the last report of the sinks before the traffic ended early";
         }
-        let name = clean(&own.name);
+        let name = clean(&component.name);
         match times.iter_mut().find(|(known, _)| *known == time) {
             Some((_, names)) => names.push(name),
             None => times.push((time, vec![name])),
@@ -179,19 +184,19 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
         "resent",
     ];
     let pairs = record.components.iter().zip(&end.components);
-    let rows = pairs.clone().map(|(own, totals)| {
+    let rows = pairs.clone().map(|(component, totals)| {
         let counts = &totals.counts;
-        let is_udp = own.protocol == "udp";
-        let of_datagrams = |text: String| if is_udp { text } else { NONE.to_owned() };
+        let is_udp = component.protocol == "udp";
+        let if_udp = |text: String| if is_udp { text } else { NONE.to_owned() };
         let time = |ns: Option<Nanos>| ns.map_or(NONE.to_owned(), |ns| human(ns as f64));
         vec![
-            format!("{} ({})", clean(&own.name), own.protocol),
-            own.flows.to_string(),
-            own.planned_bps.map_or(NONE.to_owned(), bits),
+            format!("{} ({})", clean(&component.name), component.protocol),
+            component.flows.to_string(),
+            component.planned_bps.map_or(NONE.to_owned(), bits),
             bits(rate(counts.sent_bytes, time_of(totals, end))),
             bits(rate(counts.received_bytes, time_of_arrival(totals, end))),
-            of_datagrams(counts.loss().map_or(NONE.to_owned(), percent)),
-            of_datagrams(counts.reordered.to_string()),
+            if_udp(counts.loss().map_or(NONE.to_owned(), percent)),
+            if_udp(counts.reordered.to_string()),
             time(totals.delay_p50),
             time(totals.delay_p99),
             if is_udp {
@@ -206,9 +211,9 @@ pub fn background_totals(record: &BackgroundRecord, end: &BackgroundEnd) -> Stri
     } else {
         aligned(&head, rows.collect()) + &times_of_totals(record, end)
     };
-    for (own, totals) in pairs {
-        for sentence in sentences(own, totals) {
-            text += &format!("{}: {sentence}\n", clean(&own.name));
+    for (component, totals) in pairs {
+        for sentence in sentences(component, totals) {
+            text += &format!("{}: {sentence}\n", clean(&component.name));
         }
     }
     if end.pacing.blocks > 0 {
@@ -230,7 +235,7 @@ fn pacing(of: &BackgroundPacing) -> String {
     )
 }
 
-fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
+fn sentences(component: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if !totals.source_congestion.is_empty() {
         let listed = |names: &[String]| clean(&names.join(", "));
@@ -247,13 +252,13 @@ fn sentences(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String
             totals.counts.duplicates
         ));
     }
-    if let Some(stalls) = totals.counts.stalls.filter(|own| own.count > 0) {
+    if let Some(stalls) = totals.counts.stalls.filter(|stalls| stalls.count > 0) {
         said.push(format!(
             "{}: times without a byte longer than 200 ms",
             stalls_in_words(stalls)
         ));
     }
-    said.extend(faults_of(own, totals));
+    said.extend(faults_of(component, totals));
     said
 }
 
@@ -269,7 +274,7 @@ fn overflowed_in_words(counts: &BackgroundCounts) -> Option<String> {
 
 /// Where the flows of a component were not those of the description, from their beginning to their
 /// end.
-fn faults_of(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
+fn faults_of(component: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String> {
     let mut said = Vec::new();
     if totals.unsent_blocks > 0 {
         let unsent = totals.unsent_blocks;
@@ -281,7 +286,7 @@ fn faults_of(own: &BackgroundComponent, totals: &BackgroundTotals) -> Vec<String
     if totals.failed_flows > 0 {
         said.push(format!(
             "{} of {} connections failed",
-            totals.failed_flows, own.flows
+            totals.failed_flows, component.flows
         ));
     }
     said
@@ -300,7 +305,7 @@ const WHY_UNSENT: &str =
 
 /// The same while a run measured, and then what else there was before and after.
 fn faults_while_measuring(
-    own: &BackgroundComponent,
+    component: &BackgroundComponent,
     totals: &BackgroundTotals,
     measured: &BackgroundCounts,
 ) -> Vec<String> {
@@ -312,7 +317,7 @@ fn faults_while_measuring(
     if measured.failed_flows > 0 {
         said.push(format!(
             "{} of {} connections failed",
-            measured.failed_flows, own.flows
+            measured.failed_flows, component.flows
         ));
     }
     let others = BackgroundTotals {
@@ -320,7 +325,7 @@ fn faults_while_measuring(
         failed_flows: u64::from(totals.failed_flows).saturating_sub(measured.failed_flows) as u32,
         ..BackgroundTotals::default()
     };
-    let others = faults_of(own, &others).into_iter();
+    let others = faults_of(component, &others).into_iter();
     said.extend(others.map(|fault| format!("before or after measuring, {fault}")));
     said
 }
@@ -333,19 +338,19 @@ fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
     all.iter().map(|row| columns.line(row) + "\n").collect()
 }
 
-pub(crate) fn in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
+pub(crate) fn in_words(record: &BackgroundRecord, summary: &BackgroundSummary) -> Vec<String> {
     let mut said = vec![source_in_words(record)];
     let components = record.components.iter().enumerate();
-    said.extend(components.map(|(place, component)| {
-        let figures = own.figures(Some(place), PartOfRun::Whole);
+    said.extend(components.map(|(index, component)| {
+        let figures = summary.figures(Some(index), PartOfRun::Whole);
         component_in_words(component, figures)
     }));
-    let end = own.end.as_ref().map(|(_, end)| end);
+    let end = summary.end.as_ref().map(|(_, end)| end);
     said.extend(generators::in_words(record, end));
     if !record.checked_stable && !record.components.is_empty() {
         said.push("its rates are random; whether they are stable was not checked".to_owned());
     }
-    said.extend(faults_in_words(record, own));
+    said.extend(faults_in_words(record, summary));
     said
 }
 
@@ -361,20 +366,23 @@ pub(crate) fn source_in_words(record: &BackgroundRecord) -> String {
     format!("load {load} of {file}, seed {seed}{ends}")
 }
 
-pub(crate) fn faults_in_words(record: &BackgroundRecord, own: &BackgroundSummary) -> Vec<String> {
-    let totals = own.end.iter().flat_map(|(_, end)| &end.components);
+pub(crate) fn faults_in_words(
+    record: &BackgroundRecord,
+    summary: &BackgroundSummary,
+) -> Vec<String> {
+    let totals = summary.end.iter().flat_map(|(_, end)| &end.components);
     let pairs = record.components.iter().zip(totals).enumerate();
-    let faults = pairs.flat_map(|(place, (component, totals))| {
-        let measured = own.figures(Some(place), PartOfRun::Whole);
-        let measured = measured.map(|own| own.counts).unwrap_or_default();
+    let faults = pairs.flat_map(|(index, (component, totals))| {
+        let measured = summary.figures(Some(index), PartOfRun::Whole);
+        let measured = measured.map(|figures| figures.counts).unwrap_or_default();
         let faults = faults_while_measuring(component, totals, &measured).into_iter();
         faults.map(|fault| format!("{}: {fault}", component.name))
     });
-    faults.chain(failure_in_words(own)).collect()
+    faults.chain(failure_in_words(summary)).collect()
 }
 
-fn failure_in_words(own: &BackgroundSummary) -> Option<String> {
-    let (at, end) = own.end.as_ref()?;
+fn failure_in_words(summary: &BackgroundSummary) -> Option<String> {
+    let (at, end) = summary.end.as_ref()?;
     let why = end.failure.as_ref()?;
     let seconds = *at as f64 / SECOND;
     Some(format!(

@@ -79,7 +79,7 @@ pub(crate) fn legend(comparison: &Comparison) -> String {
              within {same}; this holds for each row separately.{}",
             pairs_of_rows(comparison),
             without_times(comparison),
-            of_insides(comparison)
+            inside_verdicts(comparison)
         ),
     }
 }
@@ -97,7 +97,7 @@ fn pairs_of_rows(comparison: &Comparison) -> String {
 }
 
 /// Meaning of verdicts about costs inside of the servers.
-fn of_insides(comparison: &Comparison) -> &'static str {
+fn inside_verdicts(comparison: &Comparison) -> &'static str {
     if inside::processors(comparison).is_empty() {
         ""
     } else {

@@ -43,7 +43,7 @@ fn rows(summary: &Summary, reason: impl Fn(&Warning) -> String) -> Option<String
     };
     let of = match (summary.tests.len(), rows.len()) {
         (1, _) => String::new(),
-        (all, own) => format!(" ({own} of {all} rows)"),
+        (all, count) => format!(" ({count} of {all} rows)"),
     };
     Some(format!(
         "{names}{more}{of}: {}",
@@ -60,8 +60,8 @@ fn why(summary: &Summary, rows: &[&TestSummary], reason: impl Fn(&Warning) -> St
         .warnings
         .iter()
         .filter(|warning| warning.disqualifies() && is_their(warning.kind));
-    let own = || rows.iter().find_map(|row| row.disqualified());
-    let Some(first) = reasons.next().or_else(own) else {
+    let disqualified = || rows.iter().find_map(|row| row.disqualified());
+    let Some(first) = reasons.next().or_else(disqualified) else {
         if let Some(empty) = rows.iter().find(|row| row.status != Status::Failed) {
             return in_words(empty).1;
         }

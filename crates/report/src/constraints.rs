@@ -184,9 +184,10 @@ pub(crate) fn inconclusive_constraints(summary: &Summary) -> Option<String> {
 
 fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
     let constraints = summary.constraints.iter();
-    let named =
-        constraints.filter(|own| own.verdict == wanted && own.sense != ConstraintSense::Trial);
-    let names: Vec<String> = named.map(|own| clean(&own.name)).collect();
+    let named = constraints.filter(|constraint| {
+        constraint.verdict == wanted && constraint.sense != ConstraintSense::Trial
+    });
+    let names: Vec<String> = named.map(|constraint| clean(&constraint.name)).collect();
     match names.len() {
         0 => None,
         1 => Some(format!("constraint {}", names[0])),
@@ -197,7 +198,7 @@ fn named(summary: &Summary, wanted: Conclusion) -> Option<String> {
 pub(crate) fn list(runs: &[NamedRun<'_>]) -> Block {
     let items = runs.iter().flat_map(|run| {
         let constraints = run.summary.constraints.iter();
-        constraints.map(|own| run.says("").then("", judged(own)))
+        constraints.map(|constraint| run.says("").then("", judged(constraint)))
     });
     Block::list(
         "Constraints, judged with 99.8 % intervals",

@@ -44,9 +44,9 @@ const INFALLIBLE: &str = "a vector takes every byte, and all rows have as many c
 
 fn target_of<'a>(run: &'a Run, test: &TestSummary) -> &'a str {
     let mut measures = run.plan.measures.iter();
-    let own = measures.find(|measure| measure.name == test.name);
-    let place = own.map_or(0, |measure| usize::from(measure.target));
-    run.plan.servers().nth(place).unwrap_or(&run.plan.target)
+    let measure = measures.find(|measure| measure.name == test.name);
+    let index = measure.map_or(0, |measure| usize::from(measure.target));
+    run.plan.servers().nth(index).unwrap_or(&run.plan.target)
 }
 
 /// The cells of a row, or the headings of their columns: what identifies the run, the figures of
@@ -56,22 +56,22 @@ fn row(run: &Run, test: Option<&TestSummary>) -> Vec<SheetCell> {
         group,
         name: name.to_owned(),
     };
-    let of_run = |group, name: &str, text: Option<String>| SheetCell {
+    let run_cell = |group, name: &str, text: Option<String>| SheetCell {
         column: column(group, name),
         text: text.unwrap_or_default(),
     };
     let mut cells = vec![
-        of_run(0, "run_id", Some(cell(&run.plan.run_id))),
-        of_run(0, "target", test.map(|test| cell(target_of(run, test)))),
-        of_run(0, "users", Some(run.plan.load.users.to_string())),
+        run_cell(0, "run_id", Some(cell(&run.plan.run_id))),
+        run_cell(0, "target", test.map(|test| cell(target_of(run, test)))),
+        run_cell(0, "users", Some(run.plan.load.users.to_string())),
     ];
     cells.extend(TestSummary::cells(test, column(0, "")));
-    cells.push(of_run(
+    cells.push(run_cell(
         9,
         "failures",
         test.map(|test| cell(&failures(test))),
     ));
-    cells.push(of_run(9, "started_at", Some(cell(&run.env.started_at))));
+    cells.push(run_cell(9, "started_at", Some(cell(&run.env.started_at))));
     cells.sort_by_key(|cell| cell.column.group);
     cells
 }

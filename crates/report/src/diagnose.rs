@@ -208,13 +208,13 @@ fn nothing(diagnosed: &Diagnosed) -> String {
     match looked_at {
         0 => "None, because no row could be checked.".to_owned(),
         _ => {
-            let of_these = if looked_at == rows {
+            let checked = if looked_at == rows {
                 number_of(rows as u64, "row")
             } else {
                 format!("{looked_at} of {}", number_of(rows as u64, "row"))
             };
             format!(
-                "None ({} checks of {of_these}).{}",
+                "None ({} checks of {checked}).{}",
                 all_rules().count(),
                 too_few(diagnosed.diagnosis.few)
             )

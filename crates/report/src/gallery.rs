@@ -95,7 +95,7 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<SiteFile> {
         file(COMPARISON, html(&compared(gallery, &site))),
         file("table.md", index::markdown(gallery, &rows)),
     ];
-    for (exhibit, place) in gallery.exhibits.iter().zip(&places.servers) {
+    for (exhibit, path) in gallery.exhibits.iter().zip(&places.servers) {
         let page = ReportPage {
             runs: vec![exhibit.shown.clone()],
             diagnosed: exhibit.diagnosed.as_ref().map(std::slice::from_ref),
@@ -103,10 +103,10 @@ pub fn gallery(gallery: &Gallery<'_>) -> Vec<SiteFile> {
             site: Some(&site),
             ..ReportPage::default()
         };
-        files.push(file(place, html(&page)));
+        files.push(file(path, html(&page)));
     }
-    for (row, place) in rows.iter().zip(&places.tests) {
-        files.push(file(place, of_test(gallery, row.name, &site)));
+    for (row, path) in rows.iter().zip(&places.tests) {
+        files.push(file(path, test_page(gallery, row.name, &site)));
     }
     files.extend(page::assets().map(|(path, content)| file(path, content)));
     files
@@ -125,12 +125,12 @@ struct GalleryPlaces {
 impl GalleryPlaces {
     fn of(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>]) -> GalleryPlaces {
         let mut names = FileNames::default();
-        let mut place = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
+        let mut file_name = |kind: &str, name: &str| names.of(&format!("{kind}-{name}")) + ".html";
         let servers = gallery.exhibits.iter();
         let servers = servers
-            .map(|exhibit| place("server", &exhibit.name))
+            .map(|exhibit| file_name("server", &exhibit.name))
             .collect();
-        let tests = rows.iter().map(|row| place("test", row.name)).collect();
+        let tests = rows.iter().map(|row| file_name("test", row.name)).collect();
         GalleryPlaces { servers, tests }
     }
 }
@@ -176,12 +176,12 @@ fn site(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) 
             (
                 "Servers:".to_owned(),
                 servers
-                    .map(|(exhibit, place)| link(&exhibit.name, place))
+                    .map(|(exhibit, path)| link(&exhibit.name, path))
                     .collect(),
             ),
             (
                 "Tests:".to_owned(),
-                tests.map(|(row, place)| link(row.name, place)).collect(),
+                tests.map(|(row, path)| link(row.name, path)).collect(),
             ),
         ],
     }
@@ -200,15 +200,15 @@ fn compared<'a>(gallery: &Gallery<'a>, site: &'a Site) -> ReportPage<'a> {
     }
 }
 
-fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
+fn test_page(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
     let summaries: Vec<(usize, Summary)> = gallery
         .exhibits
         .iter()
         .map(|exhibit| {
             let summary = exhibit.shown.summary;
-            let place = summary.tests.iter().position(|test| test.name == name);
-            let place = place.unwrap_or(usize::MAX);
-            (place, only(summary, place))
+            let index = summary.tests.iter().position(|test| test.name == name);
+            let index = index.unwrap_or(usize::MAX);
+            (index, only(summary, index))
         })
         .collect();
     let page = ReportPage {
@@ -216,7 +216,7 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
             .exhibits
             .iter()
             .zip(&summaries)
-            .map(|(exhibit, (place, summary))| shown(exhibit, *place, summary))
+            .map(|(exhibit, (index, summary))| shown(exhibit, *index, summary))
             .collect(),
         title: Some(name),
         site: Some(site),
@@ -226,23 +226,23 @@ fn of_test(gallery: &Gallery<'_>, name: &str, site: &Site) -> String {
 }
 
 /// Warnings of a run about one row, and those about the run as a whole.
-fn only(summary: &Summary, place: usize) -> Summary {
-    let row = summary.tests.get(place);
-    let own = row.iter().flat_map(|row| &row.warnings);
-    let of_run = summary.warnings.iter();
-    let of_run = of_run.filter(|warning| warning.is_about_run());
+fn only(summary: &Summary, index: usize) -> Summary {
+    let row = summary.tests.get(index);
+    let row_warnings = row.iter().flat_map(|row| &row.warnings);
+    let run_warnings = summary.warnings.iter();
+    let run_warnings = run_warnings.filter(|warning| warning.is_about_run());
     Summary {
         tests: row.cloned().into_iter().collect(),
-        warnings: own.chain(of_run).cloned().collect(),
+        warnings: row_warnings.chain(run_warnings).cloned().collect(),
         ..summary.clone()
     }
 }
 
-fn shown<'a>(exhibit: &Exhibit<'a>, place: usize, summary: &'a Summary) -> PageRun<'a> {
+fn shown<'a>(exhibit: &Exhibit<'a>, index: usize, summary: &'a Summary) -> PageRun<'a> {
     let details = exhibit.shown.details.as_ref();
     PageRun {
         summary,
-        details: details.map(|details| details.get(place).cloned().into_iter().collect()),
+        details: details.map(|details| details.get(index).cloned().into_iter().collect()),
         ..exhibit.shown.clone()
     }
 }

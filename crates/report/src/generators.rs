@@ -27,29 +27,29 @@ pub(crate) fn json(
     record: &BackgroundRecord,
     end: Option<&BackgroundEnd>,
 ) -> Vec<BackgroundGeneratorJson> {
-    let of = |(place, own): (usize, &BackgroundGenerator)| BackgroundGeneratorJson {
-        name: own.name.clone(),
-        command: own.command.clone(),
-        sink_command: own.sink_command.clone(),
-        end: end.and_then(|end| end.generators.get(place).cloned()),
+    let of = |(index, generator): (usize, &BackgroundGenerator)| BackgroundGeneratorJson {
+        name: generator.name.clone(),
+        command: generator.command.clone(),
+        sink_command: generator.sink_command.clone(),
+        end: end.and_then(|end| end.generators.get(index).cloned()),
     };
     record.generators.iter().enumerate().map(of).collect()
 }
 
 /// The commands that a load starts: `prestan traffic check`. Each line ends with a newline.
 pub fn planned_generators(generators: &[BackgroundGenerator]) -> String {
-    let lines = generators.iter().flat_map(|own| {
-        let sink = (!own.sink_command.is_empty()).then(|| {
+    let lines = generators.iter().flat_map(|generator| {
+        let sink = (!generator.sink_command.is_empty()).then(|| {
             format!(
                 "generator {} starts the sink {}\n",
-                own.name,
-                command(&own.sink_command)
+                generator.name,
+                command(&generator.sink_command)
             )
         });
         let source = format!(
             "generator {} starts the source {}\n",
-            own.name,
-            command(&own.command)
+            generator.name,
+            command(&generator.command)
         );
         sink.into_iter().chain([source])
     });
@@ -58,25 +58,29 @@ pub fn planned_generators(generators: &[BackgroundGenerator]) -> String {
 
 /// A command for people; arguments with spaces are quoted.
 fn command(arguments: &[String]) -> String {
-    let quoted = arguments.iter().map(|own| {
-        if own.is_empty() || own.contains(char::is_whitespace) {
-            format!("'{own}'")
+    let quoted = arguments.iter().map(|argument| {
+        if argument.is_empty() || argument.contains(char::is_whitespace) {
+            format!("'{argument}'")
         } else {
-            own.clone()
+            argument.clone()
         }
     });
     clean(&quoted.collect::<Vec<_>>().join(" "))
 }
 
 /// A generator with its command: `generator bulk (iperf3 -c {destination})`.
-pub(crate) fn named(own: &BackgroundGenerator) -> String {
-    format!("generator {} ({})", clean(&own.name), command(&own.command))
+pub(crate) fn named(generator: &BackgroundGenerator) -> String {
+    format!(
+        "generator {} ({})",
+        clean(&generator.name),
+        command(&generator.command)
+    )
 }
 
 pub(crate) fn in_words(record: &BackgroundRecord, end: Option<&BackgroundEnd>) -> Vec<String> {
-    let sentence = |(place, own): (usize, &BackgroundGenerator)| {
-        let head = named(own);
-        match end.and_then(|end| end.generators.get(place)) {
+    let sentence = |(index, generator): (usize, &BackgroundGenerator)| {
+        let head = named(generator);
+        match end.and_then(|end| end.generators.get(index)) {
             None => format!("{head}: the record does not have its end"),
             Some(end) => format!("{head}: {}", ended(end)),
         }
@@ -91,17 +95,17 @@ fn ended(end: &BackgroundGeneratorEnd) -> String {
     };
     let time = |ns: u64| human(ns as f64);
     let figures = [
-        end.seconds.map(|own| format!("{own:.1} s")),
-        end.sent_bytes.map(|own| format!("sent {}", rate(own))),
+        end.seconds.map(|seconds| format!("{seconds:.1} s")),
+        end.sent_bytes.map(|bytes| format!("sent {}", rate(bytes))),
         end.received_bytes
-            .map(|own| format!("received {}", rate(own))),
-        end.packets.map(|own| format!("{own} datagrams")),
-        end.lost.map(|own| format!("lost {own}")),
-        end.jitter_ns.map(|own| format!("jitter {}", time(own))),
+            .map(|bytes| format!("received {}", rate(bytes))),
+        end.packets.map(|packets| format!("{packets} datagrams")),
+        end.lost.map(|lost| format!("lost {lost}")),
+        end.jitter_ns.map(|ns| format!("jitter {}", time(ns))),
         end.mean_delay_ns
-            .map(|own| format!("mean delay {}", time(own))),
+            .map(|ns| format!("mean delay {}", time(ns))),
         end.retransmissions
-            .map(|own| format!("retransmissions {own}")),
+            .map(|count| format!("retransmissions {count}")),
     ];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     let mut said = if figures.is_empty() {
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn figures_are_labelled_as_those_of_the_program() {
-        let arguments = |own: &[&str]| own.iter().map(|&own| own.to_owned()).collect();
+        let arguments = |all: &[&str]| all.iter().map(|&argument| argument.to_owned()).collect();
         let record = BackgroundRecord {
             file: "load.yaml".to_owned(),
             load: "mixed".to_owned(),

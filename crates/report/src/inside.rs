@@ -20,7 +20,7 @@ use crate::named_run::NamedRun;
 
 use calls::calls_in_words;
 pub(crate) use calls::{name_of, unknown_calls};
-pub(crate) use json::{of_run, target};
+pub(crate) use json::{run_document, target};
 pub(crate) use list::list;
 use why::{HEADING as WHY, slowest};
 
@@ -76,14 +76,16 @@ const COLUMNS: [(&str, &str); 13] = [
 
 /// The figures of a row, in the order of [`COLUMNS`].
 fn figures(row: &InsideRow, test: &TestSummary) -> [TableCell; 13] {
-    let mean = |figure| row.mean(figure).map(|own| own.mean);
+    let mean = |figure| row.mean(figure).map(|estimate| estimate.mean);
     let time = test.total.as_ref().map(|total| total.mean);
     let processor = row.mean(InsideFigure::Processor);
-    let rest = time.zip(processor).map(|(time, own)| time - own.mean);
-    let interval = processor.and_then(|own| own.interval);
+    let rest = time
+        .zip(processor)
+        .map(|(time, processor)| time - processor.mean);
+    let interval = processor.and_then(|processor| processor.interval);
     [
         TableCell::optional(time, human),
-        TableCell::optional(processor.map(|own| own.mean), human),
+        TableCell::optional(processor.map(|processor| processor.mean), human),
         TableCell::interval(interval),
         TableCell::optional(row.kernel_share, percent),
         TableCell::optional(rest.filter(|rest| *rest >= 0.0), human),
@@ -127,17 +129,20 @@ pub(crate) fn test_of(summary: &Summary, measure: MeasureId) -> Option<&TestSumm
 /// Which processes were watched: `apache2 (PID 4711, 4 processes, 197 threads)`.
 fn watched_in_words(inside: &InsideSummary) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
-    for own in &inside.processes {
-        if !names.contains(&own.name.as_str()) {
-            names.push(&own.name);
+    for process in &inside.processes {
+        if !names.contains(&process.name.as_str()) {
+            names.push(&process.name);
         }
     }
-    let of_name = |name: &&str| {
-        let named = inside.processes.iter().filter(|own| own.name == *name);
-        let own: Vec<&ServerProcessRecord> = named.collect();
-        let threads = own.iter().map(|own| own.threads).sum();
+    let watched = |name: &&str| {
+        let named = inside
+            .processes
+            .iter()
+            .filter(|process| process.name == *name);
+        let processes: Vec<&ServerProcessRecord> = named.collect();
+        let threads = processes.iter().map(|process| process.threads).sum();
         let threads = number_of(threads, "thread");
-        match &own[..] {
+        match &processes[..] {
             [one] => format!("{} (PID {}, {threads})", clean(name), one.pid),
             several => format!(
                 "{} (PID {}, {} processes, {threads})",
@@ -147,7 +152,7 @@ fn watched_in_words(inside: &InsideSummary) -> Option<String> {
             ),
         }
     };
-    let words: Vec<String> = names.iter().map(of_name).collect();
+    let words: Vec<String> = names.iter().map(watched).collect();
     (!words.is_empty()).then(|| format!("Watched: {}", words.join("; ")))
 }
 
@@ -158,7 +163,7 @@ fn row_name(plan: &PlanRecord, row: &InsideRow) -> String {
 
 /// `412000 instructions (1.90 per cycle), 1200 cache misses`.
 fn by_processor(row: &InsideRow) -> Option<String> {
-    let mean = |figure| row.mean(figure).map(|own| own.mean);
+    let mean = |figure| row.mean(figure).map(|estimate| estimate.mean);
     let instructions = mean(InsideFigure::Instructions)?;
     let cycles = mean(InsideFigure::Cycles)?;
     let misses = mean(InsideFigure::CacheMisses)?;
@@ -171,7 +176,7 @@ fn by_processor(row: &InsideRow) -> Option<String> {
 }
 
 fn remarks(plan: &PlanRecord, inside: &InsideSummary) -> Vec<String> {
-    let mut remarks: Vec<String> = inside.missing.iter().map(|own| clean(own)).collect();
+    let mut remarks: Vec<String> = inside.missing.iter().map(|remark| clean(remark)).collect();
     let rows = inside.rows.iter();
     let counted: Vec<&InsideRow> = rows.filter(|row| row.operations > 0).collect();
     if counted.iter().any(|row| row.operations < ENOUGH) {
@@ -245,9 +250,9 @@ pub(crate) fn blocks(runs: &[NamedRun<'_>]) -> Vec<Block> {
     });
     let slowest = inside.iter().flat_map(|(run, inside)| {
         let rows = slowest(&run.run.plan, run.summary, inside).into_iter();
-        rows.map(|own| {
-            let words = format!("{}; on the storage: {}", own.parts, own.calls);
-            about_row(run, &format!("{}, {}", own.row, human(own.time)), words)
+        rows.map(|why| {
+            let words = format!("{}; on the storage: {}", why.parts, why.calls);
+            about_row(run, &format!("{}, {}", why.row, human(why.time)), words)
         })
     });
     let table = table(runs, &inside);
@@ -268,9 +273,13 @@ pub(crate) fn functions(run: NamedRun<'_>) -> Vec<Block> {
     let Some(inside) = &run.summary.inside else {
         return Vec::new();
     };
-    let functions = inside.sampled.iter().filter_map(|own| {
-        let test = test_of(run.summary, own.measure())?;
-        Some(about_row(&run, &test.name, flame::functions_in_words(own)))
+    let functions = inside.sampled.iter().filter_map(|profile| {
+        let test = test_of(run.summary, profile.measure())?;
+        Some(about_row(
+            &run,
+            &test.name,
+            flame::functions_in_words(profile),
+        ))
     });
     vec![
         Block::list(flame::HEADING, ListLook::Bare, functions),
@@ -325,7 +334,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_has_the_most_telling_columns() {
         let columns = columns(&[]);
-        let cells = (0..columns.len()).map(|place| format!("cell{place:02}").into());
+        let cells = (0..columns.len()).map(|column| format!("cell{column:02}").into());
         let table = ReportTable {
             rows: vec![TableRow::new(cells)],
             columns,

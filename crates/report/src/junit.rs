@@ -47,11 +47,11 @@ pub fn junit(run: &Run, summary: &Summary) -> String {
         seconds: row.response.map_or(0.0, |times| times.mean / 1e9),
         end: end_of_row(row),
     });
-    let constraints = summary.constraints.iter().map(|own| TestCase {
+    let constraints = summary.constraints.iter().map(|constraint| TestCase {
         class: format!("{suite}.constraints"),
-        name: own.name.clone(),
+        name: constraint.name.clone(),
         seconds: 0.0,
-        end: end_of_constraint(own),
+        end: end_of_constraint(constraint),
     });
     document(&[TestSuite {
         name: format!("{suite} on {}", run.plan.target),

@@ -87,7 +87,7 @@ fn rename_addresses(events: &mut [Event]) {
     });
     let addresses = rows.flat_map(|row| {
         row.cache = None;
-        row.addresses.iter_mut().map(|own| &mut own.address)
+        row.addresses.iter_mut().map(|address| &mut address.address)
     });
     number_names(addresses.collect(), "address");
 }
@@ -158,12 +158,12 @@ impl ServerLabel {
         let identifying = servers.flat_map(identifying);
         replaced.extend(identifying.map(|word| (word, HIDDEN.to_owned())));
         replaced.retain(|(from, _)| !from.is_empty());
-        let mut own = ServerLabel {
+        let mut label = ServerLabel {
             label: label.to_owned(),
             replaced,
         };
-        own.sort();
-        own
+        label.sort();
+        label
     }
 
     /// The longest first: a part of something longer would leave the rest of it.
@@ -390,14 +390,14 @@ fn hide_target(call: &mut TracedCall) {
 /// Stacks that differ in these only become one.
 fn hide_functions(row: &mut FlameRow) {
     let mut hidden: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for own in &row.stacks {
-        let names = own.stack.split(';');
+    for stack in &row.stacks {
+        let names = stack.stack.split(';');
         let names = names.map(|name| if name.ends_with(OF_KERNEL) { name } else { "*" });
         let sum = hidden
             .entry(names.collect::<Vec<_>>().join(";"))
             .or_default();
-        sum.resize(sum.len().max(own.samples.len()), 0);
-        for (sum, part) in sum.iter_mut().zip(&own.samples) {
+        sum.resize(sum.len().max(stack.samples.len()), 0);
+        for (sum, part) in sum.iter_mut().zip(&stack.samples) {
             *sum += part;
         }
     }
@@ -406,7 +406,7 @@ fn hide_functions(row: &mut FlameRow) {
         .map(|(stack, samples)| FlameStack { stack, samples })
         .collect();
     row.stacks
-        .sort_by_key(|own| core::cmp::Reverse(own.count()));
+        .sort_by_key(|stack| core::cmp::Reverse(stack.count()));
 }
 
 #[cfg(test)]

@@ -306,11 +306,11 @@ fields! {
 
 pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUse<'_>> {
     let users_of = |test| -> u32 {
-        let own = plan.roles.iter().filter(|role| role.test == test);
-        own.map(|role| role.users).fold(0, u32::saturating_add)
+        let roles = plan.roles.iter().filter(|role| role.test == test);
+        roles.map(|role| role.users).fold(0, u32::saturating_add)
     };
     (1..).zip(&plan.roles).map(move |(number, role): (u16, _)| {
-        let own = plan
+        let measures = plan
             .measures
             .iter()
             .filter(|measure| measure.role == number);
@@ -320,7 +320,7 @@ pub(crate) fn roles(plan: &PlanRecord) -> impl Iterator<Item = RoleUse<'_>> {
             users: role
                 .users
                 .saturating_mul(plan.load.users / users_of(role.test).max(1)),
-            rows: own.map(|measure| measure.name.as_str()).collect(),
+            rows: measures.map(|measure| measure.name.as_str()).collect(),
         }
     })
 }

@@ -30,9 +30,9 @@ fn shown(plan: &PlanRecord, column: &Column, of: Cell) -> String {
     match (of, column.holds) {
         (Cell::Number(number), _) => number.to_string(),
         (Cell::Flag(flag), _) => flag.to_string(),
-        (Cell::Index(place), Holds::Words(words)) => words[place].to_owned(),
-        (Cell::Index(place), _) => {
-            let measure = plan.measures.get(place);
+        (Cell::Index(index), Holds::Words(words)) => words[index].to_owned(),
+        (Cell::Index(index), _) => {
+            let measure = plan.measures.get(index);
             measure.map_or(String::new(), |measure| cell(&measure.name))
         }
         (Cell::Absent, _) => String::new(),

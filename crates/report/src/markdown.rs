@@ -27,8 +27,8 @@ pub(crate) fn markdown(text: &str) -> String {
 pub(crate) fn escaped(before: &str, text: &str) -> String {
     let (begin, text) = (before.len(), format!("{before}{}", clean(text)));
     let mut escaped = String::with_capacity(text.len());
-    for (place, c) in text.char_indices().filter(|(place, _)| *place >= begin) {
-        let (before, after) = (&text[..place], &text[place + c.len_utf8()..]);
+    for (offset, c) in text.char_indices().filter(|(offset, _)| *offset >= begin) {
+        let (before, after) = (&text[..offset], &text[offset + c.len_utf8()..]);
         let before_digit = after.starts_with(|c: char| c.is_ascii_digit());
         let before_word = after.starts_with(|c: char| c.is_ascii_alphanumeric());
         let is_markup = match c {
@@ -52,7 +52,7 @@ pub(crate) fn escaped(before: &str, text: &str) -> String {
         escaped.push(c);
         let is_prefix = REFERRING.contains(&c) && before_word
             || c == '-' && before_digit && ends_in_prefix(before)
-            || begins_hash(before, &text[place..]);
+            || begins_hash(before, &text[offset..]);
         if is_prefix {
             escaped.push(NO_REFERENCE);
         }

@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn a_note_of_several_rows_stands_once() {
         let builder = RunBuilder::new(1).test("T", &[("A", "GET"), ("B", "GET"), ("C", "GET")]);
-        let told = [("A", "one"), ("B", "two"), ("C", "one")];
-        let run = told.into_iter().fold(builder, |builder, (row, note)| {
+        let row_notes = [("A", "one"), ("B", "two"), ("C", "one")];
+        let run = row_notes.into_iter().fold(builder, |builder, (row, note)| {
             builder.event(row, |_, measure| EventKind::Note {
                 measure,
                 text: note.to_owned(),

@@ -87,11 +87,13 @@ impl ReportPage<'_> {
 
     /// Why runs are missing, where a series of them ended early.
     pub(crate) fn incomplete(&self) -> Option<&Incomplete> {
-        let compared = self.comparison.and_then(|own| own.incomplete.as_ref());
-        let swept = self.sweep.and_then(|own| own.incomplete.as_ref());
-        let found = self.search.and_then(|own| own.incomplete.as_ref());
+        let compared = self
+            .comparison
+            .and_then(|comparison| comparison.incomplete.as_ref());
+        let swept = self.sweep.and_then(|sweep| sweep.incomplete.as_ref());
+        let found = self.search.and_then(|search| search.incomplete.as_ref());
         let diagnosed = self.diagnosed.unwrap_or_default().iter();
-        let mut diagnosed = diagnosed.filter_map(|own| own.incomplete.as_ref());
+        let mut diagnosed = diagnosed.filter_map(|diagnosis| diagnosis.incomplete.as_ref());
         compared.or(swept).or(found).or_else(|| diagnosed.next())
     }
 

@@ -176,7 +176,7 @@ mod tests {
             outcome: Outcome::WrongStatus,
             evidence: "PUT a: 500".to_owned(),
         };
-        let told = |count, outcome, example| {
+        let text = |count, outcome, example| {
             let status = Some(500);
             group(&FailureGroup {
                 outcome,
@@ -188,16 +188,16 @@ mod tests {
         };
         let wrong = Some(Outcome::WrongStatus);
         let one = "request 7 of user 2: wrong status: PUT a: 500";
-        assert_eq!(told(1, wrong, Some(example.clone())), one);
-        assert_eq!(told(12, wrong, Some(example)), format!("12 like {one}"));
-        assert_eq!(told(12, wrong, None), "12 wrong status 500");
+        assert_eq!(text(1, wrong, Some(example.clone())), one);
+        assert_eq!(text(12, wrong, Some(example)), format!("12 like {one}"));
+        assert_eq!(text(12, wrong, None), "12 wrong status 500");
         let failed = StatusReason::Evidence("MKCOL gave 507".to_owned());
-        assert_eq!(told(0, None, Some(failed)), "MKCOL gave 507");
+        assert_eq!(text(0, None, Some(failed)), "MKCOL gave 507");
     }
 
     #[test]
     fn failures_are_told_with_their_moments() {
-        let told = |count, ended| {
+        let text = |count, ended| {
             group(&FailureGroup {
                 outcome: Some(Outcome::Refused),
                 status: Some(502),
@@ -208,11 +208,11 @@ mod tests {
         };
         let (early, late) = (1_240_000_000, 3_390_000_000);
         assert_eq!(
-            told(9, (early, late)),
+            text(9, (early, late)),
             "9 refused 502 (the first at 1.2 s, the last at 3.4 s)"
         );
-        assert_eq!(told(9, (early, early + 1)), "9 refused 502 (all at 1.2 s)");
-        assert_eq!(told(1, (early, early)), "1 refused 502 (at 1.2 s)");
+        assert_eq!(text(9, (early, early + 1)), "9 refused 502 (all at 1.2 s)");
+        assert_eq!(text(1, (early, early)), "1 refused 502 (at 1.2 s)");
     }
 
     #[test]

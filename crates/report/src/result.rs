@@ -144,11 +144,11 @@ fields! {
         /// Results of the pages of the suite; null where it has none.
         webstone = summary.pages.as_ref().map(|pages| (*run, pages)),
         /// Background traffic beside the run; absent without any.
-        background = IfAny(background::of_run(run, summary).map(AsIs)),
+        background = IfAny(background::run_document(run, summary).map(AsIs)),
         /// What operations cost inside of the server; absent where nobody looked.
-        inside = IfAny(inside::of_run(run.plan.load.users, summary, *with_stacks)),
+        inside = IfAny(inside::run_document(run.plan.load.users, summary, *with_stacks)),
         /// Times that the server gives; absent where it gives none.
-        server_view = IfAny(server_view::of_run(summary)),
+        server_view = IfAny(server_view::run_document(summary)),
         /// What loads that went on beside the run came to.
         beside = IfAny(beside),
     }

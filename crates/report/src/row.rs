@@ -82,7 +82,7 @@ fields! {
         /// none.
         disqualified = row.disqualified().map(crate::warning),
         /// The kinds of all warnings about the row.
-        warnings = each(&row.warnings, |own| own.kind.name()),
+        warnings = each(&row.warnings, |warning| warning.kind.name()),
         /// Expected responses that came from a cache; absent where none did.
         cached = IfAny(Some(&row.origins).filter(|origins| origins.cached > 0)),
         /// Expected responses from each address of a server that has several.

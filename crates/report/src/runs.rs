@@ -104,17 +104,17 @@ impl ListedGroup {
     /// Runs as they are listed, those of a series together, at the place of the latest.
     pub fn by_series(runs: Vec<ListedRun>) -> Vec<ListedGroup> {
         let mut groups: Vec<ListedGroup> = Vec::new();
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut indices: BTreeMap<String, usize> = BTreeMap::new();
         for run in runs {
             match &run.series {
                 None => groups.push(ListedGroup::single(run)),
                 Some(series) => {
-                    let place = *places.entry(series.clone()).or_insert(groups.len());
-                    if place == groups.len() {
+                    let index = *indices.entry(series.clone()).or_insert(groups.len());
+                    if index == groups.len() {
                         let (name, runs) = (series.clone(), Vec::new());
                         groups.push(ListedGroup { name, runs });
                     }
-                    groups[place].runs.push(run);
+                    groups[index].runs.push(run);
                 }
             }
         }

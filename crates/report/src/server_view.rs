@@ -12,7 +12,7 @@ use crate::figure::percent;
 use crate::inside::test_of;
 use crate::named_run::NamedRun;
 
-pub(crate) use json::of_run;
+pub(crate) use json::run_document;
 
 const HEADING: &str = "The server's own view, per operation";
 
@@ -49,11 +49,11 @@ pub(crate) fn name_of_source(source: &ServerTimeSource) -> String {
 /// The figures of a row, in the order of [`COLUMNS`].
 fn figures(row: &ServerViewRow) -> [TableCell; 6] {
     let times = row.times.as_ref();
-    let share = times.and_then(|own| own.share);
-    let interval = times.and_then(|own| own.server.interval);
+    let share = times.and_then(|times| times.share);
+    let interval = times.and_then(|times| times.server.interval);
     let rest = times.filter(|_| share.is_some());
     let rest = rest
-        .map(|own| own.ours - own.server.value)
+        .map(|times| times.ours - times.server.value)
         .filter(|rest| *rest >= 0.0);
     let server = |value: f64| {
         if is_resolved(row) {
@@ -64,9 +64,9 @@ fn figures(row: &ServerViewRow) -> [TableCell; 6] {
     };
     [
         TableCell::figure(row.operations.to_string(), Some(row.operations as f64)),
-        TableCell::optional(times.map(|own| own.server.value), server),
+        TableCell::optional(times.map(|times| times.server.value), server),
         TableCell::interval(interval),
-        TableCell::optional(times.map(|own| own.ours), human),
+        TableCell::optional(times.map(|times| times.ours), human),
         TableCell::optional(share.map(|share| share.value), percent),
         TableCell::optional(rest, human),
     ]
@@ -74,7 +74,7 @@ fn figures(row: &ServerViewRow) -> [TableCell; 6] {
 
 /// Its mean is one that the server can distinguish from zero.
 fn is_resolved(row: &ServerViewRow) -> bool {
-    let mean = row.times.as_ref().map(|own| own.server.value);
+    let mean = row.times.as_ref().map(|times| times.server.value);
     mean.is_none_or(|mean| mean >= row.resolution as f64)
 }
 
@@ -87,7 +87,7 @@ fn remarks(view: &ServerView) -> Vec<String> {
         ));
     }
     let mut times = view.rows.iter().filter_map(|row| row.times.as_ref());
-    if times.any(|own| own.server.interval.is_some() && own.operations < ENOUGH) {
+    if times.any(|times| times.server.interval.is_some() && times.operations < ENOUGH) {
         remarks.push(format!(
             "Intervals over fewer than {ENOUGH} operations are too narrow where neighbouring operations depend on each other."
         ));
@@ -103,21 +103,21 @@ fn not_joined(log: &AccessLogRecord) -> Option<String> {
         (log.ambiguous, "with several lines"),
         (log.beyond, "beyond the first ones, which were looked for"),
     ];
-    let told = of_operations.iter().filter(|(count, _)| *count > 0);
-    let mut told: Vec<String> = told
+    let parts = of_operations.iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> = parts
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    if told.is_empty() && log.unreadable_lines == 0 {
+    if parts.is_empty() && log.unreadable_lines == 0 {
         return None;
     }
     let left_out = (log.operations + log.beyond) - log.joined;
     if log.unreadable_lines > 0 {
-        told.push(format!("{} lines could not be read", log.unreadable_lines));
+        parts.push(format!("{} lines could not be read", log.unreadable_lines));
     }
     Some(format!(
         "Of {} operations that were ok, {left_out} are not joined with the access log: {}.",
         log.operations + log.beyond,
-        told.join(", ")
+        parts.join(", ")
     ))
 }
 

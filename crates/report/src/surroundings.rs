@@ -80,9 +80,9 @@ fn addresses(server: &Server) -> Option<String> {
         [] => None,
         [only] => Some(only.address.clone()),
         several => {
-            let counted = several.iter().map(|own| {
-                let connections = number_of(own.connections, "connection");
-                format!("{} ({connections})", own.address)
+            let counted = several.iter().map(|address| {
+                let connections = number_of(address.connections, "connection");
+                format!("{} ({connections})", address.address)
             });
             Some(counted.collect::<Vec<_>>().join(", "))
         }

@@ -118,7 +118,7 @@ impl RowColumn {
         let unit = test.unit;
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let rate = test.rate.map(|of| figure::rate(of.per_second, of.ci95));
-        let (rate, of_rate) = rate.unzip();
+        let (rate, interval) = rate.unzip();
         match self {
             // One blank before the number, as in 2004: scripts that read the old report read this
             // one.
@@ -136,7 +136,7 @@ impl RowColumn {
             Ends(of) => or_none(of.range(unit, times)),
             MeanShare => or_none(half_width(times)),
             Rate => or_none(rate),
-            RateEnds => or_none(of_rate.flatten()),
+            RateEnds => or_none(interval.flatten()),
             Failed => match test.failed() {
                 0 if test.status == Status::Failed => "failed".to_owned(),
                 count => count.to_string(),

@@ -40,9 +40,9 @@ impl TargetUse<'_> {
 pub(crate) fn targets<'a>(plan: &'a PlanRecord, env: &'a Environment) -> Vec<TargetUse<'a>> {
     let mut servers = env.servers();
     let target = |(number, (name, url)): (u16, (&'a str, &'a str))| {
-        let is_own =
+        let is_of_target =
             |measure: &&record::MeasureRecord| measure.target == number && !measure.stop_watch;
-        let rows = plan.measures.iter().filter(is_own);
+        let rows = plan.measures.iter().filter(is_of_target);
         TargetUse {
             name,
             url,

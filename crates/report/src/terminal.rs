@@ -175,7 +175,9 @@ impl Columns {
 
     pub(crate) fn line(&self, row: &[String]) -> String {
         let cells = row.iter().enumerate();
-        let cells: Vec<String> = cells.map(|(place, cell)| self.cell(place, cell)).collect();
+        let cells: Vec<String> = cells
+            .map(|(column, cell)| self.cell(column, cell))
+            .collect();
         cells.join(BETWEEN).trim_end().to_owned()
     }
 }

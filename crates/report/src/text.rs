@@ -83,8 +83,8 @@ pub fn text(
             report.blocks(&blocks);
         }
     }
-    if let Some(place) = &options.saved_to {
-        report.blocks(&[Block::Paragraph(format!("Saved in {place}").into())]);
+    if let Some(path) = &options.saved_to {
+        report.blocks(&[Block::Paragraph(format!("Saved in {path}").into())]);
     }
     report.finish()
 }
@@ -135,13 +135,13 @@ fn brief(report: &TextReport, run: NamedRun<'_>) -> Vec<Block> {
 /// A load that went on beside the run.
 fn load_beside(report: &TextReport, load: &BesideResult<'_>) -> Vec<Block> {
     let BesideResult { name, run, summary } = load;
-    let own = &run.plan.load;
+    let planned = &run.plan.load;
     let shown = NamedRun::only(run, summary);
-    let pace = load::pace(&own.pace).unwrap_or_default();
+    let pace = load::pace(&planned.pace).unwrap_or_default();
     let suite = &run.plan.suite.name;
     let head = format!(
         "Beside the run: {name}, suite {suite}, {pace}, users: {}",
-        own.users
+        planned.users
     );
     let mut blocks = vec![Block::Paragraph(head.into())];
     blocks.extend(shown.inconclusive());
@@ -269,8 +269,8 @@ fn background_of(run: &Run, summary: &Summary) -> Block {
         .background
         .as_ref()
         .zip(summary.background.as_ref());
-    let items = both.map_or(Vec::new(), |(record, own)| {
-        background::in_words(record, own)
+    let items = both.map_or(Vec::new(), |(record, measured)| {
+        background::in_words(record, measured)
     });
     Block::list(
         "Background traffic while measuring",

@@ -18,8 +18,8 @@ use classic::{ClassicTotals, over};
 
 /// The report of 1995, line by line, after the lines of the run.
 pub(crate) fn classic(run: &Run, pages: &PagesSummary) -> Vec<String> {
-    let of_page = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
-    let blocks = pages.pages.iter().enumerate().flat_map(of_page);
+    let block = |(number, page): (usize, &PageSummary)| classic::page_block(number, page);
+    let blocks = pages.pages.iter().enumerate().flat_map(block);
     let totals = ClassicTotals::of(run, pages).lines();
     let lines = run_lines::run_lines(run).into_iter();
     lines.chain(blocks).chain(totals).collect()
@@ -60,7 +60,7 @@ pub(crate) fn beyond(run: &Run, pages: &PagesSummary) -> Vec<String> {
         "Load factor (mean number of requests in progress): {:.2} ({NONE}), of {} clients",
         pages.in_progress, run.plan.load.users
     ));
-    lines.extend(pages.servers.iter().map(of_server));
+    lines.extend(pages.servers.iter().map(server_line));
     if all.incomplete > 0 {
         lines.push(format!(
             "Incomplete pages: {}, with {} bytes that the throughput of complete pages does not include",
@@ -139,7 +139,7 @@ pub(crate) fn later(run: &Run, pages: &PagesSummary) -> Vec<String> {
     lines
 }
 
-fn of_server(server: &ServerSummary) -> String {
+fn server_line(server: &ServerSummary) -> String {
     let ServerSummary {
         url,
         users,

@@ -37,7 +37,7 @@ impl CauseGroup {
         (self.time_ns as f64 / self.whole_ns.max(1) as f64).min(1.0)
     }
 
-    fn add(&mut self, place: usize, connection: &ConnectionFigures, found: &TransferFinding) {
+    fn add(&mut self, index: usize, connection: &ConnectionFigures, found: &TransferFinding) {
         let is_most_costly = self.connections.iter().all(|(_, ns)| *ns < found.time_ns);
         self.detail = match (self.detail, found.detail) {
             (
@@ -53,7 +53,7 @@ impl CauseGroup {
             (FindingDetail::Syns(syns), FindingDetail::Syns(more)) => {
                 FindingDetail::Syns(syns + more)
             }
-            (_, of_this) if is_most_costly => of_this,
+            (_, detail) if is_most_costly => detail,
             (known, _) => known,
         };
         let counts = &connection.from(found.end).retransmissions;
@@ -69,9 +69,9 @@ impl CauseGroup {
             _ => transfer_ns(connection),
         };
         self.whole_ns = self.whole_ns.saturating_add(whole_ns);
-        self.connections.push((place, found.time_ns));
+        self.connections.push((index, found.time_ns));
         self.connections.sort_by_key(|(_, ns)| Reverse(*ns));
-        let waits = found.longest.iter().map(|wait| (place, *wait));
+        let waits = found.longest.iter().map(|wait| (index, *wait));
         self.waits.extend(waits);
         self.waits.sort_by_key(|(_, wait)| Reverse(wait.length_ns));
         self.waits.truncate(MOST_WAITS);
@@ -119,7 +119,7 @@ pub(super) fn without_cause(
     // What was lost before a connection was opened, and never carried anything, is no part of a
     // transfer.
     let found =
-        found.filter(|(place, _)| connections.get(*place).as_ref().is_some_and(is_transfer));
+        found.filter(|(index, _)| connections.get(*index).as_ref().is_some_and(is_transfer));
     let found_ns = found.fold(0, |sum: i64, (_, ns)| sum.saturating_add(*ns));
     (whole_ns > 0).then(|| ((whole_ns - found_ns).max(0), whole_ns))
 }
@@ -128,7 +128,7 @@ pub(super) fn without_cause(
 /// pauses of clients stand last: they are no part of a transfer.
 pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
     let mut groups: Vec<CauseGroup> = Vec::new();
-    for (place, connection) in connections.iter().enumerate() {
+    for (position, connection) in connections.iter().enumerate() {
         for found in findings(connection, FindingThresholds::default()) {
             let is_same = |group: &CauseGroup| group.cause == found.cause && group.end == found.end;
             let index = groups.iter().position(is_same).unwrap_or(groups.len());
@@ -146,7 +146,7 @@ pub(super) fn causes(connections: &[ConnectionFigures]) -> Vec<CauseGroup> {
                     spurious: 0,
                 });
             }
-            groups[index].add(place, connection, &found);
+            groups[index].add(position, connection, &found);
         }
     }
     groups.sort_by_key(|group| {

@@ -61,16 +61,16 @@ pub(super) fn section(of: &CaptureAnalysis) -> Block {
 /// The courses, the direction with the most payload first.
 fn courses(of: &CaptureAnalysis) -> Vec<CourseOfDirection> {
     let all = &of.contents.traced.connections;
-    let places = shown_connections(of, MOST_CONNECTIONS);
+    let indices = shown_connections(of, MOST_CONNECTIONS);
     let mut directions: Vec<(u64, CourseOfDirection)> = Vec::new();
-    for place in places {
-        let connection = &all[place];
+    for index in indices {
+        let connection = &all[index];
         for end in [ConnectionEnd::Client, ConnectionEnd::Server] {
             let bytes = connection.from(end).payload_bytes;
             if bytes > 0 && bytes as f64 >= WORTH_DRAWING * payload(connection) as f64 {
                 directions.push((
                     bytes,
-                    CapturedDirection::of(of, place, connection, end).course(),
+                    CapturedDirection::of(of, index, connection, end).course(),
                 ));
             }
         }
@@ -102,11 +102,11 @@ struct DirectionCourse {
 impl<'a> CapturedDirection<'a> {
     fn of(
         analysis: &'a CaptureAnalysis,
-        place: usize,
+        index: usize,
         connection: &'a ConnectionFigures,
         end: ConnectionEnd,
     ) -> CapturedDirection<'a> {
-        let number = place + 1;
+        let number = index + 1;
         let at = |at_ns| microseconds(analysis.since_start_ns(at_ns));
         let (from, to) = (at(connection.start_ns), at(connection.end_ns));
         CapturedDirection {
@@ -164,11 +164,11 @@ impl<'a> CapturedDirection<'a> {
 
     fn sequence(&self) -> Figure {
         let of = self.series;
-        let places = [&of.segments, &of.retransmissions].into_iter();
-        let places = places.flat_map(|series| series.points());
-        let places = places.flat_map(|point| [point.first as f64, point.end as f64]);
+        let offsets = [&of.segments, &of.retransmissions].into_iter();
+        let offsets = offsets.flat_map(|series| series.points());
+        let offsets = offsets.flat_map(|point| [point.first as f64, point.end as f64]);
         // The window can reach far beyond all that was sent.
-        let (low, high) = extent(places).unwrap_or((0.0, 1.0));
+        let (low, high) = extent(offsets).unwrap_or((0.0, 1.0));
         let low = low.min(0.0);
         let high = high + ((high - low) * 0.08).max(1.0);
         let range = Range {
@@ -211,8 +211,8 @@ impl<'a> CapturedDirection<'a> {
         if of.segments.points().is_empty() {
             series.clear();
         }
-        for (place, series) in series.iter_mut().enumerate() {
-            series.key = Some(place);
+        for (index, series) in series.iter_mut().enumerate() {
+            series.key = Some(index);
         }
         self.figure(DirectionCourse {
             id: "sequence",
@@ -236,9 +236,10 @@ impl<'a> CapturedDirection<'a> {
         points: &[(f64, f64)],
         what: &str,
     ) -> (LegendKey, Series) {
-        let told = points.iter().map(|(at, place)| {
-            let point = FigureMark::new(MarkShape::Point(*at, *place), look.filled(MarkFill::None));
-            point.with_row([Format::Time.value(*at), what.to_owned(), place.to_string()])
+        let point_marks = points.iter().map(|(at, offset)| {
+            let point =
+                FigureMark::new(MarkShape::Point(*at, *offset), look.filled(MarkFill::None));
+            point.with_row([Format::Time.value(*at), what.to_owned(), offset.to_string()])
         });
         let line = held(points, self.ends.1);
         let line = FigureMark::new(MarkShape::Line(line, LineStep::After), look);
@@ -249,7 +250,7 @@ impl<'a> CapturedDirection<'a> {
             look: look.filled(MarkFill::None),
             swatch: Swatch::Line,
         };
-        let marks = line.into_iter().chain(told).collect();
+        let marks = line.into_iter().chain(point_marks).collect();
         (key, Series { key: None, marks })
     }
 
@@ -258,7 +259,7 @@ impl<'a> CapturedDirection<'a> {
         let positive = points.iter().map(|(_, us)| *us).filter(|us| *us > 0.0);
         let range = Range::from_zero(extent(positive));
         let look = MarkLook::of(0);
-        let told = points.iter().map(|(at, us)| {
+        let point_marks = points.iter().map(|(at, us)| {
             let row = [
                 Format::Time.value(*at),
                 "round trip".to_owned(),
@@ -271,7 +272,7 @@ impl<'a> CapturedDirection<'a> {
         let marks = if points.is_empty() {
             Vec::new()
         } else {
-            std::iter::once(line).chain(told).collect()
+            std::iter::once(line).chain(point_marks).collect()
         };
         self.figure(DirectionCourse {
             id: "rtt",
@@ -331,7 +332,7 @@ impl<'a> CapturedDirection<'a> {
         let held = held(&points, self.ends.1);
         let below = held.iter().map(|(at, value)| (*at, 0.0, *value));
         let below = MarkShape::Area(below.collect(), LineStep::After);
-        let told = points.iter().map(|(at, value)| {
+        let point_marks = points.iter().map(|(at, value)| {
             let row = [
                 Format::Time.value(*at),
                 what.to_owned(),
@@ -349,7 +350,7 @@ impl<'a> CapturedDirection<'a> {
                 look,
             ));
         }
-        marks.extend(told);
+        marks.extend(point_marks);
         self.figure(DirectionCourse {
             id,
             title,

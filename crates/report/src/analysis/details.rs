@@ -123,9 +123,9 @@ fn direction(of: &ConnectionFigures, end: ConnectionEnd) -> String {
 }
 
 fn round_trips(of: &DirectionFigures) -> Option<String> {
-    let of_acks = of.rtt.percentile_ns(0.5)?;
-    let of_stamps = of.stamp_rtt.percentile_ns(0.5);
-    let of_stamps = of_stamps.map(|ns| format!(" (by time stamps {})", time(ns)));
+    let by_acks = of.rtt.percentile_ns(0.5)?;
+    let by_stamps = of.stamp_rtt.percentile_ns(0.5);
+    let by_stamps = by_stamps.map(|ns| format!(" (by time stamps {})", time(ns)));
     let count = number_of(of.rtt.count(), "sample");
     let most = of
         .rtt
@@ -133,7 +133,7 @@ fn round_trips(of: &DirectionFigures) -> Option<String> {
         .map_or(String::new(), |ns| format!(", at most {}", time(ns)));
     Some(format!(
         "RTT p50 {}{}{most} of {count}",
-        time(of_acks),
-        of_stamps.unwrap_or_default()
+        time(by_acks),
+        by_stamps.unwrap_or_default()
     ))
 }

@@ -169,7 +169,7 @@ fields! {
             _ => None,
         },
         /// Places of the connections, the most costly first.
-        connections = each(&group.connections, |(place, _)| *place),
+        connections = each(&group.connections, |(index, _)| *index),
         /// The longest waits, the longest first.
         longest = each(&group.waits, |(connection, wait)| (*of, *connection, wait)),
     }

@@ -74,7 +74,7 @@ impl NotJudged {
     /// `connection 3`, `connections 1, 2, 3 and 4 more`.
     fn named(&self) -> String {
         let shown = self.connections.iter().take(NAMED);
-        let shown: Vec<String> = shown.map(|place| (place + 1).to_string()).collect();
+        let shown: Vec<String> = shown.map(|index| (index + 1).to_string()).collect();
         let more = self.connections.len() - shown.len();
         let unit = if self.connections.len() == 1 {
             "connection"
@@ -114,9 +114,9 @@ pub(super) fn not_judged(of: &CaptureAnalysis) -> Vec<NotJudged> {
     ];
     let mut all = Vec::new();
     for obstacle in order {
-        let places = connections.iter().enumerate();
-        let places = places.filter(|(_, connection)| obstacles(connection).contains(&obstacle));
-        let connections: Vec<usize> = places.map(|(place, _)| place).collect();
+        let found = connections.iter().enumerate();
+        let found = found.filter(|(_, connection)| obstacles(connection).contains(&obstacle));
+        let connections: Vec<usize> = found.map(|(index, _)| index).collect();
         if !connections.is_empty() {
             all.push(NotJudged {
                 obstacle,

@@ -39,7 +39,7 @@ const HEADER: [&str; 26] = [
 /// The requests of a capture with a header line; lines end with CR LF.
 pub fn analysis_csv(of: &CaptureAnalysis) -> String {
     let header = HEADER.map(str::to_owned).to_vec();
-    let rows = requests(of).map(|(place, request)| row(of, place, request));
+    let rows = requests(of).map(|(index, request)| row(of, index, request));
     lines(std::iter::once(header).chain(rows))
 }
 
@@ -52,13 +52,13 @@ pub(super) fn protocol(of: RequestProtocol) -> &'static str {
     }
 }
 
-fn row(of: &CaptureAnalysis, place: usize, request: &TracedRequest) -> Vec<String> {
-    let connection = &of.contents.traced.connections[place];
+fn row(of: &CaptureAnalysis, index: usize, request: &TracedRequest) -> Vec<String> {
+    let connection = &of.contents.traced.connections[index];
     let exact = |ns: Option<i64>| optional(ns.map(|ns| us(ns as f64)));
     let rate = |with_resent| optional(request.throughput(with_resent).map(thousandths));
     let at_ns = of.since_start_ns(request.request_first_ns);
     let mut cells = vec![
-        (place + 1).to_string(),
+        (index + 1).to_string(),
         connection.client.to_string(),
         connection.server.to_string(),
         protocol(request.protocol).to_owned(),

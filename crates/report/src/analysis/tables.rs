@@ -69,13 +69,13 @@ pub(super) type PlacedRequest<'a> = (usize, &'a TracedRequest);
 /// The connections of the table, in the order of capture: all, or those with the most payload.
 pub(super) fn shown_connections(of: &CaptureAnalysis, most: usize) -> Vec<usize> {
     let connections = &of.contents.traced.connections;
-    let mut places: Vec<usize> = (0..connections.len()).collect();
-    if places.len() > most {
-        places.sort_by_key(|place| Reverse(payload(&connections[*place])));
-        places.truncate(most);
-        places.sort_unstable();
+    let mut indices: Vec<usize> = (0..connections.len()).collect();
+    if indices.len() > most {
+        indices.sort_by_key(|index| Reverse(payload(&connections[*index])));
+        indices.truncate(most);
+        indices.sort_unstable();
     }
-    places
+    indices
 }
 
 /// Payload of both directions on the wire.
@@ -85,9 +85,9 @@ pub(super) fn payload(connection: &ConnectionFigures) -> u64 {
 
 pub(super) fn requests(of: &CaptureAnalysis) -> impl Iterator<Item = PlacedRequest<'_>> {
     let connections = of.contents.traced.connections.iter().enumerate();
-    connections.flat_map(|(place, connection)| {
+    connections.flat_map(|(index, connection)| {
         let requests = connection.requests.iter();
-        requests.map(move |request| (place, request))
+        requests.map(move |request| (index, request))
     })
 }
 
@@ -99,7 +99,7 @@ pub(super) fn shown_requests(of: &CaptureAnalysis, most: usize) -> Vec<PlacedReq
         all.sort_by_key(|(_, request)| Reverse(cost_ns(request)));
         all.truncate(most);
     }
-    all.sort_by_key(|(place, request)| (request.request_first_ns, *place));
+    all.sort_by_key(|(index, request)| (request.request_first_ns, *index));
     all
 }
 
@@ -169,10 +169,10 @@ fn table(
     }
 }
 
-pub(super) fn connection_table(of: &CaptureAnalysis, places: &[usize]) -> ReportTable {
+pub(super) fn connection_table(of: &CaptureAnalysis, indices: &[usize]) -> ReportTable {
     let connections = &of.contents.traced.connections;
-    let rows = places.iter();
-    let rows = rows.map(|place| connection_row(*place, &connections[*place]));
+    let rows = indices.iter();
+    let rows = rows.map(|index| connection_row(*index, &connections[*index]));
     let columns = &CONNECTION_COLUMNS;
     table("Connections", columns, &[1, 2], &[4, 3, 5, 6], rows)
 }
@@ -182,7 +182,7 @@ pub(super) fn request_table(of: &CaptureAnalysis, shown: &[PlacedRequest<'_>]) -
     table("Requests", &REQUEST_COLUMNS, &[], &[6, 1, 4], rows)
 }
 
-fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String> {
+fn connection_row(index: usize, of: &ConnectionFigures) -> Vec<String> {
     let rtt = &busier(of).rtt;
     let percentiles = [0.5, 0.99].map(|share| optional_time(rtt.percentile_ns(share)));
     let rtt = if rtt.count() == 0 {
@@ -199,7 +199,7 @@ fn connection_row(place: usize, of: &ConnectionFigures) -> Vec<String> {
         .chain(retransmissions(of))
         .chain(with_resent);
     vec![
-        (place + 1).to_string(),
+        (index + 1).to_string(),
         of.client.to_string(),
         of.server.to_string(),
         time(of.duration_ns()),
@@ -242,12 +242,12 @@ fn shortened(path: &str) -> String {
     format!("{}...", &path[..end])
 }
 
-fn request_row(of: &CaptureAnalysis, (place, request): PlacedRequest<'_>) -> Vec<String> {
+fn request_row(of: &CaptureAnalysis, (index, request): PlacedRequest<'_>) -> Vec<String> {
     let resent = [request.from_client, request.from_server];
     let resent: u64 = resent.iter().map(|bytes| bytes.retransmissions).sum();
     let status = request.status.map(|status| status.to_string());
     vec![
-        (place + 1).to_string(),
+        (index + 1).to_string(),
         time(of.since_start_ns(request.request_first_ns)),
         status.unwrap_or_else(|| UNKNOWN.to_owned()),
         optional_time(request.response_time_ns()),

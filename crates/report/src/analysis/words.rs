@@ -401,17 +401,17 @@ pub(super) fn rest(connections: &[ConnectionFigures], groups: &[CauseGroup]) -> 
 
 pub(super) fn evidence(of: &CauseGroup, analysis: &CaptureAnalysis) -> Vec<String> {
     let connections = &analysis.contents.traced.connections;
-    let name = |place: usize| {
-        let ends = connections.get(place).filter(|_| connections.len() > 1);
+    let name = |index: usize| {
+        let ends = connections.get(index).filter(|_| connections.len() > 1);
         let ends = ends.map(|ends| format!(" ({} to {})", ends.client, ends.server));
-        format!("connection {}{}", place + 1, ends.unwrap_or_default())
+        format!("connection {}{}", index + 1, ends.unwrap_or_default())
     };
     let shown = of.waits.iter().take(SHOWN);
     let mut lines: Vec<String> = shown
-        .map(|(place, wait)| {
+        .map(|(index, wait)| {
             format!(
                 "{}, {} from {} on: packets {} to {}",
-                name(*place),
+                name(*index),
                 time(wait.length_ns),
                 time(analysis.since_start_ns(wait.start_ns)),
                 wait.from_packet,
@@ -421,7 +421,7 @@ pub(super) fn evidence(of: &CauseGroup, analysis: &CaptureAnalysis) -> Vec<Strin
         .collect();
     if lines.is_empty() {
         let connections = of.connections.iter().take(SHOWN);
-        lines.extend(connections.map(|(place, _)| name(*place)));
+        lines.extend(connections.map(|(index, _)| name(*index)));
         let more = of.connections.len() - lines.len();
         lines.extend(
             (more > 0).then(|| format!("and {}", number_of(more as u64, "more connection"))),

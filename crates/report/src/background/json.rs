@@ -141,10 +141,10 @@ fn figures(counts: &BackgroundCounts, (span, arrival): (Nanos, Nanos)) -> Backgr
         retransmissions: counts.retransmissions,
         jitter_us: time(counts.jitter),
         delay_variation_us: time(counts.delay_variation),
-        stalls: counts.stalls.map(|own| own.count),
+        stalls: counts.stalls.map(|stalls| stalls.count),
         stalled_s: counts
             .stalls
-            .map(|own| thousandths(own.total as f64 / SECOND)),
+            .map(|stalls| thousandths(stalls.total as f64 / SECOND)),
         unsent_blocks: counts.unsent_blocks,
         failed_flows: counts.failed_flows,
     }
@@ -158,20 +158,21 @@ impl BackgroundJson {
         end: Option<&BackgroundEnd>,
         measured: impl Fn(usize) -> Option<BackgroundFigures>,
     ) -> BackgroundJson {
-        let component = |(place, own): (usize, &BackgroundComponent)| {
+        let component = |(index, component): (usize, &BackgroundComponent)| {
             let totals = end.and_then(|end| {
-                let totals = end.components.get(place)?;
+                let totals = end.components.get(index)?;
                 let sent = super::time_of(totals, end);
                 Some((totals, (sent, super::time_of_arrival(totals, end))))
             });
             let known = totals.map_or(Cow::default(), |(totals, _)| Cow::Borrowed(totals));
             let time = |ns: Option<Nanos>| ns.map(|ns| us(ns as f64));
             BackgroundComponentJson {
-                name: own.name.clone(),
-                protocol: own.protocol.clone(),
-                flows: own.flows,
-                planned_bits_per_second: own.planned_bps.map(thousandths),
-                measured: measured(place).map(|own| figures(&own.counts, (own.span, own.span))),
+                name: component.name.clone(),
+                protocol: component.protocol.clone(),
+                flows: component.flows,
+                planned_bits_per_second: component.planned_bps.map(thousandths),
+                measured: measured(index)
+                    .map(|counted| figures(&counted.counts, (counted.span, counted.span))),
                 totals: totals.map(|(totals, times)| figures(&totals.counts, times)),
                 delay_variation_p50_us: time(known.delay_p50),
                 delay_variation_p99_us: time(known.delay_p99),
@@ -209,11 +210,14 @@ impl BackgroundJson {
     }
 }
 
-pub(crate) fn of_run(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
-    let (record, own) = (run.plan.background.as_ref()?, summary.background.as_ref()?);
-    let seconds = own.seconds.iter().map(|(at, reading)| (*at, reading));
-    let end = own.end.as_ref().map(|(_, end)| end);
-    let measured = |place| own.figures(Some(place), PartOfRun::Whole);
+pub(crate) fn run_document(run: &Run, summary: &Summary) -> Option<BackgroundJson> {
+    let (record, background) = (run.plan.background.as_ref()?, summary.background.as_ref()?);
+    let seconds = background
+        .seconds
+        .iter()
+        .map(|(at, reading)| (*at, reading));
+    let end = background.end.as_ref().map(|(_, end)| end);
+    let measured = |index| background.figures(Some(index), PartOfRun::Whole);
     Some(BackgroundJson::of(record, seconds, end, measured))
 }
 

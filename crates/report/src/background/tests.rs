@@ -102,13 +102,13 @@ fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
         failure: Some("it died".to_owned()),
         generators: Vec::new(),
     };
-    let own = BackgroundSummary {
+    let summary = BackgroundSummary {
         seconds: vec![(1_000_000_000, reading)],
         measured: (0, 2_000_000_000),
         end: Some((1_500_000_000, end)),
         ..BackgroundSummary::default()
     };
-    let said = in_words(&record(), &own);
+    let said = in_words(&record(), &summary);
     assert!(!said[1].contains("stall"), "{said:?}");
     assert!(
         said[2].ends_with("retransmissions 0, 2 stalls (1.30 s)"),
@@ -130,7 +130,10 @@ fn a_run_tells_of_stalls_and_of_flows_that_are_not_those_of_the_description() {
             "it ended 1.5 s after the beginning of the run: it died"
         ]
     );
-    let quiet = BackgroundSummary { end: None, ..own };
+    let quiet = BackgroundSummary {
+        end: None,
+        ..summary
+    };
     assert_eq!(faults_in_words(&record(), &quiet), [""; 0]);
 }
 
@@ -139,7 +142,7 @@ fn totals_are_a_table_and_a_document() {
     let totals = |counts, names: &[&str]| record::BackgroundTotals {
         counts,
         delay_p50: counts.jitter,
-        source_congestion: names.iter().map(|&own| own.to_owned()).collect(),
+        source_congestion: names.iter().map(|&name| name.to_owned()).collect(),
         ..record::BackgroundTotals::default()
     };
     let end = BackgroundEnd {

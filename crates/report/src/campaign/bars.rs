@@ -323,7 +323,7 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
     let drawn = |group: &str, number: usize, cell: Option<&CellEstimate>| {
         let nothing = CellEstimate::default();
         let cell = cell.unwrap_or(&nothing);
-        let of_source = || cell.published.map(published);
+        let published_text = || cell.published.map(published);
         let (value, interval, shown, cells) = match side {
             ChartSide::Measured => {
                 let ends = cell.interval.map(|range| (range.low, range.high));
@@ -331,13 +331,13 @@ fn groups(chart: &ChartSummary, side: ChartSide, is_published: bool) -> Vec<BarG
                 (cell.mean, ends, shown, estimate(cell).text())
             }
             ChartSide::Published => {
-                let shown = of_source().unwrap_or_else(|| "not published".to_owned());
+                let shown = published_text().unwrap_or_else(|| "not published".to_owned());
                 (cell.published, None, shown.clone(), shown)
             }
         };
         let bar = chart.bars.get(number).filter(|_| !is_single);
         let beside = (side == ChartSide::Measured && is_published)
-            .then(|| of_source().unwrap_or_else(|| "-".to_owned()));
+            .then(|| published_text().unwrap_or_else(|| "-".to_owned()));
         let name = match bar {
             Some(bar) => bar,
             None if is_long => "",

@@ -7,11 +7,11 @@ use experiment::{CellEstimate, EstimateWarning, FindingSummary, PairVerdict, Tab
 
 use super::CampaignReport;
 use super::numbers::WARNINGS;
-use super::words::{counted, of_trials};
+use super::words::{counted, trials_line};
 use crate::lists::{distinct, enumerated};
 
 pub(super) fn warnings(of: &CampaignReport<'_>) -> Vec<String> {
-    let trials = of.summary.warnings.iter().map(of_trials);
+    let trials = of.summary.warnings.iter().map(trials_line);
     let figures = WARNINGS
         .into_iter()
         .filter_map(|(warning, ..)| figures(of, warning));
@@ -122,7 +122,7 @@ fn remedy(of: &CampaignReport<'_>) -> &'static str {
 }
 
 /// The reason why a table differs from the published one; or that it is unexplained.
-pub(super) fn of_table(of: &TableSummary) -> Option<String> {
+pub(super) fn table_reason(of: &TableSummary) -> Option<String> {
     if let Some(note) = &of.note {
         return Some(note.clone());
     }
@@ -137,7 +137,7 @@ pub(super) fn of_table(of: &TableSummary) -> Option<String> {
 }
 
 /// The reason why a finding does not hold; or that it is unexplained.
-pub(super) fn of_finding(of: &CampaignReport<'_>, finding: &FindingSummary) -> Option<String> {
+pub(super) fn finding_reason(of: &CampaignReport<'_>, finding: &FindingSummary) -> Option<String> {
     if finding.verdict != PairVerdict::Fails {
         return None;
     }

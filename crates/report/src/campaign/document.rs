@@ -50,7 +50,7 @@ fn in_short(of: &CampaignReport<'_>) -> Block {
         None => Block::Paragraph(progress.into()),
         Some(to_go_on) => Block::Alert(Tone::Caution, format!("{progress} {to_go_on}").into()),
     };
-    let failures = of.summary.failures.iter().map(words::of_trials);
+    let failures = of.summary.failures.iter().map(words::trials_line);
     let blocks = vec![
         Block::Paragraph(words::measured(of).into()),
         progress,
@@ -106,7 +106,7 @@ fn findings(of: &CampaignReport<'_>) -> Block {
             Block::Paragraph(words::evidence(of, finding).into()),
             Block::list("Part by part", ListLook::Brief, parts),
         ];
-        below.extend(caveats::of_finding(of, finding).map(|why| Block::Paragraph(why.into())));
+        below.extend(caveats::finding_reason(of, finding).map(|why| Block::Paragraph(why.into())));
         ListItem {
             tone,
             words: claim.aside(finding.source.as_deref().unwrap_or_default()),
@@ -165,7 +165,7 @@ fn decided_by(of: &CampaignReport<'_>, finding: &FindingSummary) -> String {
             .next()
             .map_or(String::new(), |(_, part)| format!("; {part}"));
     }
-    let why = caveats::of_finding(of, finding);
+    let why = caveats::finding_reason(of, finding);
     evidence + &why.map_or(String::new(), |why| format!(". {why}"))
 }
 
@@ -230,7 +230,7 @@ fn published_table(of: &TableSummary) -> Vec<Block> {
         Block::Table(table),
         Block::list("", ListLook::Bare, marks.chain(orders)),
     ];
-    blocks.extend(caveats::of_table(of).map(|why| Block::Paragraph(why.into())));
+    blocks.extend(caveats::table_reason(of).map(|why| Block::Paragraph(why.into())));
     blocks
 }
 

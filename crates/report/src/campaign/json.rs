@@ -282,7 +282,7 @@ fields! {
         rows = each(of.rows.iter().zip(&of.cells), |(levels, cells)| (of, levels, cells)),
         /// Explanation of the differences from the published table, or the remark that they are
         /// unexplained; null without known differences.
-        note = caveats::of_table(of),
+        note = caveats::table_reason(of),
     }
 }
 
@@ -378,7 +378,7 @@ fields! {
         parts = each(&finding.parts, |part| (part, words::unit_of(of, finding))),
         /// The reason why it does not hold, or the remark that the reason is unknown; null where it
         /// holds or is inconclusive.
-        note = caveats::of_finding(of, finding),
+        note = caveats::finding_reason(of, finding),
     }
 }
 

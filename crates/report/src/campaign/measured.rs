@@ -90,7 +90,7 @@ pub(super) fn trials(of: &CampaignReport<'_>) -> Option<Block> {
     let column = |name: &str, kind| TableColumn::new(name, kind);
     let factors = of.experiment.factors.iter();
     let factors = factors.map(|factor| column(title(factor), Text));
-    let of_trial = [
+    let trial_columns = [
         column("Repetition", Number),
         column("Begun", Text),
         column("Took", Number),
@@ -101,7 +101,7 @@ pub(super) fn trials(of: &CampaignReport<'_>) -> Option<Block> {
     let table = ReportTable {
         name: "Trials".to_owned(),
         columns: factors
-            .chain(of_trial)
+            .chain(trial_columns)
             .chain(figures)
             .chain(notes)
             .collect(),
@@ -132,7 +132,7 @@ fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> TableRow {
         let title = level.and_then(|level| level.title.as_deref());
         TableCell::from(title.unwrap_or(name))
     });
-    let of_trial = [
+    let trial_cells = [
         trial.repetition.to_string().into(),
         (&trial.started).into(),
         words::duration(trial.seconds).into(),
@@ -145,6 +145,6 @@ fn row(of: &CampaignReport<'_>, trial: &TrialRecord) -> TableRow {
     let failed = trial.failed.iter().map(|why| format!("failed: {why}"));
     let notes: Vec<String> = failed.chain(trial.warnings.iter().cloned()).collect();
     let notes = [notes, facts(&trial.facts)].map(|notes| notes.join("; ").into());
-    let cells = levels.chain(of_trial).chain(figures).chain(notes);
+    let cells = levels.chain(trial_cells).chain(figures).chain(notes);
     TableRow::new(cells)
 }

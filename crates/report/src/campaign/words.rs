@@ -342,7 +342,7 @@ pub(super) fn name_and_title(name: &str, title: &str) -> String {
 }
 
 /// `3 trials: connection refused`.
-pub(super) fn of_trials((text, count): &(String, usize)) -> String {
+pub(super) fn trials_line((text, count): &(String, usize)) -> String {
     format!("{}: {text}", counted(*count, "trial"))
 }
 

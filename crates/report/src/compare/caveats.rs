@@ -60,7 +60,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
             "the kernel counted no processor time of the processes that were watched of {server}: is one of them the server \
              that responds (--pid)?"
         ),
-        Caveat::Origins(server, own) => format!("{server}: {}", warning(own)),
+        Caveat::Origins(server, origins) => format!("{server}: {}", warning(origins)),
         Caveat::TotalTimes(rows) => {
             let row = |row: &TotalTimes| {
                 let (name, a, b) = (clean(&row.row), human(row.a), human(row.b));

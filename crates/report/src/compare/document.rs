@@ -14,7 +14,7 @@ use crate::notes;
 
 /// All of it: for each server that is compared with A its rows, costs inside of it, and warnings.
 pub(super) fn document(all: &Comparisons) -> Vec<Block> {
-    let incomplete = all.incomplete.iter().map(|own| own.alert());
+    let incomplete = all.incomplete.iter().map(|incomplete| incomplete.alert());
     let versus = all.versus.iter().flat_map(|versus| {
         let mut blocks = vec![
             Block::Facts(facts(all, versus)),
@@ -37,8 +37,8 @@ fn facts(all: &Comparisons, versus: &Versus) -> Vec<(String, Words)> {
     if all.notes == versus.notes {
         [vec![a, b], notes("", &all.notes)].concat()
     } else {
-        let (of_a, of_b) = (notes(" (A)", &all.notes), notes(" (B)", &versus.notes));
-        [vec![a], of_a, vec![b], of_b].concat()
+        let (notes_a, notes_b) = (notes(" (A)", &all.notes), notes(" (B)", &versus.notes));
+        [vec![a], notes_a, vec![b], notes_b].concat()
     }
 }
 
@@ -214,13 +214,13 @@ fn compared_table(name: &str, servers: usize) -> ReportTable {
 
 fn table_row(name: &str, servers: Vec<Option<ComparedCells>>) -> TableRow {
     let mut row = TableRow::new([name.into()]);
-    for (place, cells) in servers.into_iter().enumerate() {
+    for (index, cells) in servers.into_iter().enumerate() {
         let Some(ComparedCells { a, b, tone }) = cells else {
             row.cells
                 .extend(std::iter::repeat_n(TableCell::default(), 5));
             continue;
         };
-        if place == 0 {
+        if index == 0 {
             row.cells.push(a);
             row.tone = tone;
         }

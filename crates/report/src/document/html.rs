@@ -146,14 +146,14 @@ impl Render for ReportTable {
             }
         };
         let class = Some(self.class).filter(|class| !class.is_empty());
-        let told = self
+        let explained = self
             .columns
             .iter()
             .map(|column| (&*column.name, column.meaning));
         html! {
             @if self.is_titled { h3 { (self.name) } }
             (wide_below(&self.name, class, &head, &body))
-            (meanings(distinct(told)))
+            (meanings(distinct(explained)))
         }
     }
 }
@@ -162,19 +162,19 @@ impl ReportTable {
     fn row(&self, order: usize, row: &TableRow, shown: &[(usize, &TableColumn)]) -> Markup {
         let is_sorted = self.class.contains("sorts");
         let has_heat = row.cells.iter().any(|cell| cell.heat.is_some());
-        let last = shown.last().map(|(place, _)| *place);
+        let last = shown.last().map(|(index, _)| *index);
         let cells = shown
             .iter()
-            .filter_map(|(place, column)| Some((*place, *column, row.cells.get(*place)?)));
+            .filter_map(|(index, column)| Some((*index, *column, row.cells.get(*index)?)));
         html! {
             tr {
-                @for (place, column, cell) in cells {
-                    @if place == 0 {
+                @for (index, column, cell) in cells {
+                    @if index == 0 {
                         @let sort = is_sorted.then(|| rounded(cell.sort.unwrap_or(order as f64)));
                         @let class = (column.kind == ColumnKind::Number).then_some("number");
                         th class=[class] scope="row" data-sort=[sort] { (cell.words) }
                     } @else {
-                        (td(column, cell, is_sorted, row.tone, Some(place) == last && !has_heat))
+                        (td(column, cell, is_sorted, row.tone, Some(index) == last && !has_heat))
                     }
                 }
             }

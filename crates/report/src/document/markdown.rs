@@ -8,7 +8,7 @@ use crate::markdown::{code, escaped, line, markdown};
 
 /// Blocks as Markdown, with an empty line between them.
 pub(crate) fn markdown_of(blocks: &[Block]) -> String {
-    let texts = blocks.iter().map(of_block);
+    let texts = blocks.iter().map(block_markdown);
     let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
     texts.join("\n\n")
 }
@@ -48,7 +48,7 @@ fn toned(tone: Tone, text: String) -> String {
     }
 }
 
-fn of_block(block: &Block) -> String {
+fn block_markdown(block: &Block) -> String {
     match block {
         Block::Alert(_, words) | Block::Paragraph(words) | Block::Note(words) => words.markdown(),
         Block::Facts(facts) => {
@@ -58,8 +58,8 @@ fn of_block(block: &Block) -> String {
             });
             facts.collect::<Vec<_>>().join("\n")
         }
-        Block::List(list) => of_list(list),
-        Block::Table(table) => of_table(table),
+        Block::List(list) => list_markdown(list),
+        Block::Table(table) => table_markdown(table),
         Block::Section(_, heading, blocks) | Block::Folded(heading, blocks) => {
             under(heading, markdown_of(blocks))
         }
@@ -67,18 +67,18 @@ fn of_block(block: &Block) -> String {
     }
 }
 
-fn of_list(list: &List) -> String {
+fn list_markdown(list: &List) -> String {
     let items = (1..).zip(&list.items).map(|(number, item)| {
         let sign = match list.look {
             ListLook::Numbers => format!("{number}. "),
             _ => "- ".to_owned(),
         };
-        of_item(&sign, item)
+        item_markdown(&sign, item)
     });
     under(&list.heading, items.collect::<Vec<_>>().join("\n"))
 }
 
-fn of_item(sign: &str, item: &ListItem) -> String {
+fn item_markdown(sign: &str, item: &ListItem) -> String {
     let mut text = sign.to_owned() + &toned(item.tone, item.words.markdown());
     let below = markdown_of(&item.below);
     let indent = " ".repeat(sign.len());
@@ -91,14 +91,14 @@ fn of_item(sign: &str, item: &ListItem) -> String {
     text
 }
 
-fn of_table(table: &ReportTable) -> String {
+fn table_markdown(table: &ReportTable) -> String {
     let names = table.columns.iter().map(|column| markdown(&column.name));
     let rules = table.columns.iter().map(|column| match column.kind {
         ColumnKind::Number | ColumnKind::NumberOfText => "---:",
         ColumnKind::Text | ColumnKind::Sentence => "---",
     });
     let head = line(&names.collect::<Vec<_>>()) + &line(&rules.collect::<Vec<_>>());
-    let rows: String = table.rows.iter().map(of_row).collect();
+    let rows: String = table.rows.iter().map(row_markdown).collect();
     let text = (head + &rows).trim_end().to_owned();
     if table.is_titled {
         under(&table.name, text)
@@ -108,7 +108,7 @@ fn of_table(table: &ReportTable) -> String {
 }
 
 /// The last cell of a row has the tone of the row.
-fn of_row(row: &TableRow) -> String {
+fn row_markdown(row: &TableRow) -> String {
     let mut cells: Vec<String> = row.cells.iter().map(|cell| cell.words.markdown()).collect();
     if let Some(last) = cells.pop() {
         cells.push(toned(row.tone, last));

@@ -185,7 +185,7 @@ impl TextReport {
         };
         let texts = columns.iter().enumerate();
         let texts = texts.filter(|(_, column)| table.columns[**column].kind == ColumnKind::Text);
-        let texts: Vec<usize> = texts.map(|(place, _)| place).collect();
+        let texts: Vec<usize> = texts.map(|(index, _)| index).collect();
         let rows = table.rows.iter().map(cells);
         let last = columns.last().map(|column| table.columns[*column].kind);
         let lines = if last == Some(ColumnKind::Sentence) {

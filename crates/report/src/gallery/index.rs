@@ -27,12 +27,12 @@ pub(super) fn index(
     let link =
         |name: &str, file: &str, said: &str| html! { a.name href=(file) { (name) } " " (said) };
     let servers = gallery.exhibits.iter().zip(&places.servers);
-    let servers = servers
-        .enumerate()
-        .map(|(place, (exhibit, file))| link(&exhibit.title, file, &words::of_server(place, rows)));
+    let servers = servers.enumerate().map(|(index, (exhibit, file))| {
+        link(&exhibit.title, file, &words::server_sentence(index, rows))
+    });
     let tests = rows.iter().zip(&places.tests);
-    let tests =
-        tests.filter_map(|(row, file)| Some(link(row.name, file, &words::of_test(gallery, row)?)));
+    let tests = tests
+        .filter_map(|(row, file)| Some(link(row.name, file, &words::test_sentence(gallery, row)?)));
     let content = html! {
         section #answer aria-label="Times the fastest" {
             (times_the_fastest(gallery, rows, places))
@@ -129,16 +129,16 @@ fn unranked(row: &TestSummary) -> &'static str {
 fn ranks(gallery: &Gallery<'_>, rows: &[GalleryRow<'_>], places: &GalleryPlaces) -> Markup {
     let head = html! {
         th scope="col" { "Test" }
-        @for place in 1..=gallery.exhibits.len() { th scope="col" { (place) "." } }
+        @for rank in 1..=gallery.exhibits.len() { th scope="col" { (rank) "." } }
     };
     let body = html! {
         @for (row, file) in rows.iter().zip(&places.tests) {
             @let ranked = row.ranking();
             tr {
                 th scope="row" { a href=(file) { (row.name) } }
-                @for (place, time) in ranked.iter().enumerate() {
+                @for (index, time) in ranked.iter().enumerate() {
                     td class={ "heat" (heat(time.times)) } {
-                        @if place > 0 && !ranked[place - 1].is_below(time) { "~ " }
+                        @if index > 0 && !ranked[index - 1].is_below(time) { "~ " }
                         (gallery.exhibits[time.server].name)
                     }
                 }
@@ -275,9 +275,9 @@ fn machine(exhibit: &Exhibit<'_>) -> String {
 
 fn alike_lines(gallery: &Gallery<'_>) -> impl Iterator<Item = String> {
     let exhibits = gallery.exhibits.iter();
-    let told: Vec<_> = exhibits.map(|exhibit| exhibit.shown.side()).collect();
+    let sides: Vec<_> = exhibits.map(|exhibit| exhibit.shown.side()).collect();
     let machine = gallery.exhibits.first().map(machine);
-    let lines = alike(&told).into_iter();
+    let lines = alike(&sides).into_iter();
     let lines = lines.map(|(what, value)| format!("{what}: {value}"));
     machine.into_iter().chain(lines)
 }

@@ -9,13 +9,13 @@ use crate::units::factor;
 
 /// A server in a sentence: what it cannot do, and where it is the fastest or the slowest by
 /// intervals that do not overlap.
-pub(super) fn of_server(place: usize, rows: &[GalleryRow<'_>]) -> String {
+pub(super) fn server_sentence(index: usize, rows: &[GalleryRow<'_>]) -> String {
     let status = |wanted: Status| -> Vec<&str> {
-        let with = |row: &&GalleryRow<'_>| row.of(place).is_some_and(|test| test.status == wanted);
+        let with = |row: &&GalleryRow<'_>| row.of(index).is_some_and(|test| test.status == wanted);
         rows.iter().filter(with).map(|row| row.name).collect()
     };
     let extreme = |is_extreme: fn(&[RankedTime], usize) -> bool| -> Vec<&str> {
-        let is_so = |row: &&GalleryRow<'_>| is_extreme(&row.ranking(), place);
+        let is_so = |row: &&GalleryRow<'_>| is_extreme(&row.ranking(), index);
         rows.iter().filter(is_so).map(|row| row.name).collect()
     };
     let parts = [
@@ -61,7 +61,7 @@ pub(super) fn disqualified(gallery: &Gallery<'_>) -> Vec<String> {
 }
 
 /// A test in a sentence: the fastest server, the slowest server, and the factor between them.
-pub(super) fn of_test(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<String> {
+pub(super) fn test_sentence(gallery: &Gallery<'_>, row: &GalleryRow<'_>) -> Option<String> {
     let times = row.ranking();
     let (least, most) = (times.first()?, times.last()?);
     if least.server == most.server {

@@ -77,8 +77,9 @@ pub(super) fn shares_by_name(shares: &TracedShares) -> Vec<String> {
         (shares.others, "other processes"),
         (shares.queued.unwrap_or(0.0), "run queue"),
     ];
-    let told = parts.into_iter().filter(|(share, _)| *share >= LEAST_SHARE);
-    told.map(|(share, name)| format!("{name} {}", percent(share)))
+    let shown = parts.into_iter().filter(|(share, _)| *share >= LEAST_SHARE);
+    shown
+        .map(|(share, name)| format!("{name} {}", percent(share)))
         .collect()
 }
 
@@ -97,22 +98,22 @@ fn words(traced: &TracedRow, slowed: Option<f64>, shares: Option<TracedShares>) 
         tells_shares: tells_shares(slowed),
     };
     let mut targets: BTreeMap<&CallTarget, Vec<&TracedCall>> = BTreeMap::new();
-    for own in &traced.calls {
-        let is_seldom = (own.count as f64) < LEAST_OFTEN * row.operations;
-        if !ORDINARY.contains(&own.call.as_str()) && !is_seldom {
-            targets.entry(&own.target).or_default().push(own);
+    for call in &traced.calls {
+        let is_seldom = (call.count as f64) < LEAST_OFTEN * row.operations;
+        if !ORDINARY.contains(&call.call.as_str()) && !is_seldom {
+            targets.entry(&call.target).or_default().push(call);
         }
     }
     let mut targets: Vec<_> = targets.into_iter().collect();
-    targets.sort_by_key(|(_, calls)| Reverse(calls.iter().map(|own| weight(own)).max()));
-    let told = targets
+    targets.sort_by_key(|(_, calls)| Reverse(calls.iter().map(|call| weight(call)).max()));
+    let texts = targets
         .iter()
         .take(MOST_TARGETS)
-        .map(|(target, calls)| row.of_target(target, calls));
+        .map(|(target, calls)| row.target_text(target, calls));
     let shares = shares.as_ref().and_then(shares_in_words);
     let mut text = shares
         .into_iter()
-        .chain(told)
+        .chain(texts)
         .collect::<Vec<_>>()
         .join("; ");
     match targets.len().saturating_sub(MOST_TARGETS) {
@@ -146,11 +147,14 @@ struct CallsOfRow {
 }
 
 impl CallsOfRow {
-    fn of_target(&self, target: &CallTarget, calls: &[&TracedCall]) -> String {
+    fn target_text(&self, target: &CallTarget, calls: &[&TracedCall]) -> String {
         let mut calls = calls.to_vec();
-        calls.sort_by_key(|own| Reverse(weight(own)));
-        let told = calls.iter().take(MOST_CALLS).map(|own| self.of_call(own));
-        let mut words = told.collect::<Vec<_>>().join(", ");
+        calls.sort_by_key(|call| Reverse(weight(call)));
+        let texts = calls
+            .iter()
+            .take(MOST_CALLS)
+            .map(|call| self.call_text(call));
+        let mut words = texts.collect::<Vec<_>>().join(", ");
         if calls.len() > MOST_CALLS {
             words += ", ...";
         }
@@ -160,19 +164,19 @@ impl CallsOfRow {
         }
     }
 
-    fn of_call(&self, own: &TracedCall) -> String {
-        let number = count(own.count as f64 / self.operations);
-        let mut words = format!("{number} {}", call_name(own));
+    fn call_text(&self, call: &TracedCall) -> String {
+        let number = count(call.count as f64 / self.operations);
+        let mut words = format!("{number} {}", call_name(call));
         let mut more = Vec::new();
-        if own.failed >= own.count {
+        if call.failed >= call.count {
             more.push("fails".to_owned());
         }
-        if own.bytes > 0 {
-            more.push(amount(own.bytes as f64 / self.operations));
+        if call.bytes > 0 {
+            more.push(amount(call.bytes as f64 / self.operations));
         }
-        let lasted = own.lasted as f64 / self.operations;
+        let lasted = call.lasted as f64 / self.operations;
         let share = lasted / self.time;
-        let is_asleep = SLEEPING.contains(&own.call.as_str());
+        let is_asleep = SLEEPING.contains(&call.call.as_str());
         if self.tells_shares && share >= LEAST_SHARE && !is_asleep {
             more.push(human(lasted));
             more.push(percent(share.min(1.0)));
@@ -186,16 +190,16 @@ impl CallsOfRow {
 
 /// Order of calls in a list: calls that wait for a disk, those that lasted, then the most frequent
 /// ones.
-pub(super) fn weight(own: &TracedCall) -> (bool, u64, u64) {
-    let is_telling = own.synchronous || TELLING.contains(&own.call.as_str());
-    (is_telling, own.lasted, own.count)
+pub(super) fn weight(call: &TracedCall) -> (bool, u64, u64) {
+    let is_telling = call.synchronous || TELLING.contains(&call.call.as_str());
+    (is_telling, call.lasted, call.count)
 }
 
 /// Name of a call: `futex`, `futex for a lock`, `synchronous pwrite64`.
-pub(super) fn call_name(own: &TracedCall) -> String {
-    let manner = if own.synchronous { "synchronous " } else { "" };
-    let reason = if own.for_lock { " for a lock" } else { "" };
-    format!("{manner}{}{reason}", own.call)
+pub(super) fn call_name(call: &TracedCall) -> String {
+    let manner = if call.synchronous { "synchronous " } else { "" };
+    let reason = if call.for_lock { " for a lock" } else { "" };
+    format!("{manner}{}{reason}", call.call)
 }
 
 /// The remark about numbers of calls where the server makes others that are not seen.
@@ -267,30 +271,30 @@ mod tests {
             others: 0.0,
             queued: Some(0.02),
         };
-        let told = words(&traced(10_000_000), Some(1.11), Some(shares));
+        let text = words(&traced(10_000_000), Some(1.11), Some(shares));
         assert_eq!(
-            told,
+            text,
             "of the time: fsync 40 %, files 5.5 %, run queue 2 %; lock/DAVLock: 2 fdatasync (4.00 ms, 40 %), \
              1 synchronous pwrite64 (4.0 KiB), 3 openat (100 µs, 1 %); \
              0.50 futex for a lock; client: 1 read (200 B)"
         );
         let nothing = TracedShares::default();
-        let told = words(&traced(10_000_000), Some(1.11), Some(nothing));
-        assert!(!told.contains("of the time"), "{told}");
+        let text = words(&traced(10_000_000), Some(1.11), Some(nothing));
+        assert!(!text.contains("of the time"), "{text}");
     }
 
     #[test]
     fn times_of_the_tracing_are_not_told_as_those_of_the_server() {
-        let told = words(&traced(10_000_000), Some(2.0), None);
+        let text = words(&traced(10_000_000), Some(2.0), None);
         assert_eq!(
-            told,
+            text,
             "lock/DAVLock: 2 fdatasync, 1 synchronous pwrite64 (4.0 KiB), 3 openat; 0.50 futex for a lock; client: 1 read (200 B) (no times: with tracing, an \
              operation takes 2.00 times as long)"
         );
-        let told = words(&traced(10_000_000), Some(0.33), None);
+        let text = words(&traced(10_000_000), Some(0.33), None);
         assert!(
-            told.contains("something else was at work") && !told.contains('%'),
-            "{told}"
+            text.contains("something else was at work") && !text.contains('%'),
+            "{text}"
         );
         let without = words(&traced(10_000_000), None, None);
         assert!(!without.contains('%'), "{without}");

@@ -49,19 +49,19 @@ struct FlameNode<'s> {
 }
 
 fn function(name: &str) -> (&str, bool) {
-    let own = name.strip_suffix(OF_KERNEL);
-    (own.unwrap_or(name), own.is_some())
+    let kernel_name = name.strip_suffix(OF_KERNEL);
+    (kernel_name.unwrap_or(name), kernel_name.is_some())
 }
 
 /// The frames of a flame graph that are wide enough to be seen, the lowest first, and neighbours in
 /// the order of their names. The lowest are the names of processes.
 pub(crate) fn frames(row: &FlameRow) -> Vec<FlameFrame<'_>> {
     let mut root = FlameNode::default();
-    for own in &row.stacks {
-        let samples = own.count();
+    for stack in &row.stacks {
+        let samples = stack.count();
         root.samples += samples;
         let mut node = &mut root;
-        for name in own.stack.split(';').take(MOST_DEEP) {
+        for name in stack.stack.split(';').take(MOST_DEEP) {
             node = node.callees.entry(name).or_default();
             node.samples += samples;
         }
@@ -97,16 +97,16 @@ pub(crate) fn frames(row: &FlameRow) -> Vec<FlameFrame<'_>> {
 }
 
 /// `recently_deleted (kernel) 30 % (27 .. 34 %)`, or its number of samples where these are too few.
-fn in_words(own: &FunctionShare) -> String {
-    let (name, is_kernel) = function(&own.name);
+fn in_words(share: &FunctionShare) -> String {
+    let (name, is_kernel) = function(&share.name);
     let kernel = if is_kernel { " (kernel)" } else { "" };
-    match own.interval {
+    match share.interval {
         Some((low, high)) => {
             let (low, high) = (percent(low), percent(high));
             let low = low.trim_end_matches(" %");
-            format!("{name}{kernel} {} ({low} .. {high})", percent(own.share))
+            format!("{name}{kernel} {} ({low} .. {high})", percent(share.share))
         }
-        None => format!("{name}{kernel} in {} samples", own.samples),
+        None => format!("{name}{kernel} in {} samples", share.samples),
     }
 }
 
@@ -115,16 +115,16 @@ pub(crate) fn functions_in_words(profile: &StackProfile) -> String {
     let row = &profile.row;
     let operations = number_of(row.operations, "operation");
     let mut text = format!("{} samples in {operations}", row.samples);
-    let told = profile.functions.iter().take(MOST_TOLD).map(in_words);
-    let told = told.collect::<Vec<_>>().join(", ");
-    if !told.is_empty() {
-        text += &format!(": {told}");
+    let functions = profile.functions.iter().take(MOST_TOLD).map(in_words);
+    let functions = functions.collect::<Vec<_>>().join(", ");
+    if !functions.is_empty() {
+        text += &format!(": {functions}");
     }
     clean(&text)
 }
 
 pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
-    let rows: Vec<&FlameRow> = inside.sampled.iter().map(|own| &own.row).collect();
+    let rows: Vec<&FlameRow> = inside.sampled.iter().map(|sampled| &sampled.row).collect();
     let sum = |of: fn(&FlameRow) -> u64| -> u64 { rows.iter().map(|row| of(row)).sum() };
     let (samples, cut, lost) = (
         sum(|row| row.samples),
@@ -161,8 +161,11 @@ pub(crate) fn remarks(inside: &InsideSummary) -> Vec<String> {
     let leading = inside
         .sampled
         .iter()
-        .flat_map(|own| own.functions.iter().take(MOST_TOLD));
-    if leading.clone().any(|own| own.name.starts_with('[')) {
+        .flat_map(|profile| profile.functions.iter().take(MOST_TOLD));
+    if leading
+        .clone()
+        .any(|function| function.name.starts_with('['))
+    {
         remarks.push(
             "In brackets: code without names, as its file has no symbols of its own functions."
                 .to_owned(),
@@ -221,27 +224,27 @@ fields! {
 
 fields! {
     /// A function that was executed in samples of a row.
-    FunctionShare, "FlameFunction", |own| {
+    FunctionShare, "FlameFunction", |function| {
         /// Its name. Functions of the kernel end with `_[k]`; those without a name have that of
         /// their file, in brackets.
-        name = &own.name,
+        name = &function.name,
         /// Its samples, in the stacks that are kept.
-        samples = own.samples,
+        samples = function.samples,
         /// They in percent of all of these.
-        percent = in_percent(own.share),
+        percent = in_percent(function.share),
         /// The 95 % interval of this; null with too few samples.
-        ci95 = own.interval.map(|(low, high)| (in_percent(low), in_percent(high))),
+        ci95 = function.interval.map(|(low, high)| (in_percent(low), in_percent(high))),
     }
 }
 
 fields! {
     /// A stack.
-    FlameStack, "FlameStack", |own| {
+    FlameStack, "FlameStack", |stack| {
         /// The name of the process and its functions, callers first, with `;` between them: a
         /// "folded" stack.
-        stack = &own.stack,
+        stack = &stack.stack,
         /// Samples with it.
-        samples = own.count(),
+        samples = stack.count(),
     }
 }
 
@@ -290,9 +293,17 @@ mod tests {
     fn frames_stand_above_their_callers() {
         let row = row(&[("s;b;c_[k]", 250), ("s;a", 500), ("s;b", 249), ("s;z;y", 1)]);
         let frames = frames(&row);
-        let told: Vec<_> = frames
+        let shown: Vec<_> = frames
             .iter()
-            .map(|own| (own.name, own.depth, own.left, own.samples, own.is_kernel))
+            .map(|frame| {
+                (
+                    frame.name,
+                    frame.depth,
+                    frame.left,
+                    frame.samples,
+                    frame.is_kernel,
+                )
+            })
             .collect();
         // What has a thousandth of the width is not drawn, and nothing of what it calls.
         let expected = [
@@ -301,13 +312,13 @@ mod tests {
             ("b", 1, 0.5, 499, false),
             ("c", 2, 0.5, 250, true),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
         assert_eq!(frames[2].width, 0.499);
     }
 
     #[test]
     fn what_is_missing_in_samples_is_told() {
-        let told = |change: fn(&mut FlameRow)| {
+        let remarks_after = |change: fn(&mut FlameRow)| {
             let mut row = row(&[("s;a", 500)]);
             change(&mut row);
             let inside = InsideSummary {
@@ -319,16 +330,19 @@ mod tests {
             };
             remarks(&inside).join(" ")
         };
-        let whole = told(|_| {});
+        let whole = remarks_after(|_| {});
         assert_eq!(
             whole,
             "A sample is taken each 200 µs of processor time; shares have 95 % intervals."
         );
-        assert!(told(|row| row.cut = 500).contains("In 500 of 1000 samples, callers"));
-        assert!(told(|row| row.other = 4).contains("4 samples are of seldom stacks"));
-        assert!(told(|row| row.lost = 3).contains("3 samples, also of other programs, were lost"));
-        assert!(told(|row| row.by_thread = true).contains("run as root"));
-        assert!(told(|row| row.without_kernel = true).contains("perf_event_paranoid=1"));
+        assert!(remarks_after(|row| row.cut = 500).contains("In 500 of 1000 samples, callers"));
+        assert!(remarks_after(|row| row.other = 4).contains("4 samples are of seldom stacks"));
+        assert!(
+            remarks_after(|row| row.lost = 3)
+                .contains("3 samples, also of other programs, were lost")
+        );
+        assert!(remarks_after(|row| row.by_thread = true).contains("run as root"));
+        assert!(remarks_after(|row| row.without_kernel = true).contains("perf_event_paranoid=1"));
         assert_eq!(remarks(&InsideSummary::default()), [""; 0]);
     }
 
@@ -337,17 +351,17 @@ mod tests {
         fn frames_lie_within_their_callers(
             stacks in prop::collection::vec(("[a-c;]{0,8}", 0_u32..100), 0..40)
         ) {
-            let stacks: Vec<(&str, u32)> = stacks.iter().map(|(own, count)| (own.as_str(), *count)).collect();
+            let stacks: Vec<(&str, u32)> = stacks.iter().map(|(names, count)| (names.as_str(), *count)).collect();
             let row = row(&stacks);
             let frames = frames(&row);
-            for own in &frames {
-                prop_assert!(own.left >= 0.0 && own.left + own.width <= 1.0 + 1e-9, "{own:?}");
+            for frame in &frames {
+                prop_assert!(frame.left >= 0.0 && frame.left + frame.width <= 1.0 + 1e-9, "{frame:?}");
                 let holds = |other: &&FlameFrame<'_>| {
-                    other.depth + 1 == own.depth
-                        && other.left <= own.left + 1e-9
-                        && other.left + other.width >= own.left + own.width - 1e-9
+                    other.depth + 1 == frame.depth
+                        && other.left <= frame.left + 1e-9
+                        && other.left + other.width >= frame.left + frame.width - 1e-9
                 };
-                prop_assert!(own.depth == 0 || frames.iter().any(|other| holds(&other)), "{own:?}");
+                prop_assert!(frame.depth == 0 || frames.iter().any(|other| holds(&other)), "{frame:?}");
             }
         }
     }

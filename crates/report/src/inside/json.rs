@@ -24,7 +24,7 @@ struct RowInside<'a> {
 }
 
 /// `None` where nobody looked.
-pub(crate) fn of_run(
+pub(crate) fn run_document(
     users: u32,
     summary: &Summary,
     with_stacks: bool,
@@ -52,9 +52,9 @@ impl<'a> InsideDocument<'a> {
 
 impl RowInside<'_> {
     fn mean(&self, figure: InsideFigure, unit: fn(f64) -> f64) -> Option<InsideMean> {
-        self.row.mean(figure).map(|own| InsideMean {
-            mean: unit(own.mean),
-            interval: own.interval.map(|(low, high)| (unit(low), unit(high))),
+        self.row.mean(figure).map(|estimate| InsideMean {
+            mean: unit(estimate.mean),
+            interval: estimate.interval.map(|(low, high)| (unit(low), unit(high))),
         })
     }
 }
@@ -138,11 +138,11 @@ fields! {
 
 fields! {
     /// A mean per operation.
-    InsideMean, "InsideMean", |own| {
+    InsideMean, "InsideMean", |estimate| {
         /// The mean.
-        mean = own.mean,
+        mean = estimate.mean,
         /// Its 95 % interval; null with too few operations.
-        ci95 = own.interval,
+        ci95 = estimate.interval,
     }
 }
 
@@ -189,26 +189,26 @@ fields! {
 
 fields! {
     /// System calls of one kind on targets of one kind, over all traced operations.
-    (&TracedCall, u64), "TracedCall", |(own, operations)| {
+    (&TracedCall, u64), "TracedCall", |(call, operations)| {
         /// Name of the system call.
-        call = &own.call,
+        call = &call.call,
         /// `collection` (of the run), `file`, `client`, `socket`, `event` or `nothing`.
-        target = target(&own.target).0,
+        target = target(&call.target).0,
         /// Path of the file, or with whom the socket is connected.
-        name = IfAny(target(&own.target).1),
+        name = IfAny(target(&call.target).1),
         /// Whether they wait for a lock of threads or of a file.
-        for_lock = own.for_lock,
+        for_lock = call.for_lock,
         /// Whether they write, and wait until that is on the disk (O_DSYNC, RWF_DSYNC).
-        synchronous = own.synchronous,
+        synchronous = call.synchronous,
         /// Calls per operation.
-        per_operation = thousandths(per(own.count, *operations)),
+        per_operation = thousandths(per(call.count, *operations)),
         /// Calls that failed, over all operations.
-        failed = own.failed,
+        failed = call.failed,
         /// Bytes per operation.
-        bytes_per_operation = thousandths(per(own.bytes, *operations)),
+        bytes_per_operation = thousandths(per(call.bytes, *operations)),
         /// Time per operation in calls that began and ended within it, in microseconds, while
         /// traced. There is no interval: a few operations are traced.
-        lasted_us = us(per(own.lasted, *operations)),
+        lasted_us = us(per(call.lasted, *operations)),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn list(run: &Run, summary: &Summary) -> Vec<Block> {
         });
         let operations = number_of(traced.operations, "operation");
         let mut calls: Vec<&TracedCall> = traced.calls.iter().collect();
-        calls.sort_by_key(|own| Reverse(weight(own)));
+        calls.sort_by_key(|call| Reverse(weight(call)));
         let kind = |name| match name {
             "Call" | "on" => ColumnKind::Text,
             _ => ColumnKind::Number,
@@ -36,7 +36,7 @@ pub(crate) fn list(run: &Run, summary: &Summary) -> Vec<Block> {
             columns: HEADINGS
                 .map(|name| TableColumn::new(name, kind(name)))
                 .into(),
-            rows: calls.iter().map(|own| of_call(own, traced)).collect(),
+            rows: calls.iter().map(|call| call_row(call, traced)).collect(),
             ..ReportTable::default()
         })
     });
@@ -51,19 +51,19 @@ pub(crate) fn list(run: &Run, summary: &Summary) -> Vec<Block> {
     first.chain(tables).chain(none).collect()
 }
 
-fn of_call(own: &TracedCall, traced: &TracedRow) -> TableRow {
+fn call_row(call: &TracedCall, traced: &TracedRow) -> TableRow {
     let operations = traced.operations.max(1) as f64;
     let each = |sum: u64, shown: fn(f64) -> String| match sum {
         0 => "-".to_owned(),
         sum => shown(sum as f64 / operations),
     };
     let cells = [
-        call_name(own),
-        each(own.count, count),
-        each(own.failed, count),
-        each(own.bytes, amount),
-        each(own.lasted, human),
-        name_of(&own.target).to_owned(),
+        call_name(call),
+        each(call.count, count),
+        each(call.failed, count),
+        each(call.bytes, amount),
+        each(call.lasted, human),
+        name_of(&call.target).to_owned(),
     ];
     TableRow::new(cells.map(TableCell::from))
 }

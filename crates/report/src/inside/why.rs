@@ -30,32 +30,33 @@ pub(crate) fn slowest(
 ) -> Vec<WhySlow> {
     let rows = inside.rows.iter().filter_map(|row| {
         let test = test_of(summary, row.measure)?;
-        row.traced.as_ref().filter(|own| own.ok > 0)?;
+        row.traced.as_ref().filter(|traced| traced.ok > 0)?;
         Some((test.total.as_ref()?.mean, row, test))
     });
     let mut rows: Vec<(f64, &InsideRow, &TestSummary)> = rows.collect();
     rows.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let told = rows.into_iter().take(SLOWEST);
-    told.map(|(time, row, test)| WhySlow {
-        row: clean(&test.name),
-        time,
-        parts: parts(time, row, plan.load.users, test),
-        calls: on_storage(row),
-    })
-    .collect()
+    let shown = rows.into_iter().take(SLOWEST);
+    shown
+        .map(|(time, row, test)| WhySlow {
+            row: clean(&test.name),
+            time,
+            parts: parts(time, row, plan.load.users, test),
+            calls: on_storage(row),
+        })
+        .collect()
 }
 
 /// `processor 40 %, files 35 %`.
 fn parts(time: f64, row: &InsideRow, users: u32, test: &TestSummary) -> String {
     let processor = row.mean(InsideFigure::Processor);
     let mut parts: Vec<String> = processor
-        .map(|own| {
-            let behind = if own.mean > time {
+        .map(|processor| {
+            let behind = if processor.mean > time {
                 ", also behind the response"
             } else {
                 ""
             };
-            format!("processor {}{behind}", percent(own.mean / time))
+            format!("processor {}{behind}", percent(processor.mean / time))
         })
         .into_iter()
         .collect();
@@ -63,7 +64,7 @@ fn parts(time: f64, row: &InsideRow, users: u32, test: &TestSummary) -> String {
         Some(shares) => parts.extend(shares_by_name(&shares)),
         None => {
             let traced = row.traced_calls();
-            let slowed = traced.and_then(|own| slowed(own, users, test));
+            let slowed = traced.and_then(|traced| slowed(traced, users, test));
             let why = no_times(slowed).map_or(String::new(), |why| format!(" ({why})"));
             parts.push(format!("calls not timed{why}"));
         }
@@ -79,8 +80,8 @@ fn on_storage(row: &InsideRow) -> String {
     }
     let mut kinds = row.storage_calls();
     kinds.retain(|(_, number)| *number >= LEAST_OFTEN);
-    kinds.sort_by(|(one, of_one), (other, of_other)| {
-        (other.is_change().cmp(&one.is_change())).then(of_other.total_cmp(of_one))
+    kinds.sort_by(|(one, number), (other, other_number)| {
+        (other.is_change().cmp(&one.is_change())).then(other_number.total_cmp(number))
     });
     let words = kinds
         .iter()
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     /// A row of two traced operations with these calls, which were as long as without.
-    fn row(place: u16, took: u64, calls: &[(&str, u64, u64)]) -> InsideRow {
+    fn row(index: u16, took: u64, calls: &[(&str, u64, u64)]) -> InsideRow {
         let call = |(call, count, lasted): &(&str, u64, u64)| TracedCall {
             lasted: *lasted,
             ..traced_call(call, CallTarget::Collection, *count)
@@ -113,14 +114,14 @@ mod tests {
             interval: None,
         };
         InsideRow {
-            measure: MeasureId(place),
+            measure: MeasureId(index),
             operations: 2,
             counted: InsideCounts::default(),
             means: vec![(InsideFigure::Processor, mean)],
             kernel_share: None,
             unseen: None,
             traced: Some(TracedRow {
-                measure: MeasureId(place),
+                measure: MeasureId(index),
                 operations: 2,
                 took: 2 * took,
                 median: took,
@@ -166,16 +167,16 @@ mod tests {
         // The slowest of all was not traced.
         inside.rows[4].traced = None;
         inside.rows[3].unseen = Some(AsyncInterface::IoUring);
-        let told = slowest(&run.plan, &summary, &inside);
-        let words: Vec<_> = told
+        let reasons = slowest(&run.plan, &summary, &inside);
+        let words: Vec<_> = reasons
             .iter()
-            .map(|own| {
+            .map(|why| {
                 format!(
                     "{}, {}: {}; {}",
-                    own.row,
-                    human(own.time),
-                    own.parts,
-                    own.calls
+                    why.row,
+                    human(why.time),
+                    why.parts,
+                    why.calls
                 )
             })
             .collect();

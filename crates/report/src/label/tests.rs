@@ -107,8 +107,11 @@ fn files_of_a_server_that_was_looked_into_have_no_names() {
     for target in [CallTarget::File { path }, CallTarget::Socket { peer }] {
         let mut call = stats::testing::traced_call("openat", target, 1);
         hide_target(&mut call);
-        let told = format!("{:?}", call.target);
-        assert!(told.contains("\"*\"") && !told.contains('/'), "{told}");
+        let target = format!("{:?}", call.target);
+        assert!(
+            target.contains("\"*\"") && !target.contains('/'),
+            "{target}"
+        );
     }
 }
 

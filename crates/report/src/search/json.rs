@@ -63,13 +63,13 @@ fields! {
 
 fields! {
     /// The answer.
-    SearchOutcome, "Answer", |answer| {
+    SearchOutcome, "Answer", |outcome| {
         /// The largest load that passed; null where none did.
-        holds = answer.holds,
+        holds = outcome.holds,
         /// The smallest load that failed, which is larger; null where none did.
-        fails = answer.fails,
+        fails = outcome.fails,
         /// The load that passed held in at least 18 of 20 trials.
-        confirmed = answer.confirmed,
+        confirmed = outcome.confirmed,
     }
 }
 

@@ -36,16 +36,16 @@ fields! {
         /// Smallest step of its times in microseconds.
         resolution_us = us(row.resolution as f64),
         /// Operations of which both times are known: the following figures are about these.
-        timed = row.times.as_ref().map_or(0, |own| own.operations),
+        timed = row.times.as_ref().map_or(0, |times| times.operations),
         /// Mean of the server's time in microseconds; null where it gives none. Below
         /// `resolution_us` it says little.
-        server_us = row.times.as_ref().map(|own| in_unit(own.server, us)),
+        server_us = row.times.as_ref().map(|times| in_unit(times.server, us)),
         /// Mean of our time in microseconds: the response time for the header, the total time for
         /// the access log. There is no interval; that of the row is in `tests`.
-        ours_us = row.times.as_ref().map(|own| us(own.ours)),
+        ours_us = row.times.as_ref().map(|times| us(times.ours)),
         /// The server's time in percent of ours; null where it is below what the server can
         /// resolve.
-        share_percent = row.times.as_ref().and_then(|own| Some(in_unit(own.share?, percent))),
+        share_percent = row.times.as_ref().and_then(|times| Some(in_unit(times.share?, percent))),
     }
 }
 
@@ -81,7 +81,7 @@ fields! {
 }
 
 /// `None` where the server gives no times.
-pub(crate) fn of_run(summary: &Summary) -> Option<ServerViewDocument<'_>> {
+pub(crate) fn run_document(summary: &Summary) -> Option<ServerViewDocument<'_>> {
     let view = summary.server_view.as_ref()?;
     Some(ServerViewDocument { view, summary })
 }

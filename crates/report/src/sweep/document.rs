@@ -16,7 +16,7 @@ use crate::units::{human, human_range};
 
 pub(super) fn document(sweep: &Sweep) -> Vec<Block> {
     let incomplete = sweep.incomplete.iter().map(Incomplete::alert);
-    let rows = sweep.rows.iter().map(|row| of_row(sweep, row));
+    let rows = sweep.rows.iter().map(|row| row_block(sweep, row));
     let facts = std::iter::once(Block::Facts(facts(sweep)));
     let head = incomplete.chain(facts).chain(overview(sweep));
     head.chain(rows).collect()
@@ -102,7 +102,7 @@ pub(crate) fn in_short(sweep: &Sweep) -> Block {
     Block::list("", ListLook::Bare, items)
 }
 
-fn of_row(sweep: &Sweep, row: &SweptRow) -> Block {
+fn row_block(sweep: &Sweep, row: &SweptRow) -> Block {
     let growth = servers(sweep, row).flat_map(|(server, sentences)| {
         let sentences = sentences.into_iter();
         sentences.map(move |sentence| server.clone().then(": ", sentence.into()))
@@ -169,14 +169,14 @@ fn points(sweep: &Sweep, rows: &[SweptRow]) -> ReportTable {
         let mean = column(name, Number).meaning("Mean of all runs there, and its 95 % interval");
         std::iter::once(mean).chain((number > 0).then_some(ratio))
     });
-    let of_row = [column("Test", Text), column("Method", Text)].into_iter();
+    let row_columns = [column("Test", Text), column("Method", Text)].into_iter();
     let rows = rows.iter().flat_map(|row| {
         let levels = levels(row).into_iter();
         levels.map(|levels| point(sweep, row, levels))
     });
     ReportTable {
         name: "All points".to_owned(),
-        columns: of_row.chain(params).chain(servers).collect(),
+        columns: row_columns.chain(params).chain(servers).collect(),
         rows: rows.collect(),
         narrow: Narrow::Blocks(sweep.vary.len()),
         class: "sorts",
@@ -208,8 +208,8 @@ fn point(sweep: &Sweep, row: &SweptRow, levels: &[usize]) -> TableRow {
         let time = point.map(time).unwrap_or_default();
         std::iter::once(time).chain((number > 0).then(|| ratio.unwrap_or_default()))
     });
-    let of_row: [TableCell; 2] = [(&row.name).into(), (&row.method).into()];
-    TableRow::new(of_row.into_iter().chain(values).chain(servers))
+    let row_cells: [TableCell; 2] = [(&row.name).into(), (&row.method).into()];
+    TableRow::new(row_cells.into_iter().chain(values).chain(servers))
 }
 
 /// `412 us (389 .. 440 us)`, or the reason why a point has no time: `3 of 60 failed`.

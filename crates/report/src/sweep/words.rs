@@ -308,8 +308,11 @@ fn repeats_needed(sweep: &Sweep, effect: &Effect) -> String {
 
 fn range(varied: &Varied, effect: &Effect) -> String {
     let written = |value: f64| {
-        let place = varied.values.iter().position(|own| *own == value);
-        let written = place.and_then(|place| varied.written.get(place));
+        let index = varied
+            .values
+            .iter()
+            .position(|candidate| *candidate == value);
+        let written = index.and_then(|index| varied.written.get(index));
         written.map_or_else(|| value.to_string(), String::clone)
     };
     let (first, last) = effect.between;

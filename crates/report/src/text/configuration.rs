@@ -77,11 +77,11 @@ pub(crate) fn configuration(
         add("Number of Requests", requests.to_string());
     }
     if let Some(seconds) = of.duration_s {
-        let of_each = match of.pace {
+        let name = match of.pace {
             Pace::Rounds => "Duration of each Test",
             Pace::Closed | Pace::Open { .. } => "Duration",
         };
-        add(of_each, format!("{seconds} s"));
+        add(name, format!("{seconds} s"));
     }
     if let Some(until) = &of.until {
         let came = summary.goal.map_or_else(String::new, |goal| {

@@ -31,8 +31,8 @@ pub(super) fn text(run: &Run, summary: &Summary) -> String {
     }
     lines.push(format!("* Type of Methods {}", type_of_methods(plan)));
     lines.push(String::new());
-    for (place, test) in summary.tests.iter().enumerate() {
-        if test.name == SECOND_HALF && place > 0 {
+    for (index, test) in summary.tests.iter().enumerate() {
+        if test.name == SECOND_HALF && index > 0 {
             lines.push(String::new());
         }
         let name = clean(&test.name);

@@ -113,12 +113,12 @@ pub(super) fn verification(plan: &PlanRecord) -> String {
     if let [way] = ways[..] {
         return way.name().to_owned();
     }
-    let of_way = |way: &record::Verify| {
+    let rows_by_way = |way: &record::Verify| {
         let rows = plan.measures.iter().filter(|row| row.verify == *way);
         let names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
         format!("{} ({})", way.name(), names.join(", "))
     };
-    ways.iter().map(of_way).collect::<Vec<_>>().join("; ")
+    ways.iter().map(rows_by_way).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

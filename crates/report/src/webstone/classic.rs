@@ -76,7 +76,7 @@ impl ClassicTotals {
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
-        let of_file = |amount: f64| over(amount, self.files as f64);
+        let per_file = |amount: f64| over(amount, self.files as f64);
         vec![
             format!("WEBSTONE number: {:.0}", self.number()),
             format!("Total number of clients: {}", self.clients),
@@ -101,12 +101,15 @@ impl ClassicTotals {
             format!("Total amount of data moved: {}", self.data()),
             format!("Total bytes of body moved: {} bytes.", self.body),
             format!("Total bytes of header moved {}", self.head),
-            format!("Average body size: {:.0} bytes.", of_file(self.body as f64)),
-            format!("Average retrieval size {:.0}", of_file(self.data() as f64)),
+            format!(
+                "Average body size: {:.0} bytes.",
+                per_file(self.body as f64)
+            ),
+            format!("Average retrieval size {:.0}", per_file(self.data() as f64)),
             format!("Thruput = {:.0} bytes/sec", self.thruput()),
             format!(
                 "Average Response time: {:.6} seconds",
-                whole_us(of_file(self.response_s))
+                whole_us(per_file(self.response_s))
             ),
             format!(
                 "Maximum Response time: {:.6} seconds",
@@ -329,7 +332,7 @@ Maximum Response time: 34.973206 seconds",
         // children for 45 minutes are 64,800 s.
         let hits: u64 = CERN.pages.iter().map(|page| page.0).sum();
         assert_eq!(hits / 45, 209);
-        let of_children = CERN.totals.response_s / (24.0 * 45.0 * 60.0);
-        assert_eq!((of_children * 100.0) as u32, 70, "{of_children}");
+        let share = CERN.totals.response_s / (24.0 * 45.0 * 60.0);
+        assert_eq!((share * 100.0) as u32, 70, "{share}");
     }
 }

@@ -42,10 +42,10 @@ pub(super) fn run_lines(run: &Run) -> Vec<String> {
 fn times(run: &Run, test: fn(&EventKind) -> Option<TestId>) -> impl Iterator<Item = Nanos> {
     let files = run.plan.pages.iter().flat_map(|page| &page.files);
     let measures = files.filter_map(|file| run.plan.measures.get(usize::from(file.0)));
-    let of_pages: Vec<TestId> = measures.map(|measure| measure.test).collect();
+    let tests: Vec<TestId> = measures.map(|measure| measure.test).collect();
     let at = move |event: &Event| {
         let test = test(&event.kind)?;
-        of_pages.contains(&test).then_some(event.at)
+        tests.contains(&test).then_some(event.at)
     };
     run.events.iter().filter_map(at)
 }
