@@ -154,20 +154,20 @@ fn beside(id: &str, us: [u64; 3]) -> record::Run {
 /// A comparison of two servers with one verdict of each kind but a few; the name of one is hostile.
 pub(crate) fn comparisons() -> Comparisons {
     const PAIRS: u64 = 10;
-    let run = |place: u64, name: &str, us: [u64; 3]| {
-        let drift = [place % 3, place % 2, place * 7 % 23];
+    let run = |index: u64, name: &str, us: [u64; 3]| {
+        let drift = [index % 3, index % 2, index * 7 % 23];
         let us = [us[0] + drift[0], us[1] + drift[1], us[2] + drift[2]];
-        beside(&format!("{name}{place}"), us)
+        beside(&format!("{name}{index}"), us)
     };
-    let runs_of_a = (0..PAIRS).map(|place| run(place, "a", [100, 1_000, 100]));
-    let runs_of_b = (0..PAIRS).map(|place| {
-        let mut b = run(2 * place + 1, "b", [150, 1_000, 104]);
+    let runs_of_a = (0..PAIRS).map(|index| run(index, "a", [100, 1_000, 100]));
+    let runs_of_b = (0..PAIRS).map(|index| {
+        let mut b = run(2 * index + 1, "b", [150, 1_000, 104]);
         let mut failures = vec![(3, 20)];
-        failures.extend((place == 4).then_some((4, 1)));
+        failures.extend((index == 4).then_some((4, 1)));
         for (row, failures) in failures {
             let samples = b.samples.iter_mut();
-            let of_row = samples.filter(|sample| sample.measure.0 == row);
-            for sample in of_row.take(failures) {
+            let row_samples = samples.filter(|sample| sample.measure.0 == row);
+            for sample in row_samples.take(failures) {
                 sample.outcome = Outcome::WrongStatus;
             }
         }

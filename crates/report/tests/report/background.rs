@@ -141,7 +141,7 @@ fn text_document_and_page_say_the_same() {
     let document: Value = serde_json::from_str(&report::json(&run, &summary, &[])).unwrap();
     let page = markup(&page_of(&run));
     let [voice, bulk] =
-        [0, 1].map(|place| &document["background"]["components"][place]["measured"]);
+        [0, 1].map(|index| &document["background"]["components"][index]["measured"]);
     for (figures, received, said) in [
         (
             voice,
@@ -196,11 +196,11 @@ fn the_figure_has_both_on_one_time_axis() {
     let all = figures_of_run(&run());
     let figure = all.iter().find(|figure| figure.id == "background").unwrap();
     let ends: Vec<(f64, f64)> = figure.panels.iter().map(|panel| panel.x.ends()).collect();
-    assert!(ends.iter().all(|own| *own == (0.0, 2.0)), "{ends:?}");
+    assert!(ends.iter().all(|end| *end == (0.0, 2.0)), "{ends:?}");
     let rows: Vec<&[String]> = figure.rows().collect();
     let values = |what: &str| {
-        let own = rows.iter().filter(|row| row[0] == what);
-        own.map(|row| row[2].as_str()).collect::<Vec<_>>()
+        let matching = rows.iter().filter(|row| row[0] == what);
+        matching.map(|row| row[2].as_str()).collect::<Vec<_>>()
     };
     assert_eq!(
         values("voice, received"),

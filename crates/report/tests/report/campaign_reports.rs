@@ -457,8 +457,8 @@ fn cells_that_were_left_out_are_told_with_the_option_that_measures_them() {
         claim: "Another finding of other cells".to_owned(),
         ..other
     });
-    let told = "2 findings could not be judged, because no cell of them was measured.";
-    assert!(markup(&of).contains(told));
+    let sentence = "2 findings could not be judged, because no cell of them was measured.";
+    assert!(markup(&of).contains(sentence));
 }
 
 #[test]

@@ -53,12 +53,12 @@ fn each_direction_with_payload_has_its_courses() {
     // The direction with most payload is open; all of it is there without scripts.
     assert_eq!(page.matches("<details class=\"figures\" open").count(), 1);
     assert_eq!(page.matches("<script").count(), 1);
-    for told in [
+    for text in [
         "<td>segments<td>1 to ",
         "<td>round trip<td>",
         "window ends at byte",
     ] {
-        assert!(page.contains(told), "{told}");
+        assert!(page.contains(text), "{text}");
     }
 }
 
@@ -72,9 +72,9 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let mut bytes = bytes(NAMES[name]);
-        for (place, byte) in damages {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (index, byte) in damages {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
         }
         // Most files end at their end.
         let end = (cut.index(bytes.len()) * 4).min(bytes.len());

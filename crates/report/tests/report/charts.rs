@@ -30,14 +30,14 @@ fn servers(count: u64, operations: u64, factor: u64) -> Vec<Figure> {
     figures_of_runs(&runs)
 }
 
-fn of_sweep(sweep: &Sweep) -> Vec<Figure> {
+fn sweep_figures(sweep: &Sweep) -> Vec<Figure> {
     figures_of(&ReportPage {
         sweep: Some(sweep),
         ..ReportPage::default()
     })
 }
 
-fn of_search(found: &SearchResult) -> Figure {
+fn search_figure(found: &SearchResult) -> Figure {
     let mut all = figures_of(&ReportPage {
         search: Some(found),
         ..ReportPage::default()
@@ -70,7 +70,7 @@ fn panels_of_a_figure_have_one_scale() {
                 |panel: &figures::Panel| panel.y.ends(),
             ] {
                 let ends: Vec<(f64, f64)> = panels.iter().map(axis).collect();
-                assert!(ends.iter().all(|own| *own == ends[0]), "{ends:?}");
+                assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
             }
         }
     }
@@ -161,12 +161,12 @@ fn sweeps_cut_intervals_that_leave_the_axis() {
         point.ci95 = point.mean.map(|mean| (0.0, mean * 1e6));
     }
     let points = sweep.rows[0].servers[0].points.len();
-    let figure = of_sweep(&sweep).remove(0);
+    let figure = sweep_figures(&sweep).remove(0);
     assert_eq!(figure.id, "sweep-width-CopyCol");
     // Zero, and values far beyond all means: a logarithmic axis has neither.
     assert!(figure.panels[0].y.is_log());
     assert_eq!(cut(&figure, |panel| &panel.y), 2 * points);
-    let untouched = of_sweep(&answers::sweep()).remove(0);
+    let untouched = sweep_figures(&answers::sweep()).remove(0);
     assert_eq!(cut(&untouched, |panel| &panel.y), 0);
 }
 
@@ -200,7 +200,7 @@ fn ratios_have_a_row_for_each_test_the_slowest_first() {
 #[test]
 fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
     let mut sweep = answers::sweep();
-    let all = of_sweep(&sweep);
+    let all = sweep_figures(&sweep);
     let figure = named(&all, "sweep-width-CopyCol");
     let [first, second] = &figure.panels[..] else {
         panic!("{figure:?}")
@@ -243,7 +243,7 @@ fn a_sweep_has_a_panel_for_each_server_and_its_law_through_the_points() {
     for row in &mut sweep.rows {
         row.servers.truncate(1);
     }
-    let all = of_sweep(&sweep);
+    let all = sweep_figures(&sweep);
     let title = &named(&all, "sweep-width-CopyCol").panels[0].title;
     assert!(
         title.starts_with("21") && title.ends_with("µs × width"),
@@ -259,7 +259,7 @@ fn values_of_a_sweep_are_as_they_were_written_and_zero_has_no_logarithm() {
         written: ["0", "1KiB", "64KiB", "1MiB"].map(str::to_owned).to_vec(),
         ..sweep.vary[0].clone()
     };
-    let all = of_sweep(&sweep);
+    let all = sweep_figures(&sweep);
     let figure = named(&all, "sweep-width-CopyCol");
     assert!(!figure.panels[0].x.is_log());
     let drawn = figures::svg(figure, 760);
@@ -280,7 +280,7 @@ fn no_label_of_a_sweep_covers_another() {
             (point.mean, point.ci95) = (Some(500_000.0), None);
         }
     }
-    let figure = of_sweep(&sweep).remove(0);
+    let figure = sweep_figures(&sweep).remove(0);
     let labels = marks(&figure).filter_map(|mark| match &mark.shape {
         MarkShape::Text { text, shift, .. } => Some((text.as_str(), shift.1)),
         _ => None,
@@ -321,7 +321,7 @@ fn no_two_lines_of_a_panel_differ_by_colour_only() {
         (line.map(|mark| mark.look.dash), symbol)
     }
     let runs = servers(17, 4, 2);
-    let swept = of_sweep(&answers::sweep());
+    let swept = sweep_figures(&answers::sweep());
     for figure in [
         named(&runs, "ecdf-Put1K"),
         named(&swept, "sweep-width-CopyCol"),
@@ -333,8 +333,8 @@ fn no_two_lines_of_a_panel_differ_by_colour_only() {
                 .map(|series| look(&series.marks))
                 .collect();
             assert!(looks.len() > 1);
-            for (place, one) in looks.iter().enumerate() {
-                assert!(!looks[..place].contains(one), "{one:?} twice in {looks:?}");
+            for (index, one) in looks.iter().enumerate() {
+                assert!(!looks[..index].contains(one), "{one:?} twice in {looks:?}");
             }
         }
     }
@@ -348,13 +348,13 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     again.held = false;
     again.times = stats::Distribution::of(&[40_000_000, 50_000_000, 60_000_000]);
     found.trials.insert(3, again);
-    let figure = of_search(&found);
-    let of_sixteen: Vec<&[String]> = figure
+    let figure = search_figure(&found);
+    let rows_of_sixteen: Vec<&[String]> = figure
         .rows()
         .filter(|row| row[0] == "16 users" && row[1] == "p99")
         .collect();
-    assert_eq!(of_sixteen.len(), 1);
-    assert_eq!(of_sixteen[0][3], "2 of 4");
+    assert_eq!(rows_of_sixteen.len(), 1);
+    assert_eq!(rows_of_sixteen[0][3], "2 of 4");
     assert_eq!(figure.panels[0].y.name, "response time");
     assert!(
         figure.note.contains("failed in more than 1 of 10"),
@@ -368,7 +368,7 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     });
     assert_eq!(limit, Some(50_000.0));
     let claims = |found: &SearchResult| {
-        let figure = of_search(found);
+        let figure = search_figure(found);
         let rules = marks(&figure).filter_map(|mark| match &mark.shape {
             MarkShape::Rule { text, .. } => Some(text.clone()),
             _ => None,
@@ -391,9 +391,9 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     );
     found.answer.confirmed = outcome;
     found.condition = Some("p99 < 70s".to_owned());
-    assert!(!of_search(&found).panels[0].y.cuts(70e6));
+    assert!(!search_figure(&found).panels[0].y.cuts(70e6));
     found.condition = Some("p90 < 1ms and failures == 0".to_owned());
-    let note = of_search(&found).note;
+    let note = search_figure(&found).note;
     for said in [
         "The condition: p90 < 1ms and failures == 0.",
         "Marks for p90 are not drawn.",
@@ -402,10 +402,13 @@ fn a_load_of_a_search_tells_how_often_it_held() {
     }
 
     found.find = Find::Rate;
-    assert_eq!(of_search(&found).panels[0].y.name, "latency from schedule");
+    assert_eq!(
+        search_figure(&found).panels[0].y.name,
+        "latency from schedule"
+    );
     found.condition = None;
     found.counted = report::CountedUnit::Pages;
-    let figure = of_search(&found);
+    let figure = search_figure(&found);
     assert_eq!(figure.note, "Each mark is a run.");
     assert_eq!(figure.panels[0].y.name, "time of a page");
 }

@@ -33,14 +33,14 @@ fn look_into(run: &mut Run, rows: Vec<Costs>) {
         processes: Vec::new(),
     });
     for (
-        place,
+        index,
         Costs {
             processor_us,
             calls,
         },
     ) in (0..).zip(rows)
     {
-        let measure = MeasureId(place);
+        let measure = MeasureId(index);
         let batch = |number: u64| {
             EventKind::Inside(InsideBatch {
                 measure,
@@ -81,7 +81,7 @@ fn run(id: &str, rows: Vec<Costs>) -> Run {
 /// A server and a branch of it that needs one more fsync for a PUT, fewer stat for a PROPFIND and 5
 /// % more processor time for both; opens vary from start to start.
 fn comparisons(pairs: u64) -> Comparisons {
-    let of_server = |name: &str, is_b: bool| -> Vec<Run> {
+    let runs_of_server = |name: &str, is_b: bool| -> Vec<Run> {
         let more = u64::from(is_b);
         let costs = |number: u64| {
             let processor = |us: u64| us + us * more / 20 + number % 3;
@@ -108,9 +108,9 @@ fn comparisons(pairs: u64) -> Comparisons {
             .map(|number| run(&format!("{name}{number}"), costs(number)))
             .collect()
     };
-    let (a, b) = (of_server("a", false), of_server("b", true));
+    let (a, b) = (runs_of_server("a", false), runs_of_server("b", true));
     let summaries = |runs: &[Run]| runs.iter().map(summarise).collect::<Vec<Summary>>();
-    let (of_a, of_b) = (summaries(&a), summaries(&b));
+    let (summaries_a, summaries_b) = (summaries(&a), summaries(&b));
     let sides = |runs: &'_ [Run], summaries: &'_ [Summary]| -> Comparisons {
         let side = |(run, summary)| -> Side<'_> {
             let run: &Run = run;
@@ -120,7 +120,7 @@ fn comparisons(pairs: u64) -> Comparisons {
                 summary,
             }
         };
-        let first: Vec<Side<'_>> = a.iter().zip(&of_a).map(side).collect();
+        let first: Vec<Side<'_>> = a.iter().zip(&summaries_a).map(side).collect();
         let second: Vec<Side<'_>> = runs.iter().zip(summaries).map(side).collect();
         Comparisons {
             name: "main".to_owned(),
@@ -137,7 +137,7 @@ fn comparisons(pairs: u64) -> Comparisons {
             incomplete: None,
         }
     };
-    sides(&b, &of_b)
+    sides(&b, &summaries_b)
 }
 
 #[test]

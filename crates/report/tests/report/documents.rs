@@ -264,14 +264,14 @@ fn the_clock_of_the_kernel_is_in_both_documents() {
     );
     assert_eq!(row["upload_us"]["p50"], json!(40.0));
     let rows = sheet(&runs::kernel());
-    let place = |name| rows[0].iter().position(|found| found == name).unwrap();
-    assert_eq!(rows[1][place("missed")], "1");
+    let column = |name| rows[0].iter().position(|found| found == name).unwrap();
+    assert_eq!(rows[1][column("missed")], "1");
     assert_eq!(
-        rows[1][place("bias_us_p99")],
+        rows[1][column("bias_us_p99")],
         row["bias_us"]["p99"].to_string()
     );
-    assert_eq!(rows[1][place("upload_us_p50")], "40");
-    assert_eq!(rows[1][place("planned_us_p50")], "");
+    assert_eq!(rows[1][column("upload_us_p50")], "40");
+    assert_eq!(rows[1][column("planned_us_p50")], "");
 }
 
 /// The same number in both documents, and to the nanosecond.
@@ -294,11 +294,11 @@ fn times_are_exact_to_the_nanosecond() {
     );
     assert_eq!(document["tests"][0]["response_us"]["sd"], Value::Null);
     let rows = sheet(&run);
-    let place = rows[0]
+    let column = rows[0]
         .iter()
         .position(|name| name == "response_us_p50")
         .unwrap();
-    assert_eq!(rows[1][place], "14248.123");
+    assert_eq!(rows[1][column], "14248.123");
 }
 
 proptest! {

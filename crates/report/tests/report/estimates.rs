@@ -26,9 +26,10 @@ fn is_numeric(schema: &Value) -> bool {
 }
 
 fn properties(of: &Value) -> Vec<(&str, &Value)> {
-    let own = of["properties"].as_object().into_iter().flatten();
+    let fields = of["properties"].as_object().into_iter().flatten();
     let variants = of["oneOf"].as_array().into_iter().flatten();
-    own.map(|(key, schema)| (key.as_str(), schema))
+    fields
+        .map(|(key, schema)| (key.as_str(), schema))
         .chain(variants.flat_map(properties))
         .collect()
 }
@@ -63,8 +64,9 @@ fn complaints(schema: &Value, numbers: &[Numbers]) -> Vec<String> {
     for known in numbers {
         let of = types.iter().find(|(name, _)| *name == known.of);
         let has = |key: &str| {
-            let own = of.map(|(_, of)| properties(of)).unwrap_or_default();
-            own.into_iter()
+            let fields = of.map(|(_, of)| properties(of)).unwrap_or_default();
+            fields
+                .into_iter()
                 .any(|(name, of)| name == key && is_numeric(of))
         };
         let estimates = known
@@ -132,7 +134,7 @@ fn seen<'a>(
             for (key, interval) in known.estimates {
                 let ends = match interval {
                     Key(interval) => object.get(interval),
-                    Place(interval, place) => object.get(interval).and_then(|all| all.get(place)),
+                    Place(interval, index) => object.get(interval).and_then(|all| all.get(index)),
                 };
                 let ends = ends.unwrap_or_else(|| panic!("{name}.{key} has no interval: {object}"));
                 if let (Some(estimate), [low, high]) = (
@@ -162,13 +164,13 @@ fn long() -> Run {
         };
         let moments = &mut sample.moments;
         moments.started += repeat * 1_000_000_000;
-        let own = [
+        let rest = [
             &mut moments.sent,
             &mut moments.acked,
             &mut moments.first,
             &mut moments.done,
         ];
-        own.into_iter().for_each(later);
+        rest.into_iter().for_each(later);
         sample
     };
     let samples = (0..60).flat_map(|repeat| short.samples.iter().map(move |one| (repeat, one)));
@@ -285,19 +287,22 @@ fn cells<'a>(table: &'a str, headings: &[&str]) -> Vec<&'a str> {
         .split_inclusive("</t")
         .filter(|head| head.contains("<th") || head.contains("<td"))
         .collect();
-    let places = headings.iter().map(|name| {
+    let columns = headings.iter().map(|name| {
         let is_it = |head: &&str| head.ends_with(&format!(">{name}</t"));
         heads
             .iter()
             .position(is_it)
             .unwrap_or_else(|| panic!("no {name}"))
     });
-    let places: Vec<usize> = places.collect();
+    let columns: Vec<usize> = columns.collect();
     let rows = between(table, "<tbody>", "</tbody>").split("<tr>").skip(1);
     let rows = rows.filter(|row| !row.contains("colspan"));
     let cells = rows.flat_map(|row| {
         let row: Vec<&str> = row.split("</t").collect();
-        places.iter().map(|place| row[*place]).collect::<Vec<_>>()
+        columns
+            .iter()
+            .map(|column| row[*column])
+            .collect::<Vec<_>>()
     });
     cells.collect()
 }

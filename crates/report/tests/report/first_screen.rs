@@ -6,22 +6,22 @@ use stats::summarise;
 use crate::page::{markup, page_of, shown, without_details};
 use crate::{answers, galleries, runs};
 
-fn place(page: &str, text: &str) -> usize {
+fn offset(page: &str, text: &str) -> usize {
     page.find(text)
         .unwrap_or_else(|| panic!("no {text} in {page}"))
 }
 
 #[track_caller]
 fn in_order(page: &str, texts: &[&str]) {
-    let places: Vec<usize> = texts.iter().map(|text| place(page, text)).collect();
-    assert!(places.is_sorted(), "{texts:?} at {places:?}");
+    let offsets: Vec<usize> = texts.iter().map(|text| offset(page, text)).collect();
+    assert!(offsets.is_sorted(), "{texts:?} at {offsets:?}");
 }
 
 /// The text between the heading and the first warning.
-fn answer(page: &str) -> &str {
-    let from = place(page, "<section id=\"answer\"");
+fn summary_section(page: &str) -> &str {
+    let from = offset(page, "<section id=\"answer\"");
     let to = page.find("<section id=\"overview\"");
-    &page[from..to.unwrap_or_else(|| place(page, "id=\"tests\""))]
+    &page[from..to.unwrap_or_else(|| offset(page, "id=\"tests\""))]
 }
 
 #[test]
@@ -44,7 +44,10 @@ fn a_load_begins_with_its_rate_and_percentiles() {
             "id=\"tests\"",
         ],
     );
-    assert!(answer(&page).contains(" planned</small>"), "{page}");
+    assert!(
+        summary_section(&page).contains(" planned</small>"),
+        "{page}"
+    );
     assert!(!page.contains("1 test ok"), "{page}");
     // Several requests have a row each, and so have several servers.
     let run = runs::closed();
@@ -53,9 +56,9 @@ fn a_load_begins_with_its_rate_and_percentiles() {
         runs: vec![without_details(&run, &summary); 2],
         ..ReportPage::default()
     }));
-    let (table, _) = answer(&page).split_once("</table>").unwrap();
+    let (table, _) = summary_section(&page).split_once("</table>").unwrap();
     assert_eq!(table.matches("<tr>").count(), 3, "{page}");
-    assert!(answer(&page).contains(">p99</th>"), "{page}");
+    assert!(summary_section(&page).contains(">p99</th>"), "{page}");
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn a_gallery_begins_with_a_heat_map_and_ranks_the_servers_of_each_test() {
         "<td class=\"number heat0\">×1.24</td><td class=\"number heat2\">×3.7</td>\
          <td class=\"number heat-2\">×1.00</td>"
     );
-    let ranking = &index[place(index, "<h2>Ranking</h2>")..];
+    let ranking = &index[offset(index, "<h2>Ranking</h2>")..];
     let put = ranking.split("test-Put1K.html\">Put1K</a></th>").nth(1);
     let put = put.unwrap().split("</tr>").next().unwrap();
     assert_eq!(
@@ -160,10 +163,10 @@ fn what_a_mouse_shows_stands_on_the_page() {
     let run = runs::pages();
     let summary = summarise(&run);
     let other = runs::classic();
-    let of_other = summarise(&other);
+    let other_summary = summarise(&other);
     let (comparison, sweep, found) = (answers::comparisons(), answers::sweep(), answers::found());
     let page = markup(&html(&ReportPage {
-        runs: vec![shown(&run, &summary), shown(&other, &of_other)],
+        runs: vec![shown(&run, &summary), shown(&other, &other_summary)],
         comparison: Some(&comparison),
         sweep: Some(&sweep),
         search: Some(&found),

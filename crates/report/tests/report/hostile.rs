@@ -61,32 +61,32 @@ const REFERENCES: [&str; 5] = ["#12", "GH-13", "!4", "b#7", "5cc1e3dc"];
 /// The same with every string replaced that may have any value.
 fn replaced<T: Serialize + DeserializeOwned>(of: &T, hostile: &str) -> T {
     let mut document = serde_json::to_value(of).unwrap();
-    let mut places = Vec::new();
-    strings(&document, &mut String::new(), &mut places);
-    for (number, place) in places.iter().enumerate() {
-        let before = document.pointer(place).unwrap().clone();
+    let mut pointers = Vec::new();
+    strings(&document, &mut String::new(), &mut pointers);
+    for (number, pointer) in pointers.iter().enumerate() {
+        let before = document.pointer(pointer).unwrap().clone();
         // Each differently: names are unique.
-        *document.pointer_mut(place).unwrap() =
+        *document.pointer_mut(pointer).unwrap() =
             hostile.replace(MARK, &format!("{MARK}{number}")).into();
         if serde_json::from_value::<T>(document.clone()).is_err() {
             // A word of ours: the name of an outcome, for example.
-            *document.pointer_mut(place).unwrap() = before;
+            *document.pointer_mut(pointer).unwrap() = before;
         }
     }
     serde_json::from_value(document).unwrap()
 }
 
 /// Pointers (RFC 6901) to all strings of a document.
-fn strings(value: &Value, place: &mut String, places: &mut Vec<String>) {
-    let length = place.len();
+fn strings(value: &Value, pointer: &mut String, pointers: &mut Vec<String>) {
+    let length = pointer.len();
     let mut below = |name: String, value: &Value| {
-        place.push('/');
-        place.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        strings(value, place, places);
-        place.truncate(length);
+        pointer.push('/');
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        strings(value, pointer, pointers);
+        pointer.truncate(length);
     };
     match value {
-        Value::String(_) => places.push(place.clone()),
+        Value::String(_) => pointers.push(pointer.clone()),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 below(index.to_string(), item);
@@ -138,17 +138,17 @@ fn reports(hostile: &str) -> Reports {
     };
     for run in [runs::mixed(), runs::interrupted(), runs::closed()] {
         let run = hostile_run(&run, hostile);
-        of_run(&run, &mut reports);
+        add_run(&run, &mut reports);
     }
-    of_answers(hostile, &mut reports);
-    of_campaign(hostile, &mut reports);
+    add_answers(hostile, &mut reports);
+    add_campaign(hostile, &mut reports);
     reports
 }
 
 /// Wide enough that nothing is wrapped: lines are those that were meant.
 const WIDE: usize = 100_000;
 
-fn of_run(run: &Run, reports: &mut Reports) {
+fn add_run(run: &Run, reports: &mut Reports) {
     let summary = summarise(run);
     let options = TextOptions {
         width: WIDE,
@@ -197,11 +197,11 @@ fn of_run(run: &Run, reports: &mut Reports) {
         ..ReportPage::default()
     }));
     if reports.files.is_empty() {
-        of_gallery(&name, shown, &comparisons, reports);
+        add_gallery(&name, shown, &comparisons, reports);
     }
 }
 
-fn of_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports: &mut Reports) {
+fn add_gallery(name: &str, shown: PageRun<'_>, comparison: &Comparisons, reports: &mut Reports) {
     let exhibit = Exhibit {
         name: name.to_owned(),
         title: name.to_owned(),
@@ -246,7 +246,7 @@ fn ended(hostile: &str) -> Incomplete {
     }
 }
 
-fn of_answers(hostile: &str, reports: &mut Reports) {
+fn add_answers(hostile: &str, reports: &mut Reports) {
     let text = || hostile.to_owned();
     let mut sweep: Sweep = answers::sweep();
     sweep.suite = text();
@@ -284,7 +284,7 @@ fn of_answers(hostile: &str, reports: &mut Reports) {
 }
 
 /// Its pages are tested elsewhere: how they show a name depends on its length.
-fn of_campaign(hostile: &str, reports: &mut Reports) {
+fn add_campaign(hostile: &str, reports: &mut Reports) {
     // Names of tables must differ.
     let text = |name: &str| hostile.replace(MARK, &format!("{MARK} {name}"));
     let campaign = campaigns::campaign(&text);
@@ -453,8 +453,8 @@ fn labels_do_not_reorder_the_words_beside_them() {
             .rfind("<text")
             .is_some_and(|text| !before[text..].contains("</text>"));
         let is_alone = alone.iter().any(|before_it| before.ends_with(before_it));
-        let place = before.rsplit('<').next().unwrap();
-        assert!(is_isolated || is_drawn || is_alone, "<{place}");
+        let tag = before.rsplit('<').next().unwrap();
+        assert!(is_isolated || is_drawn || is_alone, "<{tag}");
     }
     assert!(body.matches("<bdi").count() > 3);
 }

@@ -101,7 +101,11 @@ fn pages_of_a_suite() {
         per_page: true,
         ..record::Http::default()
     });
-    for sample in run.samples.iter_mut().filter(|own| own.measure.0 == 1) {
+    for sample in run
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.measure.0 == 1)
+    {
         sample.segments = Some(record::Segments {
             sent: 7,
             received: 6,

@@ -18,8 +18,8 @@ fn load(slow: u64) -> Run {
         .ops("Get", 1_000, Outcome::WrongStatus, |_| 500)
         .ops("Get", 2_000, Outcome::Dropped, |_| 0)
         .with(|run| {
-            for (place, sample) in run.samples.iter_mut().enumerate() {
-                sample.moments.planned = place as u64 * 1_000_000;
+            for (index, sample) in run.samples.iter_mut().enumerate() {
+                sample.moments.planned = index as u64 * 1_000_000;
                 let moments = &mut sample.moments;
                 let started = moments.started;
                 moments.started = moments.planned + 40_000;
@@ -50,11 +50,11 @@ fn called<'f>(figures: &'f [Figure], id: &str) -> &'f Figure {
 
 /// The value of a line at a share of the time; `None` where there is none.
 fn at(figure: &Figure, panel: usize, key: &str, share: f64) -> Option<f64> {
-    let place = figure.keys.iter().position(|own| own.name == key);
-    assert!(place.is_some(), "{key}: {:?}", figure.keys);
+    let index = figure.keys.iter().position(|entry| entry.name == key);
+    assert!(index.is_some(), "{key}: {:?}", figure.keys);
     let mut series = figure.panels[panel].series.iter();
-    let own = series.find(|series| series.key == place)?;
-    let line = own.marks.iter().find_map(|mark| match &mark.shape {
+    let drawn = series.find(|series| series.key == index)?;
+    let line = drawn.marks.iter().find_map(|mark| match &mark.shape {
         MarkShape::Line(points, _) => Some(points),
         _ => None,
     })?;
@@ -106,8 +106,8 @@ fn a_load_is_shown_over_time() {
     assert_near(at(percentiles, 0, "p50", 0.3), 550.0);
     assert_eq!(at(percentiles, 0, "p50", 0.9), None);
     for words in ["latency from schedule", "without an interval"] {
-        let told = format!("{} {}", percentiles.title, percentiles.note);
-        assert!(told.contains(words), "{words}: {told}");
+        let text = format!("{} {}", percentiles.title, percentiles.note);
+        assert!(text.contains(words), "{words}: {text}");
     }
 }
 

@@ -17,7 +17,7 @@ fn notes() -> Vec<NoteRecord> {
     vec![note("disk", "NVMe *fast*"), note("os", "Debian")]
 }
 
-fn told() -> Value {
+fn expected_notes() -> Value {
     json!([{"name": "disk", "text": "NVMe *fast*"}, {"name": "os", "text": "Debian"}])
 }
 
@@ -37,14 +37,17 @@ fn a_comparison_has_the_notes_of_each_server() {
             .is_none()
     );
     all.notes = notes();
-    let of_one = text(&all);
+    let text_of_one = text(&all);
     assert!(
-        of_one.starts_with(
+        text_of_one.starts_with(
             "A: http://127.0.0.1:1/\nNote disk (A): NVMe *fast*\nNote os (A): Debian\nB: "
         ),
-        "{of_one}"
+        "{text_of_one}"
     );
-    assert_eq!(document(&report::compare_json(&all))["a"]["notes"], told());
+    assert_eq!(
+        document(&report::compare_json(&all))["a"]["notes"],
+        expected_notes()
+    );
     let markdown = report::compare_markdown(&all);
     assert!(
         markdown
@@ -53,12 +56,15 @@ fn a_comparison_has_the_notes_of_each_server() {
     );
     // Runs that were made together have the same notes, which are shown once.
     all.versus[0].notes = notes();
-    let of_both = text(&all);
-    assert_eq!(of_both.matches("Note os").count(), 1, "{of_both}");
-    assert!(of_both.contains("\nNote disk: NVMe *fast*\n"), "{of_both}");
+    let text_of_both = text(&all);
+    assert_eq!(text_of_both.matches("Note os").count(), 1, "{text_of_both}");
+    assert!(
+        text_of_both.contains("\nNote disk: NVMe *fast*\n"),
+        "{text_of_both}"
+    );
     assert_eq!(
         document(&report::compare_json(&all))["b"][0]["notes"],
-        told()
+        expected_notes()
     );
     assert!(report::compare_markdown(&all).contains("\n- **Note os**: Debian\n"));
 }
@@ -83,6 +89,6 @@ fn sweeps_and_searches_have_notes() {
         );
     }
     for json in [report::sweep_json(&sweep), report::search_json(&found)] {
-        assert_eq!(document(&json)["notes"], told());
+        assert_eq!(document(&json)["notes"], expected_notes());
     }
 }

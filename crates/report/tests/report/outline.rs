@@ -15,9 +15,9 @@ pub(crate) fn assert_outline(page: &str) {
     });
     let mut before = 0;
     for (level, rest) in headings {
-        let told = rest.split('<').next();
-        assert!(level <= before + 1, "h{level} after h{before}: {told:?}");
-        assert_eq!(level == 1, before == 0, "{told:?}");
+        let title = rest.split('<').next();
+        assert!(level <= before + 1, "h{level} after h{before}: {title:?}");
+        assert_eq!(level == 1, before == 0, "{title:?}");
         before = level;
     }
     assert!(before > 0);

@@ -98,8 +98,8 @@ fn the_data_are_the_documents_for_programs() {
         let figures = figures_of_run(&run);
         for test in &summary.tests {
             let id = format!("histogram-{}", test.name);
-            let own = figures.iter().filter(|figure| figure.id == id);
-            let rows = own.flat_map(|figure| figure.rows());
+            let histograms = figures.iter().filter(|figure| figure.id == id);
+            let rows = histograms.flat_map(|figure| figure.rows());
             let in_histogram: u64 = rows.map(|row| row[2].parse::<u64>().unwrap()).sum();
             let n = test.response.map_or(0, |times| times.n);
             assert_eq!(in_histogram, n, "{}", test.name);
@@ -247,7 +247,7 @@ fn nothing_is_loaded() {
 #[test]
 fn what_matters_stands_first() {
     let page = page_of(&runs::open());
-    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let offset = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let order = [
         "<h1>",
         "Inconclusive:",
@@ -256,8 +256,8 @@ fn what_matters_stands_first() {
         "id=\"details\"",
         "id=\"measured\"",
     ];
-    let places = order.map(place);
-    assert!(places.is_sorted(), "{places:?}");
+    let offsets = order.map(offset);
+    assert!(offsets.is_sorted(), "{offsets:?}");
     let mixed = markup(&page_of(&runs::mixed()));
     for text in [
         "1 test ok",
@@ -282,8 +282,8 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
         comparison: Some(&comparison),
         ..ReportPage::default()
     });
-    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
-    let places = [
+    let offset = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let offsets = [
         "1 failing only there</span> (Lock)",
         "1 slower</span> (Put1K)",
         "1 the same</span> (Get1K)",
@@ -294,8 +294,8 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
         "id=\"bars\"",
         "id=\"tests\"",
     ]
-    .map(place);
-    assert!(places.is_sorted(), "{places:?}");
+    .map(offset);
+    assert!(offsets.is_sorted(), "{offsets:?}");
     let text = markup(&page);
     assert!(
         !text.contains("evil|`\u{1b}") && text.contains("evil|`\\u{1b}"),
@@ -328,19 +328,19 @@ fn verdicts_and_warnings_of_a_comparison_stand_first() {
 #[test]
 fn sweeps_and_searches_have_their_tables_without_scripts() {
     let (sweep, found) = (answers::sweep(), answers::found());
-    let told = runs::classic();
+    let run = runs::classic();
     let other = Run {
         plan: record::PlanRecord {
             load: record::Load {
                 users: 4,
-                ..told.plan.load.clone()
+                ..run.plan.load.clone()
             },
-            ..told.plan.clone()
+            ..run.plan.clone()
         },
-        ..told.clone()
+        ..run.clone()
     };
-    let (summary, of_other) = (summarise(&told), summarise(&other));
-    let both = [(&told, &summary), (&other, &of_other)];
+    let (summary, other_summary) = (summarise(&run), summarise(&other));
+    let both = [(&run, &summary), (&other, &other_summary)];
     let series = both.map(|(run, summary)| stats::Side {
         plan: &run.plan,
         env: &run.env,

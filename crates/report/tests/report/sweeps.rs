@@ -227,8 +227,8 @@ fn a_search_that_looked_into_the_server_says_what_a_load_costs_it() {
     let plain = report::search_text(&found(), false, 200);
     assert!(!plain.contains("processor"), "{plain}");
     let mut found = found();
-    for (place, tried) in found.trials.iter_mut().enumerate() {
-        tried.processor = Some(1e6 * place as f64);
+    for (index, tried) in found.trials.iter_mut().enumerate() {
+        tried.processor = Some(1e6 * index as f64);
     }
     let text = report::search_text(&found, false, 200);
     let line = |of: &str| text.lines().find(|line| line.starts_with(of)).unwrap();

@@ -51,21 +51,22 @@ impl Numbers {
     }
 
     fn contradictions(&self) -> Vec<(&Name, &Number, &Number)> {
-        let of_one = |(name, numbers): (&'_ Name, &'_ Vec<Number>)| {
+        let contradiction = |(name, numbers): (&'_ Name, &'_ Vec<Number>)| {
             let first = &numbers[0];
             let differs =
                 |other: &&Number| (first.value - other.value).abs() > first.open + other.open;
             let other = numbers.iter().find(differs)?;
             Some((name.clone(), first.clone(), other.clone()))
         };
-        let found: Vec<_> = self.0.iter().filter_map(of_one).collect();
+        let found: Vec<_> = self.0.iter().filter_map(contradiction).collect();
         let known = |(name, _, _): &(Name, Number, Number)| self.0.get_key_value(name).unwrap();
         found
             .iter()
             .map(|of| {
                 let (name, numbers) = known(of);
-                let place = |wanted: &Number| numbers.iter().find(|own| *own == wanted).unwrap();
-                (name, place(&of.1), place(&of.2))
+                let number =
+                    |wanted: &Number| numbers.iter().find(|number| *number == wanted).unwrap();
+                (name, number(&of.1), number(&of.2))
             })
             .collect()
     }
@@ -164,28 +165,28 @@ fn numbers(servers: &[Measured]) -> Numbers {
     let names: Vec<&str> = servers.iter().map(|server| server.name).collect();
     let mut all = Numbers::default();
     for (path, content) in files_of(servers) {
-        let of_page = path
+        let page_server = path
             .strip_prefix("server-")
             .and_then(|name| name.strip_suffix(".html"));
         if path.ends_with(".md") {
-            of_markdown(&mut all, &names, &content);
+            add_markdown(&mut all, &names, &content);
         }
         if !path.ends_with(".html") {
             continue;
         }
         if path == "index.html" {
-            of_index(&mut all, &names, &content);
+            add_index(&mut all, &names, &content);
         }
-        of_tests(&mut all, &path, of_page, &content);
-        of_comparison(&mut all, &path, &names, &content);
-        of_figures(&mut all, &path, of_page, &content);
+        add_tests(&mut all, &path, page_server, &content);
+        add_comparison(&mut all, &path, &names, &content);
+        add_figures(&mut all, &path, page_server, &content);
         if let Some((_, data)) = content.split_once("type=\"application/json\"") {
             let (_, data) = data.split_once('>').unwrap();
             let data = data.split("</script>").next().unwrap();
-            of_data(
+            add_data(
                 &mut all,
                 &path,
-                of_page,
+                page_server,
                 &serde_json::from_str(data).unwrap(),
             );
         }
@@ -193,7 +194,7 @@ fn numbers(servers: &[Measured]) -> Numbers {
     all
 }
 
-fn of_markdown(all: &mut Numbers, names: &[&str], content: &str) {
+fn add_markdown(all: &mut Numbers, names: &[&str], content: &str) {
     for line in content
         .lines()
         .skip(2)
@@ -206,7 +207,7 @@ fn of_markdown(all: &mut Numbers, names: &[&str], content: &str) {
     }
 }
 
-fn of_index(all: &mut Numbers, names: &[&str], content: &str) {
+fn add_index(all: &mut Numbers, names: &[&str], content: &str) {
     for table in tables(content, names) {
         for row in rows(table).iter().skip(1) {
             let test = text(&row[0]);
@@ -222,7 +223,7 @@ fn of_index(all: &mut Numbers, names: &[&str], content: &str) {
 }
 
 /// The table of all tests: `Test`, maybe `Server`, `Method`, then figures under their names.
-fn of_tests(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str) {
+fn add_tests(all: &mut Numbers, path: &str, page_server: Option<&str>, content: &str) {
     for table in tables(content, &["Test", "Method", "p50", "p99"]) {
         let all_rows = rows(table);
         let heads: Vec<String> = all_rows[0].iter().map(|cell| text(cell)).collect();
@@ -232,26 +233,26 @@ fn of_tests(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str)
             .filter(|row| row.len() == heads.len())
         {
             let column = |name: &str| heads.iter().position(|head| head == name);
-            let server = column("Server").map(|place| text(&row[place]));
+            let server = column("Server").map(|index| text(&row[index]));
             let server = server
                 .as_deref()
-                .or(of_page)
+                .or(page_server)
                 .expect("each row has a server");
             let test = text(&row[0]);
             for statistic in ["n", "mean", "p50", "p90", "p99", "max", "failed"] {
-                if let Some(place) = column(statistic) {
-                    let (shown, _) = split_small(&row[place]);
+                if let Some(index) = column(statistic) {
+                    let (shown, _) = split_small(&row[index]);
                     all.add_shown([server, &test, statistic], path, &shown);
                 }
             }
-            if let Some(place) = column("95 % interval") {
-                add_interval(all, [server, &test], path, &text(&row[place]));
+            if let Some(index) = column("95 % interval") {
+                add_interval(all, [server, &test], path, &text(&row[index]));
             }
         }
     }
 }
 
-fn of_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
+fn add_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
     for table in tables(content, &["A: ", "B: "]) {
         for row in rows(table).iter().skip(1) {
             let test = text(&row[0]);
@@ -265,7 +266,7 @@ fn of_comparison(all: &mut Numbers, path: &str, names: &[&str], content: &str) {
 }
 
 /// Numbers from the tables behind the figures of a test.
-fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &str) {
+fn add_figures(all: &mut Numbers, path: &str, page_server: Option<&str>, content: &str) {
     let kinds = [
         (": histogram of response times", "histogram", 3),
         (
@@ -292,7 +293,7 @@ fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &st
             if !cells[0].trim().is_empty() {
                 first = text(cells[0]);
             }
-            let server = of_page.map_or_else(|| first.clone(), str::to_owned);
+            let server = page_server.map_or_else(|| first.clone(), str::to_owned);
             if *what == "distribution" {
                 // The last step has all of them, and the longest time.
                 if cells[column].trim() == "100 %" {
@@ -313,10 +314,10 @@ fn of_figures(all: &mut Numbers, path: &str, of_page: Option<&str>, content: &st
     }
 }
 
-fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
+fn add_data(all: &mut Numbers, path: &str, page_server: Option<&str>, data: &Value) {
     let place = format!("data of {path}");
     for run in data["runs"].as_array().unwrap() {
-        let server = of_page.unwrap_or(run["name"].as_str().unwrap());
+        let server = page_server.unwrap_or(run["name"].as_str().unwrap());
         let tests = run["result"]["tests"].as_array().unwrap();
         for test in tests {
             let row = test["measure"].as_str().unwrap();
@@ -354,7 +355,7 @@ fn of_data(all: &mut Numbers, path: &str, of_page: Option<&str>, data: &Value) {
     }
     for finding in data["findings"].as_array().into_iter().flatten() {
         let run = finding["run"].as_u64().unwrap() as usize;
-        let server = of_page.unwrap_or(data["runs"][run]["name"].as_str().unwrap());
+        let server = page_server.unwrap_or(data["runs"][run]["name"].as_str().unwrap());
         for piece in finding["evidence"].as_array().unwrap() {
             let row = piece["measure"].as_str().unwrap();
             for figure in piece["figures"].as_array().unwrap() {
@@ -404,13 +405,13 @@ fn run(id: &str, us: [u64; 4], stall: u64, failed: u64) -> Run {
 /// Three servers, of which the second has slow writes; runs differ, and one fails a little.
 fn servers(scales: &[u64], bad: Option<usize>) -> Vec<Measured> {
     let server = |name: &'static str, us: [u64; 4]| {
-        let runs = scales.iter().enumerate().map(|(place, scale)| {
+        let runs = scales.iter().enumerate().map(|(index, scale)| {
             let us = us.map(|us| us * scale / 100);
             run(
-                &format!("{name}{place}"),
+                &format!("{name}{index}"),
                 us,
-                9 + place as u64,
-                (place % 2) as u64,
+                9 + index as u64,
+                (index % 2) as u64,
             )
         });
         let mut runs: Vec<Run> = runs.collect();
