@@ -1,5 +1,5 @@
-//! The document of a run for programs. The published schema, `docs/result.schema.json`, is made from
-//! these tables.
+//! The document of a run for programs. The published schema, `docs/result.schema.json`, is made
+//! from these tables.
 //!
 //! Times are in microseconds as numbers with at most three decimals, exact to the nanosecond. A
 //! field is always there; what is not known is `null`. Only what few runs have is absent in the
@@ -87,18 +87,19 @@ fields! {
         suite = &run.plan.suite,
         /// Parameters of the suite, resolved.
         params = AsIs(&run.plan.params),
-        /// URL of the collection below which the run worked, without user information; the label of the
-        /// server where it has one (`--label`).
+        /// URL of the collection below which the run worked, without user information; the label of
+        /// the server where it has one (`--label`).
         target = &run.plan.target,
         /// What the server tells about itself; null when it was never reached. Of a server with a
         /// label, what identifies it is left out.
         server = &run.env.server,
         /// The clock that gave the moments of an operation.
         clock = run.plan.clock,
-        /// By how much a user-space clock would have over-reported response times, over all operations;
-        /// null unless the kernel's clock was used.
+        /// By how much a user-space clock would have over-reported response times, over all
+        /// operations; null unless the kernel's clock was used.
         bias_us = &summary.clock.bias,
-        /// Expected operations without a response time, because the kernel's time stamps are missing.
+        /// Expected operations without a response time, because the kernel's time stamps are
+        /// missing.
         missed = summary.clock.missed,
         /// The machine that sent the requests.
         machine = &run.env.machine,
@@ -120,10 +121,11 @@ fields! {
         load_steps = IfAny(&summary.load_steps),
         /// Why measurements ended before their time; absent where none did.
         ended_early = IfAny(each(&summary.ended_early, ended_early)),
-        /// The servers of a suite that has several, with the rows that are measured there; absent where
-        /// it has one.
+        /// The servers of a suite that has several, with the rows that are measured there; absent
+        /// where it has one.
         targets = IfAny(targets::targets(&run.plan, &run.env)),
-        /// The roles of the tests, with the rows that their users measure; absent where they have none.
+        /// The roles of the tests, with the rows that their users measure; absent where they have
+        /// none.
         roles = IfAny(load::roles(&run.plan).collect::<Vec<_>>()),
         /// Operations of all tests that began outside the measurement window.
         left_out = summary.left_out(),
@@ -240,8 +242,8 @@ fields! {
         users = plan.load.users,
         /// What decides when an operation begins.
         pace = &plan.load.pace,
-        /// Iterations of the loop of a test for each user, and in a load run operations of all users
-        /// together; null where something else decides.
+        /// Iterations of the loop of a test for each user, and in a load run operations of all
+        /// users together; null where something else decides.
         requests = plan.load.requests,
         /// Seconds for which each test is measured; null where something else decides.
         duration_s = plan.load.duration_s,
@@ -323,8 +325,8 @@ fields! {
         wall_s = of.wall as f64 / 1e9,
         /// Processor time of the workers, as a share of all their time.
         cpu_share = share(of, of.cpu),
-        /// Time in which workers were ready to run and had no processor, as a share of all their time;
-        /// null where the system does not report it.
+        /// Time in which workers were ready to run and had no processor, as a share of all their
+        /// time; null where the system does not report it.
         queued_share = of.queued.map(|queued| share(of, queued)),
         /// Seconds, of all worker threads together, in which they stalled.
         stalled_s = of.stalled as f64 / 1e9,

@@ -1,7 +1,7 @@
 //! Redaction: heads, URLs and commands without their credentials.
 //!
-//! Secret fields are recognised by their names, and a value that may be secret is hidden: a head that was
-//! shown ends up in a bug report.
+//! Secret fields are recognised by their names, and a value that may be secret is hidden: a head
+//! that was shown ends up in a bug report.
 
 mod arguments;
 mod lines;
@@ -176,7 +176,8 @@ const SECRET_OPTIONS: [&str; 2] = ["--user", "-u"];
 const HEADER_OPTIONS: [&str; 2] = ["--header", "-H"];
 
 /// A command line, redacted and quoted for a shell: the program without its directories, and
-/// without user, password, values of headers and secrets in URLs. A value that may be secret is hidden.
+/// without user, password, values of headers and secrets in URLs. A value that may be secret is
+/// hidden.
 pub fn redacted_command(arguments: impl IntoIterator<Item = String>) -> String {
     let mut arguments = arguments.into_iter();
     let program = arguments.next().unwrap_or_default();

@@ -284,8 +284,8 @@ fn response_times_contain_the_time_in_the_queue_of_the_clients_link() {
     let shortest = shortest_ms(&outcome);
     assert!((60.0..200.0).contains(&shortest), "{shortest} ms");
 
-    // Where a queue discipline of the device shapes, as no lab does, the kernel stamps packets below
-    // it.
+    // Where a queue discipline of the device shapes, as no lab does, the kernel stamps packets
+    // below it.
     let prestan = Prestan::new();
     prestan.file("plain.yaml", PLAIN);
     let script = format!(

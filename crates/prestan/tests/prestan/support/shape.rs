@@ -24,8 +24,8 @@ const BY_CHANCE: [&str; 4] = [
     "the slowest operation is a large part ",
 ];
 
-/// A report with numbers as #, and without warnings, of which a busy machine has others than a quiet
-/// one.
+/// A report with numbers as #, and without warnings, of which a busy machine has others than a
+/// quiet one.
 pub(crate) fn shape(report: &str) -> String {
     let (before, rest) = report.split_once("\nWarnings:\n").unwrap_or((report, ""));
     let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
