@@ -181,7 +181,7 @@ impl Connection {
     }
 
     /// Events of the connection since the last exchange: as seen by the event loop, or up to now
-    /// after [`Self::look_again`].
+    /// after [`Transport::look_again`].
     pub(crate) fn idle(&mut self) -> Idle {
         let mut scratch = self.incoming.borrow_mut();
         match self.transport.take(&mut scratch, Look::Away) {

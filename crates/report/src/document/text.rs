@@ -312,6 +312,7 @@ fn lines(texts: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::TableColumn;
 
     /// A colour ends all others at its end.
     #[test]
