@@ -4,7 +4,9 @@ use stats::{Status, TestSummary};
 
 /// The mean time of a test that works, and its interval.
 pub(crate) fn mean_of(row: &TestSummary) -> Option<(f64, Option<(f64, f64)>)> {
-    let times = row.waited().filter(|_| row.status == Status::Ok)?;
+    let times = row
+        .first_byte_times()
+        .filter(|_| row.status == Status::Ok)?;
     Some((times.mean, times.ci95))
 }
 

@@ -1,7 +1,7 @@
 //! Judges the constraints of a plan by what was measured.
 //!
 //! Figures are in seconds, bytes and parts of a whole, as in the language (`constraint`); times are
-//! those that are [waited](crate::TestSummary::waited).
+//! those [to the first byte](crate::TestSummary::first_byte_times).
 
 use std::collections::BTreeMap;
 

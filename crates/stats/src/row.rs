@@ -113,7 +113,8 @@ impl EstimatedRate {
     }
 }
 
-/// The moment from which times are counted: [to the first byte](TestSummary::waited), or the total.
+/// The moment from which times are counted:
+/// [to the first byte](TestSummary::first_byte_times), or the total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
     /// *Sent*: what the server needs.
@@ -217,7 +218,7 @@ impl TestSummary {
     }
 
     /// Times to the first byte: from the planned moment on in an open loop, else response times.
-    pub fn waited(&self) -> Option<&Distribution> {
+    pub fn first_byte_times(&self) -> Option<&Distribution> {
         self.planned.as_ref().or(self.response.as_ref())
     }
 

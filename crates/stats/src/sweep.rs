@@ -87,8 +87,8 @@ pub struct PointRatio {
 }
 
 /// The results of a sweep, row by row. `values` are those of each parameter, ascending. Effects up
-/// to the share `same_within` do not matter. Times are [those that are
-/// waited](TestSummary::waited).
+/// to the share `same_within` do not matter. Times are
+/// [those to the first byte](TestSummary::first_byte_times).
 pub fn sweep(values: &[Vec<f64>], runs: &[Swept<'_>], same_within: f64) -> Vec<SweptRow> {
     let servers = runs.iter().map(|run| run.server + 1).max().unwrap_or(0);
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -177,7 +177,7 @@ fn points(name: &str, server: usize, runs: &[Swept<'_>]) -> Vec<SweepPoint> {
         let status = worst.unwrap_or(Status::Failed);
         let is_disqualified = |row: &TestSummary| row.disqualified().is_some();
         let sound = at_point().filter(|(_, row)| !is_disqualified(row));
-        let times = sound.filter_map(|(_, row)| row.waited());
+        let times = sound.filter_map(|(_, row)| row.first_byte_times());
         let times = times.filter(|_| status == Status::Ok);
         let sums: Vec<(f64, f64)> = times
             .map(|times| (times.mean * times.n as f64, times.n as f64))
@@ -212,7 +212,7 @@ fn ratio(name: &str, server: usize, runs: &[Swept<'_>], levels: &[usize]) -> Opt
         let sound = at(server).filter(|(_, row)| row.disqualified().is_none());
         let timed = sound.filter_map(|(run, row)| {
             // A time of zero has no logarithm; a nanosecond is the unit of the clock.
-            Some((run.repeat, row.waited()?.mean.max(1.0).ln()))
+            Some((run.repeat, row.first_byte_times()?.mean.max(1.0).ln()))
         });
         timed.collect()
     };
@@ -255,7 +255,7 @@ fn observations(
             Some(Observation {
                 levels: run.levels.to_vec(),
                 repeat: run.repeat,
-                mean: row.waited()?.mean,
+                mean: row.first_byte_times()?.mean,
             })
         })
         .collect()

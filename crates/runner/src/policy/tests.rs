@@ -211,7 +211,7 @@ fn searched(
     let (tried, ran) = policy.made(&history);
     assert_eq!(tried.len(), ran.len());
     for (tried, ran) in tried.iter().zip(ran) {
-        let is_slow = ran.summary.tests[0].waited().unwrap().mean > 1e6;
+        let is_slow = ran.summary.tests[0].first_byte_times().unwrap().mean > 1e6;
         assert_eq!(tried.held, !is_slow, "a trial stands with its run");
     }
     let holds = policy.search().outcome().holds.map(|holds| holds.load);

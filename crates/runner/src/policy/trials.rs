@@ -256,7 +256,7 @@ pub fn tried(load: OfferedLoad, held: bool, summary: &Summary) -> Tried {
         return page_trial((load, held), summary, pages);
     }
     let rows = || summary.tests.iter();
-    let times = rows().filter_map(|row| row.waited());
+    let times = rows().filter_map(|row| row.first_byte_times());
     let slowest = times.max_by(|one, other| one.mean.total_cmp(&other.mean));
     Tried {
         load,

@@ -94,7 +94,7 @@ impl RowInRun {
         RowInRun {
             status: row.status,
             times: match times {
-                ComparedTimes::ToFirstByte => row.waited(),
+                ComparedTimes::ToFirstByte => row.first_byte_times(),
                 ComparedTimes::Total => row.total.as_ref(),
             }
             .map(TimesInRun::of),

@@ -41,7 +41,7 @@ pub enum Note {
 impl Note {
     /// The notes on a row: these remarks, those that follow from its times, and another one.
     pub(super) fn all(row: &TestSummary, remarks: Vec<Note>, other: Option<Note>) -> Vec<Note> {
-        let of_times = Note::dominated(row.waited().copied());
+        let of_times = Note::dominated(row.first_byte_times().copied());
         let remarks = remarks.into_iter().chain(of_times).chain(other);
         remarks.chain(Note::slow_body(row)).collect()
     }

@@ -435,7 +435,7 @@ fn in_an_open_loop_waiting_is_part_of_the_time() {
     let row = &found.rows[0];
     let ratio = row.ratio.unwrap();
     assert!(ratio.value > 4.0 && ratio.usual > 4.0, "{row:?}");
-    let waited = summarise(&b).tests[0].waited().unwrap().mean;
+    let waited = summarise(&b).tests[0].first_byte_times().unwrap().mean;
     assert!((row.b.mean.unwrap() - waited).abs() < 1.0, "{row:?}");
     assert_eq!(changed(|_| ()).unwrap().since, Since::Sent);
 }
