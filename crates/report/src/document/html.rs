@@ -1,5 +1,7 @@
 //! A document as a part of a page.
 
+use std::collections::HashMap;
+
 use maud::{Markup, Render, html};
 
 use super::{
@@ -133,16 +135,9 @@ impl Render for ReportTable {
             }
             tr { @for (_, column) in &shown { (heading(&column.name, column.meaning, class_of(column))) } }
         };
-        let names = self
-            .rows
-            .iter()
-            .map(|row| row.cells.first().map(|cell| cell.words.text()));
-        let names: Vec<Option<String>> = names.collect();
-        // Rows of the same name stay together when they are sorted by it.
-        let first = |name| names.iter().position(|other| other == name);
         let body = html! {
-            @for (row, name) in self.rows.iter().zip(&names) {
-                (self.row(first(name).unwrap_or_default(), row, &shown))
+            @for (row, order) in self.rows.iter().zip(self.orders()) {
+                (self.row(order, row, &shown))
             }
         };
         let class = Some(self.class).filter(|class| !class.is_empty());
@@ -159,6 +154,15 @@ impl Render for ReportTable {
 }
 
 impl ReportTable {
+    /// The number of the first row of each row's name, so that rows of one name stay together when
+    /// they are sorted by it.
+    fn orders(&self) -> impl Iterator<Item = usize> {
+        let mut first = HashMap::new();
+        let name = |row: &TableRow| row.cells.first().map(|cell| cell.words.text());
+        let names = self.rows.iter().map(name).enumerate();
+        names.map(move |(number, name)| *first.entry(name).or_insert(number))
+    }
+
     fn row(&self, order: usize, row: &TableRow, shown: &[(usize, &TableColumn)]) -> Markup {
         let is_sorted = self.class.contains("sorts");
         let has_heat = row.cells.iter().any(|cell| cell.heat.is_some());
