@@ -67,7 +67,7 @@ impl Adaptation {
         }
         let wanted = match wish {
             LoadWish { lower: true, .. } => {
-                // The first step was a doubling, and half of it was known to be fine.
+                // The first one comes behind a doubling, of which half was known to be fine.
                 let is_first = !std::mem::replace(&mut self.is_near, true);
                 let divisor = if is_first { 4 } else { 8 };
                 self.users.saturating_sub((self.users / divisor).max(1))
